@@ -1,0 +1,309 @@
+/* format.h - the profile file, as the runtime writes it and the reader reads it.
+ *
+ * This header is the whole contract between the process that is profiled and everything after the run. It has no
+ * code and no dependency but <stdint.h>; docs/profile-format.md explains it with an annotated sample.
+ *
+ * Rules that hold at every moment of the file's life, so that it can be read while the program runs and after kill -9:
+ *
+ *  - All integers are little-endian and naturally aligned. Offsets are from the start of the file.
+ *  - The file is one 4096-byte first page (struct hw_file_header, then the directory), then section extents.
+ *  - An extent is appended, never moved and never shrunk while the process lives. `used` is raised after the bytes it
+ *    covers are written: what lies below `used` is valid.
+ *  - Several extents of one type are one section: concatenated in directory order. Entries never straddle extents.
+ *  - A reader skips types it does not know, and fields behind those it knows (`entry_size` may grow).
+ *  - While HW_FILE_SEALED is not set there are no checksums: the process still runs or was killed. Sealing computes
+ *    XXH64 (seed 0) of every extent's used bytes, then of the first page with `checksum` as zero.
+ *
+ * Times are ticks of the process's clock (hw_process_info.clock_*), counted from its start; readers convert to ns.
+ */
+#ifndef HW_PROFILE_FORMAT_H
+#define HW_PROFILE_FORMAT_H
+
+#include <stdint.h>
+
+#define HW_FILE_MAGIC 0x0a464f5250574889ull /* bytes 89 48 57 50 52 4f 46 0a: "\x89HWPROF\n" */
+#define HW_FILE_VERSION_MAJOR 1             /* a reader refuses a greater one */
+#define HW_FILE_VERSION_MINOR 0             /* a reader accepts a greater one, skipping what it does not know */
+#define HW_FILE_PAGE 4096u
+#define HW_NONE 0xffffffffu /* "no index" in every u32 index field */
+
+enum hw_file_flags {
+    HW_FILE_SEALED = 1u << 0, /* the process closed the file; checksums hold */
+    HW_FILE_EXITED = 1u << 1, /* exit_kind and exit_value of hw_process_info are known */
+};
+
+/* Offset 0. The first six fields are the header of the seed's raw format; the three offsets are those of the first
+ * extent of the section, 0 when there is none yet. */
+struct hw_file_header {
+    uint64_t magic;
+    uint32_t version_major, version_minor;
+    uint64_t total_size; /* end of the last extent: bytes behind it mean nothing */
+    uint64_t map_offset, mib_offset, stack_offset;
+    uint32_t flags; /* enum hw_file_flags */
+    uint32_t page_size;
+    uint32_t directory_used;     /* entries in use in the first directory */
+    uint32_t directory_capacity; /* entries there is room for in the first directory */
+    uint64_t session;            /* random number of the `heapwise record` that started this tree of processes, or 0 */
+    uint64_t checksum;           /* XXH64 of bytes 0..4095 with this field as 0; only when sealed */
+    uint64_t reserved[22];
+}; /* 256 bytes; the directory follows at offset 256 */
+
+enum hw_section_type {
+    HW_SECTION_DIRECTORY = 1, /* an extent of further directory entries; always the last entry of its directory */
+    HW_SECTION_PROCESS = 2,   /* one struct hw_process_info */
+    HW_SECTION_STRINGS = 3,   /* NUL-terminated UTF-8 strings, addressed by the offset within the section; offset 0 is "" */
+    HW_SECTION_MAPS = 4,      /* struct hw_map_entry */
+    HW_SECTION_STACKS = 5,    /* struct hw_stack_node; node 0 is the root and stands for "no frame" */
+    HW_SECTION_CONTEXTS = 6,  /* struct hw_context_entry; the index is the context id; context 0 is "unknown stack" */
+    HW_SECTION_MIBS = 7,      /* struct hw_mib, any number for one context: the reader adds them up */
+    HW_SECTION_THREADS = 8,   /* struct hw_thread_entry, one a slot; exited threads leave their slot to later ones */
+    HW_SECTION_TIMELINE = 9,  /* struct hw_timeline_point, sorted by time, at most HW_TIMELINE_POINTS */
+    HW_SECTION_FREE_STACKS = 10, /* struct hw_free_stack, optional */
+    HW_SECTION_MEMORY = 11,      /* struct hw_memory_breakdown: what RSS is made of, at some moments */
+    HW_SECTION_NOTES = 12,       /* struct hw_note: what was lost or could not be observed */
+    HW_SECTION_INHERITED = 13,   /* struct hw_inherited, in a forked child only */
+};
+
+/* A directory entry. 60 fit into the first page. */
+struct hw_section {
+    uint32_t type; /* enum hw_section_type */
+    uint16_t version;
+    uint16_t flags;
+    uint64_t offset;     /* multiple of 4096 */
+    uint64_t capacity;   /* bytes reserved for this extent */
+    uint64_t used;       /* bytes that are valid */
+    uint32_t entry_size; /* bytes of one entry, 1 for strings */
+    uint32_t reserved0;
+    uint64_t checksum; /* XXH64 of the used bytes; only when the file is sealed */
+    uint64_t reserved[2];
+}; /* 64 bytes */
+
+enum hw_exit_kind { HW_EXIT_UNKNOWN = 0, HW_EXIT_CODE = 1, HW_EXIT_SIGNAL = 2, HW_EXIT_EXEC = 3 };
+enum hw_mode { HW_MODE_HEAP = 0, HW_MODE_ACCESS = 1, HW_MODE_ALLOCATOR = 2 };
+enum hw_block_store { HW_STORE_MAP = 0, HW_STORE_TABLE = 1 };
+enum hw_process_flags {
+    HW_PROCESS_FORKED = 1u << 0, /* a forked child: there may be an INHERITED section */
+};
+
+/* The run as a whole. Live values are updated in place. Strings are offsets into the STRINGS section. */
+struct hw_process_info {
+    uint32_t pid, parent_pid;
+    uint32_t mode;  /* enum hw_mode */
+    uint32_t flags; /* enum hw_process_flags */
+    uint32_t executable, allocator, allocator_path, options; /* strings */
+    uint32_t command;                                        /* string: arguments, one NUL-terminated string after the other */
+    uint32_t command_count;
+    uint32_t cpus;
+    uint32_t block_store;     /* enum hw_block_store */
+    uint64_t start_realtime_ns; /* CLOCK_REALTIME at tick 0 */
+    uint64_t start_time_jiffies; /* field 22 of /proc/PID/stat: with pid tells whether this very process still runs */
+    /* ns = ticks * clock_ns / clock_ticks: the pair is refreshed during the run and is exact at its own moment.
+     * clock_ns is CLOCK_MONOTONIC since tick 0. Both are 1 when ticks are nanoseconds already. */
+    uint64_t clock_ticks, clock_ns;
+    uint64_t end_tick;  /* of the latest refresh; of the end, when the process closed the file */
+    uint32_t exit_kind; /* enum hw_exit_kind */
+    int32_t exit_value; /* exit code or signal */
+    uint64_t peak_rss_bytes; /* VmHWM, as of the latest refresh */
+    uint64_t sample_bytes;   /* mean distance of sampled allocations; 0: every allocation is counted (exact) */
+    uint64_t table_entries;  /* table=N; 0: unbounded */
+    /* live bytes of all threads. Threads flush deltas: the exact value is the sum over THREADS of live_bytes. */
+    int64_t live_bytes;
+    int64_t live_blocks;
+    uint64_t peak_bytes;     /* greatest total of live bytes */
+    uint64_t peak_tick;      /* when */
+    uint64_t peak_epoch;     /* number of the current peak, see hw_mib.peak_epoch */
+    uint64_t threads_seen;   /* threads that allocated or freed so far */
+    uint64_t threads_most;   /* most of them at once */
+    uint64_t timeline_interval_ticks; /* present distance of timeline points */
+    uint64_t startup_ns;     /* time the runtime took to start, for the report of its own cost */
+    int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
+    uint64_t evictions;      /* of the bounded table */
+    uint64_t reserved[16];
+};
+
+/* An executable mapping, also one that is gone. The first four fields are the seed's. */
+struct hw_map_entry {
+    uint64_t start, end; /* addresses of the executable segment */
+    uint64_t offset;     /* of the segment's start in the file */
+    uint64_t bias;       /* address - bias = address in the ELF file (p_vaddr) */
+    uint8_t build_id[32];
+    uint32_t build_id_size;
+    uint32_t path; /* string; "[vdso]" for the vDSO, "" for anonymous code */
+    uint64_t loaded_tick, unloaded_tick; /* unloaded_tick is 0 while it is mapped */
+    uint32_t flags;                      /* enum hw_map_flags */
+    uint32_t reserved0;
+    uint64_t reserved[4];
+}; /* 128 bytes */
+
+enum hw_map_flags {
+    HW_MAP_MAIN = 1u << 0,      /* the executable */
+    HW_MAP_RUNTIME = 1u << 1,   /* Heapwise's own runtime: frames there are never stored */
+    HW_MAP_ALLOCATOR = 1u << 2, /* the module whose malloc is used */
+    HW_MAP_ANONYMOUS = 1u << 3, /* code without a file: generated at run time */
+};
+
+/* A frame in the tree of call stacks: a stack is a leaf and its parents, leaf first. */
+struct hw_stack_node {
+    uint64_t pc; /* address of the call instruction's last byte: return address - 1; exact pc where HW_FRAME_EXACT */
+    uint32_t map; /* index into MAPS, or HW_NONE */
+    uint32_t parent; /* node index, always smaller than the own one; 0 at the root */
+}; /* 16 bytes */
+
+enum hw_context_flags {
+    HW_CONTEXT_TRUNCATED = 1u << 0, /* deeper than the limit of frames */
+    HW_CONTEXT_INCOMPLETE = 1u << 1, /* the walk stopped before the thread's start: see `stop` */
+    HW_CONTEXT_FREE = 1u << 2,       /* only seen as a free stack */
+};
+
+struct hw_context_entry {
+    uint32_t leaf;  /* stack node; 0: nothing is known of the stack */
+    uint16_t depth; /* frames */
+    uint16_t flags; /* enum hw_context_flags */
+    uint64_t first_tick; /* when it was seen first */
+}; /* 16 bytes */
+
+/* Memory info block: all that was measured about one context by one thread slot. The reader merges the entries of one
+ * context: sums for counts, minimum and maximum for those, the entry with the latest tick for the `last_*` fields.
+ *
+ * In sampled runs (sample_bytes != 0) every count is weighted: an estimate without bias (docs/accuracy.md); `samples`
+ * says on how many allocations it rests. In exact runs samples == allocations.
+ *
+ * Blocks keep the context of their first allocation when realloc grows, shrinks or moves them.
+ *
+ * "previous" in the fields of the seed's heap info block means: the block of this context that was freed before this
+ * one, by a thread of the same slot.
+ *
+ * peak: while hw_process_info.peak_epoch == peak_epoch, peak_bytes and peak_blocks are what was live here at the
+ * moment of the process's peak. When the epochs differ, nothing has changed here since: then live_* are it.
+ *
+ * Written by the thread that owns the slot only (or under the set's lock in bounded tables); 4 cache lines: those an
+ * allocation touches first. */
+struct hw_mib {
+    /* line 0: allocation */
+    uint32_t context;
+    uint16_t last_alloc_cpu, last_free_cpu;
+    uint64_t allocations; /* blocks obtained; reallocation of a block does not count */
+    uint64_t bytes;       /* requested, plus what reallocations added */
+    uint64_t size_min, size_max; /* size_min is UINT64_MAX while there is none */
+    int64_t live_bytes;
+    int64_t live_blocks;
+    uint64_t last_alloc_tick;
+    /* line 1: peak, live ages, threads */
+    uint64_t peak_epoch;
+    int64_t peak_bytes;
+    int64_t peak_blocks;
+    uint64_t live_ticks; /* sum (mod 2^64) of allocation ticks of live blocks: age total = live_blocks * now - live_ticks */
+    uint32_t alloc_thread, free_thread;   /* serial of the thread that did so last */
+    uint32_t alloc_threads, free_threads; /* how many distinct threads did */
+    uint64_t samples;
+    uint64_t temporary; /* freed with no allocation between, in the same thread */
+    /* line 2: free */
+    uint64_t frees;
+    uint64_t lifetime_total, lifetime_min, lifetime_max; /* ticks, of freed blocks; min is UINT64_MAX while there is none */
+    uint64_t last_free_tick;
+    uint64_t migrated_cpu;      /* freed on another CPU than allocated */
+    uint64_t lifetime_overlaps; /* allocated before the previous block was freed */
+    uint64_t same_alloc_cpu;    /* allocated on the CPU the previous block was allocated on */
+    /* line 3: free and reallocation */
+    uint64_t same_free_cpu; /* freed on the CPU the previous block was freed on */
+    uint32_t previous_alloc_cpu;
+    uint32_t flags; /* enum hw_mib_flags */
+    uint64_t reallocations;
+    uint64_t realloc_moved;          /* of them to a new address */
+    uint64_t realloc_grown_bytes, realloc_shrunk_bytes;
+    uint64_t inherited_frees, inherited_freed_bytes; /* blocks of the parent, freed here after fork; in no other count */
+}; /* 256 bytes */
+
+enum hw_mib_flags {
+    HW_MIB_EVICTED = 1u << 0, /* pushed out of a bounded table */
+};
+
+/* A slot for one thread at a time: sums over all threads that have had it. Independent of the MIBs: both must agree. */
+struct hw_thread_entry {
+    uint32_t serial; /* of the present thread, from 1; 0: the slot is free */
+    uint32_t tid;
+    uint64_t allocations, frees, reallocations, temporary;
+    uint64_t bytes; /* as hw_mib.bytes */
+    int64_t live_bytes, live_blocks;
+    uint64_t foreign_frees;     /* of blocks that the runtime has not seen allocated; passed through */
+    uint64_t foreign_reallocs;
+    uint64_t failed;            /* allocations that returned NULL */
+    uint64_t nested;            /* calls from inside an allocator call: passed through uncounted */
+    uint64_t walks, verified;   /* stacks walked anew, stacks that were recognised */
+    uint64_t incomplete_walks;
+    uint64_t lost;              /* events that found no room (see notes) */
+}; /* 128 bytes */
+
+#define HW_TIMELINE_POINTS 4096
+struct hw_timeline_point {
+    uint64_t tick;
+    int64_t live_bytes;
+    uint64_t rss_bytes; /* 0: not read */
+    uint64_t allocations, frees; /* up to this moment */
+}; /* 40 bytes */
+
+/* How often a free stack freed blocks of an allocation context (on request: free-stacks=1). */
+struct hw_free_stack {
+    uint32_t alloc_context, free_context;
+    uint64_t count, bytes;
+}; /* 24 bytes */
+
+enum hw_memory_moment { HW_MOMENT_PEAK = 0, HW_MOMENT_END = 1, HW_MOMENT_DUMP = 2 };
+
+/* RSS taken apart, from /proc/self/smaps. All in bytes. */
+struct hw_memory_breakdown {
+    uint64_t tick;
+    uint32_t moment; /* enum hw_memory_moment; a later entry of a moment replaces an earlier one */
+    uint32_t reserved0;
+    uint64_t rss;
+    uint64_t heap;      /* resident in [heap] and anonymous mappings that hold tracked blocks or came from the program */
+    uint64_t file;      /* code, read-only and private data of executables and libraries, other mapped files */
+    uint64_t stack;     /* stacks of threads, as far as they can be told apart */
+    uint64_t runtime;   /* Heapwise's own memory */
+    uint64_t other;     /* shared memory, vDSO, the rest */
+    int64_t live_bytes; /* requested and not freed at this moment */
+    uint64_t swap;
+}; /* 80 bytes */
+
+enum hw_note_code {
+    HW_NOTE_TABLE_STORE = 1,    /* address space is limited: blocks are kept in a table */
+    HW_NOTE_FILE_FULL = 2,      /* the file could not grow (text says why): new contexts were counted as unknown */
+    HW_NOTE_NO_MEMORY = 3,      /* the runtime got no memory: events were passed through uncounted */
+    HW_NOTE_EXEC = 4,           /* the process started another program (text) by exec: that one has a file of its own */
+    HW_NOTE_EXEC_UNPROFILED = 5, /* …but it cannot be profiled: text says which and why */
+    HW_NOTE_STATIC_ALLOCATOR = 6, /* an allocator linked into the program could not be hooked: text says why */
+    HW_NOTE_NO_UNWIND = 7,      /* a module without unwind tables: stacks through it rest on frame pointers: text = path */
+    HW_NOTE_BLOCK_REPLACED = 8, /* blocks that vanished without a free that could be seen */
+    HW_NOTE_THREADS_AT_EXIT = 9, /* threads still ran when the process ended */
+    HW_NOTE_CLOCK = 10,         /* the time stamp counter is not usable: clock_gettime served */
+    HW_NOTE_JIT = 11,           /* stacks end at code generated at run time */
+    HW_NOTE_OTHER = 12,
+};
+
+struct hw_note {
+    uint32_t code; /* enum hw_note_code */
+    uint32_t text; /* string */
+    uint64_t count; /* how often; may still rise */
+    uint64_t tick;  /* when first */
+}; /* 24 bytes */
+
+/* Live blocks a forked child inherited, by context (the child's own id). */
+struct hw_inherited {
+    uint32_t context, reserved0;
+    int64_t blocks, bytes;
+}; /* 24 bytes */
+
+_Static_assert(sizeof(struct hw_file_header) == 256, "header");
+_Static_assert(sizeof(struct hw_section) == 64, "section");
+_Static_assert(sizeof(struct hw_map_entry) == 128, "map entry");
+_Static_assert(sizeof(struct hw_stack_node) == 16, "stack node");
+_Static_assert(sizeof(struct hw_context_entry) == 16, "context");
+_Static_assert(sizeof(struct hw_mib) == 256, "mib");
+_Static_assert(sizeof(struct hw_thread_entry) == 128, "thread");
+_Static_assert(sizeof(struct hw_timeline_point) == 40, "timeline");
+_Static_assert(sizeof(struct hw_free_stack) == 24, "free stack");
+_Static_assert(sizeof(struct hw_memory_breakdown) == 80, "memory");
+_Static_assert(sizeof(struct hw_note) == 24, "note");
+_Static_assert(sizeof(struct hw_inherited) == 24, "inherited");
+
+#endif

@@ -1,0 +1,108 @@
+/* profile.h - a profile in memory: what every verb after the run works on.
+ *
+ * hw_profile_read reads a file of any state (sealed, still being written, left behind by kill -9), checks everything
+ * it relies on, merges the MIBs of one context and converts ticks to nanoseconds. Nothing here knows symbols. */
+#ifndef HW_PROFILE_PROFILE_H
+#define HW_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/error.h"
+#include "profile/format.h"
+
+/* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns. */
+struct hw_profile_context {
+    uint32_t id;
+    uint32_t leaf;  /* index into nodes, 0: unknown stack */
+    uint32_t depth;
+    uint32_t flags; /* enum hw_context_flags */
+    uint64_t allocations, frees, reallocations, temporary, bytes, samples;
+    uint64_t size_min, size_max; /* 0 when there was no allocation */
+    int64_t live_blocks, live_bytes;
+    int64_t peak_blocks, peak_bytes; /* at the process's peak */
+    uint64_t lifetime_total_ns, lifetime_min_ns, lifetime_max_ns; /* of freed blocks; 0 when frees == 0 */
+    uint64_t live_age_total_ns; /* ages of live blocks at the end, summed */
+    uint64_t last_alloc_ns, last_free_ns;
+    uint32_t last_alloc_cpu, last_free_cpu;
+    uint64_t migrated_cpu, lifetime_overlaps, same_alloc_cpu, same_free_cpu;
+    uint64_t alloc_threads, free_threads;
+    uint64_t realloc_moved, realloc_grown_bytes, realloc_shrunk_bytes;
+    uint64_t inherited_frees, inherited_freed_bytes;
+    int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
+    uint64_t first_ns;
+};
+
+struct hw_profile_totals {
+    uint64_t allocations, frees, reallocations, temporary, bytes;
+    int64_t live_blocks, live_bytes;
+    uint64_t foreign_frees, foreign_reallocs, failed, nested, walks, verified, incomplete_walks, lost;
+};
+
+/* Timeline with times in ns. */
+struct hw_profile_point {
+    uint64_t time_ns;
+    int64_t live_bytes;
+    uint64_t rss_bytes; /* 0: not read */
+    uint64_t allocations, frees;
+};
+
+struct hw_profile {
+    char *path;
+    struct hw_file_header header;
+    struct hw_process_info process;
+    bool sealed;
+    bool running;  /* the process that writes it still lives on this machine (pid and start time agree) */
+    bool cut;      /* the file is shorter than it says: what was there has been read, see problems */
+    double ns_per_tick;
+    uint64_t duration_ns;    /* of the run so far */
+    uint64_t peak_time_ns;
+    const char *executable, *allocator, *allocator_path, *options;
+    const char **command;    /* command_count strings */
+    size_t command_count;
+    struct hw_profile_totals totals; /* from the THREADS section */
+    struct hw_profile_totals context_totals; /* from the MIBs: the two agree, but for events in flight */
+    const struct hw_map_entry *maps;
+    size_t map_count;
+    const struct hw_stack_node *nodes;
+    size_t node_count;
+    struct hw_profile_context *contexts; /* those with anything to tell; sorted by id */
+    size_t context_count;
+    const struct hw_context_entry *context_entries; /* all, by id (free stacks are found here too) */
+    size_t context_entry_count;
+    struct hw_profile_point *timeline;
+    size_t timeline_count;
+    const struct hw_free_stack *free_stacks;
+    size_t free_stack_count;
+    const struct hw_memory_breakdown *memory; /* as stored: ticks */
+    size_t memory_count;
+    const struct hw_note *notes;
+    size_t note_count;
+    const char *strings;
+    size_t string_size;
+    char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
+    size_t problem_count;
+    void *storage;   /* private */
+};
+
+/* Reads the file. NULL with ERROR when it is not a profile or nothing can be saved of it. When it is damaged but part of
+ * it can be read, returns that part with `problems`. Verbs then print them and exit with 2 after their output. */
+struct hw_profile *hw_profile_read(const char *path, struct hw_error *error);
+void hw_profile_free(struct hw_profile *profile);
+
+/* The string at OFFSET, "" when out of range. Lives as long as the profile. */
+const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset);
+
+/* Writes the program counters and map indexes of a stack, leaf first, into NODES (at most CAPACITY node indexes);
+ * returns how many frames the stack has. */
+size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity);
+
+uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks);
+
+/* After the process has ended: records how (exit code or signal) in the file of a process that could not do so itself,
+ * cuts off the unused tail, and seals it. Used by `heapwise record`. False with ERROR on failure. A file that is sealed
+ * already only gets the exit status if it has none. */
+bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes, struct hw_error *error);
+
+#endif

@@ -1,0 +1,71 @@
+/* symbols.h - from an address in a module to functions, inline chain, file and line.
+ *
+ * Works after the run, outside the profiled process, from module path + build id + address. Separate debug files are
+ * found by build id, .gnu_debuglink and, when DEBUGINFOD_URLS is set, debuginfod. C++ and Rust names are demangled.
+ * Not thread-safe per object; hw_symbolizer_run uses threads of its own. */
+#ifndef HW_SYMBOLS_SYMBOLS_H
+#define HW_SYMBOLS_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/error.h"
+
+struct hw_symbolizer;
+
+/* One function of the inline chain at an address. Strings are owned by the symbolizer and live as long as it does;
+ * they are interned: equal strings have equal pointers. */
+struct hw_frame {
+    const char *function; /* demangled; NULL when there is nothing better than module + offset */
+    const char *linkage_name; /* as in the symbol table, not demangled; NULL when unknown */
+    const char *file;     /* source path as the compiler recorded it, made absolute with the compilation directory; NULL */
+    uint32_t line, column; /* 0: unknown */
+    bool inlined;         /* this function was inlined into the next frame of the chain */
+};
+
+/* The chain for one address, innermost (most deeply inlined) first. count >= 1; the last is not inlined. */
+struct hw_frames {
+    const struct hw_frame *frame;
+    uint32_t count;
+};
+
+struct hw_symbolizer_options {
+    unsigned threads;         /* 0: one for each processor */
+    bool no_debuginfod;       /* do not ask debuginfod even when DEBUGINFOD_URLS is set */
+    const char *sysroot;      /* prefix for module paths, or NULL */
+    /* Called now and then, from the thread that called hw_symbolizer_run, with addresses done and in all; or NULL. */
+    void (*progress)(void *closure, size_t done, size_t total);
+    void *closure;
+};
+
+/* OPTIONS may be NULL. NULL with ERROR set when there is no memory. */
+struct hw_symbolizer *hw_symbolizer_new(const struct hw_symbolizer_options *options, struct hw_error *error);
+void hw_symbolizer_free(struct hw_symbolizer *symbolizer);
+
+/* Adds a module; returns its number, or -1. PATH: the file that was mapped; "[vdso]" is allowed (this process's own
+ * vDSO serves if its build id is the same). BUILD_ID (BUILD_ID_SIZE bytes, may be 0): a file with another build id is
+ * not used (hw_symbolizer_module_problem then says so). No file is opened before hw_symbolizer_run. */
+int hw_symbolizer_add_module(struct hw_symbolizer *symbolizer, const char *path, const uint8_t *build_id,
+                             size_t build_id_size);
+
+/* Asks for ADDRESS: as in the ELF file (p_vaddr based, load bias taken off), pointing INTO the call instruction
+ * (return address - 1). Adding an address twice costs nothing. Returns a ticket >= 0 for hw_symbolizer_frames, -1 on
+ * no memory. */
+long hw_symbolizer_add(struct hw_symbolizer *symbolizer, int module, uint64_t address);
+
+/* Resolves all that was added since the last run. False with ERROR only when there is no memory; files that cannot be
+ * read leave frames without names, see hw_symbolizer_module_problem. */
+bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error);
+
+/* The answer for a ticket, after hw_symbolizer_run. Always at least one frame (all fields NULL/0 when unknown). */
+struct hw_frames hw_symbolizer_frames(const struct hw_symbolizer *symbolizer, long ticket);
+
+/* Why a module's names are poor, as one sentence ("…: no debug information, names from the symbol table", "…: the
+ * file has changed since the run (another build id)", "…: cannot open: …"), or NULL when there is nothing to say. */
+const char *hw_symbolizer_module_problem(const struct hw_symbolizer *symbolizer, int module);
+
+/* True when the module has DWARF line information. */
+bool hw_symbolizer_module_has_debug_info(const struct hw_symbolizer *symbolizer, int module);
+
+#endif
