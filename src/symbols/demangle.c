@@ -1,0 +1,24 @@
+/* demangle.c - readable names of C++ and Rust functions.
+ *
+ * A seam around libiberty, so that its headers and flags stand in one place. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+#include "symbols/symbols_internal.h"
+
+/* Longer names come from damaged files or are useless to a reader; the demangler's time grows faster than the name. */
+enum { LONGEST_NAME = 1 << 16 };
+
+/* Only names that announce their scheme: the demangler would also read "i" as the type int. */
+static bool is_mangled(const char *name) {
+    return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0 || strncmp(name, "___Z", 4) == 0 ||
+           strncmp(name, "_GLOBAL_", 8) == 0;
+}
+
+char *hw_demangle(const char *linkage_name) {
+    if (!is_mangled(linkage_name) || strnlen(linkage_name, LONGEST_NAME) == LONGEST_NAME)
+        return NULL;
+    return cplus_demangle(linkage_name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
+}

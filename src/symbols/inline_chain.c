@@ -1,0 +1,394 @@
+/* inline_chain.c - the functions at many addresses of one compile unit.
+ *
+ * Asking libdw for the scopes of one address after the other walks the unit's whole tree each time. Here the tree is
+ * walked once: each function's and each inlined call's ranges are looked up among the sorted addresses, a function
+ * without any of them is not entered, and every address keeps the deepest entry that covers it. The chain of an address
+ * is then that entry and its parents. Names follow abstract origins and specifications, into other units and dwz's
+ * files.
+ *
+ * Damaged trees end the walk early (depth and number of entries are bounded, siblings must go forward); addresses that
+ * got nothing from it fall back to the symbol table. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <dwarf.h>
+
+#include "symbols/symbols_internal.h"
+
+enum {
+    DEEPEST_TREE = 256,
+    LONGEST_CHAIN = DEEPEST_TREE,
+    MOST_ENTRIES = 20 * 1000 * 1000, /* of a unit whose size is not known */
+    NOTHING = -1,
+};
+
+/* A function or an inlined call that covers at least one of the addresses. */
+struct entry {
+    Dwarf_Die die;
+    int32_t parent; /* the entry it was inlined into, or NOTHING */
+    int16_t depth;  /* in the tree: among entries that cover an address the deepest is right */
+    bool inlined, resolved;
+    const char *function, *linkage_name; /* interned, once resolved */
+    const char *call_file;
+    uint32_t call_line, call_column;
+};
+
+/* Interned names by the DIE that they were read from: many inlined calls share one origin. */
+struct name_memo {
+    const void *key; /* the DIE's address; NULL: free */
+    const char *function, *linkage_name;
+};
+
+struct unit {
+    struct hw_module *module;
+    const struct hw_debug_file *file;
+    struct hw_names *names;
+    Dwarf_Die line_die; /* the unit that has the line table */
+    Dwarf_Die tree_die; /* the unit that has the functions: the same, or the one in the .dwo file */
+    int language;
+
+    const uint64_t *address; /* sorted, of the module */
+    int32_t *deepest;        /* for each address: an entry, or NOTHING */
+    size_t address_count;
+
+    struct entry *entry;
+    size_t entry_count, entry_capacity;
+    struct name_memo *memo; /* open addressing */
+    size_t memo_count, memo_capacity;
+    struct hw_path_memo paths;
+    uint64_t entries_left; /* DIEs that may still be visited */
+    bool no_memory;
+};
+
+/* ---- the walk ---- */
+
+static bool is_c(int language) {
+    return language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 || language == DW_LANG_C11;
+}
+
+static bool is_c_plus_plus(int language) {
+    return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
+           language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14;
+}
+
+static size_t first_at_or_after(const struct unit *unit, uint64_t address) {
+    size_t low = 0, high = unit->address_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (unit->address[middle] < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int32_t add_entry(struct unit *unit, const Dwarf_Die *die, int32_t parent, int depth, bool inlined) {
+    if (unit->entry_count == unit->entry_capacity) {
+        size_t capacity = unit->entry_capacity ? unit->entry_capacity * 2 : 64;
+        struct entry *larger = capacity > INT32_MAX ? NULL : realloc(unit->entry, capacity * sizeof *larger);
+        if (!larger) {
+            unit->no_memory = true;
+            return NOTHING;
+        }
+        unit->entry = larger;
+        unit->entry_capacity = capacity;
+    }
+    unit->entry[unit->entry_count] =
+        (struct entry){.die = *die, .parent = parent, .depth = (int16_t)depth, .inlined = inlined};
+    return (int32_t)unit->entry_count++;
+}
+
+/* Makes an entry of DIE if it covers any address, and gives it those that no deeper entry has. */
+static int32_t claim(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth, bool inlined) {
+    Dwarf_Addr base = 0, start = 0, end = 0;
+    ptrdiff_t offset = 0;
+    int32_t claimed = NOTHING;
+    while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+        start += unit->file->bias;
+        end += unit->file->bias;
+        if (start < unit->file->text_start)
+            continue;
+        for (size_t i = first_at_or_after(unit, start); i < unit->address_count && unit->address[i] < end; i++) {
+            if (claimed == NOTHING && (claimed = add_entry(unit, die, parent, depth, inlined)) == NOTHING)
+                return NOTHING;
+            if (unit->deepest[i] == NOTHING || unit->entry[unit->deepest[i]].depth < depth)
+                unit->deepest[i] = claimed;
+        }
+    }
+    return claimed;
+}
+
+static void walk_children(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth);
+
+static void visit(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth) {
+    int32_t claimed = NOTHING;
+    switch (dwarf_tag(die)) {
+    case DW_TAG_subprogram:
+        claimed = claim(unit, die, NOTHING, depth, false);
+        /* gcc puts functions nested in an inline function below its abstract instance, which has no code itself. */
+        if (claimed != NOTHING || dwarf_hasattr(die, DW_AT_inline))
+            walk_children(unit, die, claimed, depth + 1);
+        break;
+    case DW_TAG_inlined_subroutine:
+        claimed = claim(unit, die, parent, depth, true);
+        if (claimed != NOTHING)
+            walk_children(unit, die, claimed, depth + 1);
+        break;
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_interface_type:
+    case DW_TAG_variant_part:
+    case DW_TAG_variant:
+        /* In C and C++ a type holds declarations only; Rust, D and others define functions there. */
+        if (!is_c(unit->language) && !is_c_plus_plus(unit->language))
+            walk_children(unit, die, parent, depth + 1);
+        break;
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block:
+    case DW_TAG_with_stmt:
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_common_block:
+        walk_children(unit, die, parent, depth + 1);
+        break;
+    default: /* partial units that are imported hold no code: what has addresses cannot be shared */
+        break;
+    }
+}
+
+static void walk_children(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth) {
+    Dwarf_Die child;
+    if (depth >= DEEPEST_TREE || dwarf_child(die, &child) != 0)
+        return;
+    while (!unit->no_memory && unit->entries_left > 0) {
+        unit->entries_left--;
+        visit(unit, &child, parent, depth);
+        Dwarf_Die next;
+        if (dwarf_siblingof(&child, &next) != 0 || next.addr <= child.addr)
+            return;
+        child = next;
+    }
+}
+
+/* ---- names ---- */
+
+static const char *string_attribute(Dwarf_Die *die, unsigned name) {
+    Dwarf_Attribute attribute;
+    return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+static struct name_memo *find_memo(const struct name_memo *memo, size_t capacity, const void *key) {
+    size_t i = ((uintptr_t)key * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
+    while (memo[i].key && memo[i].key != key)
+        i = (i + 1) & (capacity - 1);
+    return (struct name_memo *)&memo[i];
+}
+
+static struct name_memo *make_memo(struct unit *unit, const void *key) {
+    if (unit->memo_count >= unit->memo_capacity / 2) {
+        size_t capacity = unit->memo_capacity ? unit->memo_capacity * 2 : 64;
+        struct name_memo *larger = calloc(capacity, sizeof *larger);
+        if (!larger)
+            return NULL;
+        for (size_t i = 0; i < unit->memo_capacity; i++) {
+            if (unit->memo[i].key)
+                *find_memo(larger, capacity, unit->memo[i].key) = unit->memo[i];
+        }
+        free(unit->memo);
+        unit->memo = larger;
+        unit->memo_capacity = capacity;
+    }
+    struct name_memo *memo = find_memo(unit->memo, unit->memo_capacity, key);
+    unit->memo_count += memo->key == NULL;
+    return memo;
+}
+
+/* False when there is no memory. Names that are not in the DIE or its origins stay NULL. */
+static bool read_names(struct unit *unit, Dwarf_Die *die, struct name_memo *memo) {
+    const char *name = string_attribute(die, DW_AT_name);
+    const char *linkage_name = string_attribute(die, DW_AT_linkage_name);
+    if (!linkage_name)
+        linkage_name = string_attribute(die, DW_AT_MIPS_linkage_name);
+    if (linkage_name) {
+        memo->linkage_name = hw_names_intern(unit->names, linkage_name);
+        memo->function = hw_names_readable(unit->names, linkage_name);
+        if (!memo->linkage_name || !memo->function)
+            return false;
+        if (memo->function != memo->linkage_name || !name)
+            return true; /* demangled: says more than DW_AT_name */
+    }
+    if (!name)
+        return true;
+    memo->function = hw_names_intern(unit->names, name);
+    if (!linkage_name)
+        memo->linkage_name = NULL;
+    return memo->function != NULL;
+}
+
+/* Where DWARF has no linkage name: C's functions and external ones are called so in the symbol table too; for others
+ * (lambdas, functions of local classes) the symbol at ADDRESS tells, if the function was not inlined. */
+static bool complete_linkage_name(struct unit *unit, struct entry *entry, uint64_t address) {
+    if (entry->linkage_name)
+        return true;
+    Dwarf_Attribute attribute;
+    if (entry->function &&
+        (is_c(unit->language) || dwarf_attr_integrate(&entry->die, DW_AT_external, &attribute) != NULL)) {
+        entry->linkage_name = entry->function;
+        return true;
+    }
+    if (entry->inlined)
+        return true;
+    const struct hw_elf_symbols *symbols = hw_module_symbols(unit->module, unit->file);
+    const char *symbol = symbols ? hw_elf_symbols_find(symbols, address) : NULL;
+    if (!symbol)
+        return symbols != NULL;
+    const char *readable = hw_names_readable(unit->names, symbol);
+    if (!readable)
+        return false;
+    if (entry->function && !strstr(readable, entry->function))
+        return true; /* another function: identical code was folded */
+    entry->linkage_name = hw_names_intern(unit->names, symbol);
+    entry->function = readable;
+    return entry->linkage_name != NULL;
+}
+
+static void read_call_site(struct unit *unit, struct entry *entry) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    Dwarf_Files *files = NULL;
+    size_t file_count = 0;
+    if (dwarf_formudata(dwarf_attr(&entry->die, DW_AT_call_line, &attribute), &value) == 0)
+        entry->call_line = (uint32_t)value;
+    if (dwarf_formudata(dwarf_attr(&entry->die, DW_AT_call_column, &attribute), &value) == 0)
+        entry->call_column = (uint32_t)value;
+    if (dwarf_formudata(dwarf_attr(&entry->die, DW_AT_call_file, &attribute), &value) == 0 &&
+        dwarf_getsrcfiles(&unit->tree_die, &files, &file_count) == 0 && value < file_count)
+        entry->call_file =
+            hw_source_path(unit->names, &unit->paths, &unit->line_die, dwarf_filesrc(files, value, NULL, NULL));
+}
+
+/* ADDRESS: one that the entry covers. */
+static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t address) {
+    if (entry->resolved)
+        return true;
+    Dwarf_Attribute attribute;
+    Dwarf_Die origin = entry->die;
+    if (entry->inlined)
+        dwarf_formref_die(dwarf_attr(&entry->die, DW_AT_abstract_origin, &attribute), &origin);
+    struct name_memo *memo = make_memo(unit, origin.addr);
+    if (!memo)
+        return false;
+    if (!memo->key) {
+        if (!read_names(unit, &origin, memo))
+            return false;
+        memo->key = origin.addr;
+    }
+    entry->function = memo->function;
+    entry->linkage_name = memo->linkage_name;
+    if (entry->inlined)
+        read_call_site(unit, entry);
+    entry->resolved = true;
+    return complete_linkage_name(unit, entry, address);
+}
+
+/* ---- chains ---- */
+
+static struct hw_frame at_line(struct hw_source_line line) {
+    return (struct hw_frame){.file = line.file, .line = line.line, .column = line.column};
+}
+
+/* Fills FRAME, innermost first; returns the number of frames, 0 without memory. */
+static uint32_t build_chain(struct unit *unit, size_t index, struct hw_frame frame[LONGEST_CHAIN]) {
+    uint64_t address = unit->address[index];
+    struct hw_source_line line = {0};
+    if (unit->line_die.addr)
+        line = hw_source_line_find(unit->names, &unit->paths, &unit->line_die, address - unit->file->bias);
+    uint32_t count = 0;
+    for (int32_t i = unit->deepest[index]; i != NOTHING && count < LONGEST_CHAIN; i = unit->entry[i].parent) {
+        struct entry *entry = &unit->entry[i];
+        if (!resolve_entry(unit, entry, address))
+            return 0;
+        frame[count] = at_line(line);
+        frame[count].function = entry->function;
+        frame[count].linkage_name = entry->linkage_name;
+        frame[count++].inlined = entry->parent != NOTHING;
+        line = (struct hw_source_line){entry->call_file, entry->call_line, entry->call_column};
+    }
+    if (count > 0 && frame[count - 1].function)
+        return count;
+    /* No function, or one without a name: assembler code, or damage. */
+    struct hw_frame symbol;
+    if (!hw_symbol_frame(unit->module, unit->file, unit->names, address, &symbol))
+        return 0;
+    if (count == 0)
+        frame[count++] = at_line(line);
+    frame[count - 1].function = symbol.function;
+    frame[count - 1].linkage_name = symbol.linkage_name;
+    return count;
+}
+
+bool hw_symbol_frame(struct hw_module *module, const struct hw_debug_file *file, struct hw_names *names,
+                     uint64_t address, struct hw_frame *frame) {
+    *frame = (struct hw_frame){0};
+    const struct hw_elf_symbols *symbols = hw_module_symbols(module, file);
+    const char *name = symbols ? hw_elf_symbols_find(symbols, address) : NULL;
+    if (!name)
+        return symbols != NULL;
+    frame->linkage_name = hw_names_intern(names, name);
+    frame->function = hw_names_readable(names, name);
+    return frame->linkage_name && frame->function;
+}
+
+/* Finds the unit's DIE and, for split DWARF, the one in the .dwo file. */
+static bool open_unit(struct unit *unit, uint64_t die_offset) {
+    if (!dwarf_offdie(unit->file->dwarf, die_offset, &unit->line_die))
+        return false;
+    uint8_t type = 0;
+    Dwarf_Die split = {0};
+    unit->tree_die = unit->line_die;
+    if (dwarf_cu_info(unit->line_die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) != 0 || type != DW_UT_skeleton)
+        return true;
+    dwarf_cu_info(unit->line_die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL);
+    if (split.addr)
+        unit->tree_die = split;
+    else
+        hw_module_note_problem(unit->module,
+                               "split debug information (.dwo) is missing, inlined functions are not shown");
+    unit->entries_left = MOST_ENTRIES;
+    return true;
+}
+
+static bool resolve_all(struct unit *unit, hw_chain_sink *sink, void *closure) {
+    struct hw_frame frame[LONGEST_CHAIN];
+    for (size_t i = 0; i < unit->address_count; i++) {
+        uint32_t count = build_chain(unit, i, frame);
+        if (count == 0 || !sink(closure, i, frame, count))
+            return false;
+    }
+    return true;
+}
+
+bool hw_unit_resolve(struct hw_module *module, const struct hw_debug_file *file, uint32_t index, struct hw_names *names,
+                     const uint64_t *address, size_t count, hw_chain_sink *sink, void *closure) {
+    const struct hw_unit_entry *known = &module->unit[index];
+    struct unit unit = {.module = module, .file = file, .names = names, .address = address, .address_count = count};
+    unit.deepest = malloc((count + 1) * sizeof *unit.deepest);
+    if (!unit.deepest)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        unit.deepest[i] = NOTHING;
+    unit.entries_left = known->entries_size ? known->entries_size : MOST_ENTRIES;
+    if (open_unit(&unit, known->die_offset)) {
+        unit.language = dwarf_srclang(&unit.tree_die);
+        walk_children(&unit, &unit.tree_die, NOTHING, 0);
+    }
+    bool ok = !unit.no_memory && resolve_all(&unit, sink, closure);
+    free(unit.deepest);
+    free(unit.entry);
+    free(unit.memo);
+    return ok;
+}
