@@ -1,0 +1,126 @@
+/* buffer.c - see buffer.h. */
+#include "report/buffer.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool make_room(struct hw_buffer *buffer, size_t more) {
+    if (buffer->failed)
+        return false;
+    if (buffer->capacity - buffer->used > more)
+        return true;
+    size_t capacity = buffer->capacity ? buffer->capacity : 64;
+    while (capacity - buffer->used <= more)
+        capacity *= 2;
+    char *data = realloc(buffer->data, capacity);
+    if (!data) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void hw_buffer_bytes(struct hw_buffer *buffer, const char *data, size_t size) {
+    if (!make_room(buffer, size))
+        return;
+    if (size)
+        memcpy(buffer->data + buffer->used, data, size);
+    buffer->used += size;
+    buffer->data[buffer->used] = '\0';
+}
+
+void hw_buffer_add(struct hw_buffer *buffer, const char *format, ...) {
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (size < 0)
+        buffer->failed = true;
+    else if (make_room(buffer, (size_t)size)) {
+        vsnprintf(buffer->data + buffer->used, (size_t)size + 1, format, again);
+        buffer->used += (size_t)size;
+    }
+    va_end(again);
+}
+
+/* Length of the UTF-8 sequence at TEXT with its code point, 0 when it is not one (overlong, surrogate, too great, cut).
+ */
+static size_t decode(const unsigned char *text, uint32_t *point) {
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t least;
+    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    for (size_t more = 0; more < sizeof forms / sizeof *forms; more++) {
+        if ((text[0] & forms[more].mask) != forms[more].lead)
+            continue;
+        uint32_t value = text[0] & (unsigned char)~forms[more].mask;
+        for (size_t i = 1; i <= more; i++) {
+            if ((text[i] & 0xc0) != 0x80)
+                return 0;
+            value = value << 6 | (text[i] & 0x3f);
+        }
+        if (value < forms[more].least || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff))
+            return 0;
+        *point = value;
+        return more + 1;
+    }
+    return 0;
+}
+
+void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean clean) {
+    const unsigned char *at = (const unsigned char *)text, *plain = at;
+    while (*at) {
+        uint32_t point = 0;
+        size_t size = decode(at, &point);
+        bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);
+        bool keep = size && (clean == HW_CLEAN_JSON || !control) && (clean != HW_CLEAN_ASCII || point < 0x7f);
+        if (keep) {
+            at += size;
+            continue;
+        }
+        hw_buffer_bytes(buffer, (const char *)plain, (size_t)(at - plain));
+        for (size_t i = 0; i < (size ? size : 1); i++)
+            hw_buffer_add(buffer, "\\x%02x", *at++);
+        plain = at;
+    }
+    hw_buffer_bytes(buffer, (const char *)plain, (size_t)(at - plain));
+}
+
+const char *hw_buffer_text(const struct hw_buffer *buffer) {
+    return buffer->data ? buffer->data : "";
+}
+
+void hw_buffer_clear(struct hw_buffer *buffer) {
+    buffer->used = 0;
+    if (buffer->data)
+        buffer->data[0] = '\0';
+}
+
+void hw_buffer_free(struct hw_buffer *buffer) {
+    free(buffer->data);
+    *buffer = (struct hw_buffer){0};
+}
+
+size_t hw_text_width(const char *text) {
+    size_t columns = 0;
+    for (; *text; text++)
+        columns += ((unsigned char)*text & 0xc0) != 0x80;
+    return columns;
+}
+
+size_t hw_text_cut(const char *text, size_t columns) {
+    size_t i = 0;
+    for (; text[i]; i++) {
+        if (((unsigned char)text[i] & 0xc0) == 0x80)
+            continue;
+        if (columns-- == 0)
+            break;
+    }
+    return i;
+}

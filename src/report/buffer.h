@@ -1,0 +1,40 @@
+/* buffer.h - a string that grows, and what makes foreign bytes fit to be shown.
+ *
+ * Running out of memory sets `failed` and drops the addition: callers check once, at the end. */
+#ifndef HW_REPORT_BUFFER_H
+#define HW_REPORT_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Zero-initialise. `data` is NUL-terminated as soon as anything was added; hw_buffer_text is never NULL. */
+struct hw_buffer {
+    char *data;
+    size_t used, capacity;
+    bool failed;
+};
+
+/* What may stay in text that comes from the profiled program. */
+enum hw_clean {
+    HW_CLEAN_JSON,  /* valid UTF-8; control characters stay (JSON escapes them itself) */
+    HW_CLEAN_UTF8,  /* valid UTF-8 without control characters: safe on a terminal */
+    HW_CLEAN_ASCII, /* printable ASCII only */
+};
+
+void hw_buffer_bytes(struct hw_buffer *buffer, const char *data, size_t size);
+__attribute__((format(printf, 2, 3))) void hw_buffer_add(struct hw_buffer *buffer, const char *format, ...);
+
+/* Appends TEXT; bytes that may not stay become \xNN. */
+void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean clean);
+
+const char *hw_buffer_text(const struct hw_buffer *buffer);
+void hw_buffer_clear(struct hw_buffer *buffer);
+void hw_buffer_free(struct hw_buffer *buffer);
+
+/* Columns that valid UTF-8 text takes: one for each code point. */
+size_t hw_text_width(const char *text);
+
+/* Bytes of TEXT that fit into COLUMNS. */
+size_t hw_text_cut(const char *text, size_t columns);
+
+#endif

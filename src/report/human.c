@@ -1,0 +1,80 @@
+/* human.c - see human.h. */
+#include "report/human.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *hw_human_bytes(char *buffer, uint64_t bytes) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    if (bytes < 1024) {
+        snprintf(buffer, HW_HUMAN, "%u B", (unsigned)bytes);
+        return buffer;
+    }
+    double value = (double)bytes / 1024;
+    size_t unit = 0;
+    while (value >= 1023.95 &&
+           unit + 1 < sizeof units / sizeof *units) { /* what would round to 1024.0 is the next unit */
+        value /= 1024;
+        unit++;
+    }
+    snprintf(buffer, HW_HUMAN, "%.1f %s", value, units[unit]);
+    return buffer;
+}
+
+const char *hw_human_count(char *buffer, uint64_t count) {
+    char digits[24];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+    char *out = buffer;
+    for (size_t i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            *out++ = ',';
+        *out++ = digits[i];
+    }
+    *out = '\0';
+    return buffer;
+}
+
+/* Three significant digits: 1.52, 15.2, 152. */
+static void three_digits(char *buffer, double value, const char *unit) {
+    int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    snprintf(buffer, HW_HUMAN, "%.*f %s", decimals, value, unit);
+}
+
+const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8) {
+    const double seconds = (double)ns / 1e9;
+    if (ns < 1000)
+        snprintf(buffer, HW_HUMAN, "%u ns", (unsigned)ns);
+    else if (ns < 999500)
+        three_digits(buffer, (double)ns / 1e3, utf8 ? "\u00b5s" : "us");
+    else if (ns < 999500000)
+        three_digits(buffer, (double)ns / 1e6, "ms");
+    else if (seconds < 59.95)
+        three_digits(buffer, seconds, "s");
+    else {
+        const uint64_t whole = (uint64_t)(seconds + 0.5);
+        if (whole < 3600)
+            snprintf(buffer, HW_HUMAN, "%u min %02u s", (unsigned)(whole / 60), (unsigned)(whole % 60));
+        else
+            snprintf(buffer, HW_HUMAN, "%llu h %02u min", (unsigned long long)(whole / 3600),
+                     (unsigned)(whole / 60 % 60));
+    }
+    return buffer;
+}
+
+const char *hw_human_percent(char *buffer, double part, double whole) {
+    if (!(whole > 0)) {
+        memcpy(buffer, "-", 2);
+        return buffer;
+    }
+    const double percent = 100 * part / whole;
+    if (percent > 0 && percent < 0.05)
+        snprintf(buffer, HW_HUMAN, "<0.1 %%");
+    else if (percent > 99.95 && part < whole)
+        snprintf(buffer, HW_HUMAN, ">99.9 %%");
+    else if (percent > 99.95)
+        snprintf(buffer, HW_HUMAN, "%.0f %%", percent);
+    else
+        snprintf(buffer, HW_HUMAN, "%.1f %%", percent);
+    return buffer;
+}

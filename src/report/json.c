@@ -1,0 +1,501 @@
+/* json.c - the report for a program. docs/json.md explains the keys.
+ *
+ * Objects are made with jansson, one at a time; the large arrays are streamed, a context on a line. A frame occurs in
+ * many stacks: it is turned into text once. */
+#include "report/report.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/buffer.h"
+#include "report/human.h"
+#include "report/not_observed.h"
+
+struct json_writer {
+    const struct hw_view *view;
+    const struct hw_report_options *options;
+    FILE *stream;
+    bool sampled;
+    bool failed;              /* no memory */
+    struct hw_buffer *stacks; /* by location: its frames as JSON, made when first needed */
+    struct hw_buffer text;    /* foreign text made valid */
+};
+
+/* ---- values ---- */
+
+static void set(struct json_writer *writer, json_t *object, const char *key, json_t *value) {
+    if (!value || json_object_set_new(object, key, value))
+        writer->failed = true;
+}
+
+static void set_count(struct json_writer *writer, json_t *object, const char *key, uint64_t value) {
+    set(writer, object, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+}
+
+static void set_signed(struct json_writer *writer, json_t *object, const char *key, int64_t value) {
+    set(writer, object, key, json_integer(value));
+}
+
+static void set_ratio(struct json_writer *writer, json_t *object, const char *key, uint64_t sum, uint64_t count) {
+    set(writer, object, key, count ? json_real((double)sum / (double)count) : json_null());
+}
+
+static json_t *text_value(struct json_writer *writer, const char *text) {
+    if (!text)
+        return json_null();
+    hw_buffer_clear(&writer->text);
+    hw_buffer_clean(&writer->text, text, HW_CLEAN_JSON);
+    return json_string(hw_buffer_text(&writer->text));
+}
+
+static void set_text(struct json_writer *writer, json_t *object, const char *key, const char *text) {
+    set(writer, object, key, text_value(writer, text));
+}
+
+/* NULL for text that is empty when it is not known. */
+static const char *known(const char *text) {
+    return text && *text ? text : NULL;
+}
+
+static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module) {
+    char hex[2 * sizeof((struct hw_map_entry *)0)->build_id + 1];
+    if (!module || !module->build_id_size) {
+        set(writer, object, "build_id", json_null());
+        return;
+    }
+    for (uint32_t i = 0; i < module->build_id_size; i++)
+        snprintf(hex + (size_t)2 * i, 3, "%02x", module->build_id[i]);
+    set(writer, object, "build_id", json_string(hex));
+}
+
+/* An object of its own, or in sampled runs the one below "sampled": counts that are estimates never stand under the
+ * key of an exact number. */
+static json_t *counts_of(struct json_writer *writer, json_t *object, uint64_t samples) {
+    if (!writer->sampled)
+        return object;
+    json_t *sampled = json_object();
+    set(writer, object, "sampled", sampled);
+    set_count(writer, sampled, "samples", samples);
+    return sampled;
+}
+
+#define JSON_STYLE (JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY)
+
+/* Prints VALUE and lets go of it. */
+static void print_value(struct json_writer *writer, json_t *value) {
+    if (!value || (json_dumpf(value, writer->stream, JSON_STYLE) && !ferror(writer->stream)))
+        writer->failed = true;
+    json_decref(value);
+}
+
+static void print_key(struct json_writer *writer, const char *key) {
+    fprintf(writer->stream, ",\n\"%s\":", key);
+}
+
+/* ---- process and totals ---- */
+
+static json_t *exit_value(struct json_writer *writer) {
+    const struct hw_process_info *process = &writer->view->profile->process;
+    static const char *const keys[] = {[HW_EXIT_CODE] = "code", [HW_EXIT_SIGNAL] = "signal"};
+    if (process->exit_kind == HW_EXIT_EXEC)
+        return json_pack("{s:b}", "exec", 1);
+    if (process->exit_kind != HW_EXIT_CODE && process->exit_kind != HW_EXIT_SIGNAL)
+        return json_null();
+    return json_pack("{s:i}", keys[process->exit_kind], (int)process->exit_value);
+}
+
+static json_t *process_value(struct json_writer *writer) {
+    static const char *const modes[] = {
+        [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
+    const struct hw_profile *profile = writer->view->profile;
+    const struct hw_process_info *info = &profile->process;
+    const struct hw_view_module *program = NULL;
+    for (size_t i = 0; i < writer->view->module_count && !program; i++)
+        if (writer->view->modules[i].flags & HW_MAP_MAIN)
+            program = &writer->view->modules[i];
+    json_t *object = json_object(), *command = json_array();
+    set_text(writer, object, "file", profile->path);
+    set_count(writer, object, "pid", info->pid);
+    set_count(writer, object, "parent_pid", info->parent_pid);
+    for (size_t i = 0; i < profile->command_count; i++)
+        if (json_array_append_new(command, text_value(writer, profile->command[i])))
+            writer->failed = true;
+    set(writer, object, "command", command);
+    set_text(writer, object, "executable", known(profile->executable));
+    set_build_id(writer, object, program);
+    set_count(writer, object, "started_ns", info->start_realtime_ns);
+    set_count(writer, object, "duration_ns", profile->duration_ns);
+    set(writer, object, "exit", exit_value(writer));
+    set_text(writer, object, "state", profile->running ? "running" : profile->sealed ? "ended" : "unknown");
+    set_text(writer, object, "mode", info->mode < sizeof modes / sizeof *modes ? modes[info->mode] : NULL);
+    set_text(writer, object, "allocator", known(profile->allocator));
+    set_text(writer, object, "allocator_path", known(profile->allocator_path));
+    set_text(writer, object, "options", profile->options);
+    set(writer, object, "sample_bytes",
+        info->sample_bytes ? json_integer((json_int_t)info->sample_bytes) : json_null());
+    set(writer, object, "forked", json_boolean(info->flags & HW_PROCESS_FORKED));
+    set_count(writer, object, "cpus", info->cpus);
+    return object;
+}
+
+static json_t *totals_value(struct json_writer *writer) {
+    const struct hw_profile *profile = writer->view->profile;
+    const struct hw_profile_totals *totals = &profile->totals;
+    const struct hw_process_info *info = &profile->process;
+    json_t *object = json_object(), *counts = counts_of(writer, object, writer->view->samples);
+    set_count(writer, counts, "allocations", totals->allocations);
+    set_count(writer, counts, "frees", totals->frees);
+    set_count(writer, counts, "reallocations", totals->reallocations);
+    set_count(writer, counts, "bytes_allocated", totals->bytes);
+    set_count(writer, counts, "peak_bytes", info->peak_bytes);
+    set_signed(writer, counts, "live_allocations", totals->live_blocks);
+    set_signed(writer, counts, "live_bytes", totals->live_bytes);
+    set_count(writer, counts, "temporary_allocations", totals->temporary);
+    set_count(writer, object, "peak_time_ns", profile->peak_time_ns);
+    set_count(writer, object, "threads", info->threads_seen);
+    set_count(writer, object, "threads_at_once", info->threads_most);
+    set_count(writer, object, "contexts", writer->view->context_count);
+    set(writer, object, "peak_rss_bytes",
+        info->peak_rss_bytes ? json_integer((json_int_t)info->peak_rss_bytes) : json_null());
+    set_count(writer, object, "failed_allocations", totals->failed);
+    set_count(writer, object, "foreign_frees", totals->foreign_frees);
+    set_count(writer, object, "foreign_reallocations", totals->foreign_reallocs);
+    set_count(writer, object, "nested_calls", totals->nested);
+    set_count(writer, object, "lost_events", totals->lost);
+    if (info->flags & HW_PROCESS_FORKED)
+        set(writer, object, "inherited",
+            json_pack("{s:I,s:I}", "allocations", (json_int_t)info->inherited_blocks, "bytes",
+                      (json_int_t)info->inherited_bytes));
+    return object;
+}
+
+/* ---- stacks ---- */
+
+static json_t *frame_value(struct json_writer *writer, const struct hw_view_location *location, uint32_t index) {
+    const struct hw_frame *symbol = &location->frames.frame[index];
+    const struct hw_view_module *module = location->module == HW_NONE ? NULL : &writer->view->modules[location->module];
+    json_t *object = json_object();
+    set_text(writer, object, "function", symbol->function);
+    set_text(writer, object, "file", symbol->file);
+    set(writer, object, "line", symbol->line ? json_integer(symbol->line) : json_null());
+    set(writer, object, "column", symbol->column ? json_integer(symbol->column) : json_null());
+    set_text(writer, object, "module", module ? known(module->path) : NULL);
+    set_count(writer, object, "offset", location->address);
+    set(writer, object, "inlined", json_boolean(symbol->inlined));
+    return object;
+}
+
+/* The frames of a location, separated by commas. */
+static const struct hw_buffer *location_frames(struct json_writer *writer, uint32_t index) {
+    struct hw_buffer *text = &writer->stacks[index];
+    const struct hw_view_location *location = &writer->view->locations[index];
+    if (text->data)
+        return text;
+    for (uint32_t i = 0; i < location->frames.count; i++) {
+        json_t *frame = frame_value(writer, location, i);
+        char *dumped = json_dumps(frame, JSON_STYLE);
+        if (dumped)
+            hw_buffer_add(text, "%s%s", i ? "," : "", dumped);
+        else
+            writer->failed = true;
+        free(dumped);
+        json_decref(frame);
+    }
+    return text;
+}
+
+static void print_stack(struct json_writer *writer, uint32_t leaf) {
+    const struct hw_view *view = writer->view;
+    fputs("\"stack\":[", writer->stream);
+    for (uint32_t node = leaf; node; node = view->nodes[node].parent) {
+        const struct hw_buffer *frames = location_frames(writer, view->nodes[node].location);
+        if (node != leaf)
+            fputc(',', writer->stream);
+        fwrite(frames->data, 1, frames->used, writer->stream);
+    }
+    fputc(']', writer->stream);
+}
+
+/* ---- contexts ---- */
+
+static void set_sizes(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum) {
+    if (!sum->allocations) {
+        set(writer, counts, "size", json_null());
+        return;
+    }
+    json_t *size = json_object();
+    set_count(writer, size, "min", sum->size_min);
+    set_count(writer, size, "max", sum->size_max);
+    set_ratio(writer, size, "mean", sum->bytes, sum->allocations);
+    set(writer, counts, "size", size);
+}
+
+static void set_lifetimes(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum) {
+    json_t *lifetime = sum->frees ? json_object() : json_null(),
+           *age = sum->live_blocks > 0 ? json_object() : json_null();
+    if (sum->frees) {
+        set_count(writer, lifetime, "total", sum->lifetime_total_ns);
+        set_count(writer, lifetime, "min", sum->lifetime_min_ns);
+        set_count(writer, lifetime, "max", sum->lifetime_max_ns);
+        set_ratio(writer, lifetime, "mean", sum->lifetime_total_ns, sum->frees);
+    }
+    if (sum->live_blocks > 0) {
+        set_count(writer, age, "total", sum->live_age_total_ns);
+        set_ratio(writer, age, "mean", sum->live_age_total_ns, (uint64_t)sum->live_blocks);
+    }
+    set(writer, counts, "lifetime_ns", lifetime);
+    set(writer, counts, "live_age_ns", age);
+}
+
+/* What is estimated in sampled runs. */
+static void set_counts(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum) {
+    set_count(writer, counts, "allocations", sum->allocations);
+    set_count(writer, counts, "frees", sum->frees);
+    set_count(writer, counts, "reallocations", sum->reallocations);
+    set_count(writer, counts, "temporary", sum->temporary);
+    set_count(writer, counts, "bytes", sum->bytes);
+    set_sizes(writer, counts, sum);
+    set_signed(writer, counts, "live_allocations", sum->live_blocks);
+    set_signed(writer, counts, "live_bytes", sum->live_bytes);
+    set_signed(writer, counts, "peak_allocations", sum->peak_blocks);
+    set_signed(writer, counts, "peak_bytes", sum->peak_bytes);
+    set_lifetimes(writer, counts, sum);
+    set_count(writer, counts, "migrated_cpu", sum->migrated_cpu);
+    set_count(writer, counts, "lifetime_overlaps", sum->lifetime_overlaps);
+    set_count(writer, counts, "same_alloc_cpu", sum->same_alloc_cpu);
+    set_count(writer, counts, "same_free_cpu", sum->same_free_cpu);
+    json_t *moved = json_object();
+    set_count(writer, moved, "moved", sum->realloc_moved);
+    set_count(writer, moved, "grown_bytes", sum->realloc_grown_bytes);
+    set_count(writer, moved, "shrunk_bytes", sum->realloc_shrunk_bytes);
+    set(writer, counts, "realloc", moved);
+}
+
+static void set_last(struct json_writer *writer, json_t *object, const char *key, bool any, uint64_t ns, uint32_t cpu) {
+    set(writer, object, key,
+        any ? json_pack("{s:I,s:I}", "time_ns", (json_int_t)ns, "cpu", (json_int_t)cpu) : json_null());
+}
+
+/* All of a context but its id and its stacks. */
+static json_t *context_value(struct json_writer *writer, const struct hw_view_context *context) {
+    const struct hw_profile_context *sum = &context->sum;
+    json_t *object = json_object();
+    const bool whole = sum->leaf && !(sum->flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE));
+    set(writer, object, "stack_complete", json_boolean(whole));
+    set(writer, object, "type", json_null());
+    set_counts(writer, counts_of(writer, object, sum->samples), sum);
+    set_count(writer, object, "threads", sum->alloc_threads);
+    set_count(writer, object, "free_threads", sum->free_threads);
+    set_count(writer, object, "first_ns", sum->first_ns);
+    set_last(writer, object, "last_alloc", sum->allocations, sum->last_alloc_ns, sum->last_alloc_cpu);
+    set_last(writer, object, "last_free", sum->frees, sum->last_free_ns, sum->last_free_cpu);
+    if (writer->view->profile->process.flags & HW_PROCESS_FORKED) {
+        json_t *inherited = json_object();
+        set_signed(writer, inherited, "allocations", sum->inherited_blocks);
+        set_signed(writer, inherited, "bytes", sum->inherited_bytes);
+        set_count(writer, inherited, "frees", sum->inherited_frees);
+        set_count(writer, inherited, "freed_bytes", sum->inherited_freed_bytes);
+        set(writer, object, "inherited", inherited);
+    }
+    return object;
+}
+
+static void print_free_stacks(struct json_writer *writer, size_t index) {
+    size_t count;
+    const struct hw_view_free_stack *stacks = hw_view_free_stacks(writer->view, index, &count);
+    fputs(",\"free_stacks\":[", writer->stream);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? ",{" : "{", writer->stream);
+        print_stack(writer, stacks[i].leaf);
+        fprintf(writer->stream, ",\"count\":%llu,\"bytes\":%llu}", (unsigned long long)stacks[i].count,
+                (unsigned long long)stacks[i].bytes);
+    }
+    fputc(']', writer->stream);
+}
+
+static void print_contexts(struct json_writer *writer) {
+    const struct hw_view *view = writer->view;
+    size_t count;
+    uint32_t *order = hw_view_sorted(view, writer->options->sort, true, &count);
+    if (!order) {
+        writer->failed = true;
+        return;
+    }
+    if (writer->options->top && writer->options->top < count)
+        count = writer->options->top;
+    print_key(writer, "contexts");
+    fputc('[', writer->stream);
+    for (size_t i = 0; i < count && !writer->failed && !ferror(writer->stream); i++) {
+        const struct hw_view_context *context = &view->contexts[order[i]];
+        json_t *object = context_value(writer, context);
+        char *dumped = json_dumps(object, JSON_STYLE);
+        fprintf(writer->stream, "%s\n{\"id\":%u,", i ? "," : "", (unsigned)context->sum.id);
+        print_stack(writer, context->sum.leaf);
+        if (view->profile->free_stack_count)
+            print_free_stacks(writer, order[i]);
+        if (dumped)
+            fprintf(writer->stream, ",%s", dumped + 1); /* without its brace */
+        else
+            writer->failed = true;
+        free(dumped);
+        json_decref(object);
+    }
+    fputs("\n]", writer->stream);
+    free(order);
+}
+
+/* ---- the rest ---- */
+
+static void print_timeline(struct json_writer *writer) {
+    const struct hw_profile *profile = writer->view->profile;
+    print_key(writer, "timeline");
+    fputc('[', writer->stream);
+    for (size_t i = 0; i < profile->timeline_count; i++) {
+        const struct hw_profile_point *point = &profile->timeline[i];
+        json_t *object = json_object();
+        set_count(writer, object, "time_ns", point->time_ns);
+        json_t *counts = object;
+        if (writer->sampled)
+            set(writer, object, "sampled", counts = json_object());
+        set_signed(writer, counts, "live_bytes", point->live_bytes);
+        set_count(writer, counts, "allocations", point->allocations);
+        set_count(writer, counts, "frees", point->frees);
+        set(writer, object, "rss_bytes", point->rss_bytes ? json_integer((json_int_t)point->rss_bytes) : json_null());
+        fputs(i ? ",\n" : "\n", writer->stream);
+        print_value(writer, object);
+    }
+    fputs("\n]", writer->stream);
+}
+
+static void print_memory(struct json_writer *writer) {
+    static const char *const moments[] = {
+        [HW_MOMENT_PEAK] = "peak", [HW_MOMENT_END] = "end", [HW_MOMENT_DUMP] = "dump"};
+    json_t *array = json_array();
+    for (int i = 0; i < (int)(sizeof moments / sizeof *moments); i++) {
+        const struct hw_memory_breakdown *memory = hw_view_memory(writer->view, (enum hw_memory_moment)i);
+        if (!memory)
+            continue;
+        json_t *object = json_object();
+        set_text(writer, object, "moment", moments[i]);
+        set_count(writer, object, "time_ns", hw_profile_ticks_to_ns(writer->view->profile, memory->tick));
+        set_count(writer, object, "rss_bytes", memory->rss);
+        set_count(writer, object, "heap_bytes", memory->heap);
+        set_count(writer, object, "file_bytes", memory->file);
+        set_count(writer, object, "stack_bytes", memory->stack);
+        set_count(writer, object, "runtime_bytes", memory->runtime);
+        set_count(writer, object, "other_bytes", memory->other);
+        set_count(writer, object, "swap_bytes", memory->swap);
+        json_t *counts = object;
+        if (writer->sampled)
+            set(writer, object, "sampled", counts = json_object());
+        set_signed(writer, counts, "live_bytes", memory->live_bytes);
+        if (json_array_append_new(array, object))
+            writer->failed = true;
+    }
+    print_key(writer, "memory");
+    print_value(writer, array);
+}
+
+static void print_modules(struct json_writer *writer) {
+    const struct hw_view *view = writer->view;
+    print_key(writer, "modules");
+    fputc('[', writer->stream);
+    for (size_t i = 0; i < view->module_count; i++) {
+        const struct hw_view_module *module = &view->modules[i];
+        const bool known_symbols = view->symbolizer && module->symbols >= 0;
+        json_t *object = json_object();
+        set_text(writer, object, "path", known(module->path));
+        set_build_id(writer, object, module);
+        set(writer, object, "main", json_boolean(module->flags & HW_MAP_MAIN));
+        set(writer, object, "allocator", json_boolean(module->flags & HW_MAP_ALLOCATOR));
+        set(writer, object, "runtime", json_boolean(module->flags & HW_MAP_RUNTIME));
+        set_count(writer, object, "loaded_ns", hw_profile_ticks_to_ns(view->profile, module->loaded_tick));
+        set(writer, object, "unloaded_ns",
+            module->unloaded_tick
+                ? json_integer((json_int_t)hw_profile_ticks_to_ns(view->profile, module->unloaded_tick))
+                : json_null());
+        set(writer, object, "debug_info",
+            known_symbols ? json_boolean(hw_symbolizer_module_has_debug_info(view->symbolizer, module->symbols))
+                          : json_null());
+        set_text(writer, object, "problem",
+                 known_symbols ? hw_symbolizer_module_problem(view->symbolizer, module->symbols) : NULL);
+        fputs(i ? ",\n" : "\n", writer->stream);
+        print_value(writer, object);
+    }
+    fputs("\n]", writer->stream);
+}
+
+static void print_notes(struct json_writer *writer) {
+    const struct hw_profile *profile = writer->view->profile;
+    json_t *array = json_array();
+    for (size_t i = 0; i < profile->note_count; i++) {
+        const struct hw_note *note = &profile->notes[i];
+        json_t *object = json_object();
+        set_text(writer, object, "kind", hw_note_name(note->code));
+        set_text(writer, object, "text", known(hw_profile_string(profile, note->text)));
+        set_count(writer, object, "count", note->count);
+        set_count(writer, object, "time_ns", hw_profile_ticks_to_ns(profile, note->tick));
+        if (json_array_append_new(array, object))
+            writer->failed = true;
+    }
+    print_key(writer, "notes");
+    print_value(writer, array);
+}
+
+static void print_not_observed(struct json_writer *writer) {
+    struct hw_buffer sentences = {0};
+    json_t *array = json_array();
+    hw_not_observed(writer->view, &sentences);
+    for (char *save = NULL, *at = sentences.data ? strtok_r(sentences.data, "\n", &save) : NULL; at;
+         at = strtok_r(NULL, "\n", &save))
+        if (json_array_append_new(array, text_value(writer, at)))
+            writer->failed = true;
+    writer->failed = writer->failed || sentences.failed;
+    hw_buffer_free(&sentences);
+    print_key(writer, "not_observed");
+    print_value(writer, array);
+}
+
+#define BIT(section) (1u << (section))
+#define ALL_LISTS    (BIT(HW_REPORT_NOT_OBSERVED) - BIT(HW_REPORT_LISTS))
+
+static void print_report(struct json_writer *writer) {
+    static const struct {
+        uint32_t sections; /* any of them asks for it */
+        void (*print)(struct json_writer *writer);
+    } members[] = {{ALL_LISTS | BIT(HW_REPORT_FUNCTIONS), print_contexts},
+                   {BIT(HW_REPORT_TIMELINE), print_timeline},
+                   {BIT(HW_REPORT_MEMORY), print_memory},
+                   {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS), print_modules},
+                   {BIT(HW_REPORT_NOT_OBSERVED), print_notes},
+                   {BIT(HW_REPORT_NOT_OBSERVED), print_not_observed}};
+    const uint32_t sections = writer->options->sections ? writer->options->sections : UINT32_MAX;
+    fputs("{\"format\":1,\n\"process\":", writer->stream);
+    print_value(writer, process_value(writer));
+    print_key(writer, "totals");
+    print_value(writer, totals_value(writer));
+    for (size_t i = 0; i < sizeof members / sizeof *members && !writer->failed; i++)
+        if (members[i].sections & sections)
+            members[i].print(writer);
+    fputs("}\n", writer->stream);
+}
+
+bool hw_report_json(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
+                    struct hw_error *error) {
+    struct json_writer writer = {.view = view, .options = options, .stream = stream, .sampled = hw_view_sampled(view)};
+    writer.stacks = calloc(view->location_count + 1, sizeof *writer.stacks);
+    if (writer.stacks)
+        print_report(&writer);
+    bool failed = !writer.stacks || writer.failed || writer.text.failed;
+    for (size_t i = 0; writer.stacks && i < view->location_count; i++) {
+        failed = failed || writer.stacks[i].failed;
+        hw_buffer_free(&writer.stacks[i]);
+    }
+    free(writer.stacks);
+    hw_buffer_free(&writer.text);
+    if (failed)
+        hw_error_set(error, "%s: not enough memory for the report",
+                     view->profile->path ? view->profile->path : "profile");
+    return !failed;
+}

@@ -1,0 +1,189 @@
+/* not_observed.c - see not_observed.h. */
+#include "report/not_observed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/human.h"
+
+/* ---- notes the runtime left in the file ---- */
+
+static const struct {
+    uint32_t code;
+    const char *name;
+    const char *sentence; /* the note's text, if any, follows after a colon */
+    bool counted;         /* how often it happened is worth saying */
+} notes[] = {
+    {HW_NOTE_TABLE_STORE, "table-store",
+     "Address space was limited, so blocks were kept in a table: nothing is lost, but each event took longer", false},
+    {HW_NOTE_FILE_FULL, "file-full",
+     "The profile file could not grow: allocations at places that were new by then are counted under \"unknown stack\"",
+     true},
+    {HW_NOTE_NO_MEMORY, "no-memory",
+     "Heapwise itself got no memory: the allocations it met meanwhile were passed through uncounted", true},
+    {HW_NOTE_EXEC, "exec", "The process became another program by exec; that one has a profile of its own", false},
+    {HW_NOTE_EXEC_UNPROFILED, "exec-unprofiled", "The process started a program that cannot be profiled", true},
+    {HW_NOTE_STATIC_ALLOCATOR, "static-allocator", "An allocator that is linked into the program could not be observed",
+     false},
+    {HW_NOTE_NO_UNWIND, "no-unwind",
+     "A module has no unwind tables, so stacks through it rest on frame pointers and may lack frames", false},
+    {HW_NOTE_BLOCK_REPLACED, "block-replaced",
+     "Blocks vanished without a free that could be seen: their lifetimes end where their memory was handed out again",
+     true},
+    {HW_NOTE_THREADS_AT_EXIT, "threads-at-exit",
+     "Threads were still running when the process ended: what they did in that moment may be missing", true},
+    {HW_NOTE_CLOCK, "clock", "The processor's time stamp counter is not usable: times come from clock_gettime", false},
+    {HW_NOTE_JIT, "jit", "Stacks end at code that was generated at run time: their callers are not known", true},
+    {HW_NOTE_OTHER, "other", "Note of the runtime", true},
+};
+
+#define NOTES (sizeof notes / sizeof *notes)
+
+static size_t find_note(uint32_t code) {
+    size_t i = 0;
+    while (i < NOTES - 1 && notes[i].code != code)
+        i++;
+    return i;
+}
+
+const char *hw_note_name(uint32_t code) {
+    return notes[find_note(code)].name;
+}
+
+static void add_notes(const struct hw_profile *profile, struct hw_buffer *out) {
+    for (size_t i = 0; i < profile->note_count; i++) {
+        const struct hw_note *note = &profile->notes[i];
+        const size_t known = find_note(note->code);
+        const char *text = hw_profile_string(profile, note->text);
+        hw_buffer_add(out, "%s", notes[known].sentence);
+        if (notes[known].counted && note->count > 1)
+            hw_buffer_add(out, " (%s times)", HW_COUNT(note->count));
+        hw_buffer_add(out, "%s", *text ? ": " : ".");
+        for (; *text; text++) /* a sentence is a line */
+            hw_buffer_bytes(out, *text == '\n' ? " " : text, 1);
+        hw_buffer_add(out, "\n");
+    }
+}
+
+/* ---- the run as a whole ---- */
+
+static void add_state(const struct hw_profile *profile, struct hw_buffer *out) {
+    for (size_t i = 0; i < profile->problem_count; i++)
+        hw_buffer_add(out, "The file is damaged: %s\n", profile->problems[i]);
+    if (profile->running)
+        hw_buffer_add(
+            out, "The process is still running: the numbers are those of the moment at which the file was read.\n");
+    else if (!profile->sealed)
+        hw_buffer_add(out,
+                      "The process did not close the file (it was killed, or it runs on another machine): the last "
+                      "events before its end may be missing.\n");
+}
+
+static void add_sampling(const struct hw_view *view, struct hw_buffer *out) {
+    if (!hw_view_sampled(view))
+        return;
+    hw_buffer_add(
+        out,
+        "Only a sample of the allocations was observed, one for every %s on average (%s in all): counts, bytes "
+        "and shares are estimates, and places that allocate less than that may be missing.\n",
+        HW_BYTES(view->profile->process.sample_bytes), HW_COUNT(view->samples));
+}
+
+static void add_events(const struct hw_profile *profile, struct hw_buffer *out) {
+    const struct hw_profile_totals *totals = &profile->totals;
+    if (totals->lost)
+        hw_buffer_add(out, "%s events found no room and are missing from all numbers.\n", HW_COUNT(totals->lost));
+    if (totals->foreign_frees || totals->foreign_reallocs)
+        hw_buffer_add(
+            out,
+            "%s frees and %s reallocations were of blocks that Heapwise had not seen allocated (older than the "
+            "profile, or from another allocator): they are in no other number.\n",
+            HW_COUNT(totals->foreign_frees), HW_COUNT(totals->foreign_reallocs));
+    if (totals->nested)
+        hw_buffer_add(
+            out,
+            "%s calls came from inside an allocator call (the allocator's own work, signal handlers): they were "
+            "passed through uncounted.\n",
+            HW_COUNT(totals->nested));
+    const uint64_t in_contexts = profile->context_totals.allocations;
+    if (totals->allocations > in_contexts && !profile->running)
+        hw_buffer_add(out, "%s allocations are in the totals but in no context.\n",
+                      HW_COUNT(totals->allocations - in_contexts));
+    if (profile->process.evictions)
+        hw_buffer_add(
+            out,
+            "The table of contexts was limited to %s entries, which were pushed out %s times: counts are complete, "
+            "but overlapping lifetimes and repeated CPUs are counted anew after each time.\n",
+            HW_COUNT(profile->process.table_entries), HW_COUNT(profile->process.evictions));
+    if (profile->process.flags & HW_PROCESS_FORKED)
+        hw_buffer_add(
+            out,
+            "The process was forked with %s blocks (%s) of its parent alive: where they were allocated is in the "
+            "parent's profile, and they are in no number here but those called inherited.\n",
+            HW_COUNT(hw_not_negative(profile->process.inherited_blocks)),
+            HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
+}
+
+/* ---- stacks and names ---- */
+
+static void add_stacks(const struct hw_view *view, struct hw_buffer *out) {
+    const struct hw_profile *profile = view->profile;
+    uint64_t unknown = 0, truncated = 0, incomplete = 0, all = 0;
+    for (size_t i = 0; i < view->context_count; i++) {
+        const struct hw_profile_context *sum = &view->contexts[i].sum;
+        all += sum->allocations;
+        unknown += sum->leaf ? 0 : sum->allocations;
+        truncated += sum->flags & HW_CONTEXT_TRUNCATED ? sum->allocations : 0;
+        incomplete += sum->leaf && sum->flags & HW_CONTEXT_INCOMPLETE ? sum->allocations : 0;
+    }
+    if (unknown)
+        hw_buffer_add(out, "The stack of %s allocations (%s) is not known.\n", HW_COUNT(unknown),
+                      HW_PERCENT((double)unknown, (double)all));
+    if (incomplete)
+        hw_buffer_add(
+            out, "The stacks of %s allocations (%s) stop before the start of the thread: outer callers are missing.\n",
+            HW_COUNT(incomplete), HW_PERCENT((double)incomplete, (double)all));
+    else if (profile->totals.incomplete_walks)
+        hw_buffer_add(out, "%s stacks could not be followed to the start of the thread.\n",
+                      HW_COUNT(profile->totals.incomplete_walks));
+    if (truncated)
+        hw_buffer_add(out,
+                      "The stacks of %s allocations (%s) were cut at the limit of frames: outer callers are missing.\n",
+                      HW_COUNT(truncated), HW_PERCENT((double)truncated, (double)all));
+}
+
+static void add_modules(const struct hw_view *view, struct hw_buffer *out) {
+    for (size_t i = 0; view->symbolizer && i < view->module_count; i++) {
+        const int symbols = view->modules[i].symbols;
+        const char *problem = symbols < 0 ? NULL : hw_symbolizer_module_problem(view->symbolizer, symbols);
+        if (!problem)
+            continue;
+        const size_t length = strlen(problem);
+        hw_buffer_add(out, "%s%s\n", problem, length && problem[length - 1] == '.' ? "" : ".");
+    }
+}
+
+/* ---- what this mode does not look at ---- */
+
+static void add_scope(const struct hw_view *view, struct hw_buffer *out) {
+    if (view->profile->timeline_count < 2)
+        hw_buffer_add(out, "The run was too short for a timeline.\n");
+    if (!hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_END) &&
+        !hw_view_memory(view, HW_MOMENT_DUMP))
+        hw_buffer_add(out, "What resident memory consists of was not recorded.\n");
+    if (view->profile->process.mode == HW_MODE_HEAP)
+        hw_buffer_add(out, "How much the blocks were read and written was not counted (mode heap).\n");
+    hw_buffer_add(out,
+                  "Memory that the program maps itself (mmap), static data and stacks are not heap blocks: they are "
+                  "in the resident memory only.\n");
+}
+
+void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer) {
+    add_state(view->profile, buffer);
+    add_sampling(view, buffer);
+    add_notes(view->profile, buffer);
+    add_events(view->profile, buffer);
+    add_stacks(view, buffer);
+    add_modules(view, buffer);
+    add_scope(view, buffer);
+}

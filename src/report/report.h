@@ -1,0 +1,39 @@
+/* report.h - a profile told to a person (text) or to a program (JSON). */
+#ifndef HW_REPORT_REPORT_H
+#define HW_REPORT_REPORT_H
+
+#include <stdio.h>
+
+#include "report/view.h"
+
+/* Parts of a report, in the order in which text shows them. The lists of contexts are in the order of enum hw_sort_key.
+ */
+enum hw_report_section {
+    HW_REPORT_SUMMARY,
+    HW_REPORT_TIMELINE,
+    HW_REPORT_MEMORY,
+    HW_REPORT_FUNCTIONS,
+    HW_REPORT_LISTS,
+    HW_REPORT_NOT_OBSERVED = HW_REPORT_LISTS + HW_SORT_KEYS,
+    HW_REPORT_SECTIONS
+};
+
+/* "summary", … as --section takes them; the names from HW_REPORT_LISTS on are the keys of --sort. */
+extern const char *const hw_report_section_names[HW_REPORT_SECTIONS];
+
+struct hw_report_options {
+    uint32_t sections;     /* bits 1 << enum hw_report_section; 0: what is usual */
+    size_t top;            /* contexts in a list; 0: 10 in text, all in JSON */
+    enum hw_sort_key sort; /* order of JSON's contexts */
+    bool full;             /* text: fold nothing, cut nothing */
+    unsigned width;        /* text: columns, at least 60 */
+    bool color, utf8;      /* text: what the terminal can show */
+};
+
+/* Print to STREAM, which is not flushed: the caller checks ferror. False with ERROR when there is no memory. */
+bool hw_report_text(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
+                    struct hw_error *error);
+bool hw_report_json(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
+                    struct hw_error *error);
+
+#endif

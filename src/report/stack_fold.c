@@ -1,0 +1,227 @@
+/* stack_fold.c - see stack_fold.h. */
+#include "report/stack_fold.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool starts(const char *text, const char *beginning) {
+    return !strncmp(text, beginning, strlen(beginning));
+}
+
+static bool starts_with_any(const char *text, const char *const *beginnings, size_t count) {
+    for (size_t i = 0; text && i < count; i++)
+        if (starts(text, beginnings[i]))
+            return true;
+    return false;
+}
+
+#define STARTS_WITH_ANY(text, table) starts_with_any((text), (table), sizeof(table) / sizeof *(table))
+
+/* ---- the frame that names a stack ---- */
+
+/* Library templates are compiled into the program: the module does not tell them apart, their names do. */
+static const char *const library_linkage[] = {"_ZNSt",  "_ZNKSt", "_ZSt",           "_ZNSs",
+                                              "_ZNKSs", "_ZNSa",  "_ZN9__gnu_cxx",  "_ZNK9__gnu_cxx",
+                                              "_Znw",   "_Zna",   "_ZN10__cxxabiv1"};
+static const char *const library_functions[] = {
+    "std::",  "__gnu_cxx::",  "operator new",   "alloc::", "<alloc::", "core::",      "<core::",
+    "<std::", "__rust_alloc", "__rust_realloc", "__rdl_",  "__rg_",    "hashbrown::", "<hashbrown::"};
+static const char *const allocating_functions[] = {"l_alloc", "luaM_", "__libc_", "Perl_safesys"};
+static const char *const allocating_endings[] = {"malloc",    "calloc",      "realloc",    "reallocarray",
+                                                 "strdup",    "strndup",     "memdup",     "zalloc",
+                                                 "mallocraw", "mallocrawnn", "malloczero", "new_block"};
+
+/* xmalloc, g_malloc0, PyMem_Calloc: functions whose name ends in what they do. */
+static bool only_allocates(const char *function) {
+    size_t length = strlen(function);
+    while (length && (isdigit((unsigned char)function[length - 1]) || function[length - 1] == '_'))
+        length--;
+    for (size_t i = 0; i < sizeof allocating_endings / sizeof *allocating_endings; i++) {
+        const size_t size = strlen(allocating_endings[i]);
+        if (length >= size && !strncasecmp(function + length - size, allocating_endings[i], size))
+            return true;
+    }
+    return STARTS_WITH_ANY(function, allocating_functions);
+}
+
+static bool is_system(const struct hw_view_frame *frame) {
+    return !frame->module || frame->module->kind != HW_MODULE_PROGRAM;
+}
+
+static bool is_library_template(const struct hw_view_frame *frame) {
+    return STARTS_WITH_ANY(frame->symbol->linkage_name, library_linkage) ||
+           STARTS_WITH_ANY(frame->symbol->function, library_functions);
+}
+
+size_t hw_stack_headline(const struct hw_view_stack *stack) {
+    const size_t none = stack->count;
+    size_t own = none, in_program = none;
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct hw_view_frame *frame = &stack->frames[i];
+        if (is_system(frame))
+            continue;
+        if (in_program == none)
+            in_program = i;
+        if (is_library_template(frame))
+            continue;
+        if (frame->symbol->function && !strcmp(frame->symbol->function, "_start"))
+            continue;
+        if (own == none)
+            own = i;
+        if (!frame->symbol->function || !only_allocates(frame->symbol->function))
+            return i;
+    }
+    return own != none ? own : in_program != none ? in_program : 0;
+}
+
+/* ---- start code ---- */
+
+static const char *const start_functions[] = {"__libc_start_main",
+                                              "__libc_start_call_main",
+                                              "start_thread",
+                                              "clone",
+                                              "__clone",
+                                              "__GI___clone",
+                                              "_dl_start",
+                                              "_dl_init",
+                                              "call_init",
+                                              "_dl_main",
+                                              "execute_native_thread_routine",
+                                              "thread_start",
+                                              "_dl_start_user"};
+/* Between start_thread and what the program gave to std::thread. */
+static const char *const trampolines[] = {"_ZNSt6thread", "_ZSt8__invoke", "_ZSt13__invoke_impl",
+                                          "_ZNSt13__future_base", "_ZNKSt6thread"};
+
+static bool is_start(const struct hw_view_frame *frame, bool root, bool stripped) {
+    const char *function = frame->symbol->function;
+    if (function && (!strcmp(function, "_start") || starts(function, "__libc_csu_")))
+        return true;
+    if (stripped && STARTS_WITH_ANY(frame->symbol->linkage_name, trampolines))
+        return true;
+    if (!frame->module || frame->module->kind != HW_MODULE_SYSTEM)
+        return false;
+    /* Without symbols: what lies in libc at the root, or between the root and main, is start code. */
+    return function ? STARTS_WITH_ANY(function, start_functions) : root || stripped;
+}
+
+size_t hw_stack_without_start(const struct hw_view_stack *stack) {
+    size_t count = stack->count;
+    while (count > 1 && is_start(&stack->frames[count - 1], count == stack->count, count < stack->count))
+        count--;
+    return count;
+}
+
+/* ---- folding ---- */
+
+static bool add_item(struct hw_fold *fold, struct hw_fold_item item) {
+    if (fold->count == fold->capacity) {
+        const size_t capacity = fold->capacity ? fold->capacity * 2 : 64;
+        struct hw_fold_item *items = realloc(fold->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        fold->items = items;
+        fold->capacity = capacity;
+    }
+    fold->items[fold->count++] = item;
+    return true;
+}
+
+/* Names are interned: equal functions have equal pointers. Calls from different lines of a function are its recursion
+ * too; nameless frames are equal only at the same address. */
+static bool same_function(const struct hw_view_frame *a, const struct hw_view_frame *b) {
+    if (a->symbol->function || b->symbol->function)
+        return a->symbol->function == b->symbol->function && a->module == b->module;
+    return a->location == b->location;
+}
+
+#define LONGEST_GROUP 12
+
+/* The group at FIRST whose repetition saves most lines: its length, or 0; sets TIMES. */
+static size_t find_group(const struct hw_view_stack *stack, size_t first, size_t end, size_t *times) {
+    size_t best = 0, best_saved = 0;
+    for (size_t length = 1; length <= LONGEST_GROUP && first + 2 * length <= end; length++) {
+        size_t equal = 0;
+        while (first + length + equal < end &&
+               same_function(&stack->frames[first + equal], &stack->frames[first + length + equal]))
+            equal++;
+        const size_t repeated = 1 + equal / length;
+        const size_t saved = (repeated - 1) * length - (length > 1); /* the line that says so costs one */
+        if (repeated > 1 && saved > best_saved) {
+            best = length;
+            best_saved = saved;
+            *times = repeated;
+        }
+    }
+    return best;
+}
+
+static bool fold_recursion(struct hw_fold *fold, const struct hw_view_stack *stack, size_t end) {
+    for (size_t i = 0; i < end;) {
+        size_t times = 1;
+        const size_t group = find_group(stack, i, end, &times);
+        bool done = true;
+        if (group <= 1) {
+            done = add_item(fold, (struct hw_fold_item){HW_FOLD_FRAME, (uint32_t)times, i, times});
+        } else {
+            for (size_t k = 0; done && k < group; k++)
+                done = add_item(fold, (struct hw_fold_item){HW_FOLD_FRAME, 1, i + k, times});
+            done = done && add_item(fold, (struct hw_fold_item){HW_FOLD_REPEAT, (uint32_t)times, i, group});
+        }
+        if (!done)
+            return false;
+        i += group ? group * times : 1;
+    }
+    return true;
+}
+
+#define SHOWN_AT_END 3
+
+/* Keeps the beginning, the headline with what is around it, and the end; LIMIT is at least 10. */
+static void fold_middle(struct hw_fold *fold, size_t limit) {
+    size_t headline = 0, out = 0;
+    for (size_t i = 0; i < fold->count; i++)
+        if (fold->items[i].kind == HW_FOLD_FRAME && fold->items[i].frame <= fold->headline)
+            headline = i;
+    size_t first = limit - SHOWN_AT_END;
+    if (headline + 3 > first)
+        first -= 5; /* room for the headline, the frame it calls and two callers */
+    for (size_t i = 0; i < fold->count;) {
+        size_t end = i, frames = 0;
+        for (; end >= first && end + SHOWN_AT_END < fold->count && (end + 1 < headline || end > headline + 2); end++)
+            if (fold->items[end].kind == HW_FOLD_FRAME)
+                frames += fold->items[end].frames;
+        if (end - i > 1) {
+            fold->items[out++] = (struct hw_fold_item){HW_FOLD_GAP, 1, 0, frames};
+            i = end;
+        } else {
+            fold->items[out++] = fold->items[i++];
+        }
+    }
+    fold->count = out;
+}
+
+bool hw_fold_stack(struct hw_fold *fold, const struct hw_view_stack *stack, size_t limit, bool full) {
+    fold->count = 0;
+    fold->headline = hw_stack_headline(stack);
+    if (full) {
+        for (size_t i = 0; i < stack->count; i++)
+            if (!add_item(fold, (struct hw_fold_item){HW_FOLD_FRAME, 1, i, 1}))
+                return false;
+        return true;
+    }
+    size_t end = hw_stack_without_start(stack);
+    if (stack->count && end <= fold->headline)
+        end = fold->headline + 1;
+    if (!fold_recursion(fold, stack, end))
+        return false;
+    if (fold->count > limit && limit >= 10)
+        fold_middle(fold, limit);
+    return true;
+}
+
+void hw_fold_free(struct hw_fold *fold) {
+    free(fold->items);
+    *fold = (struct hw_fold){0};
+}

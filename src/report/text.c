@@ -1,0 +1,243 @@
+/* text.c - the report for a person: the summary, and which parts follow it. */
+#include "report/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/human.h"
+#include "report/not_observed.h"
+
+const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
+    [HW_REPORT_SUMMARY] = "summary",
+    [HW_REPORT_TIMELINE] = "timeline",
+    [HW_REPORT_MEMORY] = "memory",
+    [HW_REPORT_FUNCTIONS] = "functions",
+    [HW_REPORT_LISTS + HW_SORT_PEAK] = "peak",
+    [HW_REPORT_LISTS + HW_SORT_BYTES] = "bytes",
+    [HW_REPORT_LISTS + HW_SORT_COUNT] = "count",
+    [HW_REPORT_LISTS + HW_SORT_LEAKED] = "leaked",
+    [HW_REPORT_LISTS + HW_SORT_TEMPORARY] = "temporary",
+    [HW_REPORT_LISTS + HW_SORT_LIFETIME] = "lifetime",
+    [HW_REPORT_LISTS + HW_SORT_REALLOC] = "realloc",
+    [HW_REPORT_LISTS + HW_SORT_THREADS] = "threads",
+    [HW_REPORT_NOT_OBSERVED] = "not-observed",
+};
+
+#define LIST(key) (1u << (HW_REPORT_LISTS + (key)))
+
+/* Lists of long lives, reallocations and threads are shown on request only: the facts are with each context. */
+static const uint32_t usual_sections = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY |
+                                       1u << HW_REPORT_FUNCTIONS | LIST(HW_SORT_PEAK) | LIST(HW_SORT_BYTES) |
+                                       LIST(HW_SORT_COUNT) | LIST(HW_SORT_LEAKED) | LIST(HW_SORT_TEMPORARY) |
+                                       1u << HW_REPORT_NOT_OBSERVED;
+
+/* ---- summary ---- */
+
+static void describe_end(const struct hw_profile *profile, struct hw_buffer *out) {
+    const struct hw_process_info *process = &profile->process;
+    const char *signal = process->exit_kind == HW_EXIT_SIGNAL ? sigabbrev_np(process->exit_value) : NULL;
+    if (process->exit_kind == HW_EXIT_CODE)
+        hw_buffer_add(out, "ended with exit code %d", process->exit_value);
+    else if (process->exit_kind == HW_EXIT_SIGNAL && signal)
+        hw_buffer_add(out, "killed by signal %d (SIG%s)", process->exit_value, signal);
+    else if (process->exit_kind == HW_EXIT_SIGNAL)
+        hw_buffer_add(out, "killed by signal %d", process->exit_value);
+    else if (process->exit_kind == HW_EXIT_EXEC)
+        hw_buffer_add(out, "became another program by exec");
+    else if (profile->running)
+        hw_buffer_add(out, "still running");
+    else
+        hw_buffer_add(out,
+                      profile->sealed ? "ended, with which status is not known" : "killed, or gone in a way not known");
+}
+
+static void add_run(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile *profile = text->view->profile;
+    hw_buffer_add(out, "process %u, %s, ", (unsigned)profile->process.pid,
+                  HW_NS(profile->duration_ns, text->page.utf8));
+    describe_end(profile, out);
+    if (profile->process.flags & HW_PROCESS_FORKED)
+        hw_buffer_add(out, "; forked from process %u", (unsigned)profile->process.parent_pid);
+}
+
+static void add_allocated(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile_totals *totals = &text->view->profile->totals;
+    hw_buffer_add(out, "%s in %s blocks", HW_BYTES(totals->bytes), HW_COUNT(totals->allocations));
+    if (totals->reallocations)
+        hw_buffer_add(out, "; %s reallocations", HW_COUNT(totals->reallocations));
+    if (totals->failed)
+        hw_buffer_add(out, "; %s allocations failed", HW_COUNT(totals->failed));
+}
+
+static void add_peak(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile *profile = text->view->profile;
+    hw_buffer_add(out, "%s live after %s (%s of the time)", HW_BYTES(profile->process.peak_bytes),
+                  HW_NS(profile->peak_time_ns, text->page.utf8),
+                  HW_PERCENT((double)profile->peak_time_ns, (double)profile->duration_ns));
+}
+
+static void add_live(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile *profile = text->view->profile;
+    const struct hw_profile_totals *totals = &profile->totals;
+    if (!totals->live_blocks) {
+        hw_buffer_add(out, profile->running ? "nothing is live" : "nothing: every block was freed");
+        return;
+    }
+    hw_buffer_add(out, "%s in %s blocks %s", HW_BYTES(hw_not_negative(totals->live_bytes)),
+                  HW_COUNT(hw_not_negative(totals->live_blocks)), hw_text_end(profile));
+    if (!profile->running)
+        hw_buffer_add(out, " (whether still reachable is not known)");
+}
+
+static void add_temporary(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile_totals *totals = &text->view->profile->totals;
+    hw_buffer_add(out, "%s blocks (%s) were freed before their thread allocated again", HW_COUNT(totals->temporary),
+                  HW_PERCENT((double)totals->temporary, (double)totals->allocations));
+}
+
+static void add_threads(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_process_info *process = &text->view->profile->process;
+    hw_buffer_add(out, "%s used the heap, %s at once", HW_COUNT(process->threads_seen),
+                  HW_COUNT(process->threads_most));
+}
+
+static void add_resident(const struct hw_text *text, struct hw_buffer *out) {
+    const uint64_t bytes = text->view->profile->process.peak_rss_bytes;
+    if (bytes)
+        hw_buffer_add(out, "%s at most (RSS: heap, code, stacks and the rest)", HW_BYTES(bytes));
+    else
+        hw_buffer_add(out, "not known");
+}
+
+static void add_sampled(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_view *view = text->view;
+    if (hw_view_sampled(view))
+        hw_buffer_add(out, "counts and bytes are estimated from %s samples, one for every %s on average",
+                      HW_COUNT(view->samples), HW_BYTES(view->profile->process.sample_bytes));
+}
+
+static void add_allocator(const struct hw_text *text, struct hw_buffer *out) {
+    const char *allocator = text->view->profile->allocator;
+    hw_buffer_clean(out, allocator && *allocator ? allocator : "not known",
+                    text->page.utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
+}
+
+/* The command as a shell would take it, or the executable where it is not known. */
+static void add_command(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile *profile = text->view->profile;
+    const enum hw_clean clean = text->page.utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII;
+    for (size_t i = 0; i < profile->command_count; i++) {
+        const char *word = profile->command[i];
+        const bool quote = !*word || word[strcspn(word, " \t\n\"'\\$`*?|&;<>(){}[]#~!")];
+        hw_buffer_add(out, "%s%s", i ? " " : "", quote ? "'" : "");
+        hw_buffer_clean(out, word, clean);
+        hw_buffer_add(out, "%s", quote ? "'" : "");
+    }
+    if (!profile->command_count)
+        hw_buffer_clean(out, profile->executable, clean);
+}
+
+static void print_summary(struct hw_text *text) {
+    static const struct {
+        const char *label;
+        void (*add)(const struct hw_text *text, struct hw_buffer *out); /* adds nothing: no line */
+    } lines[] = {{"Command", add_command},     {"Run", add_run},
+                 {"Allocator", add_allocator}, {"Sampled", add_sampled},
+                 {"Allocated", add_allocated}, {"Peak", add_peak},
+                 {"Not freed", add_live},      {"Temporary", add_temporary},
+                 {"Threads", add_threads},     {"Resident", add_resident}};
+    const struct hw_profile *profile = text->view->profile;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        hw_buffer_clear(&text->line);
+        lines[i].add(text, &text->line);
+        const char *label = lines[i].add == add_live && profile->running ? "Live" : lines[i].label;
+        if (text->line.used)
+            hw_page_item(&text->page, label, hw_buffer_text(&text->line));
+    }
+}
+
+/* "Heapwise report for lua5.4", with the file where there is room for it. */
+static void print_title(struct hw_text *text) {
+    const struct hw_page *page = &text->page;
+    const struct hw_profile *profile = text->view->profile;
+    const char *slash = strrchr(profile->executable, '/');
+    const char *name = hw_page_clean(page, &text->name, slash && slash[1] ? slash + 1 : profile->executable);
+    const char *file = hw_page_clean(page, &text->place, profile->path ? profile->path : "");
+    const size_t used = hw_text_width("Heap profile of ") + hw_text_width(name), width = hw_text_width(file);
+    hw_page_print(page, HW_HEADING, "Heap profile of %s", name);
+    if (width && used + 2 + width <= page->width) {
+        hw_page_pad(page, page->width - used - width);
+        hw_page_print(page, HW_FAINT, "%s", file);
+    }
+    fputc('\n', page->stream);
+    for (unsigned i = 0; i < page->width; i++)
+        fputs(page->utf8 ? "\u2550" : "=", page->stream);
+    fputc('\n', page->stream);
+}
+
+/* ---- what was not observed ---- */
+
+static void print_not_observed(struct hw_text *text) {
+    const struct hw_page *page = &text->page;
+    struct hw_buffer sentences = {0};
+    hw_not_observed(text->view, &sentences);
+    hw_page_heading(page, "What was not observed");
+    for (const char *at = hw_buffer_text(&sentences); *at;) {
+        const size_t size = strcspn(at, "\n");
+        hw_buffer_clear(&text->line);
+        hw_buffer_bytes(&text->line, at, size);
+        hw_page_wrap(page, 2, page->utf8 ? "\u2022" : "-",
+                     hw_page_clean(page, &text->cleaned, hw_buffer_text(&text->line)));
+        at += size + (at[size] != '\0');
+    }
+    text->failed = text->failed || sentences.failed;
+    hw_buffer_free(&sentences);
+}
+
+/* ---- the whole ---- */
+
+static void print_sections(struct hw_text *text, uint32_t sections) {
+    static void (*const print[HW_REPORT_SECTIONS])(struct hw_text *) = {
+        [HW_REPORT_SUMMARY] = print_summary,           [HW_REPORT_TIMELINE] = hw_text_timeline,
+        [HW_REPORT_MEMORY] = hw_text_memory,           [HW_REPORT_FUNCTIONS] = hw_text_functions,
+        [HW_REPORT_NOT_OBSERVED] = print_not_observed,
+    };
+    for (unsigned section = 0; section < HW_REPORT_SECTIONS && !text->failed; section++) {
+        if (!(sections & 1u << section))
+            continue;
+        if (print[section])
+            print[section](text);
+        else
+            hw_text_list(text, (enum hw_sort_key)(section - HW_REPORT_LISTS));
+    }
+}
+
+bool hw_report_text(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
+                    struct hw_error *error) {
+    struct hw_text text = {.view = view,
+                           .options = options,
+                           .page = {.stream = stream,
+                                    .width = options->width < 60 ? 60 : options->width,
+                                    .color = options->color,
+                                    .utf8 = options->utf8}};
+    text.shown = calloc(view->context_count + 1, sizeof *text.shown);
+    text.shown_in = calloc(view->context_count + 1, sizeof *text.shown_in);
+    text.failed = !text.shown || !text.shown_in;
+    if (!text.failed) {
+        print_title(&text);
+        print_sections(&text, options->sections ? options->sections : usual_sections);
+    }
+    const bool failed = text.failed || text.line.failed || text.name.failed || text.place.failed || text.cleaned.failed;
+    if (failed)
+        hw_error_set(error, "%s: not enough memory for the report",
+                     view->profile->path ? view->profile->path : "profile");
+    hw_view_stack_free(&text.stack);
+    hw_fold_free(&text.fold);
+    hw_buffer_free(&text.line);
+    hw_buffer_free(&text.name);
+    hw_buffer_free(&text.place);
+    hw_buffer_free(&text.cleaned);
+    free(text.shown);
+    free(text.shown_in);
+    return !failed;
+}

@@ -1,0 +1,47 @@
+/* text.h - what the files of the text report share. */
+#ifndef HW_REPORT_TEXT_H
+#define HW_REPORT_TEXT_H
+
+#include "report/page.h"
+#include "report/report.h"
+#include "report/stack_fold.h"
+
+/* A report being printed. */
+struct hw_text {
+    const struct hw_view *view;
+    const struct hw_report_options *options;
+    struct hw_page page;
+    struct hw_view_stack stack;                  /* the stack at hand */
+    struct hw_fold fold;                         /* its folded form */
+    struct hw_buffer line, name, place, cleaned; /* for whoever needs one: never kept over a call */
+    uint16_t *shown;   /* by context: 1 + rank in the list that showed its stack, 0 while none did */
+    uint8_t *shown_in; /* by context: enum hw_sort_key of that list */
+    bool failed;       /* no memory */
+};
+
+/* text_stack.c: frames as text. */
+
+/* The frame's function, or module+offset; at most COLUMNS wide unless 0. In text->name. */
+const char *hw_text_function(struct hw_text *text, const struct hw_view_frame *frame, size_t columns);
+
+/* "ltable.c:554", else the module when the function says nothing of it, else "". In text->place. */
+const char *hw_text_place(struct hw_text *text, const struct hw_view_frame *frame);
+
+/* Loads the stack at LEAF into text->stack and text->fold; false when it is empty or there is no memory. */
+bool hw_text_load(struct hw_text *text, uint32_t leaf);
+
+/* Prints the loaded stack, one line a frame. */
+void hw_text_stack(struct hw_text *text);
+
+/* text_contexts.c: lists of contexts and functions. */
+void hw_text_list(struct hw_text *text, enum hw_sort_key key);
+void hw_text_functions(struct hw_text *text);
+
+/* text_memory.c: heap beside resident memory. */
+void hw_text_memory(struct hw_text *text);
+void hw_text_timeline(struct hw_text *text);
+
+/* What the moment is called at which the profile ends: "at exit", "now", "at the end". */
+const char *hw_text_end(const struct hw_profile *profile);
+
+#endif

@@ -1,0 +1,395 @@
+/* text_contexts.c - the lists of a text report: contexts by one key, and functions. */
+#include "report/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/human.h"
+
+#define DEFAULT_TOP 10
+
+const char *hw_text_end(const struct hw_profile *profile) {
+    if (profile->running)
+        return "now";
+    return profile->process.exit_kind == HW_EXIT_CODE ? "at exit" : "at the end";
+}
+
+/* ---- what a list is about ---- */
+
+static void peak_title(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile *profile = text->view->profile;
+    hw_buffer_add(out, "Live at the peak: %s after %s", HW_BYTES(profile->process.peak_bytes),
+                  HW_NS(profile->peak_time_ns, text->page.utf8));
+}
+
+static void bytes_title(const struct hw_text *text, struct hw_buffer *out) {
+    hw_buffer_add(out, "Allocated over the whole run: %s", HW_BYTES(text->view->profile->totals.bytes));
+}
+
+static void count_title(const struct hw_text *text, struct hw_buffer *out) {
+    hw_buffer_add(out, "Number of allocations: %s", HW_COUNT(text->view->profile->totals.allocations));
+}
+
+static void leaked_title(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile *profile = text->view->profile;
+    hw_buffer_add(out, profile->running ? "Live now: " : "Not freed %s: ", hw_text_end(profile));
+    hw_buffer_add(out, "%s in %s blocks", HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
+                  HW_COUNT(hw_not_negative(profile->totals.live_blocks)));
+}
+
+static void temporary_title(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_profile_totals *totals = &text->view->profile->totals;
+    hw_buffer_add(out, "Temporary, freed before the thread allocated again: %s (%s)", HW_COUNT(totals->temporary),
+                  HW_PERCENT((double)totals->temporary, (double)totals->allocations));
+}
+
+static void lifetime_title(const struct hw_text *text, struct hw_buffer *out) {
+    hw_buffer_add(out, "Longest lives of freed blocks, on average");
+}
+
+static void realloc_title(const struct hw_text *text, struct hw_buffer *out) {
+    hw_buffer_add(out, "Number of reallocations: %s", HW_COUNT(text->view->profile->totals.reallocations));
+}
+
+static void threads_title(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_process_info *process = &text->view->profile->process;
+    hw_buffer_add(out, "Threads that use the heap: %s, %s of them at once", HW_COUNT(process->threads_seen),
+                  HW_COUNT(process->threads_most));
+}
+
+enum value_kind { VALUE_BYTES, VALUE_COUNT, VALUE_NS, VALUE_THREADS };
+
+static const struct {
+    void (*title)(const struct hw_text *text, struct hw_buffer *out);
+    const char *nothing; /* said when the list is empty */
+    enum value_kind kind;
+    bool shared; /* the values add up to a total */
+} lists[HW_SORT_KEYS] = {
+    [HW_SORT_PEAK] = {peak_title, "Nothing was live.", VALUE_BYTES, true},
+    [HW_SORT_BYTES] = {bytes_title, "Nothing was allocated.", VALUE_BYTES, true},
+    [HW_SORT_COUNT] = {count_title, "Nothing was allocated.", VALUE_COUNT, true},
+    [HW_SORT_LEAKED] = {leaked_title, "Everything was freed.", VALUE_BYTES, true},
+    [HW_SORT_TEMPORARY] = {temporary_title, "There were none.", VALUE_COUNT, true},
+    [HW_SORT_LIFETIME] = {lifetime_title, "No block was freed.", VALUE_NS, false},
+    [HW_SORT_REALLOC] = {realloc_title, "There were none.", VALUE_COUNT, true},
+    [HW_SORT_THREADS] = {threads_title, "Nothing was allocated.", VALUE_THREADS, false},
+};
+
+/* What the shares of a list refer to. Contexts and totals agree but for events in flight: never less than the sum. */
+static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uint64_t sum) {
+    const struct hw_profile_totals *totals = &view->profile->totals;
+    const uint64_t values[HW_SORT_KEYS] = {
+        [HW_SORT_PEAK] = view->profile->process.peak_bytes,
+        [HW_SORT_BYTES] = totals->bytes,
+        [HW_SORT_COUNT] = totals->allocations,
+        [HW_SORT_LEAKED] = hw_not_negative(totals->live_bytes),
+        [HW_SORT_TEMPORARY] = totals->temporary,
+        [HW_SORT_REALLOC] = totals->reallocations,
+    };
+    return values[key] > sum ? values[key] : sum;
+}
+
+static const char *value_text(const struct hw_text *text, enum value_kind kind, uint64_t value, char *buffer) {
+    switch (kind) {
+    case VALUE_BYTES:
+        return hw_human_bytes(buffer, value);
+    case VALUE_NS:
+        return hw_human_ns(buffer, value, text->page.utf8);
+    default:
+        return hw_human_count(buffer, value);
+    }
+}
+
+/* ---- one context ---- */
+
+static void size_facts(const struct hw_profile_context *sum, struct hw_buffer *facts) {
+    hw_buffer_add(facts, "%s allocations, %s in all\n", HW_COUNT(sum->allocations), HW_BYTES(sum->bytes));
+    if (!sum->allocations)
+        return;
+    if (sum->size_min == sum->size_max)
+        hw_buffer_add(facts, "%s each\n", HW_BYTES(sum->size_min));
+    else
+        hw_buffer_add(facts, "%s to %s each, mean %s\n", HW_BYTES(sum->size_min), HW_BYTES(sum->size_max),
+                      HW_BYTES(sum->bytes / sum->allocations));
+}
+
+static void life_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts) {
+    const struct hw_profile *profile = text->view->profile;
+    const bool utf8 = text->page.utf8;
+    if (sum->peak_bytes > 0)
+        hw_buffer_add(facts, "at the peak %s in %s blocks\n", HW_BYTES((uint64_t)sum->peak_bytes),
+                      HW_COUNT(hw_not_negative(sum->peak_blocks)));
+    if (sum->live_blocks > 0)
+        hw_buffer_add(facts, "%s %s in %s blocks, mean age %s\n", profile->running ? "live" : "not freed",
+                      HW_BYTES(hw_not_negative(sum->live_bytes)), HW_COUNT((uint64_t)sum->live_blocks),
+                      HW_NS(sum->live_age_total_ns / (uint64_t)sum->live_blocks, utf8));
+    else
+        hw_buffer_add(facts, "all freed\n");
+    if (sum->frees && sum->lifetime_min_ns == sum->lifetime_max_ns)
+        hw_buffer_add(facts, "lived %s\n", HW_NS(sum->lifetime_min_ns, utf8));
+    else if (sum->frees)
+        hw_buffer_add(facts, "lived %s to %s, mean %s\n", HW_NS(sum->lifetime_min_ns, utf8),
+                      HW_NS(sum->lifetime_max_ns, utf8), HW_NS(sum->lifetime_total_ns / sum->frees, utf8));
+    if (sum->temporary)
+        hw_buffer_add(facts, "%s temporary\n", HW_PERCENT((double)sum->temporary, (double)sum->allocations));
+}
+
+static void realloc_facts(const struct hw_profile_context *sum, struct hw_buffer *facts) {
+    if (!sum->reallocations)
+        return;
+    hw_buffer_add(facts, "reallocated %s times (%s moved", HW_COUNT(sum->reallocations), HW_COUNT(sum->realloc_moved));
+    if (sum->realloc_grown_bytes)
+        hw_buffer_add(facts, ", +%s", HW_BYTES(sum->realloc_grown_bytes));
+    if (sum->realloc_shrunk_bytes)
+        hw_buffer_add(facts, ", -%s", HW_BYTES(sum->realloc_shrunk_bytes));
+    hw_buffer_add(facts, ")\n");
+}
+
+static void thread_facts(const struct hw_profile_context *sum, struct hw_buffer *facts) {
+    if (sum->alloc_threads <= 1 && sum->free_threads <= 1)
+        hw_buffer_add(facts, "1 thread\n");
+    else
+        hw_buffer_add(facts, "allocated by %s thread%s, freed by %s\n", HW_COUNT(sum->alloc_threads),
+                      sum->alloc_threads == 1 ? "" : "s", HW_COUNT(sum->free_threads));
+}
+
+static void free_stack_facts(struct hw_text *text, size_t index, struct hw_buffer *facts) {
+    size_t count;
+    const struct hw_view_free_stack *stacks = hw_view_free_stacks(text->view, index, &count);
+    uint64_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all += stacks[i].count;
+    for (size_t i = 0; i < count && i < 2; i++) {
+        if (!hw_view_stack(text->view, stacks[i].leaf, &text->stack)) {
+            text->failed = true;
+            return;
+        }
+        if (!text->stack.count)
+            continue;
+        const struct hw_view_frame *frame = &text->stack.frames[hw_stack_headline(&text->stack)];
+        hw_buffer_add(facts, "%s freed by %s\n", HW_PERCENT((double)stacks[i].count, (double)all),
+                      hw_text_function(text, frame, 40));
+    }
+}
+
+static void print_facts(struct hw_text *text, size_t index) {
+    const struct hw_view_context *context = &text->view->contexts[index];
+    const struct hw_profile_context *sum = &context->sum;
+    struct hw_buffer facts = {0};
+    if (hw_view_sampled(text->view))
+        hw_buffer_add(&facts, "estimated from %s samples\n", HW_COUNT(sum->samples));
+    size_facts(sum, &facts);
+    life_facts(text, sum, &facts);
+    realloc_facts(sum, &facts);
+    thread_facts(sum, &facts);
+    if (sum->inherited_blocks > 0)
+        hw_buffer_add(&facts, "inherited %s in %s blocks, %s freed here\n",
+                      HW_BYTES(hw_not_negative(sum->inherited_bytes)), HW_COUNT((uint64_t)sum->inherited_blocks),
+                      HW_COUNT(sum->inherited_frees));
+    if (context->merged > 1)
+        hw_buffer_add(&facts, "the module was mapped at several addresses\n");
+    free_stack_facts(text, index, &facts);
+    hw_page_facts(&text->page, 5, hw_buffer_text(&facts));
+    text->failed = text->failed || facts.failed;
+    hw_buffer_free(&facts);
+}
+
+/* " 1.   58.1 MiB  94.9 %  luaH_resize  ltable.c:554" */
+static void print_headline(struct hw_text *text, enum hw_sort_key key, size_t rank, size_t index, uint64_t total) {
+    const struct hw_page *page = &text->page;
+    const struct hw_view_context *context = &text->view->contexts[index];
+    const uint64_t value = hw_sort_value(key, context);
+    char number[HW_HUMAN];
+    hw_page_print(page, HW_PLAIN, "%3zu. ", rank);
+    hw_page_print(page, HW_STRONG, "%10s", value_text(text, lists[key].kind, value, number));
+    if (lists[key].shared)
+        fprintf(page->stream, " %8s", HW_PERCENT((double)value, (double)total));
+    size_t column = lists[key].shared ? 24 : 15;
+    hw_buffer_clear(&text->line);
+    if (text->shown[index])
+        hw_buffer_add(&text->line, "see %s %u", hw_report_section_names[HW_REPORT_LISTS + text->shown_in[index]],
+                      text->shown[index]);
+    const size_t note = hw_text_width(hw_buffer_text(&text->line));
+    fputs("  ", page->stream);
+    column += 2;
+    if (!hw_text_load(text, context->sum.leaf)) {
+        hw_page_print(page, HW_NAME, "(stack not known)");
+        column += 17;
+    } else {
+        const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
+        const size_t room = page->width - column - (note ? note + 2 : 0);
+        const char *place = hw_text_place(text, frame);
+        const char *function = hw_text_function(text, frame, room);
+        hw_page_print(page, HW_NAME, "%s", function);
+        column += hw_text_width(function);
+        if (*place && column + 2 + hw_text_width(place) + (note ? note + 2 : 0) <= page->width) {
+            hw_page_print(page, HW_PLAIN, "  %s", place);
+            column += 2 + hw_text_width(place);
+        }
+    }
+    if (note) {
+        hw_page_pad(page, column + note < page->width ? page->width - column - note : 1);
+        hw_page_print(page, HW_FAINT, "%s", hw_buffer_text(&text->line));
+    }
+    fputc('\n', page->stream);
+}
+
+static void print_context(struct hw_text *text, enum hw_sort_key key, size_t rank, size_t index, uint64_t total) {
+    print_headline(text, key, rank, index, total);
+    if (text->shown[index])
+        return;
+    text->shown[index] = rank < UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
+    text->shown_in[index] = (uint8_t)key;
+    print_facts(text, index);
+    if (hw_text_load(text, text->view->contexts[index].sum.leaf))
+        hw_text_stack(text);
+}
+
+/* How many contexts the list shows: without --top those below a thousandth of the total are left to the last line. */
+static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, const uint32_t *order, size_t count,
+                          uint64_t total) {
+    const size_t top = text->options->top ? text->options->top : DEFAULT_TOP;
+    size_t shown = count < top ? count : top;
+    while (!text->options->top && lists[key].shared && shown > 1 &&
+           hw_sort_value(key, &text->view->contexts[order[shown - 1]]) < total / 1000)
+        shown--;
+    return shown;
+}
+
+void hw_text_list(struct hw_text *text, enum hw_sort_key key) {
+    const struct hw_page *page = &text->page;
+    const struct hw_view *view = text->view;
+    size_t count;
+    uint32_t *order = hw_view_sorted(view, key, false, &count);
+    if (!order) {
+        text->failed = true;
+        return;
+    }
+    hw_buffer_clear(&text->line);
+    lists[key].title(text, &text->line);
+    hw_page_heading(page, hw_buffer_text(&text->line));
+    if (!count)
+        fprintf(page->stream, "%s\n", lists[key].nothing);
+    uint64_t sum = 0, rest = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += hw_sort_value(key, &view->contexts[order[i]]);
+    const uint64_t total = list_total(view, key, sum);
+    const size_t shown = shown_count(text, key, order, count, total);
+    bool after_stack = false;
+    for (size_t i = 0; i < shown && !text->failed; i++) {
+        const bool with_stack = !text->shown[order[i]];
+        if (i && (with_stack || after_stack)) /* entries of one line stay together */
+            fputc('\n', page->stream);
+        print_context(text, key, i + 1, order[i], total);
+        after_stack = with_stack;
+    }
+    for (size_t i = shown; i < count; i++)
+        rest += hw_sort_value(key, &view->contexts[order[i]]);
+    if (shown < count) {
+        char number[HW_HUMAN];
+        fprintf(page->stream, "\n     %s and %s more places", hw_page_ellipsis(page), HW_COUNT(count - shown));
+        if (lists[key].shared)
+            fprintf(page->stream, ": %s (%s)", value_text(text, lists[key].kind, rest, number),
+                    HW_PERCENT((double)rest, (double)total));
+        fputc('\n', page->stream);
+    }
+    free(order);
+}
+
+/* ---- functions ---- */
+
+/* All contexts that one function names. */
+struct by_function {
+    const void *key;  /* its interned name, or the location of a nameless one */
+    uint32_t context; /* one of them */
+    uint64_t peak, bytes, allocations, temporary, contexts;
+};
+
+static int compare_keys(const void *left, const void *right) {
+    const struct by_function *a = left, *b = right;
+    if (a->key != b->key)
+        return (uintptr_t)a->key < (uintptr_t)b->key ? -1 : 1;
+    return (a->context > b->context) - (a->context < b->context);
+}
+
+static int compare_sums(const void *left, const void *right) {
+    const struct by_function *a = left, *b = right;
+    if (a->peak != b->peak)
+        return a->peak > b->peak ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return (a->context > b->context) - (a->context < b->context);
+}
+
+/* Sums of the contexts by the function that names them, greatest share of the peak first; COUNT of them. */
+static struct by_function *sum_functions(struct hw_text *text, size_t *count) {
+    const struct hw_view *view = text->view;
+    struct by_function *sums = malloc((view->context_count + 1) * sizeof *sums);
+    *count = 0;
+    for (size_t i = 0; sums && i < view->context_count; i++) {
+        const struct hw_profile_context *from = &view->contexts[i].sum;
+        if (!hw_view_stack(view, from->leaf, &text->stack)) {
+            free(sums);
+            return NULL;
+        }
+        const struct hw_view_frame *frame =
+            text->stack.count ? &text->stack.frames[hw_stack_headline(&text->stack)] : NULL;
+        const void *key = !frame                    ? NULL
+                          : frame->symbol->function ? (const void *)frame->symbol->function
+                                                    : (const void *)&view->locations[frame->location];
+        sums[i] = (struct by_function){
+            key, (uint32_t)i, hw_not_negative(from->peak_bytes), from->bytes, from->allocations, from->temporary, 1};
+    }
+    if (!sums)
+        return NULL;
+    qsort(sums, view->context_count, sizeof *sums, compare_keys);
+    for (size_t i = 0; i < view->context_count; i++) {
+        if (*count && sums[*count - 1].key == sums[i].key) {
+            struct by_function *to = &sums[*count - 1];
+            to->peak += sums[i].peak;
+            to->bytes += sums[i].bytes;
+            to->allocations += sums[i].allocations;
+            to->temporary += sums[i].temporary;
+            to->contexts++;
+        } else {
+            sums[(*count)++] = sums[i];
+        }
+    }
+    qsort(sums, *count, sizeof *sums, compare_sums);
+    return sums;
+}
+
+static void print_function(struct hw_text *text, const struct by_function *sum, uint64_t peak) {
+    const struct hw_page *page = &text->page;
+    fprintf(page->stream, "%10s %8s %10s %13s %9s  ", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak),
+            HW_BYTES(sum->bytes), HW_COUNT(sum->allocations),
+            HW_PERCENT((double)sum->temporary, (double)sum->allocations));
+    if (!hw_text_load(text, text->view->contexts[sum->context].sum.leaf)) {
+        fputs("(stack not known)\n", page->stream);
+        return;
+    }
+    const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
+    hw_page_print(page, HW_NAME, "%s\n", hw_text_function(text, frame, page->width - 56));
+}
+
+void hw_text_functions(struct hw_text *text) {
+    const struct hw_page *page = &text->page;
+    size_t count;
+    struct by_function *sums = sum_functions(text, &count);
+    if (!sums) {
+        text->failed = true;
+        return;
+    }
+    uint64_t peak = 0;
+    for (size_t i = 0; i < count; i++)
+        peak += sums[i].peak;
+    const size_t top = text->options->top ? text->options->top : DEFAULT_TOP;
+    hw_page_heading(page, "By function: the innermost function of the program's own");
+    hw_page_print(page, HW_FAINT, "%10s %8s %10s %13s %9s  %s\n", "at peak", "share", "in all", "allocations",
+                  "temporary", "function");
+    for (size_t i = 0; i < count && i < top && !text->failed; i++)
+        print_function(text, &sums[i], list_total(text->view, HW_SORT_PEAK, peak));
+    if (count > top)
+        fprintf(page->stream, "%*s%s and %s more functions\n", 56, "", hw_page_ellipsis(page), HW_COUNT(count - top));
+    free(sums);
+}

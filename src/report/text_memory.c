@@ -1,0 +1,160 @@
+/* text_memory.c - heap beside resident memory: over time, and what the difference is made of. */
+#include "report/text.h"
+
+#include <string.h>
+
+#include "report/human.h"
+#include "report/plot.h"
+
+void hw_text_timeline(struct hw_text *text) {
+    hw_page_heading(&text->page, "Heap and resident memory over time");
+    if (!hw_plot_timeline(&text->page, text->view->profile))
+        fputs("The run was too short for a timeline.\n", text->page.stream);
+}
+
+/* ---- the parts of RSS ---- */
+
+static int64_t live_part(const struct hw_memory_breakdown *memory) {
+    return memory->live_bytes;
+}
+
+/* Resident heap beyond the requested bytes; below zero where requested memory was never touched. */
+static int64_t overhead(const struct hw_memory_breakdown *memory) {
+    return (int64_t)memory->heap - memory->live_bytes;
+}
+
+static int64_t kept_part(const struct hw_memory_breakdown *memory) {
+    return overhead(memory) > 0 ? overhead(memory) : 0;
+}
+
+static int64_t untouched_part(const struct hw_memory_breakdown *memory) {
+    return overhead(memory) < 0 ? overhead(memory) : 0;
+}
+
+static int64_t file_part(const struct hw_memory_breakdown *memory) {
+    return (int64_t)memory->file;
+}
+
+static int64_t stack_part(const struct hw_memory_breakdown *memory) {
+    return (int64_t)memory->stack;
+}
+
+static int64_t runtime_part(const struct hw_memory_breakdown *memory) {
+    return (int64_t)memory->runtime;
+}
+
+static int64_t other_part(const struct hw_memory_breakdown *memory) {
+    return (int64_t)memory->other;
+}
+
+/* A line of the table: RSS is the sum of all parts. */
+static const struct part {
+    const char *label;
+    const char *words; /* in the middle of a sentence; NULL: not a reason why RSS is more than the blocks */
+    int64_t (*value)(const struct hw_memory_breakdown *memory);
+} parts[] = {
+    {"Heap blocks, as requested", NULL, live_part},
+    {"Heap around them: headers, rounding, freed blocks", "memory that the allocator keeps around the blocks",
+     kept_part},
+    {"Requested but never touched, so not resident", NULL, untouched_part},
+    {"Code and data of program and libraries, files", "code, static data and mapped files", file_part},
+    {"Stacks of threads", "stacks of threads", stack_part},
+    {"Heapwise's own memory", "Heapwise's own memory", runtime_part},
+    {"Other (shared memory, vDSO)", "shared memory and the like", other_part},
+};
+
+#define PARTS       (sizeof parts / sizeof *parts)
+#define LABEL_WIDTH 50
+
+/* A size with its sign: -1.2 MiB. */
+static const char *signed_bytes(char *buffer, int64_t bytes) {
+    char size[HW_HUMAN];
+    hw_human_bytes(size, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes);
+    snprintf(buffer, HW_HUMAN, "%s%s", bytes < 0 ? "-" : "", size);
+    return buffer;
+}
+
+struct moment {
+    const char *name;
+    const struct hw_memory_breakdown *memory;
+};
+
+static void print_line(const struct hw_page *page, const char *label, const struct moment *moments, size_t count,
+                       const struct part *part) {
+    char value[HW_HUMAN + 1];
+    fprintf(page->stream, "%-*s", LABEL_WIDTH, label);
+    for (size_t i = 0; i < count; i++)
+        fprintf(page->stream, " %12s",
+                signed_bytes(value, part ? part->value(moments[i].memory) : (int64_t)moments[i].memory->rss));
+    fputc('\n', page->stream);
+}
+
+static void print_table(const struct hw_page *page, const struct moment *moments, size_t count) {
+    char line[LABEL_WIDTH + 64];
+    size_t at = (size_t)snprintf(line, sizeof line, "%-*s", LABEL_WIDTH, "");
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(line + at, sizeof line - at, " %12s", moments[i].name);
+    hw_page_print(page, HW_FAINT, "%s\n", line);
+    for (size_t i = 0; i < PARTS; i++) {
+        bool any = false;
+        for (size_t k = 0; k < count; k++)
+            any = any || parts[i].value(moments[k].memory);
+        if (any)
+            print_line(page, parts[i].label, moments, count, &parts[i]);
+    }
+    print_line(page, "Resident memory (RSS)", moments, count, NULL);
+}
+
+/* "… 18.9 MiB more than its heap blocks: mostly memory that the allocator keeps around the blocks (12.0 MiB) and …" */
+static void print_sentence(struct hw_text *text, const struct moment *moment) {
+    const struct hw_memory_breakdown *memory = moment->memory;
+    const int64_t more = (int64_t)memory->rss - memory->live_bytes;
+    struct hw_buffer *line = &text->line;
+    hw_buffer_clear(line);
+    hw_buffer_add(line, "RSS is %s %s than the heap blocks %s", HW_BYTES(more < 0 ? -(uint64_t)more : (uint64_t)more),
+                  more < 0 ? "less" : "more", moment->name);
+    if (more < 0) {
+        hw_buffer_add(line, ": the program requested memory that it %s.",
+                      memory->swap ? "has not touched, or that is swapped out" : "has not touched");
+    } else {
+        const struct part *first = NULL, *second = NULL;
+        for (size_t i = 0; i < PARTS; i++) {
+            const struct part *part = &parts[i];
+            if (!part->words || part->value(memory) <= 0)
+                continue;
+            if (!first || part->value(memory) > first->value(memory)) {
+                second = first;
+                first = part;
+            } else if (!second || part->value(memory) > second->value(memory)) {
+                second = part;
+            }
+        }
+        if (first)
+            hw_buffer_add(line, ": mostly %s (%s)", first->words, HW_BYTES((uint64_t)first->value(memory)));
+        if (second)
+            hw_buffer_add(line, " and %s (%s)", second->words, HW_BYTES((uint64_t)second->value(memory)));
+        hw_buffer_add(line, ".");
+    }
+    if (memory->swap)
+        hw_buffer_add(line, " %s more are swapped out.", HW_BYTES(memory->swap));
+    hw_page_wrap(&text->page, 0, "", hw_buffer_text(line));
+}
+
+void hw_text_memory(struct hw_text *text) {
+    const struct hw_view *view = text->view;
+    const struct moment all[] = {{"at the peak", hw_view_memory(view, HW_MOMENT_PEAK)},
+                                 {"at the dump", hw_view_memory(view, HW_MOMENT_DUMP)},
+                                 {hw_text_end(view->profile), hw_view_memory(view, HW_MOMENT_END)}};
+    struct moment moments[3];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].memory)
+            moments[count++] = all[i];
+    hw_page_heading(&text->page, "Resident memory beside the heap");
+    if (!count) {
+        fputs("What resident memory consists of was not recorded.\n", text->page.stream);
+        return;
+    }
+    print_table(&text->page, moments, count < 2 ? count : 2);
+    print_sentence(text, &moments[0]);
+}

@@ -1,0 +1,184 @@
+/* text_stack.c - frames and stacks as text. */
+#include "report/text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define STACK_LINES  16 /* longer stacks are folded in the middle */
+#define WIDEST_PLACE 30
+
+/* ---- names ---- */
+
+/* Copies "operator<" and its like, whose brackets are none. Returns the bytes of NAME that were used, 0 if it is not
+ * one. */
+static size_t copy_operator(struct hw_buffer *out, const char *name, bool at_word) {
+    static const char word[] = "operator";
+    if (!at_word || strncmp(name, word, sizeof word - 1))
+        return 0;
+    size_t size = sizeof word - 1;
+    if (!strncmp(name + size, "()", 2))
+        size += 2;
+    else
+        size += strspn(name + size, "<>=!-");
+    hw_buffer_bytes(out, name, size);
+    return size;
+}
+
+/* Bytes of the bracketed text at NAME, which begins with OPEN; 0 when it is not closed. */
+static size_t bracketed(const char *name, char open, char close) {
+    size_t depth = 0;
+    for (size_t i = 0; name[i]; i++) {
+        if (name[i] == open)
+            depth++;
+        else if (name[i] == close && !(close == '>' && i && name[i - 1] == '-') && --depth == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* NAME with what stands between brackets OPEN and CLOSE left out. */
+static void collapse(struct hw_buffer *out, const char *name, char open, char close, const char *ellipsis) {
+    hw_buffer_clear(out);
+    for (size_t i = 0; name[i];) {
+        const bool at_word = i == 0 || !(isalnum((unsigned char)name[i - 1]) || name[i - 1] == '_');
+        size_t size = copy_operator(out, name + i, at_word);
+        if (size) {
+            i += size;
+            continue;
+        }
+        const bool bracket = name[i] == open && strncmp(name + i, "(anonymous namespace)", 21);
+        size = bracket && i ? bracketed(name + i, open, close) : 0;
+        if (size > 2)
+            hw_buffer_add(out, "%c%s%c", open, ellipsis, close);
+        else
+            hw_buffer_bytes(out, name + i, size ? size : 1);
+        i += size ? size : 1;
+    }
+}
+
+/* Makes text->name fit: first without parameters, then without template arguments, then without its beginning. */
+static void shorten(struct hw_text *text, size_t columns) {
+    static const char brackets[][2] = {{'(', ')'}, {'<', '>'}};
+    const char *ellipsis = hw_page_ellipsis(&text->page);
+    for (size_t i = 0; i < 2 && hw_text_width(hw_buffer_text(&text->name)) > columns; i++) {
+        collapse(&text->cleaned, hw_buffer_text(&text->name), brackets[i][0], brackets[i][1], ellipsis);
+        const struct hw_buffer swap = text->name;
+        text->name = text->cleaned;
+        text->cleaned = swap;
+    }
+    const char *name = hw_buffer_text(&text->name);
+    const size_t width = hw_text_width(name), mark = hw_text_width(ellipsis);
+    if (width <= columns || columns <= mark)
+        return;
+    hw_buffer_clear(&text->cleaned);
+    hw_buffer_add(&text->cleaned, "%s%s", ellipsis, name + hw_text_cut(name, width - columns + mark));
+    const struct hw_buffer swap = text->name;
+    text->name = text->cleaned;
+    text->cleaned = swap;
+}
+
+const char *hw_text_function(struct hw_text *text, const struct hw_view_frame *frame, size_t columns) {
+    hw_buffer_clear(&text->name);
+    if (frame->symbol->function) {
+        hw_page_clean(&text->page, &text->name, frame->symbol->function);
+    } else if (frame->module && frame->module->kind != HW_MODULE_GENERATED) {
+        hw_page_clean(&text->page, &text->name, frame->module->name);
+        hw_buffer_add(&text->name, "+0x%" PRIx64, frame->address);
+    } else {
+        hw_buffer_add(&text->name, "0x%" PRIx64, frame->address);
+    }
+    if (columns && !text->options->full)
+        shorten(text, columns);
+    return hw_buffer_text(&text->name);
+}
+
+const char *hw_text_place(struct hw_text *text, const struct hw_view_frame *frame) {
+    hw_buffer_clear(&text->place);
+    const struct hw_frame *symbol = frame->symbol;
+    if (symbol->file) {
+        const char *slash = strrchr(symbol->file, '/');
+        const char *file = slash && slash[1] && !text->options->full ? slash + 1 : symbol->file;
+        hw_page_clean(&text->page, &text->place, file);
+        if (symbol->line)
+            hw_buffer_add(&text->place, ":%" PRIu32, symbol->line);
+    } else if (frame->module && frame->module->kind == HW_MODULE_GENERATED) {
+        hw_buffer_add(&text->place, "generated code");
+    } else if (frame->module && symbol->function) {
+        hw_page_clean(&text->page, &text->place, text->options->full ? frame->module->path : frame->module->name);
+    } else if (!frame->module) {
+        hw_buffer_add(&text->place, "in no known module");
+    }
+    return hw_buffer_text(&text->place);
+}
+
+/* ---- stacks ---- */
+
+bool hw_text_load(struct hw_text *text, uint32_t leaf) {
+    if (!hw_view_stack(text->view, leaf, &text->stack) ||
+        !hw_fold_stack(&text->fold, &text->stack, STACK_LINES, text->options->full)) {
+        text->failed = true;
+        return false;
+    }
+    return text->stack.count > 0;
+}
+
+/* "… 12 times": after a function that calls itself, or on a line of its own for a group. */
+static void print_times(struct hw_text *text, const struct hw_fold_item *item, const char *before) {
+    hw_page_print(&text->page, HW_FAINT, "%s%s %" PRIu32 " times", before, hw_page_ellipsis(&text->page), item->times);
+}
+
+static void print_frame(struct hw_text *text, const struct hw_fold_item *item, size_t columns) {
+    const struct hw_page *page = &text->page;
+    const bool headline = item->frame == text->fold.headline;
+    const struct hw_view_frame *frame = &text->stack.frames[item->frame];
+    const char *place = hw_text_place(text, frame);
+    const char *function = hw_text_function(text, frame, columns);
+    hw_page_print(page, headline ? HW_STRONG : HW_PLAIN, "    %s %s", headline ? ">" : " ", function);
+    const size_t width = hw_text_width(function);
+    if (*place) {
+        hw_page_pad(page, 2 + (width < columns ? columns - width : 0));
+        hw_page_print(page, HW_FAINT, "%s",
+                      hw_page_cut(page, &text->line, place, text->options->full ? 4096 : WIDEST_PLACE));
+    }
+    if (item->times > 1)
+        print_times(text, item, "  ");
+    fputc('\n', page->stream);
+}
+
+/* The column the functions get: as wide as they are, as far as the places leave room. */
+static size_t function_columns(struct hw_text *text) {
+    size_t widest = 0, place = 0;
+    for (size_t i = 0; i < text->fold.count; i++) {
+        if (text->fold.items[i].kind != HW_FOLD_FRAME)
+            continue;
+        const struct hw_view_frame *frame = &text->stack.frames[text->fold.items[i].frame];
+        const size_t function = hw_text_width(hw_text_function(text, frame, 0));
+        size_t width = hw_text_width(hw_text_place(text, frame));
+        if (text->fold.items[i].times > 1)
+            width += 14;
+        widest = function > widest ? function : widest;
+        place = width > place ? width : place;
+    }
+    if (place > WIDEST_PLACE)
+        place = WIDEST_PLACE;
+    const size_t room = text->page.width - 6 - 2 - place;
+    return widest < room ? widest : room;
+}
+
+void hw_text_stack(struct hw_text *text) {
+    const struct hw_page *page = &text->page;
+    const size_t columns = function_columns(text);
+    for (size_t i = 0; i < text->fold.count; i++) {
+        const struct hw_fold_item *item = &text->fold.items[i];
+        if (item->kind == HW_FOLD_FRAME) {
+            print_frame(text, item, columns);
+        } else if (item->kind == HW_FOLD_GAP) {
+            hw_page_print(page, HW_FAINT, "      %s %zu frames left out (--full shows them)\n", hw_page_ellipsis(page),
+                          item->frames);
+        } else {
+            hw_page_print(page, HW_FAINT, "      %s these %zu frames %" PRIu32 " times\n", hw_page_ellipsis(page),
+                          item->frames, item->times);
+        }
+    }
+}

@@ -1,0 +1,523 @@
+/* view.c - see view.h. */
+#include "report/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+/* ---- table from a pair of numbers to an index ---- */
+
+struct pair {
+    uint64_t a;
+    uint32_t b;
+    uint32_t index; /* HW_NONE: the place is free */
+};
+
+struct pair_table {
+    struct pair *places;
+    size_t mask, used;
+};
+
+static bool pair_table_make(struct pair_table *table, size_t expected) {
+    size_t size = 64;
+    while (size < expected * 2)
+        size *= 2;
+    table->places = malloc(size * sizeof *table->places);
+    table->mask = size - 1;
+    table->used = 0;
+    for (size_t i = 0; table->places && i < size; i++)
+        table->places[i].index = HW_NONE;
+    return table->places != NULL;
+}
+
+/* The place of (A, B): free, or that of the pair. There is always a free one: tables are made large enough for all. */
+static struct pair *pair_place(struct pair_table *table, uint64_t a, uint32_t b) {
+    uint64_t hash = (a ^ (uint64_t)b << 32 ^ b) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 29;
+    hash *= 0xbf58476d1ce4e5b9ull;
+    size_t at = (size_t)(hash >> 20) & table->mask;
+    while (table->places[at].index != HW_NONE && (table->places[at].a != a || table->places[at].b != b))
+        at = (at + 1) & table->mask;
+    return &table->places[at];
+}
+
+/* The index stored for (A, B); NEXT is stored, and NEW set, when there is none yet. */
+static uint32_t pair_intern(struct pair_table *table, uint64_t a, uint32_t b, uint32_t next, bool *new) {
+    struct pair *place = pair_place(table, a, b);
+    *new = place->index == HW_NONE;
+    if (*new)
+        *place = (struct pair){a, b, next};
+    return place->index;
+}
+
+/* ---- modules ---- */
+
+/* Beginnings of file names that are nobody's own code. */
+static const char *const system_names[] = {
+    "libc.so",      "libc-2.",    "libc.musl",   "ld-linux", "ld-musl",     "ld-2.",       "ld.so",
+    "libpthread",   "libm.so",    "libm-2.",     "libdl.so", "libdl-2.",    "librt.so",    "librt-2.",
+    "libstdc++.so", "libc++.so",  "libc++abi",   "libgcc_s", "libunwind.",  "libjemalloc", "libtcmalloc",
+    "libmimalloc",  "libasan.so", "libubsan.so", "[vdso]",   "libatomic.so"};
+
+static enum hw_module_kind module_kind(const struct hw_view_module *module) {
+    if (!*module->path || module->flags & HW_MAP_ANONYMOUS)
+        return HW_MODULE_GENERATED;
+    if (module->flags & HW_MAP_MAIN)
+        return HW_MODULE_PROGRAM;
+    if (module->flags & HW_MAP_ALLOCATOR)
+        return HW_MODULE_SYSTEM;
+    for (size_t i = 0; i < sizeof system_names / sizeof *system_names; i++)
+        if (!strncmp(module->name, system_names[i], strlen(system_names[i])))
+            return HW_MODULE_SYSTEM;
+    return HW_MODULE_PROGRAM;
+}
+
+struct sorted_map {
+    const struct hw_map_entry *map;
+    const char *path;
+    uint32_t index;
+};
+
+static int compare_identity(const struct sorted_map *a, const struct sorted_map *b) {
+    int order = strcmp(a->path, b->path);
+    if (order)
+        return order;
+    if (a->map->build_id_size != b->map->build_id_size)
+        return a->map->build_id_size < b->map->build_id_size ? -1 : 1;
+    return memcmp(a->map->build_id, b->map->build_id, smaller(a->map->build_id_size, sizeof a->map->build_id));
+}
+
+static int compare_maps(const void *left, const void *right) {
+    const struct sorted_map *a = left, *b = right;
+    int order = compare_identity(a, b);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int compare_first_map(const void *left, const void *right) {
+    const struct hw_view_module *a = left, *b = right;
+    return (a->symbols > b->symbols) - (a->symbols < b->symbols);
+}
+
+static void module_add_map(struct hw_view_module *module, const struct sorted_map *sorted) {
+    const struct hw_map_entry *map = sorted->map;
+    if (!module->path) {
+        const char *slash = strrchr(sorted->path, '/');
+        *module = (struct hw_view_module){.path = sorted->path,
+                                          .name = slash && slash[1] ? slash + 1 : sorted->path,
+                                          .build_id = map->build_id,
+                                          .build_id_size = (uint32_t)smaller(map->build_id_size, sizeof map->build_id),
+                                          .loaded_tick = map->loaded_tick,
+                                          .unloaded_tick = map->unloaded_tick,
+                                          .symbols = (int)sorted->index};
+    }
+    module->flags |= map->flags;
+    if (map->loaded_tick < module->loaded_tick)
+        module->loaded_tick = map->loaded_tick;
+    if (!map->unloaded_tick || (module->unloaded_tick && map->unloaded_tick > module->unloaded_tick))
+        module->unloaded_tick = map->unloaded_tick;
+}
+
+/* Groups the maps into modules, in the order of their first maps, and fills MODULE_OF (by map). While this runs,
+ * `symbols` holds the index of a module's first map: it becomes the number in the symbolizer later. */
+static bool make_modules(struct hw_view *view, uint32_t *module_of) {
+    const struct hw_profile *profile = view->profile;
+    struct sorted_map *sorted = malloc((profile->map_count + 1) * sizeof *sorted);
+    view->modules = calloc(profile->map_count + 1, sizeof *view->modules);
+    uint32_t *place = malloc((profile->map_count + 1) * sizeof *place); /* of the module whose first map is this one */
+    if (!sorted || !view->modules || !place) {
+        free(sorted);
+        free(place);
+        return false;
+    }
+    for (size_t i = 0; i < profile->map_count; i++) {
+        const struct hw_map_entry *map = &profile->maps[i];
+        sorted[i] = (struct sorted_map){map, hw_profile_string(profile, map->path), (uint32_t)i};
+    }
+    qsort(sorted, profile->map_count, sizeof *sorted, compare_maps);
+    for (size_t i = 0, first = 0; i < profile->map_count; i++) {
+        if (i == 0 || compare_identity(&sorted[i - 1], &sorted[i])) {
+            first = i;
+            view->module_count++;
+        }
+        module_add_map(&view->modules[view->module_count - 1], &sorted[i]);
+        module_of[sorted[i].index] = sorted[first].index;
+    }
+    qsort(view->modules, view->module_count, sizeof *view->modules, compare_first_map);
+    for (size_t i = 0; i < view->module_count; i++) {
+        struct hw_view_module *module = &view->modules[i];
+        place[module->symbols] = (uint32_t)i;
+        module->kind = module_kind(module);
+        module->symbols = -1;
+    }
+    for (size_t i = 0; i < profile->map_count; i++)
+        module_of[i] = place[module_of[i]];
+    free(sorted);
+    free(place);
+    return true;
+}
+
+/* ---- the tree of calls ---- */
+
+/* Fills CANONICAL: for each node of the profile the view's node that stands for it. Parents come first in the file, so
+ * one pass does it. */
+static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t *canonical) {
+    const struct hw_profile *profile = view->profile;
+    const size_t count = profile->node_count;
+    struct pair_table locations = {0}, nodes = {0};
+    view->nodes = calloc(count + 1, sizeof *view->nodes);
+    view->locations = calloc(count + 1, sizeof *view->locations);
+    bool done = view->nodes && view->locations && pair_table_make(&locations, count) && pair_table_make(&nodes, count);
+    view->node_count = 1;
+    canonical[0] = 0;
+    for (size_t i = 1; done && i < count; i++) {
+        const struct hw_stack_node *node = &profile->nodes[i];
+        const uint32_t parent = node->parent < i ? canonical[node->parent] : 0;
+        const struct hw_map_entry *map = node->map < profile->map_count ? &profile->maps[node->map] : NULL;
+        if (map && map->flags & HW_MAP_RUNTIME) {
+            canonical[i] = parent;
+            continue;
+        }
+        const uint32_t module = map ? module_of[node->map] : HW_NONE;
+        const bool in_file = map && view->modules[module].kind != HW_MODULE_GENERATED;
+        const uint64_t address = in_file ? node->pc - map->bias : node->pc;
+        bool new;
+        uint32_t location = pair_intern(&locations, address, module, (uint32_t)view->location_count, &new);
+        if (new)
+            view->locations[view->location_count++] = (struct hw_view_location){.address = address, .module = module};
+        if (map)
+            view->modules[module].used = true;
+        canonical[i] = pair_intern(&nodes, location, parent, (uint32_t)view->node_count, &new);
+        if (new)
+            view->nodes[view->node_count++] = (struct hw_view_node){.parent = parent, .location = location};
+    }
+    free(locations.places);
+    free(nodes.places);
+    return done;
+}
+
+/* ---- contexts ---- */
+
+/* As the MIBs of one context are added up; threads may be the same ones in both, so the greater count is what is known.
+ */
+static void add_context(struct hw_profile_context *to, const struct hw_profile_context *from) {
+    if (from->allocations) {
+        to->size_min = to->allocations ? smaller(to->size_min, from->size_min) : from->size_min;
+        to->size_max = greater(to->size_max, from->size_max);
+    }
+    if (from->frees) {
+        to->lifetime_min_ns = to->frees ? smaller(to->lifetime_min_ns, from->lifetime_min_ns) : from->lifetime_min_ns;
+        to->lifetime_max_ns = greater(to->lifetime_max_ns, from->lifetime_max_ns);
+    }
+    if (from->last_alloc_ns > to->last_alloc_ns) {
+        to->last_alloc_ns = from->last_alloc_ns;
+        to->last_alloc_cpu = from->last_alloc_cpu;
+    }
+    if (from->last_free_ns > to->last_free_ns) {
+        to->last_free_ns = from->last_free_ns;
+        to->last_free_cpu = from->last_free_cpu;
+    }
+    to->flags |= from->flags;
+    to->first_ns = smaller(to->first_ns, from->first_ns);
+    to->alloc_threads = greater(to->alloc_threads, from->alloc_threads);
+    to->free_threads = greater(to->free_threads, from->free_threads);
+    to->allocations += from->allocations;
+    to->frees += from->frees;
+    to->reallocations += from->reallocations;
+    to->temporary += from->temporary;
+    to->bytes += from->bytes;
+    to->samples += from->samples;
+    to->live_blocks += from->live_blocks;
+    to->live_bytes += from->live_bytes;
+    to->peak_blocks += from->peak_blocks;
+    to->peak_bytes += from->peak_bytes;
+    to->lifetime_total_ns += from->lifetime_total_ns;
+    to->live_age_total_ns += from->live_age_total_ns;
+    to->migrated_cpu += from->migrated_cpu;
+    to->lifetime_overlaps += from->lifetime_overlaps;
+    to->same_alloc_cpu += from->same_alloc_cpu;
+    to->same_free_cpu += from->same_free_cpu;
+    to->realloc_moved += from->realloc_moved;
+    to->realloc_grown_bytes += from->realloc_grown_bytes;
+    to->realloc_shrunk_bytes += from->realloc_shrunk_bytes;
+    to->inherited_frees += from->inherited_frees;
+    to->inherited_freed_bytes += from->inherited_freed_bytes;
+    to->inherited_blocks += from->inherited_blocks;
+    to->inherited_bytes += from->inherited_bytes;
+}
+
+static bool has_blocks(const struct hw_profile_context *context) {
+    return context->allocations || context->frees || context->live_blocks || context->inherited_blocks ||
+           context->inherited_frees;
+}
+
+/* Fills CONTEXT_OF (by id) with indexes into the view's contexts. The profile's contexts are sorted by id, so merged
+ * ones keep the smallest. An unknown stack (leaf 0) is a context like any other. */
+static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint32_t *context_of, size_t ids) {
+    const struct hw_profile *profile = view->profile;
+    struct pair_table leaves = {0};
+    view->contexts = calloc(profile->context_count + 1, sizeof *view->contexts);
+    if (!view->contexts || !pair_table_make(&leaves, profile->context_count))
+        return false;
+    for (size_t i = 0; i < profile->context_count; i++) {
+        const struct hw_profile_context *from = &profile->contexts[i];
+        if (!has_blocks(from))
+            continue;
+        const uint32_t leaf = from->leaf < profile->node_count ? canonical[from->leaf] : 0;
+        bool new;
+        const uint32_t index = pair_intern(&leaves, leaf, 0, (uint32_t)view->context_count, &new);
+        struct hw_view_context *to = &view->contexts[index];
+        if (new) {
+            *to = (struct hw_view_context){.sum = *from, .merged = 1};
+            to->sum.leaf = leaf;
+            view->context_count++;
+        } else {
+            add_context(&to->sum, from);
+            to->merged++;
+        }
+        if (from->id < ids)
+            context_of[from->id] = index;
+        view->samples += from->samples;
+    }
+    free(leaves.places);
+    return true;
+}
+
+static int compare_free_stacks(const void *left, const void *right) {
+    const struct hw_view_free_stack *a = left, *b = right;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return (a->leaf > b->leaf) - (a->leaf < b->leaf);
+}
+
+static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids) {
+    const struct hw_profile *profile = view->profile;
+    struct pair_table pairs = {0};
+    if (!profile->free_stack_count)
+        return true;
+    view->free_stacks = calloc(profile->free_stack_count, sizeof *view->free_stacks);
+    if (!view->free_stacks || !pair_table_make(&pairs, profile->free_stack_count))
+        return false;
+    for (size_t i = 0; i < profile->free_stack_count; i++) {
+        const struct hw_free_stack *from = &profile->free_stacks[i];
+        if (from->alloc_context >= ids || context_of[from->alloc_context] == HW_NONE)
+            continue;
+        uint32_t leaf = 0;
+        if (from->free_context < profile->context_entry_count)
+            leaf = profile->context_entries[from->free_context].leaf;
+        leaf = leaf < profile->node_count ? canonical[leaf] : 0;
+        bool new;
+        const uint32_t context = context_of[from->alloc_context];
+        const uint32_t index = pair_intern(&pairs, context, leaf, (uint32_t)view->free_stack_count, &new);
+        struct hw_view_free_stack *to = &view->free_stacks[index];
+        if (new) {
+            *to = (struct hw_view_free_stack){.context = context, .leaf = leaf};
+            view->free_stack_count++;
+        }
+        to->count += from->count;
+        to->bytes += from->bytes;
+    }
+    free(pairs.places);
+    qsort(view->free_stacks, view->free_stack_count, sizeof *view->free_stacks, compare_free_stacks);
+    return true;
+}
+
+/* ---- names ---- */
+
+/* What a location is called when nothing is known: one frame without a name. */
+static const struct hw_frame nameless;
+
+static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_options *options,
+                                    struct hw_error *error) {
+    view->symbolizer = hw_symbolizer_new(&options->symbolizer, error);
+    long *tickets = malloc((view->location_count + 1) * sizeof *tickets);
+    bool done = view->symbolizer && tickets;
+    for (size_t i = 0; done && i < view->module_count; i++) {
+        struct hw_view_module *module = &view->modules[i];
+        if (!module->used || module->kind == HW_MODULE_GENERATED)
+            continue;
+        module->symbols =
+            hw_symbolizer_add_module(view->symbolizer, module->path, module->build_id, module->build_id_size);
+        done = module->symbols >= 0;
+    }
+    for (size_t i = 0; done && i < view->location_count; i++) {
+        const struct hw_view_location *location = &view->locations[i];
+        const int module = location->module == HW_NONE ? -1 : view->modules[location->module].symbols;
+        tickets[i] = module < 0 ? -1 : hw_symbolizer_add(view->symbolizer, module, location->address);
+        done = module < 0 || tickets[i] >= 0;
+    }
+    done = done && hw_symbolizer_run(view->symbolizer, error);
+    for (size_t i = 0; done && i < view->location_count; i++)
+        if (tickets[i] >= 0)
+            view->locations[i].frames = hw_symbolizer_frames(view->symbolizer, tickets[i]);
+    free(tickets);
+    return done;
+}
+
+static bool resolve(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error) {
+    for (size_t i = 0; i < view->location_count; i++)
+        view->locations[i].frames = (struct hw_frames){&nameless, 1};
+    if (!options->resolve)
+        return options->no_symbols || resolve_with_symbolizer(view, options, error);
+    for (size_t i = 0; i < view->location_count; i++) {
+        struct hw_view_location *location = &view->locations[i];
+        if (location->module == HW_NONE)
+            continue;
+        struct hw_frames frames =
+            options->resolve(options->closure, view->modules[location->module].path, location->address);
+        if (frames.count)
+            location->frames = frames;
+    }
+    return true;
+}
+
+/* ---- the view ---- */
+
+struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_view_options *options,
+                            struct hw_error *error) {
+    static const struct hw_view_options defaults;
+    options = options ? options : &defaults;
+    const size_t ids = profile->context_entry_count + 1;
+    struct hw_view *view = calloc(1, sizeof *view);
+    uint32_t *module_of = malloc((profile->map_count + 1) * sizeof *module_of);
+    uint32_t *canonical = malloc((profile->node_count + 1) * sizeof *canonical);
+    uint32_t *context_of = malloc(ids * sizeof *context_of);
+    hw_error_set(error, "%s: not enough memory for the report", profile->path ? profile->path : "profile");
+    bool done = view && module_of && canonical && context_of;
+    if (done) {
+        view->profile = profile;
+        memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
+        done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
+               make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
+               resolve(view, options, error);
+    }
+    free(module_of);
+    free(canonical);
+    free(context_of);
+    if (!done) {
+        hw_view_free(view);
+        return NULL;
+    }
+    hw_error_set(error, "%s", "");
+    return view;
+}
+
+void hw_view_free(struct hw_view *view) {
+    if (!view)
+        return;
+    if (view->symbolizer)
+        hw_symbolizer_free(view->symbolizer);
+    free(view->modules);
+    free(view->locations);
+    free(view->nodes);
+    free(view->contexts);
+    free(view->free_stacks);
+    free(view);
+}
+
+bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_stack *stack) {
+    stack->count = 0;
+    for (uint32_t node = leaf; node; node = view->nodes[node].parent) {
+        const struct hw_view_location *location = &view->locations[view->nodes[node].location];
+        if (stack->count + location->frames.count > stack->capacity) {
+            size_t capacity = (stack->count + location->frames.count) * 2 + 64;
+            struct hw_view_frame *frames = realloc(stack->frames, capacity * sizeof *frames);
+            if (!frames)
+                return false;
+            stack->frames = frames;
+            stack->capacity = capacity;
+        }
+        for (uint32_t i = 0; i < location->frames.count; i++)
+            stack->frames[stack->count++] =
+                (struct hw_view_frame){.symbol = &location->frames.frame[i],
+                                       .module = location->module == HW_NONE ? NULL : &view->modules[location->module],
+                                       .address = location->address,
+                                       .location = view->nodes[node].location};
+    }
+    return true;
+}
+
+void hw_view_stack_free(struct hw_view_stack *stack) {
+    free(stack->frames);
+    *stack = (struct hw_view_stack){0};
+}
+
+const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view, size_t context, size_t *count) {
+    size_t low = 0, high = view->free_stack_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (view->free_stacks[middle].context < context)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *count = 0;
+    while (low + *count < view->free_stack_count && view->free_stacks[low + *count].context == context)
+        ++*count;
+    return view->free_stacks + low;
+}
+
+/* ---- order ---- */
+
+uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context) {
+    const struct hw_profile_context *sum = &context->sum;
+    const uint64_t values[HW_SORT_KEYS] = {
+        [HW_SORT_PEAK] = sum->peak_bytes > 0 ? (uint64_t)sum->peak_bytes : 0,
+        [HW_SORT_BYTES] = sum->bytes,
+        [HW_SORT_COUNT] = sum->allocations,
+        [HW_SORT_LEAKED] = sum->live_bytes > 0 ? (uint64_t)sum->live_bytes : 0,
+        [HW_SORT_TEMPORARY] = sum->temporary,
+        [HW_SORT_LIFETIME] = sum->frees ? sum->lifetime_total_ns / sum->frees : 0,
+        [HW_SORT_REALLOC] = sum->reallocations,
+        [HW_SORT_THREADS] = sum->alloc_threads,
+    };
+    return values[key];
+}
+
+struct ranked {
+    uint64_t value;
+    uint32_t index;
+};
+
+static int compare_ranked(const void *left, const void *right) {
+    const struct ranked *a = left, *b = right;
+    if (a->value != b->value)
+        return a->value > b->value ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+uint32_t *hw_view_sorted(const struct hw_view *view, enum hw_sort_key key, bool all, size_t *count) {
+    struct ranked *ranked = malloc((view->context_count + 1) * sizeof *ranked);
+    uint32_t *order = malloc((view->context_count + 1) * sizeof *order);
+    *count = 0;
+    if (!ranked || !order) {
+        free(ranked);
+        free(order);
+        return NULL;
+    }
+    for (size_t i = 0; i < view->context_count; i++) {
+        const uint64_t value = hw_sort_value(key, &view->contexts[i]);
+        if (all || value)
+            ranked[(*count)++] = (struct ranked){value, (uint32_t)i};
+    }
+    qsort(ranked, *count, sizeof *ranked, compare_ranked);
+    for (size_t i = 0; i < *count; i++)
+        order[i] = ranked[i].index;
+    free(ranked);
+    return order;
+}
+
+const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment) {
+    for (size_t i = view->profile->memory_count; i-- > 0;)
+        if (view->profile->memory[i].moment == moment)
+            return &view->profile->memory[i];
+    return NULL;
+}

@@ -1,0 +1,137 @@
+/* view.h - a profile joined with its symbols: what every kind of report is made from.
+ *
+ * Frames of Heapwise's own runtime are taken out, every distinct address is resolved once, and contexts whose stacks
+ * are the same addresses in the same modules (path and build id) become one: a library that was loaded, unloaded and
+ * loaded elsewhere does not split its contexts. Nothing is folded here: that is how text shows stacks (stack_fold.h).
+ *
+ * Memory and time grow linearly with nodes, maps and contexts. Read-only after hw_view_new; the profile must outlive
+ * it. */
+#ifndef HW_REPORT_VIEW_H
+#define HW_REPORT_VIEW_H
+
+#include "profile/profile.h"
+#include "symbols/symbols.h"
+
+/* What a module is to somebody who looks for his own code. */
+enum hw_module_kind {
+    HW_MODULE_PROGRAM,  /* the executable and the libraries that are somebody's code */
+    HW_MODULE_SYSTEM,   /* C and C++ run-time libraries, dynamic linker, vDSO, the allocator */
+    HW_MODULE_GENERATED /* code without a file */
+};
+
+/* A file that was mapped, however often and wherever. */
+struct hw_view_module {
+    const char *path; /* "" for generated code */
+    const char *name; /* its last component */
+    const uint8_t *build_id;
+    uint32_t build_id_size;
+    uint32_t flags; /* enum hw_map_flags of all its maps */
+    enum hw_module_kind kind;
+    int symbols;                         /* number in the symbolizer, or -1 */
+    bool used;                           /* some frame lies in it */
+    uint64_t loaded_tick, unloaded_tick; /* of the first and the last time; unloaded_tick is 0 while it is mapped */
+};
+
+/* A distinct address. */
+struct hw_view_location {
+    uint64_t address; /* as in the ELF file; as in memory where MODULE is HW_NONE or generated */
+    uint32_t module;  /* index, or HW_NONE */
+    struct hw_frames frames;
+};
+
+/* The tree of calls without the runtime's frames; node 0 is the root. */
+struct hw_view_node {
+    uint32_t parent; /* always smaller than the own index */
+    uint32_t location;
+};
+
+struct hw_view_context {
+    struct hw_profile_context sum; /* id: the smallest of those merged; leaf: index into the VIEW's nodes */
+    uint32_t merged;               /* how many contexts of the profile these are */
+};
+
+/* One function of a stack: an entry of a location's inline chain. */
+struct hw_view_frame {
+    const struct hw_frame *symbol;       /* never NULL */
+    const struct hw_view_module *module; /* NULL when unknown */
+    uint64_t address;
+    uint32_t location;
+};
+
+/* A stack, leaf first. Zero-initialise, use for any number of stacks, free with hw_view_stack_free. */
+struct hw_view_stack {
+    struct hw_view_frame *frames;
+    size_t count, capacity;
+};
+
+/* Who freed the blocks of a context. */
+struct hw_view_free_stack {
+    uint32_t context; /* index into contexts */
+    uint32_t leaf;    /* node */
+    uint64_t count, bytes;
+};
+
+struct hw_view {
+    const struct hw_profile *profile;
+    struct hw_view_module *modules;
+    size_t module_count;
+    struct hw_view_location *locations;
+    size_t location_count;
+    struct hw_view_node *nodes;
+    size_t node_count;
+    struct hw_view_context *contexts; /* sorted by id; only those with blocks */
+    size_t context_count;
+    struct hw_view_free_stack *free_stacks; /* sorted by context, greatest count first */
+    size_t free_stack_count;
+    struct hw_symbolizer *symbolizer; /* NULL when names were not asked for */
+    uint64_t samples;                 /* allocations that were looked at, in sampled runs */
+};
+
+struct hw_view_options {
+    bool no_symbols; /* leave every frame as module + offset */
+    struct hw_symbolizer_options symbolizer;
+    /* When set, answers instead of the symbolizer (tests). Frames must live as long as the view. */
+    struct hw_frames (*resolve)(void *closure, const char *module, uint64_t address);
+    void *closure;
+};
+
+/* NULL with ERROR when there is no memory. OPTIONS may be NULL. */
+struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_view_options *options,
+                            struct hw_error *error);
+void hw_view_free(struct hw_view *view);
+
+/* Fills STACK with the frames from LEAF to the root. False when there is no memory. */
+bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_stack *stack);
+void hw_view_stack_free(struct hw_view_stack *stack);
+
+/* The free stacks of a context: returns the first, sets COUNT. */
+const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view, size_t context, size_t *count);
+
+/* What contexts can be sorted by. The order is that of the lists in a report. */
+enum hw_sort_key {
+    HW_SORT_PEAK,
+    HW_SORT_BYTES,
+    HW_SORT_COUNT,
+    HW_SORT_LEAKED,
+    HW_SORT_TEMPORARY,
+    HW_SORT_LIFETIME, /* mean, of freed blocks */
+    HW_SORT_REALLOC,
+    HW_SORT_THREADS,
+    HW_SORT_KEYS
+};
+
+uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context);
+
+/* Indexes of the contexts with a value above zero (all contexts when ALL), greatest first, equal ones by id; *COUNT of
+ * them. To be freed. NULL when there is no memory. */
+uint32_t *hw_view_sorted(const struct hw_view *view, enum hw_sort_key key, bool all, size_t *count);
+
+/* The latest breakdown of RSS at a moment, or NULL. */
+const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment);
+
+/* Every count of a sampled run is an estimate. */
+static inline bool hw_view_sampled(const struct hw_view *view) {
+    return view->profile->process.sample_bytes != 0;
+}
+
+#endif
