@@ -1,0 +1,440 @@
+/* container.c - first page and directories of a profile file: bytes -> checked extents.
+ *
+ * Works on the file through pread only: a mapping could vanish under the reader (SIGBUS) when a file is trimmed. */
+#include "profile/container.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define ENTRY_SIZE_MOST 65536u
+#define EXTENTS_MOST    (1u << 20)
+
+/* More than this in one file is not a profile but a mistake: reading it would only exhaust the machine. */
+#define USED_BYTES_MOST (16ull << 30)
+
+static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
+    [HW_SECTION_DIRECTORY] = {"directory", 64, sizeof(struct hw_section), false},
+    [HW_SECTION_PROCESS] = {"process", 344, sizeof(struct hw_process_info), false},
+    [HW_SECTION_STRINGS] = {"strings", 1, 1, true},
+    [HW_SECTION_MAPS] = {"maps", 128, sizeof(struct hw_map_entry), true},
+    [HW_SECTION_STACKS] = {"stacks", 16, sizeof(struct hw_stack_node), true},
+    [HW_SECTION_CONTEXTS] = {"contexts", 16, sizeof(struct hw_context_entry), true},
+    [HW_SECTION_MIBS] = {"MIBs", 256, sizeof(struct hw_mib), false},
+    [HW_SECTION_THREADS] = {"threads", 128, sizeof(struct hw_thread_entry), false},
+    [HW_SECTION_TIMELINE] = {"timeline", 40, sizeof(struct hw_timeline_point), false},
+    [HW_SECTION_FREE_STACKS] = {"free stacks", 24, sizeof(struct hw_free_stack), false},
+    [HW_SECTION_MEMORY] = {"memory", 80, sizeof(struct hw_memory_breakdown), false},
+    [HW_SECTION_NOTES] = {"notes", 24, sizeof(struct hw_note), false},
+    [HW_SECTION_INHERITED] = {"inherited", 24, sizeof(struct hw_inherited), false},
+};
+_Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
+
+const struct hw_section_rule *hw_section_rule(uint32_t type) {
+    return type < HW_SECTION_KNOWN && rules[type].name ? &rules[type] : NULL;
+}
+
+static const char *section_name(uint32_t type) {
+    const struct hw_section_rule *rule = hw_section_rule(type);
+    return rule ? rule->name : "unknown";
+}
+
+/* ---- bytes ---- */
+
+int hw_container_open(const char *path, bool writable, struct hw_error *error) {
+    /* O_NONBLOCK: opening a fifo must not wait for a writer. */
+    int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0) {
+        hw_error_set(error, "cannot open '%s': %s", path, strerror(errno));
+        return -1;
+    }
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+        return fd;
+    hw_error_set(error, "'%s' is not a profile: %s", path,
+                 S_ISDIR(status.st_mode) ? "it is a directory" : "it is not a regular file");
+    close(fd);
+    return -1;
+}
+
+int64_t hw_container_read(int fd, void *buffer, size_t size, uint64_t offset) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(fd, (char *)buffer + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (int64_t)done;
+}
+
+uint64_t hw_container_page_checksum(const unsigned char *page) {
+    unsigned char copy[HW_FILE_PAGE];
+    memcpy(copy, page, sizeof copy);
+    memset(copy + offsetof(struct hw_file_header, checksum), 0, sizeof(uint64_t));
+    return XXH64(copy, sizeof copy, 0);
+}
+
+bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *checksum) {
+    enum { CHUNK = 1 << 18 };
+    char *buffer = malloc(CHUNK);
+    XXH64_state_t *state = XXH64_createState();
+    bool fine = buffer && state;
+    if (fine)
+        XXH64_reset(state, 0);
+    else
+        errno = ENOMEM;
+    while (fine && size > 0) {
+        size_t part = size < CHUNK ? (size_t)size : CHUNK;
+        int64_t got = hw_container_read(fd, buffer, part, offset);
+        if (got >= 0 && (size_t)got < part)
+            errno = 0;
+        fine = got == (int64_t)part;
+        if (fine)
+            XXH64_update(state, buffer, part);
+        offset += part;
+        size -= part;
+    }
+    if (fine)
+        *checksum = XXH64_digest(state);
+    XXH64_freeState(state);
+    free(buffer);
+    return fine;
+}
+
+/* ---- first page ---- */
+
+/* One look at the first page and, after it, at the length of the file. */
+static bool read_page(struct hw_container *container, struct hw_error *error) {
+    static const unsigned char magic[8] = {0x89, 'H', 'W', 'P', 'R', 'O', 'F', '\n'};
+    struct stat status;
+    int64_t got = hw_container_read(container->fd, container->page, HW_FILE_PAGE, 0);
+    if (got < 0 || fstat(container->fd, &status) < 0) {
+        hw_error_set(error, "cannot read '%s': %s", container->path, strerror(errno));
+        return false;
+    }
+    if (got == 0) {
+        hw_error_set(error, "'%s' is not a profile: it is empty", container->path);
+        return false;
+    }
+    if (memcmp(container->page, magic, got < 8 ? (size_t)got : 8) != 0) {
+        hw_error_set(error, "'%s' is not a Heapwise profile", container->path);
+        return false;
+    }
+    if (got < (int64_t)HW_FILE_PAGE) {
+        hw_error_set(error, "'%s' is cut short: %lld bytes are left of it, not even the first page", container->path,
+                     (long long)got);
+        return false;
+    }
+    memcpy(&container->header, container->page, sizeof container->header);
+    container->file_size = (uint64_t)status.st_size;
+    return true;
+}
+
+static bool check_version(const struct hw_container *container, struct hw_error *error) {
+    uint32_t major = container->header.version_major, minor = container->header.version_minor;
+    if (major > HW_FILE_VERSION_MAJOR) {
+        hw_error_set(error,
+                     "'%s' has format version %u.%u, this heapwise reads versions up to %u.x: use a newer heapwise",
+                     container->path, major, minor, (unsigned)HW_FILE_VERSION_MAJOR);
+        return false;
+    }
+    if (major == 0) {
+        hw_error_set(error, "'%s' is damaged: there is no format version 0.%u", container->path, minor);
+        return false;
+    }
+    return true;
+}
+
+/* Sealing stores checksum and flag one after the other. Whoever looks between the two waits a moment. */
+static bool half_sealed(const struct hw_file_header *header) {
+    return !!(header->flags & HW_FILE_SEALED) != (header->checksum != 0);
+}
+
+/* Decides whether checksums hold, and says so when the first page contradicts itself. */
+static void judge_seal(struct hw_container *container) {
+    struct hw_file_header *header = &container->header;
+    bool flag = header->flags & HW_FILE_SEALED;
+    container->sealed = flag;
+    if (!flag && header->checksum == 0)
+        return;
+    if (header->checksum == 0) {
+        hw_problem(container->problems, "The first page is damaged: it claims to be sealed but has no checksum; "
+                                        "the file was read without checksums.");
+        container->sealed = false;
+        return;
+    }
+    unsigned char page[HW_FILE_PAGE];
+    memcpy(page, container->page, sizeof page);
+    page[offsetof(struct hw_file_header, flags)] |= HW_FILE_SEALED;
+    bool matches = hw_container_page_checksum(page) == header->checksum;
+    if (matches && !flag) {
+        hw_problem(container->problems, "The first page is damaged: its mark of a sealed file is gone.");
+        header->flags |= HW_FILE_SEALED;
+        container->sealed = true;
+    } else if (!matches) {
+        hw_problem(container->problems, "The first page is damaged (its checksum is wrong): of the sections only those "
+                                        "were kept whose own checksum is right.");
+        /* Checksums of extents tell better than a doubtful flag. */
+        container->sealed = true;
+    }
+}
+
+static bool page_is_trusted(const struct hw_container *container) {
+    const unsigned char *page = container->page;
+    uint32_t flags;
+    memcpy(&flags, page + offsetof(struct hw_file_header, flags), sizeof flags);
+    if (!container->sealed)
+        return true;
+    return (flags & HW_FILE_SEALED) && hw_container_page_checksum(page) == container->header.checksum;
+}
+
+/* ---- directories ---- */
+
+static bool entry_size_possible(const struct hw_section *entry) {
+    const struct hw_section_rule *rule = hw_section_rule(entry->type);
+    if (!rule)
+        return true; /* nothing is read from it */
+    if (rule->smallest == 1 || entry->type == HW_SECTION_DIRECTORY)
+        return entry->entry_size == rule->smallest;
+    return entry->entry_size >= rule->smallest && entry->entry_size <= ENTRY_SIZE_MOST && entry->entry_size % 8 == 0;
+}
+
+/* What is wrong with a directory entry by itself, or NULL. */
+static const char *entry_fault(const struct hw_section *entry) {
+    uint64_t end;
+    if (entry->type == 0)
+        return "has no type";
+    if (entry->offset < HW_FILE_PAGE || entry->offset % HW_FILE_PAGE != 0)
+        return "has an impossible offset";
+    if (__builtin_add_overflow(entry->offset, entry->capacity, &end) || end > INT64_MAX)
+        return "has an impossible size";
+    if (entry->used > entry->capacity)
+        return "uses more than its size";
+    if (!entry_size_possible(entry))
+        return "has an impossible entry size";
+    return NULL;
+}
+
+/* False when the memory does not suffice. A faulty entry is reported and left out. */
+static bool add_entry(struct hw_container *container, const struct hw_section *entry, uint64_t position, bool trusted) {
+    const char *fault = entry_fault(entry);
+    if (!fault && entry->used > USED_BYTES_MOST)
+        fault = "is larger than any profile";
+    if (!fault && container->extent_count >= EXTENTS_MOST)
+        fault = "is one of too many";
+    if (fault) {
+        hw_problem(container->problems,
+                   "The directory is damaged: an extent of the %s section (type %u) %s; it was left out.",
+                   section_name(entry->type), entry->type, fault);
+        return true;
+    }
+    if (container->extent_count == container->extent_room) {
+        size_t room = container->extent_room ? 2 * container->extent_room : 64;
+        struct hw_extent *larger = realloc(container->extents, room * sizeof *larger);
+        if (!larger)
+            return false;
+        container->extents = larger;
+        container->extent_room = room;
+    }
+    struct hw_extent *extent = &container->extents[container->extent_count++];
+    uint64_t behind = container->file_size > entry->offset ? container->file_size - entry->offset : 0;
+    *extent = (struct hw_extent){.entry = *entry, .position = position, .trusted = trusted};
+    extent->available = entry->used < behind ? entry->used : behind;
+    if (extent->available < entry->used)
+        container->cut = true;
+    return true;
+}
+
+/* Adds the COUNT entries of one directory, which lie at POSITION in the file. *CHAIN becomes the index of the extent
+ * with the next directory, or SIZE_MAX. */
+static bool add_directory(struct hw_container *container, const unsigned char *entries, size_t count, uint64_t position,
+                          bool trusted, size_t *chain) {
+    *chain = SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        struct hw_section entry;
+        memcpy(&entry, entries + i * sizeof entry, sizeof entry);
+        if (entry.type == HW_SECTION_DIRECTORY && i + 1 < count) {
+            hw_problem(container->problems, "The directory is damaged: it goes on elsewhere before its last entry; "
+                                            "that branch was left out.");
+            continue;
+        }
+        size_t before = container->extent_count;
+        if (!add_entry(container, &entry, position + i * sizeof entry, trusted))
+            return false;
+        if (entry.type == HW_SECTION_DIRECTORY && container->extent_count > before)
+            *chain = before;
+    }
+    return true;
+}
+
+/* Reads the entries of a chained directory; *ENTRIES is malloc'ed. False when the memory does not suffice. */
+static bool read_directory(struct hw_container *container, const struct hw_extent *extent, unsigned char **entries,
+                           size_t *count, bool *trusted) {
+    size_t size = (size_t)extent->available;
+    *count = 0;
+    *entries = malloc(size ? size : 1);
+    if (!*entries)
+        return false;
+    int64_t got = hw_container_read(container->fd, *entries, size, extent->entry.offset);
+    if (got < 0 || (uint64_t)got < extent->entry.used) {
+        hw_problem(container->problems, "A part of the directory is missing: the sections listed there are lost.");
+        *trusted = false;
+    } else if (container->sealed && XXH64(*entries, size, 0) != extent->entry.checksum) {
+        hw_problem(container->problems,
+                   "A part of the directory is damaged (its checksum is wrong): of the sections listed "
+                   "there only those were kept whose own checksum is right.");
+        *trusted = false;
+    }
+    if (extent->entry.used % sizeof(struct hw_section) != 0)
+        hw_problem(container->problems, "The directory is damaged: it ends within an entry.");
+    *count = got < 0 ? 0 : (size_t)got / sizeof(struct hw_section);
+    return true;
+}
+
+static bool load_directories(struct hw_container *container) {
+    uint32_t used = container->header.directory_used;
+    bool trusted = page_is_trusted(container);
+    uint64_t position = 0;
+    size_t chain;
+    if (container->header.directory_capacity > HW_FIRST_DIRECTORY_MOST || used > container->header.directory_capacity) {
+        hw_problem(container->problems, "The directory is damaged: it claims %u entries of %u.", used,
+                   container->header.directory_capacity);
+        used = used < HW_FIRST_DIRECTORY_MOST ? used : HW_FIRST_DIRECTORY_MOST;
+    }
+    if (!add_directory(container, container->page + sizeof(struct hw_file_header), used, sizeof(struct hw_file_header),
+                       trusted, &chain))
+        return false;
+    while (chain != SIZE_MAX) {
+        struct hw_extent extent = container->extents[chain];
+        /* Extents are appended, so a later directory lies behind an earlier one; this also excludes circles. */
+        if (extent.entry.offset <= position) {
+            hw_problem(container->problems, "The directory is damaged: it goes on before its own place.");
+            container->extent_count = chain; /* the entry that leads back is the last one */
+            break;
+        }
+        position = extent.entry.offset;
+        unsigned char *entries;
+        size_t count;
+        bool fine = read_directory(container, &extent, &entries, &count, &trusted) &&
+                    add_directory(container, entries, count, position, trusted, &chain);
+        free(entries);
+        if (!fine)
+            return false;
+    }
+    return true;
+}
+
+/* ---- overlaps ---- */
+
+struct span {
+    uint64_t start, end;
+    size_t index;
+};
+
+static int compare_spans(const void *left, const void *right) {
+    const struct span *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* Of two extents that overlap, the one that the directory lists first stays. */
+static bool drop_overlaps(struct hw_container *container) {
+    size_t count = container->extent_count, kept = 0;
+    struct span *spans = malloc((count + 1) * sizeof *spans);
+    bool *drop = calloc(count + 1, sizeof *drop);
+    if (!spans || !drop) {
+        free(spans);
+        free(drop);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct hw_section *entry = &container->extents[i].entry;
+        spans[i] = (struct span){entry->offset, entry->offset + entry->capacity, i};
+    }
+    qsort(spans, count, sizeof *spans, compare_spans);
+    for (size_t i = 1, last = 0; i < count; i++) {
+        if (spans[i].start == spans[i].end)
+            continue;
+        if (spans[i].start >= spans[last].end) {
+            last = i;
+            continue;
+        }
+        bool later = spans[i].index > spans[last].index;
+        size_t victim = later ? i : last;
+        drop[spans[victim].index] = true;
+        hw_problem(container->problems,
+                   "The directory is damaged: an extent of the %s section overlaps another one; it was "
+                   "left out.",
+                   section_name(container->extents[spans[victim].index].entry.type));
+        if (!later)
+            last = i;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!drop[i])
+            container->extents[kept++] = container->extents[i];
+    container->extent_count = kept;
+    free(spans);
+    free(drop);
+    return true;
+}
+
+bool hw_container_load(struct hw_container *container, struct hw_error *error) {
+    const struct timespec moment = {.tv_nsec = 2000000};
+    container->extent_count = 0;
+    container->cut = false;
+    for (int attempt = 0;; attempt++) {
+        if (!read_page(container, error) || !check_version(container, error))
+            return false;
+        if (!half_sealed(&container->header) || attempt == 3)
+            break;
+        nanosleep(&moment, NULL);
+    }
+    judge_seal(container);
+    if (container->header.total_size > container->file_size)
+        container->cut = true;
+    if (load_directories(container) && drop_overlaps(container))
+        return true;
+    hw_error_set(error, "cannot read '%s': not enough memory", container->path);
+    return false;
+}
+
+void hw_container_free(struct hw_container *container) {
+    free(container->extents);
+    container->extents = NULL;
+    container->extent_count = container->extent_room = 0;
+}
+
+/* ---- the process ---- */
+
+bool hw_process_runs(uint32_t pid, uint64_t start_time) {
+    char path[64], line[1024], state;
+    uint64_t found;
+    if (pid == 0 || pid > INT32_MAX)
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    int64_t got = hw_container_read(fd, line, sizeof line - 1, 0);
+    close(fd);
+    line[got > 0 ? got : 0] = 0;
+    /* The name in field 2 may hold anything, also spaces and parentheses: fields count from its last parenthesis. */
+    const char *rest = strrchr(line, ')');
+    if (!rest ||
+        sscanf(rest + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64, &state,
+               &found) != 2)
+        return false;
+    return found == start_time && state != 'Z' && state != 'X';
+}

@@ -1,0 +1,125 @@
+/* container.h - private to src/profile: the container of a profile file, between the bytes and the model.
+ *
+ *   problems.c   arena and the list of problems
+ *   container.c  first page and directories: bytes -> checked extents
+ *   reader.c     extents -> checked, packed tables in memory
+ *   model.c      tables -> struct hw_profile
+ *   close.c      seals the file of a process that has ended
+ *
+ * Nothing here trusts a byte of the file. Nothing here keeps state outside its arguments, so files can be read in
+ * several threads at once. */
+#ifndef HW_PROFILE_CONTAINER_H
+#define HW_PROFILE_CONTAINER_H
+
+#include "profile/error.h"
+#include "profile/format.h"
+#include "profile/profile.h"
+
+/* ---- problems.c ---- */
+
+/* Memory that lives as long as the profile and is freed at once. */
+struct hw_arena {
+    struct hw_arena_block *blocks;
+    bool failed; /* an allocation was refused: whatever was built is incomplete */
+};
+
+/* COUNT * SIZE zeroed bytes; NULL (and `failed`) when there is no room or the product overflows. */
+void *hw_arena_allocate(struct hw_arena *arena, size_t count, size_t size);
+char *hw_arena_copy(struct hw_arena *arena, const char *string);
+void hw_arena_free(struct hw_arena *arena);
+
+/* Sentences for the user. The same sentence is kept once, and not more than HW_PROBLEMS_MOST of them: a damaged file
+ * must not flood the terminal. */
+#define HW_PROBLEMS_MOST 40
+struct hw_problems {
+    struct hw_arena *arena;
+    char **sentences;
+    size_t count;
+    size_t left_out; /* how many were not kept */
+};
+
+__attribute__((format(printf, 2, 3))) void hw_problem(struct hw_problems *problems, const char *format, ...);
+/* Appends a sentence that says how many were left out, if any were. Call once, at the end. */
+void hw_problems_finish(struct hw_problems *problems);
+
+/* ---- container.c ---- */
+
+#define HW_SECTION_KNOWN        (HW_SECTION_INHERITED + 1) /* types below this number are known */
+#define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
+
+/* What is known of a section type. */
+struct hw_section_rule {
+    const char *name;
+    uint32_t smallest; /* entry_size in version 1.0: a writer never goes below */
+    uint32_t size;     /* of the structure as this reader knows it */
+    bool indexed;      /* other sections refer to entries by index: a missing extent must leave a hole */
+};
+
+/* NULL for a type that is not known. */
+const struct hw_section_rule *hw_section_rule(uint32_t type);
+
+/* An extent whose directory entry has been checked: the sum of offset and capacity does not overflow, used <= capacity,
+ * the entry size is possible for its type, and it overlaps no other extent. */
+struct hw_extent {
+    struct hw_section entry;
+    uint64_t position;  /* offset in the file of the directory entry itself */
+    uint64_t available; /* how many of the used bytes the file is long enough to hold */
+    bool trusted;       /* the directory it comes from is undamaged, as far as that can be told */
+};
+
+struct hw_container {
+    int fd;
+    const char *path;
+    unsigned char page[HW_FILE_PAGE]; /* the first page, as it was read */
+    struct hw_file_header header;
+    uint64_t file_size; /* looked up after the first page was read: a growing file is never taken for a cut one */
+    bool sealed;        /* checksums hold */
+    bool cut;           /* shorter than it says */
+    struct hw_extent *extents; /* in directory order, directories included; malloc'ed */
+    size_t extent_count, extent_room;
+    struct hw_problems *problems;
+};
+
+/* Opens PATH if it is a regular file. WRITABLE: for reading and writing. -1 with ERROR. */
+int hw_container_open(const char *path, bool writable, struct hw_error *error);
+/* Reads first page and directories from `fd` (fd, path and problems are set by the caller, the rest is zero, or comes
+ * from an earlier load and is replaced). False with ERROR when the file is no profile or cannot be read at all. */
+bool hw_container_load(struct hw_container *container, struct hw_error *error);
+void hw_container_free(struct hw_container *container);
+/* Bytes read, fewer than SIZE only at the end of the file; -1 with errno. */
+int64_t hw_container_read(int fd, void *buffer, size_t size, uint64_t offset);
+/* XXH64 of the first page with its checksum field as zero. */
+uint64_t hw_container_page_checksum(const unsigned char *page);
+/* XXH64 of SIZE bytes at OFFSET. False with errno (0: the file ends before) when they cannot be read. */
+bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *checksum);
+
+/* True when process PID lives and was started at START_TIME (field 22 of /proc/PID/stat). */
+bool hw_process_runs(uint32_t pid, uint64_t start_time);
+
+/* ---- reader.c ---- */
+
+struct hw_hole {
+    size_t first, end; /* entries [first, end) are zero: their extent is damaged or missing */
+};
+
+/* All entries of one section type, packed to the structure this reader knows: longer entries are cut, shorter ones
+ * filled up with zeros. */
+struct hw_table {
+    void *entries; /* in the arena */
+    size_t count;
+    struct hw_hole *holes; /* ascending; only in indexed sections */
+    size_t hole_count;
+};
+
+struct hw_tables {
+    struct hw_table of[HW_SECTION_KNOWN];
+    size_t extents_read; /* extents of known types of which something could be read, directories not counted */
+};
+
+/* Copies all sections in an order that makes references resolvable while the file grows. False with ERROR when the
+ * memory does not suffice or nothing could be read. Loads CONTAINER (again, as often as needed). */
+bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,
+                    struct hw_error *error);
+bool hw_table_missing(const struct hw_table *table, size_t index);
+
+#endif

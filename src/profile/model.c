@@ -1,0 +1,578 @@
+/* model.c - packed tables -> struct hw_profile: references checked, MIBs of one context merged, ticks made ns. */
+#include "profile/container.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct builder {
+    struct hw_profile *profile;
+    struct hw_arena *arena;
+    struct hw_tables *tables;
+    struct hw_problems *problems;
+    uint32_t *depths;   /* frames of the stack that ends in a node */
+    bool *broken;       /* the stack that ends in a node has lost frames */
+    uint64_t last_tick; /* latest moment that anything in the file speaks of */
+};
+
+/* ---- time ---- */
+
+static uint64_t scale(uint64_t ticks, uint64_t clock_ns, uint64_t clock_ticks) {
+    if (clock_ticks == 0 || clock_ns == 0 || clock_ns == clock_ticks)
+        return ticks;
+    unsigned __int128 ns = (unsigned __int128)ticks * clock_ns / clock_ticks;
+    return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks) {
+    return scale(ticks, profile->process.clock_ns, profile->process.clock_ticks);
+}
+
+static void note_tick(struct builder *builder, uint64_t tick) {
+    if (tick > builder->last_tick)
+        builder->last_tick = tick;
+}
+
+/* ---- strings ---- */
+
+const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset) {
+    return offset < profile->string_size ? profile->strings + offset : "";
+}
+
+/* Replaces a string offset that points nowhere by 0, the empty string. */
+static void check_string(struct builder *builder, uint32_t *offset, const char *where) {
+    if (*offset == 0 || *offset < builder->profile->string_size)
+        return;
+    *offset = 0;
+    hw_problem(builder->problems, "Strings are missing in the %s section.", where);
+}
+
+static void take_strings(struct builder *builder) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_STRINGS];
+    struct hw_profile *profile = builder->profile;
+    profile->strings = table->entries;
+    profile->string_size = table->count;
+    /* The table has a zero byte behind its end, so even a string without an end of its own ends there. */
+    if (table->count > 0 && profile->strings[table->count - 1] != 0)
+        hw_problem(builder->problems, "The last string has no end.");
+}
+
+/* ---- process ---- */
+
+static void take_command(struct builder *builder) {
+    struct hw_profile *profile = builder->profile;
+    size_t offset = profile->process.command, count = profile->process.command_count, taken = 0;
+    if (count > profile->string_size) {
+        hw_problem(builder->problems, "The command line is damaged: it claims %zu arguments.", count);
+        count = 0;
+    }
+    profile->command = hw_arena_allocate(builder->arena, count + 1, sizeof *profile->command);
+    if (!profile->command)
+        return;
+    for (; taken < count && offset < profile->string_size; taken++) {
+        profile->command[taken] = profile->strings + offset;
+        offset += strlen(profile->command[taken]) + 1;
+    }
+    if (taken < count)
+        hw_problem(builder->problems, "The command line is incomplete: %zu of %zu arguments are there.", taken, count);
+    profile->command_count = taken;
+    profile->process.command_count = (uint32_t)taken;
+}
+
+static void take_process(struct builder *builder) {
+    struct hw_profile *profile = builder->profile;
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_PROCESS];
+    if (table->count == 0)
+        hw_problem(builder->problems, "The process section is missing: program, clock and peak of the run are unknown, "
+                                      "times are in ticks.");
+    else
+        memcpy(&profile->process, table->entries, sizeof profile->process);
+    struct hw_process_info *process = &profile->process;
+    uint32_t *strings[] = {&process->executable, &process->allocator, &process->allocator_path, &process->options,
+                           &process->command};
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        check_string(builder, strings[i], "process");
+    if ((process->clock_ticks == 0) != (process->clock_ns == 0)) {
+        hw_problem(builder->problems, "The clock of the run is damaged: times are in ticks.");
+        process->clock_ticks = process->clock_ns = 0;
+    }
+    profile->ns_per_tick = process->clock_ticks ? (double)process->clock_ns / (double)process->clock_ticks : 1;
+    profile->executable = hw_profile_string(profile, process->executable);
+    profile->allocator = hw_profile_string(profile, process->allocator);
+    profile->allocator_path = hw_profile_string(profile, process->allocator_path);
+    profile->options = hw_profile_string(profile, process->options);
+    profile->running = !profile->sealed && !(profile->header.flags & HW_FILE_EXITED) &&
+                       process->exit_kind == HW_EXIT_UNKNOWN &&
+                       hw_process_runs(process->pid, process->start_time_jiffies);
+    note_tick(builder, process->end_tick);
+    take_command(builder);
+}
+
+/* ---- maps, frames, contexts ---- */
+
+static void take_maps(struct builder *builder) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_MAPS];
+    struct hw_map_entry *maps = table->entries;
+    for (size_t i = 0; i < table->count; i++) {
+        check_string(builder, &maps[i].path, "maps");
+        if (maps[i].build_id_size > sizeof maps[i].build_id) {
+            hw_problem(builder->problems, "A build id in the maps section is damaged.");
+            maps[i].build_id_size = 0;
+        }
+        if (maps[i].start > maps[i].end) {
+            hw_problem(builder->problems, "An entry of the maps section ends before it starts.");
+            maps[i].end = maps[i].start;
+        }
+    }
+    builder->profile->maps = maps;
+    builder->profile->map_count = table->count;
+}
+
+/* After this every parent is smaller than its node, so that every walk ends, and every map index is valid. A frame that
+ * is lost is passed over: what lay below it is not known. */
+static bool take_nodes(struct builder *builder) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_STACKS];
+    const struct hw_table *maps = &builder->tables->of[HW_SECTION_MAPS];
+    struct hw_stack_node *nodes = table->entries;
+    size_t count = table->count ? table->count : 1; /* node 0 always exists */
+    builder->depths = hw_arena_allocate(builder->arena, count, sizeof *builder->depths);
+    builder->broken = hw_arena_allocate(builder->arena, count, sizeof *builder->broken);
+    if (!builder->depths || !builder->broken)
+        return false;
+    nodes[0] = (struct hw_stack_node){.map = HW_NONE};
+    for (size_t i = 1; i < count; i++) {
+        struct hw_stack_node *node = &nodes[i];
+        if (hw_table_missing(table, i)) {
+            *node = (struct hw_stack_node){.map = HW_NONE};
+            builder->broken[i] = true;
+            continue;
+        }
+        if (node->parent >= i) {
+            hw_problem(builder->problems,
+                       "The stacks section is damaged: a frame is called from one that comes later.");
+            node->parent = 0;
+            builder->broken[i] = true;
+        } else if (hw_table_missing(table, node->parent)) {
+            node->parent = 0;
+            builder->broken[i] = true;
+        }
+        if (node->map != HW_NONE && node->map >= maps->count) {
+            hw_problem(builder->problems,
+                       "The stacks section is damaged: a frame lies in a module that is not listed.");
+            node->map = HW_NONE;
+        } else if (node->map != HW_NONE && hw_table_missing(maps, node->map)) {
+            node->map = HW_NONE;
+        }
+        builder->depths[i] = builder->depths[node->parent] + 1;
+        builder->broken[i] |= builder->broken[node->parent];
+    }
+    builder->profile->nodes = nodes;
+    builder->profile->node_count = count;
+    return true;
+}
+
+static void take_context_entries(struct builder *builder) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_CONTEXTS];
+    const struct hw_table *stacks = &builder->tables->of[HW_SECTION_STACKS];
+    struct hw_context_entry *entries = table->entries;
+    size_t count = table->count ? table->count : 1; /* context 0 always exists */
+    for (size_t i = 0; i < count; i++) {
+        struct hw_context_entry *entry = &entries[i];
+        if (hw_table_missing(table, i)) {
+            entry->flags |= HW_CONTEXT_INCOMPLETE;
+            continue;
+        }
+        if (entry->leaf >= builder->profile->node_count) {
+            hw_problem(builder->problems,
+                       "The contexts section is damaged: a stack ends in a frame that does not exist.");
+            entry->leaf = 0;
+            entry->flags |= HW_CONTEXT_INCOMPLETE;
+        }
+        if (builder->broken[entry->leaf])
+            entry->flags |= HW_CONTEXT_INCOMPLETE;
+        if (hw_table_missing(stacks, entry->leaf))
+            entry->leaf = 0;
+        uint32_t depth = builder->depths[entry->leaf];
+        entry->depth = depth < UINT16_MAX ? (uint16_t)depth : UINT16_MAX;
+    }
+    builder->profile->context_entries = entries;
+    builder->profile->context_entry_count = count;
+}
+
+size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity) {
+    size_t count = 0;
+    while (leaf != 0 && leaf < profile->node_count) {
+        if (count < capacity)
+            nodes[count] = leaf;
+        count++;
+        leaf = profile->nodes[leaf].parent;
+    }
+    return count;
+}
+
+/* ---- MIBs ---- */
+
+/* What is merged in ticks before it becomes ns, beside the context that it belongs to. */
+struct sum {
+    bool told; /* there is something to tell */
+    uint64_t lifetime_total, lifetime_min, lifetime_max;
+    uint64_t live_ticks, last_alloc_tick, last_free_tick;
+};
+
+/* Counters wrap instead of overflowing: a damaged file may hold any number. */
+static void add_signed(int64_t *sum, int64_t value) {
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
+}
+
+static bool mib_is_empty(const struct hw_mib *mib) {
+    return !(mib->allocations | mib->frees | mib->reallocations | mib->bytes | mib->inherited_frees | mib->samples) &&
+           mib->live_blocks == 0 && mib->live_bytes == 0;
+}
+
+static void add_allocations(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib) {
+    context->allocations += mib->allocations;
+    context->reallocations += mib->reallocations;
+    context->bytes += mib->bytes;
+    context->samples += mib->samples;
+    context->alloc_threads += mib->alloc_threads;
+    context->lifetime_overlaps += mib->lifetime_overlaps;
+    context->same_alloc_cpu += mib->same_alloc_cpu;
+    context->realloc_moved += mib->realloc_moved;
+    context->realloc_grown_bytes += mib->realloc_grown_bytes;
+    context->realloc_shrunk_bytes += mib->realloc_shrunk_bytes;
+    if (mib->allocations == 0)
+        return;
+    if (mib->size_min < context->size_min)
+        context->size_min = mib->size_min;
+    if (mib->size_max > context->size_max)
+        context->size_max = mib->size_max;
+    if (mib->last_alloc_tick >= sum->last_alloc_tick) {
+        sum->last_alloc_tick = mib->last_alloc_tick;
+        context->last_alloc_cpu = mib->last_alloc_cpu;
+    }
+}
+
+static void add_frees(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib) {
+    context->frees += mib->frees;
+    context->temporary += mib->temporary;
+    context->free_threads += mib->free_threads;
+    context->migrated_cpu += mib->migrated_cpu;
+    context->same_free_cpu += mib->same_free_cpu;
+    context->inherited_frees += mib->inherited_frees;
+    context->inherited_freed_bytes += mib->inherited_freed_bytes;
+    if (mib->frees == 0)
+        return;
+    sum->lifetime_total += mib->lifetime_total;
+    if (mib->lifetime_min < sum->lifetime_min)
+        sum->lifetime_min = mib->lifetime_min;
+    if (mib->lifetime_max > sum->lifetime_max)
+        sum->lifetime_max = mib->lifetime_max;
+    if (mib->last_free_tick >= sum->last_free_tick) {
+        sum->last_free_tick = mib->last_free_tick;
+        context->last_free_cpu = mib->last_free_cpu;
+    }
+}
+
+static void add_live(struct builder *builder, struct hw_profile_context *context, struct sum *sum,
+                     const struct hw_mib *mib) {
+    /* Of another epoch: nothing has changed here since the peak, so what is live now was live then. An epoch that is
+     * later than the process's can only be seen while the process runs: its peak is the later one. */
+    bool saved = mib->peak_epoch >= builder->profile->process.peak_epoch;
+    add_signed(&context->live_blocks, mib->live_blocks);
+    add_signed(&context->live_bytes, mib->live_bytes);
+    add_signed(&context->peak_blocks, saved ? mib->peak_blocks : mib->live_blocks);
+    add_signed(&context->peak_bytes, saved ? mib->peak_bytes : mib->live_bytes);
+    sum->live_ticks += mib->live_ticks;
+}
+
+static void add_total(struct hw_profile_totals *totals, const struct hw_mib *mib) {
+    totals->allocations += mib->allocations;
+    totals->frees += mib->frees;
+    totals->reallocations += mib->reallocations;
+    totals->temporary += mib->temporary;
+    totals->bytes += mib->bytes;
+    add_signed(&totals->live_blocks, mib->live_blocks);
+    add_signed(&totals->live_bytes, mib->live_bytes);
+}
+
+static void merge_mibs(struct builder *builder, struct hw_profile_context *contexts, struct sum *sums) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_MIBS];
+    const struct hw_mib *mibs = table->entries;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hw_mib *mib = &mibs[i];
+        uint32_t id = mib->context;
+        if (mib_is_empty(mib))
+            continue; /* a slot that nobody has used so far */
+        if (id >= builder->profile->context_entry_count) {
+            hw_problem(builder->problems,
+                       "The MIBs section is damaged: it names a context that does not exist; its numbers "
+                       "count as of an unknown stack.");
+            id = 0;
+        }
+        sums[id].told = true;
+        add_allocations(&contexts[id], &sums[id], mib);
+        add_frees(&contexts[id], &sums[id], mib);
+        add_live(builder, &contexts[id], &sums[id], mib);
+        add_total(&builder->profile->context_totals, mib);
+        note_tick(builder, mib->last_alloc_tick);
+        note_tick(builder, mib->last_free_tick);
+    }
+}
+
+static void add_inherited(struct builder *builder, struct hw_profile_context *contexts, struct sum *sums) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_INHERITED];
+    const struct hw_inherited *inherited = table->entries;
+    for (size_t i = 0; i < table->count; i++) {
+        uint32_t id = inherited[i].context;
+        if (inherited[i].blocks == 0 && inherited[i].bytes == 0)
+            continue;
+        if (id >= builder->profile->context_entry_count) {
+            hw_problem(builder->problems, "The inherited section is damaged: it names a context that does not exist.");
+            id = 0;
+        }
+        sums[id].told = true;
+        add_signed(&contexts[id].inherited_blocks, inherited[i].blocks);
+        add_signed(&contexts[id].inherited_bytes, inherited[i].bytes);
+    }
+}
+
+/* Sum of the ages of live blocks, in ticks. live_ticks is kept modulo 2^64, so the difference is right modulo 2^64: it
+ * is the age unless blocks were so many and so old that the age itself does not fit; then UINT64_MAX. */
+static uint64_t live_age(int64_t blocks, uint64_t live_ticks, uint64_t first_tick, uint64_t now) {
+    if (blocks <= 0)
+        return 0;
+    uint64_t oldest = now > first_tick ? now - first_tick : 0;
+    uint64_t age = (uint64_t)blocks * now - live_ticks;
+    unsigned __int128 most = (unsigned __int128)(uint64_t)blocks * oldest;
+    if (most > UINT64_MAX)
+        return UINT64_MAX;
+    /* Greater than possible: the clock of one CPU is ahead, or an event was in flight. */
+    return age > most ? (age > UINT64_MAX - (UINT64_MAX >> 2) ? 0 : (uint64_t)most) : age;
+}
+
+static void finish_context(struct builder *builder, struct hw_profile_context *context, const struct sum *sum) {
+    const struct hw_profile *profile = builder->profile;
+    const struct hw_context_entry *entry = &profile->context_entries[context->id];
+    context->leaf = entry->leaf;
+    context->depth = builder->depths[entry->leaf];
+    context->flags = entry->flags;
+    context->first_ns = hw_profile_ticks_to_ns(profile, entry->first_tick);
+    if (context->size_min > context->size_max)
+        context->size_min = context->size_max; /* the first allocation was in flight, or there was none */
+    if (context->frees > 0) {
+        uint64_t least = sum->lifetime_min < sum->lifetime_max ? sum->lifetime_min : sum->lifetime_max;
+        context->lifetime_total_ns = hw_profile_ticks_to_ns(profile, sum->lifetime_total);
+        context->lifetime_min_ns = hw_profile_ticks_to_ns(profile, least);
+        context->lifetime_max_ns = hw_profile_ticks_to_ns(profile, sum->lifetime_max);
+        context->last_free_ns = hw_profile_ticks_to_ns(profile, sum->last_free_tick);
+    }
+    context->last_alloc_ns = hw_profile_ticks_to_ns(profile, sum->last_alloc_tick);
+    uint64_t age = live_age(context->live_blocks, sum->live_ticks, entry->first_tick, builder->last_tick);
+    context->live_age_total_ns = age == UINT64_MAX ? age : hw_profile_ticks_to_ns(profile, age);
+}
+
+/* One context for each id that has something to tell, sorted by id. */
+static bool take_contexts(struct builder *builder) {
+    struct hw_profile *profile = builder->profile;
+    size_t count = profile->context_entry_count, kept = 0;
+    struct hw_profile_context *contexts = calloc(count, sizeof *contexts);
+    struct sum *sums = calloc(count, sizeof *sums);
+    bool fine = contexts && sums;
+    for (size_t i = 0; fine && i < count; i++) {
+        contexts[i].id = (uint32_t)i;
+        contexts[i].size_min = sums[i].lifetime_min = UINT64_MAX;
+    }
+    if (fine) {
+        merge_mibs(builder, contexts, sums);
+        add_inherited(builder, contexts, sums);
+        for (size_t i = 0; i < count; i++)
+            kept += sums[i].told;
+        profile->contexts = hw_arena_allocate(builder->arena, kept + 1, sizeof *profile->contexts);
+        fine = profile->contexts != NULL;
+    }
+    for (size_t i = 0; fine && i < count; i++) {
+        if (!sums[i].told)
+            continue;
+        finish_context(builder, &contexts[i], &sums[i]);
+        profile->contexts[profile->context_count++] = contexts[i];
+    }
+    free(contexts);
+    free(sums);
+    return fine;
+}
+
+/* ---- threads, timeline, the rest ---- */
+
+static void take_threads(struct builder *builder) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_THREADS];
+    const struct hw_thread_entry *threads = table->entries;
+    struct hw_profile_totals *totals = &builder->profile->totals;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hw_thread_entry *thread = &threads[i];
+        totals->allocations += thread->allocations;
+        totals->frees += thread->frees;
+        totals->reallocations += thread->reallocations;
+        totals->temporary += thread->temporary;
+        totals->bytes += thread->bytes;
+        add_signed(&totals->live_bytes, thread->live_bytes);
+        add_signed(&totals->live_blocks, thread->live_blocks);
+        totals->foreign_frees += thread->foreign_frees;
+        totals->foreign_reallocs += thread->foreign_reallocs;
+        totals->failed += thread->failed;
+        totals->nested += thread->nested;
+        totals->walks += thread->walks;
+        totals->verified += thread->verified;
+        totals->incomplete_walks += thread->incomplete_walks;
+        totals->lost += thread->lost;
+    }
+}
+
+/* Points out of order: the timeline was being thinned out when it was copied or when the process was killed. They are
+ * left out; in a sealed file they are damage. */
+static bool take_timeline(struct builder *builder) {
+    struct hw_profile *profile = builder->profile;
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_TIMELINE];
+    const struct hw_timeline_point *points = table->entries;
+    uint64_t last = 0;
+    profile->timeline = hw_arena_allocate(builder->arena, table->count + 1, sizeof *profile->timeline);
+    if (!profile->timeline)
+        return false;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hw_timeline_point *point = &points[i];
+        if (profile->timeline_count > 0 && point->tick <= last) {
+            if (profile->sealed && point->tick < last)
+                hw_problem(builder->problems, "The timeline is damaged: points are out of order.");
+            continue;
+        }
+        last = point->tick;
+        profile->timeline[profile->timeline_count++] =
+            (struct hw_profile_point){.time_ns = hw_profile_ticks_to_ns(profile, point->tick),
+                                      .live_bytes = point->live_bytes,
+                                      .rss_bytes = point->rss_bytes,
+                                      .allocations = point->allocations,
+                                      .frees = point->frees};
+        note_tick(builder, point->tick);
+    }
+    return true;
+}
+
+static void take_free_stacks(struct builder *builder) {
+    struct hw_profile *profile = builder->profile;
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_FREE_STACKS];
+    struct hw_free_stack *stacks = table->entries;
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        struct hw_free_stack stack = stacks[i];
+        if (stack.count == 0)
+            continue; /* a slot that nobody has used so far */
+        if (stack.alloc_context >= profile->context_entry_count || stack.free_context >= profile->context_entry_count) {
+            hw_problem(builder->problems,
+                       "The free stacks section is damaged: it names a context that does not exist.");
+            continue;
+        }
+        stacks[kept++] = stack;
+    }
+    profile->free_stacks = stacks;
+    profile->free_stack_count = kept;
+}
+
+static void take_notes(struct builder *builder) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_NOTES];
+    struct hw_note *notes = table->entries;
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        struct hw_note note = notes[i];
+        if (note.code == 0)
+            continue;
+        check_string(builder, &note.text, "notes");
+        notes[kept++] = note;
+    }
+    builder->profile->notes = notes;
+    builder->profile->note_count = kept;
+}
+
+static void take_memory(struct builder *builder) {
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_MEMORY];
+    builder->profile->memory = table->entries;
+    builder->profile->memory_count = table->count;
+}
+
+/* ---- the whole ---- */
+
+static bool build(struct builder *builder) {
+    struct hw_profile *profile = builder->profile;
+    take_strings(builder);
+    take_process(builder);
+    take_maps(builder);
+    if (!take_nodes(builder))
+        return false;
+    take_context_entries(builder);
+    take_threads(builder);
+    take_free_stacks(builder);
+    take_notes(builder);
+    take_memory(builder);
+    /* Contexts come last: the ages of live blocks are counted up to the latest moment that the file speaks of. */
+    if (!take_timeline(builder) || !take_contexts(builder))
+        return false;
+    profile->duration_ns = hw_profile_ticks_to_ns(profile, builder->last_tick);
+    profile->peak_time_ns = hw_profile_ticks_to_ns(profile, profile->process.peak_tick);
+    return !builder->arena->failed;
+}
+
+static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd, const char *path,
+                      struct hw_error *error) {
+    struct hw_problems problems = {.arena = arena};
+    struct hw_container container = {.fd = fd, .path = path, .problems = &problems};
+    struct hw_tables tables;
+    struct builder builder = {.profile = profile, .arena = arena, .tables = &tables, .problems = &problems};
+    bool fine = hw_tables_read(&container, arena, &tables, error);
+    if (fine) {
+        profile->path = hw_arena_copy(arena, path);
+        profile->header = container.header;
+        profile->sealed = container.sealed;
+        profile->cut = container.cut;
+        if (container.cut)
+            hw_problem(&problems, "The file is cut short: it has %llu bytes of %llu.",
+                       (unsigned long long)container.file_size, (unsigned long long)container.header.total_size);
+        fine = build(&builder);
+        hw_problems_finish(&problems);
+        profile->problems = problems.sentences;
+        profile->problem_count = problems.count;
+        if (!fine)
+            hw_error_set(error, "cannot read '%s': not enough memory", path);
+    }
+    hw_container_free(&container);
+    return fine;
+}
+
+struct hw_profile *hw_profile_read(const char *path, struct hw_error *error) {
+    struct hw_profile *profile = calloc(1, sizeof *profile);
+    struct hw_arena *arena = calloc(1, sizeof *arena);
+    int fd = -1;
+    bool fine = false;
+    if (!profile || !arena)
+        hw_error_set(error, "cannot read '%s': not enough memory", path);
+    else
+        fd = hw_container_open(path, false, error);
+    if (fd >= 0)
+        fine = read_into(profile, arena, fd, path, error);
+    if (fd >= 0)
+        close(fd);
+    if (fine) {
+        profile->storage = arena;
+        return profile;
+    }
+    if (arena)
+        hw_arena_free(arena);
+    free(arena);
+    free(profile);
+    return NULL;
+}
+
+void hw_profile_free(struct hw_profile *profile) {
+    if (!profile)
+        return;
+    hw_arena_free(profile->storage);
+    free(profile->storage);
+    free(profile);
+}

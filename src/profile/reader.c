@@ -1,0 +1,273 @@
+/* reader.c - checked extents -> packed tables in memory.
+ *
+ * One private copy of the bytes is taken, in an order that makes the copy consistent although the process goes on
+ * writing: what refers is copied before what is referred to, and the directory is read anew before each step. A MIB
+ * that was copied names a context; that context was complete before the MIB named it, so the later look at the
+ * directory covers it. The same holds for contexts and frames, frames and maps, maps and strings. */
+#include "profile/container.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* ---- one extent ---- */
+
+static const char *name_of(const struct hw_extent *extent) {
+    return hw_section_rule(extent->entry.type)->name;
+}
+
+/* Packs COUNT entries of ENTRY_SIZE bytes into entries of SIZE bytes; TARGET is zeroed. */
+static void pack(char *target, size_t size, const char *source, size_t entry_size, size_t count) {
+    size_t shared = size < entry_size ? size : entry_size;
+    for (size_t i = 0; i < count; i++)
+        memcpy(target + i * size, source + i * entry_size, shared);
+}
+
+/* True when the bytes of an extent may be used. Reports why not, and what is missing. */
+static bool bytes_are_good(struct hw_container *container, const struct hw_extent *extent, const char *bytes,
+                           size_t got) {
+    if (got < extent->entry.used) {
+        if (container->sealed && !extent->trusted) {
+            hw_problem(container->problems,
+                       "An extent of the %s section is cut short and cannot be checked; it was left out.",
+                       name_of(extent));
+            return false;
+        }
+        hw_problem(container->problems,
+                   "The file is cut short: of an extent of the %s section %zu of %llu bytes are there.",
+                   name_of(extent), got, (unsigned long long)extent->entry.used);
+        return true;
+    }
+    if (!container->sealed || XXH64(bytes, got, 0) == extent->entry.checksum)
+        return true;
+    hw_problem(container->problems,
+               "An extent of the %s section is damaged (its checksum is wrong); its %llu bytes were "
+               "left out.",
+               name_of(extent), (unsigned long long)extent->entry.used);
+    return false;
+}
+
+/* Copies an extent into TARGET, which has zeroed room for all its entries of SIZE bytes. Returns how many entries are
+ * good; SIZE_MAX when the memory does not suffice. */
+static size_t load_extent(struct hw_container *container, const struct hw_extent *extent, char *target, size_t size) {
+    size_t entry_size = extent->entry.entry_size, available = (size_t)extent->available;
+    size_t count = available / entry_size;
+    bool direct = entry_size == size && available % entry_size == 0;
+    char *bytes = direct ? target : malloc(available ? available : 1);
+    if (!bytes)
+        return SIZE_MAX;
+    int64_t got = hw_container_read(container->fd, bytes, available, extent->entry.offset);
+    bool good = got >= 0;
+    if (!good)
+        hw_problem(container->problems, "An extent of the %s section cannot be read (%s); it was left out.",
+                   name_of(extent), strerror(errno));
+    good = good && bytes_are_good(container, extent, bytes, (size_t)got);
+    if (good) {
+        count = (size_t)got / entry_size;
+        if ((size_t)got == extent->entry.used && extent->entry.used % entry_size != 0)
+            hw_problem(container->problems, "An extent of the %s section ends within an entry.", name_of(extent));
+    }
+    if (good && !direct)
+        pack(target, size, bytes, entry_size, count);
+    if (!good && direct)
+        memset(target, 0, available);
+    if (!direct)
+        free(bytes);
+    return good ? count : 0;
+}
+
+/* ---- one section ---- */
+
+/* How many entries an extent takes in its table. In an indexed section that is what it claims to have, so that the
+ * entries behind it keep their index; claims that the whole file could not hold (*CLAIMED_BYTES is their sum so far)
+ * are not believed. */
+static bool entries_claimed(const struct hw_container *container, const struct hw_extent *extent, bool indexed,
+                            uint64_t *claimed_bytes, size_t *count) {
+    bool believed = !indexed || extent->entry.used <= container->file_size - *claimed_bytes;
+    uint64_t bytes = indexed && believed ? extent->entry.used : extent->available;
+    if (indexed && believed)
+        *claimed_bytes += extent->entry.used;
+    *count = (size_t)(bytes / extent->entry.entry_size);
+    return believed;
+}
+
+static bool allocate_table(struct hw_container *container, struct hw_arena *arena, uint32_t type,
+                           struct hw_table *table) {
+    const struct hw_section_rule *rule = hw_section_rule(type);
+    size_t entries = 0, extents = 0, count;
+    uint64_t claimed_bytes = 0;
+    for (size_t i = 0; i < container->extent_count; i++) {
+        const struct hw_extent *extent = &container->extents[i];
+        if (extent->entry.type != type)
+            continue;
+        bool believed = entries_claimed(container, extent, rule->indexed, &claimed_bytes, &count);
+        entries += count;
+        extents++;
+        if (!believed)
+            break;
+    }
+    *table = (struct hw_table){0};
+    /* One zero byte or entry more than needed: strings end, and context 0 and frame 0 always exist. */
+    table->entries = hw_arena_allocate(arena, entries + 1, rule->size);
+    if (rule->indexed)
+        table->holes = hw_arena_allocate(arena, extents + 1, sizeof *table->holes);
+    return table->entries && (table->holes || !rule->indexed);
+}
+
+static void add_hole(struct hw_table *table, size_t first, size_t end) {
+    if (first < end)
+        table->holes[table->hole_count++] = (struct hw_hole){first, end};
+}
+
+/* Reads all extents of TYPE. False when the memory does not suffice. */
+static bool read_section(struct hw_container *container, struct hw_arena *arena, uint32_t type,
+                         struct hw_tables *tables) {
+    const struct hw_section_rule *rule = hw_section_rule(type);
+    struct hw_table *table = &tables->of[type];
+    uint64_t claimed_bytes = 0;
+    if (!allocate_table(container, arena, type, table))
+        return false;
+    for (size_t i = 0; i < container->extent_count; i++) {
+        const struct hw_extent *extent = &container->extents[i];
+        size_t claimed;
+        if (extent->entry.type != type)
+            continue;
+        bool believed = entries_claimed(container, extent, rule->indexed, &claimed_bytes, &claimed);
+        size_t good = load_extent(container, extent, (char *)table->entries + table->count * rule->size, rule->size);
+        if (good == SIZE_MAX)
+            return false;
+        if (good > 0)
+            tables->extents_read++;
+        if (rule->indexed)
+            add_hole(table, table->count + good, table->count + claimed);
+        table->count += rule->indexed ? claimed : good;
+        if (!believed) {
+            hw_problem(container->problems, "What follows in the %s section cannot be placed and was left out.",
+                       rule->name);
+            break;
+        }
+    }
+    if (rule->indexed && table->count >= HW_NONE && type != HW_SECTION_STRINGS) {
+        hw_problem(container->problems, "The %s section has more entries than an index can name.", rule->name);
+        table->count = HW_NONE - 1;
+    }
+    return true;
+}
+
+/* An extent of a type that this reader does not know is not used, but damage to it is damage to the file. */
+static void check_unknown(struct hw_container *container) {
+    for (size_t i = 0; i < container->extent_count; i++) {
+        const struct hw_extent *extent = &container->extents[i];
+        uint64_t checksum;
+        if (!container->sealed || hw_section_rule(extent->entry.type))
+            continue;
+        if (extent->available < extent->entry.used ||
+            !hw_container_checksum(container->fd, extent->entry.offset, extent->entry.used, &checksum) ||
+            checksum != extent->entry.checksum)
+            hw_problem(container->problems, "A section of a newer version (type %u) is damaged; it is not used anyway.",
+                       extent->entry.type);
+    }
+}
+
+/* ---- all sections ---- */
+
+static uint64_t peak_epoch(const struct hw_tables *tables) {
+    const struct hw_table *table = &tables->of[HW_SECTION_PROCESS];
+    return table->count ? ((const struct hw_process_info *)table->entries)->peak_epoch : 0;
+}
+
+/* Everything that only refers to others. The share of the peak in a MIB is counted against the epoch in the process
+ * section, so both must be of one moment: the epoch must be the same before and after. In a program that grows without
+ * a pause that may never happen; the last attempt then stands, and is off by what happened while it was copied. */
+static bool read_referring(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables) {
+    static const uint32_t types[] = {HW_SECTION_THREADS, HW_SECTION_TIMELINE, HW_SECTION_FREE_STACKS,
+                                     HW_SECTION_MEMORY,  HW_SECTION_NOTES,    HW_SECTION_INHERITED};
+    for (int attempt = 0; attempt < 4; attempt++) {
+        if (!read_section(container, arena, HW_SECTION_PROCESS, tables))
+            return false;
+        uint64_t before = peak_epoch(tables);
+        if (!read_section(container, arena, HW_SECTION_MIBS, tables))
+            return false;
+        if (container->sealed)
+            break;
+        if (!read_section(container, arena, HW_SECTION_PROCESS, tables))
+            return false;
+        if (peak_epoch(tables) == before)
+            break;
+    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!read_section(container, arena, types[i], tables))
+            return false;
+    return true;
+}
+
+/* True when the file was sealed in the middle of reading: then it is read again, with checksums. */
+static bool reload(struct hw_container *container, struct hw_error *error, bool *fine) {
+    bool sealed = container->sealed;
+    if (sealed) {
+        *fine = true; /* nothing moves any more */
+        return false;
+    }
+    *fine = hw_container_load(container, error);
+    return *fine && container->sealed;
+}
+
+enum outcome { READ, SEALED_MEANWHILE, FAILED };
+
+static enum outcome read_once(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,
+                              struct hw_error *error) {
+    static const uint32_t referred[] = {HW_SECTION_CONTEXTS, HW_SECTION_STACKS, HW_SECTION_MAPS, HW_SECTION_STRINGS};
+    bool fine;
+    memset(tables, 0, sizeof *tables);
+    hw_error_set(error, "cannot read '%s': not enough memory", container->path);
+    if (!read_referring(container, arena, tables))
+        return FAILED;
+    for (size_t i = 0; i < sizeof referred / sizeof *referred; i++) {
+        if (reload(container, error, &fine))
+            return SEALED_MEANWHILE;
+        if (!fine || !read_section(container, arena, referred[i], tables))
+            return FAILED;
+    }
+    check_unknown(container);
+    return READ;
+}
+
+bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,
+                    struct hw_error *error) {
+    enum outcome outcome = SEALED_MEANWHILE;
+    for (int attempt = 0; attempt < 3 && outcome == SEALED_MEANWHILE; attempt++) {
+        if (!hw_container_load(container, error))
+            return false;
+        outcome = read_once(container, arena, tables, error);
+    }
+    if (outcome == FAILED)
+        return false;
+    if (outcome == SEALED_MEANWHILE) {
+        hw_error_set(error, "cannot read '%s': it keeps changing", container->path);
+        return false;
+    }
+    if (tables->extents_read == 0) {
+        if (container->problems->count > 0)
+            hw_error_set(error, "'%s' is damaged, nothing in it can be saved: %s", container->path,
+                         container->problems->sentences[0]);
+        else
+            hw_error_set(error, "'%s' holds nothing yet: its process had only just started", container->path);
+        return false;
+    }
+    if (error)
+        error->message[0] = 0;
+    return true;
+}
+
+bool hw_table_missing(const struct hw_table *table, size_t index) {
+    size_t low = 0, high = table->hole_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index >= table->holes[middle].end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < table->hole_count && index >= table->holes[low].first;
+}

@@ -1,0 +1,314 @@
+/* profile_writer.h - builds profile files byte by byte, from format.h alone, for the tests of the reader.
+ *
+ * Deliberately shares no code with the runtime or the reader, XXH64 excepted. Used by tests/unit and tests/fuzz. */
+#ifndef HW_TESTS_PROFILE_WRITER_H
+#define HW_TESTS_PROFILE_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "profile/format.h"
+
+#define HELPER static __attribute__((unused))
+
+struct image {
+    unsigned char *bytes;
+    size_t size;
+    size_t directory;       /* offset of the first entry of the directory that entries go to now */
+    size_t directory_entry; /* offset of its own entry; 0 for the first directory */
+    size_t directory_used, directory_room;
+};
+
+HELPER struct hw_file_header *image_header(struct image *image) {
+    return (struct hw_file_header *)image->bytes;
+}
+
+HELPER void image_resize(struct image *image, size_t size) {
+    image->bytes = realloc(image->bytes, size);
+    if (!image->bytes)
+        abort();
+    if (size > image->size)
+        memset(image->bytes + image->size, 0, size - image->size);
+    image->size = size;
+}
+
+HELPER struct image image_new(void) {
+    struct image image = {0};
+    image_resize(&image, HW_FILE_PAGE);
+    *image_header(&image) = (struct hw_file_header){
+        .magic = HW_FILE_MAGIC,
+        .version_major = 1,
+        .total_size = HW_FILE_PAGE,
+        .page_size = HW_FILE_PAGE,
+        .directory_capacity = 60,
+    };
+    image.directory = sizeof(struct hw_file_header);
+    image.directory_room = 60;
+    return image;
+}
+
+HELPER void image_free(struct image *image) {
+    free(image->bytes);
+    *image = (struct image){0};
+}
+
+/* Appends an extent and its directory entry; returns the offset of the entry. CAPACITY is rounded up to pages. */
+HELPER size_t image_add(struct image *image, uint32_t type, size_t entry_size, const void *data, size_t used,
+                        size_t capacity) {
+    size_t offset = image->size, position = image->directory + image->directory_used * sizeof(struct hw_section);
+    if (capacity < used)
+        capacity = used;
+    capacity = (capacity + HW_FILE_PAGE - 1) / HW_FILE_PAGE * HW_FILE_PAGE;
+    if (image->directory_used == image->directory_room)
+        abort();
+    image_resize(image, offset + capacity);
+    if (data)
+        memcpy(image->bytes + offset, data, used);
+    struct hw_section entry = {.type = type,
+                               .version = 1,
+                               .offset = offset,
+                               .capacity = capacity,
+                               .used = used,
+                               .entry_size = (uint32_t)entry_size};
+    memcpy(image->bytes + position, &entry, sizeof entry);
+    image->directory_used++;
+    struct hw_file_header *header = image_header(image);
+    header->total_size = image->size;
+    uint64_t *first = type == HW_SECTION_MAPS     ? &header->map_offset
+                      : type == HW_SECTION_MIBS   ? &header->mib_offset
+                      : type == HW_SECTION_STACKS ? &header->stack_offset
+                                                  : NULL;
+    if (first && *first == 0)
+        *first = offset;
+    if (image->directory_entry == 0)
+        header->directory_used = (uint32_t)image->directory_used;
+    else
+        ((struct hw_section *)(image->bytes + image->directory_entry))->used = image->directory_used * sizeof entry;
+    return position;
+}
+
+HELPER struct hw_section *image_section(struct image *image, size_t position) {
+    return (struct hw_section *)(image->bytes + position);
+}
+
+/* The bytes of an extent. */
+HELPER void *image_data(struct image *image, size_t position) {
+    return image->bytes + image_section(image, position)->offset;
+}
+
+/* Appends a further directory; later entries go there. Returns the offset of its entry. */
+HELPER size_t image_chain(struct image *image, size_t entries) {
+    size_t position =
+        image_add(image, HW_SECTION_DIRECTORY, sizeof(struct hw_section), NULL, 0, entries * sizeof(struct hw_section));
+    image->directory = image_section(image, position)->offset;
+    image->directory_entry = position;
+    image->directory_used = 0;
+    image->directory_room = entries;
+    return position;
+}
+
+HELPER void image_seal_directory(struct image *image, size_t first, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct hw_section *entry = image_section(image, first + i * sizeof *entry);
+        if (entry->type == HW_SECTION_DIRECTORY)
+            image_seal_directory(image, entry->offset, entry->used / sizeof *entry);
+        entry->checksum = XXH64(image->bytes + entry->offset, entry->used, 0);
+    }
+}
+
+HELPER void image_seal(struct image *image) {
+    struct hw_file_header *header = image_header(image);
+    image_seal_directory(image, sizeof *header, header->directory_used);
+    header->flags |= HW_FILE_SEALED;
+    header->checksum = 0;
+    header->checksum = XXH64(image->bytes, HW_FILE_PAGE, 0);
+}
+
+/* A file in memory that can be opened by name. */
+struct memory_file {
+    int fd;
+    char path[64];
+};
+
+HELPER struct memory_file memory_file(const void *bytes, size_t size) {
+    struct memory_file file = {.fd = memfd_create("profile", MFD_CLOEXEC)};
+    if (file.fd < 0 || (size > 0 && pwrite(file.fd, bytes, size, 0) != (ssize_t)size))
+        abort();
+    snprintf(file.path, sizeof file.path, "/proc/self/fd/%d", file.fd);
+    return file;
+}
+
+/* ---- a small, complete profile ---- */
+
+/* Strings of the sample, at known offsets. */
+#define SAMPLE_STRINGS "\0/bin/true\0glibc 2.36\0/lib/libc.so.6\0a=b\0true\0-x\0\0end\0[vdso]\0note"
+enum {
+    SAMPLE_EXECUTABLE = 1,
+    SAMPLE_ALLOCATOR = 11,
+    SAMPLE_ALLOCATOR_PATH = 22,
+    SAMPLE_OPTIONS = 37,
+    SAMPLE_COMMAND = 41, /* true, -x, (empty), end */
+    SAMPLE_VDSO = 54,
+    SAMPLE_NOTE = 61,
+};
+
+/* Where the directory entries of the sample's sections are. */
+struct sample {
+    struct image image;
+    size_t strings, process, maps, stacks, contexts, mibs, threads, timeline, free_stacks, memory, notes, inherited;
+};
+
+/* 2 ns a tick; the run lasts 1,000,000 ticks. */
+HELPER struct hw_process_info sample_process(void) {
+    return (struct hw_process_info){
+        .pid = 1,
+        .executable = SAMPLE_EXECUTABLE,
+        .allocator = SAMPLE_ALLOCATOR,
+        .allocator_path = SAMPLE_ALLOCATOR_PATH,
+        .options = SAMPLE_OPTIONS,
+        .command = SAMPLE_COMMAND,
+        .command_count = 4,
+        .cpus = 2,
+        .start_time_jiffies = 1, /* of no process that lives now */
+        .clock_ticks = 1000000,
+        .clock_ns = 2000000,
+        .end_tick = 1000000,
+        .peak_rss_bytes = 1 << 20,
+        .live_bytes = 300,
+        .live_blocks = 3,
+        .peak_bytes = 1000,
+        .peak_tick = 250000,
+        .peak_epoch = 5,
+        .threads_seen = 2,
+        .threads_most = 2,
+    };
+}
+
+HELPER struct hw_mib sample_mib(uint32_t context) {
+    return (struct hw_mib){.context = context, .size_min = UINT64_MAX, .lifetime_min = UINT64_MAX};
+}
+
+/* Context 1: two MIBs, of two threads; context 2: one; context 3: seen only as a free stack. */
+HELPER void sample_mibs(struct hw_mib mibs[4]) {
+    mibs[0] = sample_mib(1);
+    mibs[0].allocations = mibs[0].samples = 10;
+    mibs[0].bytes = 1000;
+    mibs[0].size_min = 50;
+    mibs[0].size_max = 200;
+    mibs[0].live_blocks = 4;
+    mibs[0].live_bytes = 400;
+    mibs[0].last_alloc_tick = 500;
+    mibs[0].last_alloc_cpu = 1;
+    mibs[0].peak_epoch = 5;
+    mibs[0].peak_bytes = 700;
+    mibs[0].peak_blocks = 7;
+    mibs[0].live_ticks = 4 * 100;
+    mibs[0].alloc_threads = 1;
+    mibs[0].free_threads = 1;
+    mibs[0].frees = 6;
+    mibs[0].lifetime_total = 600;
+    mibs[0].lifetime_min = 20;
+    mibs[0].lifetime_max = 300;
+    mibs[0].last_free_tick = 900;
+    mibs[0].last_free_cpu = 0;
+    mibs[0].temporary = 2;
+    /* The second thread only freed blocks that the first one allocated. */
+    mibs[1] = sample_mib(1);
+    mibs[1].live_blocks = -2;
+    mibs[1].live_bytes = -200;
+    mibs[1].live_ticks = (uint64_t)-200;
+    mibs[1].peak_epoch = 3;
+    mibs[1].free_threads = 1;
+    mibs[1].frees = 2;
+    mibs[1].lifetime_total = 1000;
+    mibs[1].lifetime_min = 10;
+    mibs[1].lifetime_max = 990;
+    mibs[1].last_free_tick = 1000;
+    mibs[1].last_free_cpu = 1;
+    mibs[1].migrated_cpu = 2;
+    mibs[2] = sample_mib(2);
+    mibs[2].allocations = mibs[2].samples = 1;
+    mibs[2].bytes = 100;
+    mibs[2].size_min = mibs[2].size_max = 100;
+    mibs[2].live_blocks = 1;
+    mibs[2].live_bytes = 100;
+    mibs[2].last_alloc_tick = 600000;
+    mibs[2].live_ticks = 600000;
+    mibs[2].alloc_threads = 1;
+    mibs[2].peak_epoch = 4;
+    mibs[2].peak_bytes = 12345;   /* of another peak: must not count */
+    mibs[3] = (struct hw_mib){0}; /* a slot not in use yet */
+}
+
+HELPER struct sample sample_new(void) {
+    static const struct hw_map_entry maps[2] = {
+        {.start = 0x400000,
+         .end = 0x500000,
+         .bias = 0x1000,
+         .build_id = {1, 2, 3},
+         .build_id_size = 20,
+         .path = SAMPLE_EXECUTABLE,
+         .flags = HW_MAP_MAIN},
+        {.start = 0x7fff0000, .end = 0x7fff2000, .path = SAMPLE_VDSO},
+    };
+    static const struct hw_stack_node nodes[5] = {
+        {.map = HW_NONE}, {0x400010, 0, 0}, {0x400020, 0, 1}, {0x7fff0010, 1, 2}, {0x400030, HW_NONE, 1},
+    };
+    static const struct hw_context_entry contexts[4] = {
+        {0},
+        {.leaf = 3, .depth = 3, .first_tick = 10},
+        {.leaf = 4, .depth = 2, .first_tick = 20},
+        {.leaf = 1, .depth = 1, .flags = HW_CONTEXT_FREE, .first_tick = 30},
+    };
+    static const struct hw_thread_entry threads[2] = {
+        {.serial = 1,
+         .tid = 100,
+         .allocations = 11,
+         .frees = 6,
+         .temporary = 2,
+         .bytes = 1100,
+         .live_bytes = 500,
+         .live_blocks = 5,
+         .walks = 3,
+         .verified = 8,
+         .failed = 1},
+        {.serial = 2, .tid = 101, .frees = 2, .live_bytes = -200, .live_blocks = -2, .foreign_frees = 4},
+    };
+    static const struct hw_timeline_point points[3] = {
+        {100, 10, 4096, 1, 0},
+        {200, 20, 0, 2, 1},
+        {300, 30, 8192, 3, 2},
+    };
+    static const struct hw_free_stack free_stacks[2] = {{1, 3, 8, 800}, {0, 0, 0, 0}};
+    static const struct hw_memory_breakdown memory[1] = {{.tick = 900, .moment = HW_MOMENT_END, .rss = 1 << 20}};
+    static const struct hw_note notes[1] = {{HW_NOTE_JIT, SAMPLE_NOTE, 2, 50}};
+    static const struct hw_inherited inherited[1] = {{.context = 2, .blocks = 7, .bytes = 70}};
+    struct hw_process_info process = sample_process();
+    struct hw_mib mibs[4];
+    struct sample sample = {.image = image_new()};
+    struct image *image = &sample.image;
+    sample_mibs(mibs);
+    sample.process = image_add(image, HW_SECTION_PROCESS, sizeof process, &process, sizeof process, 0);
+    sample.strings = image_add(image, HW_SECTION_STRINGS, 1, SAMPLE_STRINGS, sizeof SAMPLE_STRINGS, 0);
+    sample.maps = image_add(image, HW_SECTION_MAPS, sizeof *maps, maps, sizeof maps, 0);
+    sample.stacks = image_add(image, HW_SECTION_STACKS, sizeof *nodes, nodes, sizeof nodes, 0);
+    sample.contexts = image_add(image, HW_SECTION_CONTEXTS, sizeof *contexts, contexts, sizeof contexts, 0);
+    sample.threads = image_add(image, HW_SECTION_THREADS, sizeof *threads, threads, sizeof threads, 0);
+    sample.timeline = image_add(image, HW_SECTION_TIMELINE, sizeof *points, points, sizeof points, 0);
+    sample.free_stacks =
+        image_add(image, HW_SECTION_FREE_STACKS, sizeof *free_stacks, free_stacks, sizeof free_stacks, 0);
+    sample.memory = image_add(image, HW_SECTION_MEMORY, sizeof *memory, memory, sizeof memory, 0);
+    sample.notes = image_add(image, HW_SECTION_NOTES, sizeof *notes, notes, sizeof notes, 0);
+    sample.inherited = image_add(image, HW_SECTION_INHERITED, sizeof *inherited, inherited, sizeof inherited, 0);
+    sample.mibs = image_add(image, HW_SECTION_MIBS, sizeof *mibs, mibs, sizeof mibs, 3 * HW_FILE_PAGE);
+    return sample;
+}
+
+#endif
