@@ -1,0 +1,44 @@
+/* cli.h - the verbs of the command line and what they share.
+ *
+ * A verb is `int hw_verb_NAME(int argc, char **argv)` with argv[0] the verb itself; it returns the exit code of the
+ * process. Results go to stdout, everything else to stderr through hw_say. */
+#ifndef HW_CLI_CLI_H
+#define HW_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/error.h"
+
+enum hw_verb_code {
+    HW_VERB_FINE = 0,
+    HW_VERB_NEGATIVE = 1,       /* doctor: nothing can be recorded */
+    HW_VERB_USAGE = 2,          /* wrong usage, or input that cannot be read */
+    HW_VERB_CANNOT_START = 125, /* record: Heapwise could not start the program */
+    HW_VERB_NOT_EXECUTABLE = 126,
+    HW_VERB_NOT_FOUND = 127,
+};
+
+int hw_verb_record(int argc, char **argv);
+int hw_verb_report(int argc, char **argv);
+int hw_verb_doctor(int argc, char **argv);
+
+/* Prints "heapwise: " and the message as one line to stderr. */
+__attribute__((format(printf, 1, 2))) void hw_say(const char *format, ...);
+
+/* Where the library is that is loaded into programs: $HEAPWISE_RUNTIME, else ../lib/heapwise/libheapwise.so seen from
+ * this executable, which holds in the build tree and after installation. PATH is filled in also on failure, as long as
+ * it is known where the library should be. */
+bool hw_find_runtime(char *path, size_t size, struct hw_error *error);
+
+/* "512K", "1M", "2GiB", "4096": a number of bytes; suffixes are powers of 1024. False unless all of TEXT is one. */
+bool hw_parse_size(const char *text, uint64_t *value);
+
+/* A decimal number in [least, most]. */
+bool hw_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *value);
+
+/* NAME as a word of the shell: quoted when it needs to be. Cut to fit SIZE. */
+const char *hw_shell_word(const char *name, char *buffer, size_t size);
+
+#endif

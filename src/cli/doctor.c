@@ -1,0 +1,148 @@
+/* doctor.c - heapwise doctor: what works on this machine and what does not, and why. */
+#include "cli/doctor.h"
+
+#include <getopt.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct check {
+    const char *name;
+    void (*run)(struct hw_finding *finding);
+    bool essential; /* when it is missing, nothing can be recorded */
+} checks[] = {
+    {"architecture", hw_check_architecture, true},
+    {"kernel", hw_check_kernel, true},
+    {"runtime", hw_check_runtime, true},
+    {"recording", hw_check_recording, true},
+    {"clock", hw_check_clock, false},
+    {"rseq", hw_check_rseq, false},
+    {"address space", hw_check_address_space, false},
+    {"descriptors", hw_check_descriptors, false},
+    {"/proc", hw_check_proc, false},
+    {"directory", hw_check_directory, false},
+    {"hardware counters", hw_check_hardware_counters, false},
+    {"software events", hw_check_software_events, false},
+    {"syscall dispatch", hw_check_syscall_dispatch, false},
+    {"debuginfod", hw_check_debuginfod, false},
+    {"debug files", hw_check_debug_files, false},
+    {"allocators", hw_check_allocators, false},
+    {"compilers", hw_check_compilers, false},
+};
+
+#define CHECK_COUNT (sizeof checks / sizeof checks[0])
+
+static const char *const state_names[] = {"ok", "limited", "missing"};
+
+void hw_finding_set(struct hw_finding *finding, enum hw_check_state state, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    finding->state = state;
+    vsnprintf(finding->text, sizeof finding->text, format, arguments);
+    va_end(arguments);
+}
+
+static void print_usage(FILE *out)
+{
+    fputs("Usage: heapwise doctor [--json]\n"
+          "\n"
+          "Says what works on this machine and what does not, and why: one line each, with ok, limited (works, but\n"
+          "something is lost) or missing.\n"
+          "\n"
+          "      --json   one JSON object instead of text\n"
+          "      --help   this text\n"
+          "\n"
+          "Exits with 0, or 1 when nothing can be recorded here.\n",
+          out);
+}
+
+/* JSON is UTF-8; paths may be anything. */
+static json_t *json_text(const char *text)
+{
+    json_t *string = json_string(text);
+    if (string)
+        return string;
+    char plain[sizeof((struct hw_finding *)0)->text];
+    snprintf(plain, sizeof plain, "%s", text);
+    for (char *at = plain; *at; at++) {
+        if (*at & 0x80)
+            *at = '?';
+    }
+    return json_string(plain);
+}
+
+static bool print_json(const struct hw_finding *findings, bool can_record)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < CHECK_COUNT; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", checks[i].name, "state",
+                                              state_names[findings[i].state], "text", json_text(findings[i].text)));
+    json_t *object = json_pack("{s:i, s:s, s:b, s:o}", "format", 1, "version", HEAPWISE_VERSION, "can_record",
+                               (int)can_record, "checks", list);
+    bool printed = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0;
+    putchar('\n');
+    json_decref(object);
+    return printed;
+}
+
+static void print_text(const struct hw_finding *findings, bool can_record)
+{
+    for (size_t i = 0; i < CHECK_COUNT; i++)
+        printf("%-8s %-18s %s\n", state_names[findings[i].state], checks[i].name, findings[i].text);
+    puts(can_record ? "\nPrograms can be recorded here."
+                    : "\nNothing can be recorded here: see what is missing above.");
+}
+
+/* Returns -1 to go on, or the exit code. */
+static int read_options(int argc, char **argv, bool *json)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    char verb[] = "heapwise doctor";
+    argv[0] = verb;
+    optind = 1;
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option == 'h') {
+            print_usage(stdout);
+            return HW_VERB_FINE;
+        }
+        if (option != 'j') {
+            print_usage(stderr);
+            return HW_VERB_USAGE;
+        }
+        *json = true;
+    }
+    if (optind == argc)
+        return -1;
+    hw_say("doctor takes no arguments: '%s'", argv[optind]);
+    print_usage(stderr);
+    return HW_VERB_USAGE;
+}
+
+int hw_verb_doctor(int argc, char **argv)
+{
+    bool json = false;
+    int code = read_options(argc, argv, &json);
+    if (code >= 0)
+        return code;
+    struct hw_finding findings[CHECK_COUNT];
+    bool can_record = true;
+    for (size_t i = 0; i < CHECK_COUNT; i++) {
+        hw_finding_set(&findings[i], HW_CHECK_MISSING, "could not be found out");
+        checks[i].run(&findings[i]);
+        can_record &= !checks[i].essential || findings[i].state != HW_CHECK_MISSING;
+    }
+    if (!json)
+        print_text(findings, can_record);
+    else if (!print_json(findings, can_record))
+        return HW_VERB_USAGE;
+    return can_record ? HW_VERB_FINE : HW_VERB_NEGATIVE;
+}

@@ -1,0 +1,83 @@
+/* main.c - the command `heapwise`: finds the verb and hands over. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} verbs[] = {
+    {"record", hw_verb_record, "run a program and write down how it uses its heap"},
+    {"report", hw_verb_report, "show what a profile says: where the memory went"},
+    {"doctor", hw_verb_doctor, "what works on this machine and what does not, and why"},
+};
+
+#define VERB_COUNT (sizeof verbs / sizeof verbs[0])
+
+static void print_usage(FILE *out)
+{
+    fputs("Usage: heapwise VERB [OPTION...] [ARGUMENT...]\n"
+          "\n"
+          "Shows how a native program uses its heap.\n"
+          "\n"
+          "    heapwise record -- ./program    run it and write a profile\n"
+          "    heapwise report FILE.hwprof     read the profile\n"
+          "\n"
+          "Verbs:\n",
+          out);
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        fprintf(out, "    %-9s %s\n", verbs[i].name, verbs[i].summary);
+    fputs("\n"
+          "heapwise VERB --help explains a verb; heapwise --version prints the version.\n",
+          out);
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    }
+    return NULL;
+}
+
+/* A full disk or a closed pipe must not look like success. */
+static int flushed(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno != EPIPE)
+        hw_say("cannot write the output: %s", strerror(errno));
+    return code == HW_VERB_FINE ? HW_VERB_USAGE : code;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    const struct verb *verb = find_verb(word);
+    if (verb) {
+        int code = verb->run(argc - 1, argv + 1);
+        return verb->run == hw_verb_record ? code : flushed(code); /* record: the program's own code, whatever else */
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        puts("heapwise " HEAPWISE_VERSION);
+        return flushed(HW_VERB_FINE);
+    }
+    bool help = strcmp(word, "help") == 0;
+    if (help && argc > 2 && (verb = find_verb(argv[2]))) {
+        char option[] = "--help";
+        char *arguments[] = {argv[2], option, NULL};
+        return flushed(verb->run(2, arguments));
+    }
+    if (help || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        print_usage(stdout);
+        return flushed(HW_VERB_FINE);
+    }
+    if (*word)
+        hw_say("unknown %s '%s'", *word == '-' ? "option" : "verb", word);
+    print_usage(stderr);
+    return HW_VERB_USAGE;
+}

@@ -1,0 +1,425 @@
+/* record.c - heapwise record: runs a program with the runtime loaded, and says what came of it.
+ *
+ * No shell takes part. Whatever can be known to go wrong is said before the program starts; once it has started,
+ * nothing here changes what it does or the code it exits with. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/launch.h"
+#include "cli/output_name.h"
+#include "cli/preload.h"
+#include "cli/session.h"
+#include "cli/target.h"
+#include "profile/profile.h"
+#include "report/human.h"
+
+#define DEPTH_MOST 256
+
+struct record {
+    /* as asked for */
+    const char *output;
+    bool force, quiet, report, verbose, free_stacks;
+    uint64_t sample_bytes, table, depth; /* 0: not given */
+    char **command;
+    /* as found */
+    uint64_t session;
+    char pattern_from_environment[1024];
+    struct hw_target target;
+    struct hw_output_name name;
+    struct hw_preload preload;
+    struct hw_launch launch;
+};
+
+static void print_usage(FILE *out)
+{
+    fputs("Usage: heapwise record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+          "\n"
+          "Runs PROGRAM and writes down how it uses its heap: by call stack, exactly, for every process and program\n"
+          "that it starts. Read the result with heapwise report FILE.\n"
+          "\n"
+          "  -o, --output=FILE      name of the profile (default %e.%p.hwprof); %p stands for the process id, %e for\n"
+          "                         the executable, %h for the host, %n for a number that makes it unique, %% for %\n"
+          "  -f, --force            overwrite FILE\n"
+          "      --mode=heap        what to observe; this version knows only heap\n"
+          "      --sample-bytes=N   look at one allocation in N bytes only, on average: cheaper, estimates (512K, 1M)\n"
+          "      --table=N          keep at most N contexts in memory, the others go to the file\n"
+          "      --free-stacks      also record where blocks are freed\n"
+          "      --depth=N          frames of a call stack to keep, 1 to 256 (default 256)\n"
+          "      --report           show the report at the end, on stdout\n"
+          "  -q, --quiet            say nothing but problems\n"
+          "  -v, --verbose          let the runtime say what it does\n"
+          "      --help             this text\n"
+          "\n"
+          "Exits with the program's code, 128 + n when signal n killed it; 125 when Heapwise could not start it, 126\n"
+          "when it is not executable, 127 when it was not found.\n",
+          out);
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+enum {
+    OPTION_MODE = 256,
+    OPTION_SAMPLE_BYTES,
+    OPTION_SAMPLE_ACCESSES,
+    OPTION_TABLE,
+    OPTION_FREE_STACKS,
+    OPTION_DEPTH,
+    OPTION_REPORT,
+    OPTION_HELP
+};
+
+static const struct option long_options[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"force", no_argument, NULL, 'f'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"mode", required_argument, NULL, OPTION_MODE},
+    {"sample-bytes", required_argument, NULL, OPTION_SAMPLE_BYTES},
+    {"sample-accesses", optional_argument, NULL, OPTION_SAMPLE_ACCESSES},
+    {"table", required_argument, NULL, OPTION_TABLE},
+    {"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
+    {"depth", required_argument, NULL, OPTION_DEPTH},
+    {"report", no_argument, NULL, OPTION_REPORT},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static bool accept_mode(const char *mode)
+{
+    if (strcmp(mode, "heap") == 0)
+        return true;
+    if (strcmp(mode, "allocator") == 0)
+        hw_say("--mode allocator is not there yet: this version observes the heap only (--mode heap)");
+    else
+        hw_say("--mode %s: there is no such mode (heap is the one there is)", mode);
+    return false;
+}
+
+static bool accept_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value)
+{
+    if (hw_parse_number(text, least, most, value))
+        return true;
+    hw_say("--%s=%s: a number from %" PRIu64 " to %" PRIu64 " is needed", option, text, least, most);
+    return false;
+}
+
+static bool accept_sample_bytes(const char *text, uint64_t *value)
+{
+    if (hw_parse_size(text, value) && *value >= 1 && *value <= (uint64_t)1 << 40)
+        return true;
+    hw_say("--sample-bytes=%s: a number of bytes is needed, such as 524288, 512K or 1M", text);
+    return false;
+}
+
+/* One option. False: wrong, and the reason has been said. */
+static bool take_option(struct record *record, int option)
+{
+    switch (option) {
+    case 'o':
+        record->output = optarg;
+        return true;
+    case 'f':
+        return record->force = true;
+    case 'q':
+        return record->quiet = true;
+    case 'v':
+        return record->verbose = true;
+    case OPTION_FREE_STACKS:
+        return record->free_stacks = true;
+    case OPTION_REPORT:
+        return record->report = true;
+    case OPTION_MODE:
+        return accept_mode(optarg);
+    case OPTION_SAMPLE_BYTES:
+        return accept_sample_bytes(optarg, &record->sample_bytes);
+    case OPTION_TABLE:
+        return accept_number("table", optarg, 1, UINT32_MAX, &record->table);
+    case OPTION_DEPTH:
+        return accept_number("depth", optarg, 1, DEPTH_MOST, &record->depth);
+    case OPTION_SAMPLE_ACCESSES:
+        hw_say("--sample-accesses is not there yet: this version does not observe accesses to memory");
+        return false;
+    default: /* getopt has said what is wrong */
+        fputs("Try heapwise record --help.\n", stderr);
+        return false;
+    }
+}
+
+/* Returns -1 to go on, or the exit code. */
+static int read_options(struct record *record, int argc, char **argv)
+{
+    char verb[] = "heapwise record"; /* getopt's messages begin with it */
+    argv[0] = verb;
+    optind = 1;
+    int option;
+    int code = -1;
+    while (code < 0 && (option = getopt_long(argc, argv, "+o:fqv", long_options, NULL)) != -1) {
+        if (option == OPTION_HELP) {
+            print_usage(stdout);
+            code = fflush(stdout) == 0 ? HW_VERB_FINE : HW_VERB_CANNOT_START;
+        } else if (!take_option(record, option)) {
+            code = HW_VERB_CANNOT_START;
+        }
+    }
+    if (code < 0 && optind >= argc) {
+        hw_say("no program given");
+        print_usage(stderr);
+        code = HW_VERB_CANNOT_START;
+    }
+    record->command = argv + optind;
+    return code;
+}
+
+/* ---- before the run ---------------------------------------------------------------------------------------------- */
+
+/* The value of HEAPWISE_OPTIONS. To be freed; NULL when there is no memory. */
+static char *make_options(const struct record *record)
+{
+    char *options = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&options, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "output=%s:session=%016" PRIx64, record->name.pattern, record->session);
+    if (record->sample_bytes)
+        fprintf(out, ":sample-bytes=%" PRIu64, record->sample_bytes);
+    if (record->table)
+        fprintf(out, ":table=%" PRIu64, record->table);
+    if (record->depth)
+        fprintf(out, ":depth=%" PRIu64, record->depth);
+    if (record->free_stacks)
+        fputs(":free-stacks=1", out);
+    if (record->verbose)
+        fputs(":verbose=1", out);
+    if (fclose(out) != 0) {
+        free(options);
+        return NULL;
+    }
+    return options;
+}
+
+static bool choose_name(struct record *record, struct hw_error *error)
+{
+    const char *given = record->output;
+    if (!given && hw_output_name_from_options(getenv("HEAPWISE_OPTIONS"), record->pattern_from_environment,
+                                              sizeof record->pattern_from_environment))
+        given = record->pattern_from_environment;
+    const char *slash = strrchr(record->target.image, '/');
+    return hw_output_name_init(&record->name, given, slash ? slash + 1 : record->target.image, error) &&
+           hw_output_name_prepare(&record->name, record->force, error);
+}
+
+static void choose_session(struct record *record)
+{
+    while (record->session == 0) { /* 0 means: not of a session */
+        if (getrandom(&record->session, sizeof record->session, 0) != (ssize_t)sizeof record->session)
+            record->session = (uint64_t)getpid() << 32 | (uint64_t)time(NULL);
+    }
+}
+
+/* Finds and checks everything. Returns 0, or the exit code with ERROR. */
+static int prepare(struct record *record, struct hw_error *error)
+{
+    char runtime[PATH_MAX];
+    int code = hw_target_resolve(record->command[0], &record->target, error);
+    if (code)
+        return code;
+    choose_session(record);
+    if (!hw_find_runtime(runtime, sizeof runtime, error) || !hw_preload_init(&record->preload, runtime, error) ||
+        !choose_name(record, error))
+        return HW_VERB_CANNOT_START;
+    return 0;
+}
+
+/* Returns 0 when the program ran, or the exit code with ERROR. */
+static int run(struct record *record, struct hw_error *error)
+{
+    char *options = make_options(record);
+    char **environment = options ? hw_environment_new(&record->preload, options, error) : NULL;
+    free(options);
+    if (!environment) {
+        hw_error_set(error, "no memory");
+        return HW_VERB_CANNOT_START;
+    }
+    record->launch = (struct hw_launch){
+        .path = record->target.path,
+        .arguments = record->command,
+        .environment = environment,
+        .text = record->target.text,
+    };
+    bool executed;
+    int problem = hw_launch(&record->launch, &executed, error);
+    hw_environment_free(environment);
+    if (!problem)
+        return 0;
+    if (!executed)
+        return HW_VERB_CANNOT_START;
+    return problem == ENOENT ? HW_VERB_NOT_FOUND : HW_VERB_NOT_EXECUTABLE;
+}
+
+/* ---- after the run ----------------------------------------------------------------------------------------------- */
+
+/* As a person in this directory would name it. */
+static const char *short_path(const char *path)
+{
+    static char here[PATH_MAX];
+    if (!getcwd(here, sizeof here))
+        return path;
+    size_t length = strlen(here);
+    return strncmp(path, here, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+}
+
+/* The most likely reason, as far as it can be seen from here, why there is no profile. */
+static const char *why_no_profile(const struct record *record)
+{
+    const char *folder = record->name.directory;
+    struct statvfs disk;
+    if (record->target.unchecked)
+        return "its file may not be read, so it could not be checked: it may be statically linked or set-user-id";
+    if (!folder)
+        return "the directory in its name, which depends on the process, may not exist";
+    if (statvfs(folder, &disk) != 0)
+        return "its directory is gone";
+    if (disk.f_bavail == 0 || (disk.f_files && disk.f_favail == 0))
+        return "the disk is full";
+    if (access(folder, W_OK | X_OK) != 0)
+        return "its directory cannot be written to any more";
+    if (record->target.musl)
+        return "the program uses musl's C library, with which the runtime could not start";
+    if (record->launch.exit_kind == HW_EXIT_SIGNAL)
+        return "the program was killed before or while it started";
+    return "the runtime was not loaded or stepped aside; --verbose lets it say why";
+}
+
+/* A program whose end the runtime could not see (killed, _exit) gets its exit status from here. */
+static void close_profile(const struct record *record, const struct hw_session *session,
+                          const struct hw_session_file *file)
+{
+    if (file->process.exit_kind != HW_EXIT_UNKNOWN || record->launch.exit_kind == HW_EXIT_UNKNOWN)
+        return;
+    /* The kernel adds what awaited children needed: with other processes around the figure is not this one's. */
+    bool alone = true;
+    for (size_t i = 0; i < session->count; i++)
+        alone &= session->files[i].process.pid == file->process.pid;
+    struct hw_error error = {""};
+    if (!hw_profile_close(file->path, record->launch.exit_kind, record->launch.exit_value,
+                          alone ? record->launch.peak_rss_bytes : 0, &error))
+        hw_say("%s", error.message);
+}
+
+static void say_totals(const char *path)
+{
+    struct hw_error error = {""};
+    struct hw_profile *profile = hw_profile_read(path, &error);
+    if (!profile) {
+        hw_say("%s", error.message);
+        return;
+    }
+    hw_say("wrote %s: %s allocation%s, %s at the peak, %s not freed%s", short_path(path),
+           HW_COUNT(profile->totals.allocations), profile->totals.allocations == 1 ? "" : "s",
+           HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
+           profile->process.sample_bytes ? " (estimates)" : "");
+    hw_profile_free(profile);
+}
+
+/* What there is beside the main profile. In a wrapper or a build the memory went into one of those. */
+static void say_others(const struct hw_session *session, const struct hw_session_file *main_file)
+{
+    size_t others = session->count - (main_file != NULL);
+    if (others == 0)
+        return;
+    size_t running = hw_session_running(session);
+    char still[64] = "";
+    if (running)
+        snprintf(still, sizeof still, ", %zu of them still running", running);
+    hw_say("wrote %zu%s profile%s, of the processes and programs it started%s", others, main_file ? " more" : "",
+           others == 1 ? "" : "s", still);
+    const struct hw_session_file *greatest = main_file;
+    for (size_t i = 0; i < session->count; i++) {
+        if (!greatest || session->files[i].process.peak_bytes > greatest->process.peak_bytes)
+            greatest = &session->files[i];
+    }
+    if (greatest != main_file)
+        hw_say("the highest peak, %s, is in %s", HW_BYTES(greatest->process.peak_bytes), short_path(greatest->path));
+}
+
+static void say_result(const struct record *record, const struct hw_session *session,
+                       const struct hw_session_file *main_file)
+{
+    char word[PATH_MAX + 16];
+    char command[PATH_MAX + 16];
+    if (main_file && !record->quiet)
+        say_totals(main_file->path);
+    if (!main_file)
+        hw_say("no profile was written of %s, although it ran: %s", record->command[0], why_no_profile(record));
+    else if (main_file->process.exit_kind == HW_EXIT_EXEC)
+        hw_say("then %s executed another program of which there is no profile: it cleared the environment, or that "
+               "program is statically linked or set-user-id",
+               record->command[0]);
+    if (record->quiet)
+        return;
+    say_others(session, main_file);
+    const struct hw_session_file *file = main_file ? main_file : session->count ? session->files : NULL;
+    if (file && !record->report)
+        hw_say("read it with: %s report %s", hw_shell_word(program_invocation_name, command, sizeof command),
+               hw_shell_word(short_path(file->path), word, sizeof word));
+}
+
+static void show_report(const struct hw_session_file *file)
+{
+    char verb[] = "report";
+    char *arguments[] = {verb, file->path, NULL};
+    hw_verb_report(2, arguments);
+    fflush(stdout);
+}
+
+static void conclude(struct record *record)
+{
+    struct hw_session session;
+    hw_session_find(&session, record->name.wildcard, record->session);
+    const struct hw_session_file *main_file = hw_session_main(&session, record->launch.pid);
+    if (main_file)
+        close_profile(record, &session, main_file);
+    say_result(record, &session, main_file);
+    if (hw_session_running(&session) > 0)
+        record->preload.folder[0] = '\0'; /* they may execute more programs: the link stays */
+    hw_preload_free(&record->preload);
+    hw_launch_release(&record->launch);
+    if (record->report && main_file)
+        show_report(main_file);
+    hw_session_free(&session);
+}
+
+int hw_verb_record(int argc, char **argv)
+{
+    struct record record;
+    memset(&record, 0, sizeof record);
+    int code = read_options(&record, argc, argv);
+    if (code >= 0)
+        return code;
+    struct hw_error error = {""};
+    code = prepare(&record, &error);
+    if (!code)
+        code = run(&record, &error);
+    if (code) {
+        hw_say("%s", error.message);
+    } else {
+        conclude(&record);
+        const struct hw_launch *launch = &record.launch;
+        code = launch->exit_kind == HW_EXIT_SIGNAL ? 128 + launch->exit_value : launch->exit_value;
+    }
+    hw_preload_free(&record.preload);
+    hw_output_name_free(&record.name);
+    return code;
+}

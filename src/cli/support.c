@@ -1,0 +1,118 @@
+/* support.c - what the verbs share: messages, the runtime's place, numbers and words. */
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void hw_say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    flockfile(stderr);
+    fputs("heapwise: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    funlockfile(stderr);
+    va_end(arguments);
+}
+
+bool hw_find_runtime(char *path, size_t size, struct hw_error *error)
+{
+    const char *chosen = getenv("HEAPWISE_RUNTIME");
+    if (chosen && *chosen) {
+        char *whole = realpath(chosen, NULL);
+        snprintf(path, size, "%s", whole ? whole : chosen);
+        free(whole);
+    } else {
+        char self[PATH_MAX];
+        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (length < 0) {
+            path[0] = '\0';
+            hw_error_set(error, "cannot find the runtime library: /proc/self/exe: %s", strerror(errno));
+            return false;
+        }
+        self[length] = '\0';
+        for (int level = 0; level < 2; level++) { /* take off the name and the folder bin */
+            char *slash = strrchr(self, '/');
+            if (slash)
+                *slash = '\0';
+        }
+        if ((size_t)snprintf(path, size, "%s/" HEAPWISE_LIBDIR "/libheapwise.so", self) >= size) {
+            hw_error_set(error, "the path of the runtime library is too long");
+            return false;
+        }
+    }
+    if (access(path, R_OK) != 0) {
+        hw_error_set(error, "the runtime library %s: %s", path,
+                     errno == ENOENT ? "not there; is the installation complete?" : strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+bool hw_parse_size(const char *text, uint64_t *value)
+{
+    if (!isdigit((unsigned char)*text))
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno)
+        return false;
+    unsigned shift = 0;
+    if (*end && *end != 'B') {
+        static const char suffixes[] = "KMGT";
+        const char *suffix = strchr(suffixes, toupper((unsigned char)*end));
+        if (!suffix)
+            return false;
+        shift = 10 * (unsigned)(suffix - suffixes + 1);
+        end++;
+        if (*end == 'i')
+            end++;
+    }
+    if (*end == 'B')
+        end++;
+    if (*end || number > UINT64_MAX >> shift)
+        return false;
+    *value = (uint64_t)number << shift;
+    return true;
+}
+
+bool hw_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *value)
+{
+    if (!isdigit((unsigned char)*text))
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno || *end || number < least || number > most)
+        return false;
+    *value = number;
+    return true;
+}
+
+const char *hw_shell_word(const char *name, char *buffer, size_t size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    const char *dash = *name == '-' ? "./" : ""; /* else it would look like an option */
+    if (*name && name[strspn(name, plain)] == '\0') {
+        snprintf(buffer, size, "%s%s", dash, name);
+        return buffer;
+    }
+    size_t used = (size_t)snprintf(buffer, size, "'%s", dash);
+    for (; *name && used + 6 < size; name++) {
+        if (*name == '\'') {
+            memcpy(buffer + used, "'\\''", 4);
+            used += 4;
+        } else {
+            buffer[used++] = *name;
+        }
+    }
+    buffer[used++] = '\'';
+    buffer[used] = '\0';
+    return buffer;
+}

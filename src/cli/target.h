@@ -1,0 +1,25 @@
+/* target.h - the program to be recorded: which file runs, and whether the runtime can be loaded into it.
+ *
+ * Everything that would end in a silent empty profile, or in a program that does not start, is found here, before
+ * anything is started: the dynamic linker ignores LD_PRELOAD, or a library of another machine, without failing. */
+#ifndef HW_CLI_TARGET_H
+#define HW_CLI_TARGET_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "profile/error.h"
+
+struct hw_target {
+    char path[PATH_MAX];  /* what to execute: the file that execvp would have chosen */
+    char image[PATH_MAX]; /* the file whose code runs, symbolic links resolved: PATH, or a script's interpreter */
+    bool text;            /* neither a binary nor "#!": the system refuses it, execvp and shells hand it to /bin/sh */
+    bool unchecked;       /* may be executed but not read: nothing is known of it */
+    bool musl;            /* its dynamic linker is musl's */
+};
+
+/* Looks PROGRAM up as execvp does and checks what will run. Returns 0, or the exit code for `heapwise record` (127 not
+ * found, 126 not executable, 125 the runtime cannot be loaded into it) with ERROR. */
+int hw_target_resolve(const char *program, struct hw_target *target, struct hw_error *error);
+
+#endif
