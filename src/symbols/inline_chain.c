@@ -50,6 +50,10 @@ struct unit {
     const uint64_t *address; /* sorted, of the module */
     int32_t *deepest;        /* for each address: an entry, or NOTHING */
     size_t address_count;
+    uint32_t *wanted; /* the addresses (their indices, ascending) that this walk is for */
+    size_t wanted_count;
+    bool enter_all;           /* the second walk */
+    unsigned functions_above; /* subprograms between the unit and where the walk is */
 
     struct entry *entry;
     size_t entry_count, entry_capacity;
@@ -71,11 +75,12 @@ static bool is_c_plus_plus(int language) {
            language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14;
 }
 
+/* The first of the wanted. */
 static size_t first_at_or_after(const struct unit *unit, uint64_t address) {
-    size_t low = 0, high = unit->address_count;
+    size_t low = 0, high = unit->wanted_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (unit->address[middle] < address)
+        if (unit->address[unit->wanted[middle]] < address)
             low = middle + 1;
         else
             high = middle;
@@ -109,11 +114,15 @@ static int32_t claim(struct unit *unit, Dwarf_Die *die, int32_t parent, int dept
         end += unit->file->bias;
         if (start < unit->file->text_start)
             continue;
-        for (size_t i = first_at_or_after(unit, start); i < unit->address_count && unit->address[i] < end; i++) {
+        for (size_t i = first_at_or_after(unit, start); i < unit->wanted_count; i++) {
+            uint32_t wanted = unit->wanted[i];
+            if (unit->address[wanted] >= end)
+                break;
             if (claimed == NOTHING && (claimed = add_entry(unit, die, parent, depth, inlined)) == NOTHING)
                 return NOTHING;
-            if (unit->deepest[i] == NOTHING || unit->entry[unit->deepest[i]].depth < depth)
-                unit->deepest[i] = claimed;
+            int32_t *deepest = &unit->deepest[wanted];
+            if (*deepest == NOTHING || unit->entry[*deepest].depth < depth)
+                *deepest = claimed;
         }
     }
     return claimed;
@@ -126,9 +135,11 @@ static void visit(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth) 
     switch (dwarf_tag(die)) {
     case DW_TAG_subprogram:
         claimed = claim(unit, die, NOTHING, depth, false);
-        /* gcc puts functions nested in an inline function below its abstract instance, which has no code itself. */
-        if (claimed != NOTHING || dwarf_hasattr(die, DW_AT_inline))
-            walk_children(unit, die, claimed, depth + 1);
+        if (claimed == NOTHING && !unit->enter_all)
+            break;
+        unit->functions_above++;
+        walk_children(unit, die, claimed, depth + 1);
+        unit->functions_above--;
         break;
     case DW_TAG_inlined_subroutine:
         claimed = claim(unit, die, parent, depth, true);
@@ -142,8 +153,8 @@ static void visit(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth) 
     case DW_TAG_interface_type:
     case DW_TAG_variant_part:
     case DW_TAG_variant:
-        /* In C and C++ a type holds declarations only; Rust, D and others define functions there. */
-        if (!is_c(unit->language) && !is_c_plus_plus(unit->language))
+        /* In C and C++ only local types hold more than declarations; Rust, D and others define functions in any. */
+        if (unit->functions_above || !(is_c(unit->language) || is_c_plus_plus(unit->language)))
             walk_children(unit, die, parent, depth + 1);
         break;
     case DW_TAG_lexical_block:
@@ -229,18 +240,24 @@ static bool read_names(struct unit *unit, Dwarf_Die *die, struct name_memo *memo
     return memo->function != NULL;
 }
 
-/* Where DWARF has no linkage name: C's functions and external ones are called so in the symbol table too; for others
- * (lambdas, functions of local classes) the symbol at ADDRESS tells, if the function was not inlined. */
+/* Whether READABLE (of a symbol) can be the function that DWARF calls NAME: template arguments are written differently.
+ */
+static bool same_function(const char *readable, const char *name) {
+    const char *found = readable;
+    size_t length = strcspn(name, "<(");
+    while (length && (found = strchr(found, name[0])) && strncmp(found, name, length) != 0)
+        found++;
+    return found != NULL;
+}
+
+/* gcc gives functions that involve lambdas or local types no linkage name in DWARF. Those that were not inlined have a
+ * symbol, which tells it; in C both names are the same. ADDRESS: one that the entry covers. */
 static bool complete_linkage_name(struct unit *unit, struct entry *entry, uint64_t address) {
     if (entry->linkage_name)
         return true;
-    Dwarf_Attribute attribute;
-    if (entry->function &&
-        (is_c(unit->language) || dwarf_attr_integrate(&entry->die, DW_AT_external, &attribute) != NULL)) {
+    if (entry->function && is_c(unit->language))
         entry->linkage_name = entry->function;
-        return true;
-    }
-    if (entry->inlined)
+    if (entry->linkage_name || entry->inlined)
         return true;
     const struct hw_elf_symbols *symbols = hw_module_symbols(unit->module, unit->file);
     const char *symbol = symbols ? hw_elf_symbols_find(symbols, address) : NULL;
@@ -249,7 +266,7 @@ static bool complete_linkage_name(struct unit *unit, struct entry *entry, uint64
     const char *readable = hw_names_readable(unit->names, symbol);
     if (!readable)
         return false;
-    if (entry->function && !strstr(readable, entry->function))
+    if (entry->function && !same_function(readable, entry->function))
         return true; /* another function: identical code was folded */
     entry->linkage_name = hw_names_intern(unit->names, symbol);
     entry->function = readable;
@@ -343,23 +360,24 @@ bool hw_symbol_frame(struct hw_module *module, const struct hw_debug_file *file,
     return frame->linkage_name && frame->function;
 }
 
-/* Finds the unit's DIE and, for split DWARF, the one in the .dwo file. */
+/* Finds the unit's DIE and, for split DWARF, the one in the .dwo file: then returns true. The
+ * DIEs of a unit that cannot be read have no address. */
 static bool open_unit(struct unit *unit, uint64_t die_offset) {
-    if (!dwarf_offdie(unit->file->dwarf, die_offset, &unit->line_die))
-        return false;
     uint8_t type = 0;
-    Dwarf_Die split = {0};
+    if (!dwarf_offdie(unit->file->dwarf, die_offset, &unit->line_die))
+        unit->line_die = (Dwarf_Die){0};
     unit->tree_die = unit->line_die;
-    if (dwarf_cu_info(unit->line_die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) != 0 || type != DW_UT_skeleton)
-        return true;
+    if (!unit->line_die.addr || dwarf_cu_info(unit->line_die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) != 0 ||
+        type != DW_UT_skeleton)
+        return false;
+    Dwarf_Die split = {0};
     dwarf_cu_info(unit->line_die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL);
     if (split.addr)
         unit->tree_die = split;
     else
         hw_module_note_problem(unit->module,
                                "split debug information (.dwo) is missing, inlined functions are not shown");
-    unit->entries_left = MOST_ENTRIES;
-    return true;
+    return split.addr != NULL;
 }
 
 static bool resolve_all(struct unit *unit, hw_chain_sink *sink, void *closure) {
@@ -372,22 +390,44 @@ static bool resolve_all(struct unit *unit, hw_chain_sink *sink, void *closure) {
     return true;
 }
 
+/* Both walks. */
+static void walk(struct unit *unit, uint64_t entries_size) {
+    uint64_t bound = entries_size ? entries_size : MOST_ENTRIES;
+    for (size_t i = 0; i < unit->address_count; i++) {
+        unit->deepest[i] = NOTHING;
+        unit->wanted[unit->wanted_count++] = (uint32_t)i;
+    }
+    if (!unit->tree_die.addr)
+        return;
+    unit->language = dwarf_srclang(&unit->tree_die);
+    unit->entries_left = bound;
+    walk_children(unit, &unit->tree_die, NOTHING, 0);
+
+    unit->wanted_count = 0;
+    for (size_t i = 0; i < unit->address_count; i++) {
+        if (unit->deepest[i] == NOTHING)
+            unit->wanted[unit->wanted_count++] = (uint32_t)i;
+    }
+    unit->entries_left = bound;
+    unit->enter_all = true;
+    if (unit->wanted_count)
+        walk_children(unit, &unit->tree_die, NOTHING, 0);
+}
+
 bool hw_unit_resolve(struct hw_module *module, const struct hw_debug_file *file, uint32_t index, struct hw_names *names,
                      const uint64_t *address, size_t count, hw_chain_sink *sink, void *closure) {
     const struct hw_unit_entry *known = &module->unit[index];
     struct unit unit = {.module = module, .file = file, .names = names, .address = address, .address_count = count};
     unit.deepest = malloc((count + 1) * sizeof *unit.deepest);
-    if (!unit.deepest)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        unit.deepest[i] = NOTHING;
-    unit.entries_left = known->entries_size ? known->entries_size : MOST_ENTRIES;
-    if (open_unit(&unit, known->die_offset)) {
-        unit.language = dwarf_srclang(&unit.tree_die);
-        walk_children(&unit, &unit.tree_die, NOTHING, 0);
+    unit.wanted = malloc((count + 1) * sizeof *unit.wanted);
+    bool ok = unit.deepest && unit.wanted;
+    if (ok) {
+        bool split = open_unit(&unit, known->die_offset);
+        walk(&unit, split ? 0 : known->entries_size);
+        ok = !unit.no_memory && resolve_all(&unit, sink, closure);
     }
-    bool ok = !unit.no_memory && resolve_all(&unit, sink, closure);
     free(unit.deepest);
+    free(unit.wanted);
     free(unit.entry);
     free(unit.memo);
     return ok;
