@@ -1,0 +1,63 @@
+# A thin front of CMake. Every target does its own set-up: scripts/setup installs what is missing, and nothing else.
+#
+#   make demo       build, profile a real program, show the report
+#   make test       build, run every test
+#   make bench      build, run the side-by-side benchmarks
+#   make            build into build/release
+#   make install    PREFIX=/usr/local DESTDIR=
+#   make uninstall  PREFIX=/usr/local DESTDIR=
+#   make clean      delete what was built
+#   make help       this text
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+RELEASE := build/release
+PROGRAM := $(RELEASE)/bin/heapwise
+
+.PHONY: all demo test bench install uninstall clean help release
+
+all:
+	@scripts/setup build
+	@$(MAKE) --no-print-directory release
+
+release:
+	cmake --preset release -DHEAPWISE_TESTS=OFF
+	cmake --build --preset release
+
+demo:
+	@scripts/setup build demo
+	@$(MAKE) --no-print-directory release
+	@scripts/demo $(PROGRAM)
+
+test:
+	@scripts/setup build test
+	cmake --preset release -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON
+	cmake --build --preset release
+	ctest --preset release
+	cmake --preset asan -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON
+	cmake --build --preset asan
+	ctest --preset asan -L host
+
+bench:
+	@scripts/setup build bench
+	@$(MAKE) --no-print-directory release
+	bench/run
+
+# Often run as root: builds only when nothing has been built.
+$(PROGRAM):
+	@$(MAKE) --no-print-directory all
+
+install: | $(PROGRAM)
+	DESTDIR="$(DESTDIR)" cmake --install $(RELEASE) --prefix "$(PREFIX)"
+
+uninstall:
+	rm -f "$(DESTDIR)$(PREFIX)"/bin/heapwise
+	rm -f "$(DESTDIR)$(PREFIX)"/share/man/man1/heapwise.1 "$(DESTDIR)$(PREFIX)"/share/man/man1/heapwise-*.1
+	rm -rf "$(DESTDIR)$(PREFIX)"/lib/heapwise "$(DESTDIR)$(PREFIX)"/share/heapwise "$(DESTDIR)$(PREFIX)"/share/doc/heapwise
+
+clean:
+	rm -rf build
+
+help:
+	@sed -n 's/^#   \{0,1\}//p' Makefile
