@@ -35,6 +35,13 @@ const char *hw_human_count(char *buffer, uint64_t count) {
     return buffer;
 }
 
+const char *hw_human_of(char *buffer, uint64_t count, const char *noun) {
+    hw_human_count(buffer, count);
+    const size_t used = strlen(buffer);
+    snprintf(buffer + used, HW_HUMAN - used, " %s%s", noun, count == 1 ? "" : "s");
+    return buffer;
+}
+
 /* Three significant digits: 1.52, 15.2, 152. */
 static void three_digits(char *buffer, double value, const char *unit) {
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

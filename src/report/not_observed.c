@@ -57,7 +57,7 @@ static void add_notes(const struct hw_profile *profile, struct hw_buffer *out) {
         const char *text = hw_profile_string(profile, note->text);
         hw_buffer_add(out, "%s", notes[known].sentence);
         if (notes[known].counted && note->count > 1)
-            hw_buffer_add(out, " (%s times)", HW_COUNT(note->count));
+            hw_buffer_add(out, " (%s)", HW_OF(note->count, "time"));
         hw_buffer_add(out, "%s", *text ? ": " : ".");
         for (; *text; text++) /* a sentence is a line */
             hw_buffer_bytes(out, *text == '\n' ? " " : text, 1);
@@ -92,36 +92,34 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out) {
 static void add_events(const struct hw_profile *profile, struct hw_buffer *out) {
     const struct hw_profile_totals *totals = &profile->totals;
     if (totals->lost)
-        hw_buffer_add(out, "%s events found no room and are missing from all numbers.\n", HW_COUNT(totals->lost));
+        hw_buffer_add(out, "%s found no room: missing from all numbers.\n", HW_OF(totals->lost, "event"));
     if (totals->foreign_frees || totals->foreign_reallocs)
         hw_buffer_add(
             out,
-            "%s frees and %s reallocations were of blocks that Heapwise had not seen allocated (older than the "
-            "profile, or from another allocator): they are in no other number.\n",
-            HW_COUNT(totals->foreign_frees), HW_COUNT(totals->foreign_reallocs));
+            "Of blocks that Heapwise had not seen allocated (older than the profile, or from another allocator) "
+            "there were %s and %s: they are in no other number.\n",
+            HW_OF(totals->foreign_frees, "free"), HW_OF(totals->foreign_reallocs, "reallocation"));
     if (totals->nested)
-        hw_buffer_add(
-            out,
-            "%s calls came from inside an allocator call (the allocator's own work, signal handlers): they were "
-            "passed through uncounted.\n",
-            HW_COUNT(totals->nested));
+        hw_buffer_add(out,
+                      "%s from inside an allocator call (the allocator's own work, signal handlers): passed through "
+                      "uncounted.\n",
+                      HW_OF(totals->nested, "call"));
     const uint64_t in_contexts = profile->context_totals.allocations;
     if (totals->allocations > in_contexts && !profile->running)
-        hw_buffer_add(out, "%s allocations are in the totals but in no context.\n",
-                      HW_COUNT(totals->allocations - in_contexts));
+        hw_buffer_add(out, "%s in the totals, but at no known place.\n",
+                      HW_OF(totals->allocations - in_contexts, "allocation"));
     if (profile->process.evictions)
         hw_buffer_add(
             out,
-            "The table of contexts was limited to %s entries, which were pushed out %s times: counts are complete, "
+            "The table of contexts was limited to %s entries, and some were pushed out %s: counts are complete, "
             "but overlapping lifetimes and repeated CPUs are counted anew after each time.\n",
-            HW_COUNT(profile->process.table_entries), HW_COUNT(profile->process.evictions));
+            HW_COUNT(profile->process.table_entries), HW_OF(profile->process.evictions, "time"));
     if (profile->process.flags & HW_PROCESS_FORKED)
-        hw_buffer_add(
-            out,
-            "The process was forked with %s blocks (%s) of its parent alive: where they were allocated is in the "
-            "parent's profile, and they are in no number here but those called inherited.\n",
-            HW_COUNT(hw_not_negative(profile->process.inherited_blocks)),
-            HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
+        hw_buffer_add(out,
+                      "The process was forked with %s (%s) of its parent alive: where they were allocated is in the "
+                      "parent's profile, and they are in no number here but those called inherited.\n",
+                      HW_OF(hw_not_negative(profile->process.inherited_blocks), "block"),
+                      HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
 }
 
 /* ---- stacks and names ---- */
@@ -137,19 +135,18 @@ static void add_stacks(const struct hw_view *view, struct hw_buffer *out) {
         incomplete += sum->leaf && sum->flags & HW_CONTEXT_INCOMPLETE ? sum->allocations : 0;
     }
     if (unknown)
-        hw_buffer_add(out, "The stack of %s allocations (%s) is not known.\n", HW_COUNT(unknown),
+        hw_buffer_add(out, "Stacks not known: %s (%s).\n", HW_OF(unknown, "allocation"),
                       HW_PERCENT((double)unknown, (double)all));
     if (incomplete)
-        hw_buffer_add(
-            out, "The stacks of %s allocations (%s) stop before the start of the thread: outer callers are missing.\n",
-            HW_COUNT(incomplete), HW_PERCENT((double)incomplete, (double)all));
+        hw_buffer_add(out,
+                      "Stacks that stop before the start of the thread, so that outer callers are missing: %s (%s).\n",
+                      HW_OF(incomplete, "allocation"), HW_PERCENT((double)incomplete, (double)all));
     else if (profile->totals.incomplete_walks)
-        hw_buffer_add(out, "%s stacks could not be followed to the start of the thread.\n",
+        hw_buffer_add(out, "Stacks that could not be followed to the start of the thread: %s.\n",
                       HW_COUNT(profile->totals.incomplete_walks));
     if (truncated)
-        hw_buffer_add(out,
-                      "The stacks of %s allocations (%s) were cut at the limit of frames: outer callers are missing.\n",
-                      HW_COUNT(truncated), HW_PERCENT((double)truncated, (double)all));
+        hw_buffer_add(out, "Stacks cut at the limit of frames, so that outer callers are missing: %s (%s).\n",
+                      HW_OF(truncated, "allocation"), HW_PERCENT((double)truncated, (double)all));
 }
 
 static void add_modules(const struct hw_view *view, struct hw_buffer *out) {
@@ -166,8 +163,11 @@ static void add_modules(const struct hw_view *view, struct hw_buffer *out) {
 /* ---- what this mode does not look at ---- */
 
 static void add_scope(const struct hw_view *view, struct hw_buffer *out) {
+    if (!view->context_count)
+        hw_buffer_add(
+            out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");
     if (view->profile->timeline_count < 2)
-        hw_buffer_add(out, "The run was too short for a timeline.\n");
+        hw_buffer_add(out, "There are too few points in time for a timeline.\n");
     if (!hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_END) &&
         !hw_view_memory(view, HW_MOMENT_DUMP))
         hw_buffer_add(out, "What resident memory consists of was not recorded.\n");

@@ -47,8 +47,8 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
     else if (profile->running)
         hw_buffer_add(out, "still running");
     else
-        hw_buffer_add(out,
-                      profile->sealed ? "ended, with which status is not known" : "killed, or gone in a way not known");
+        hw_buffer_add(out, profile->sealed ? "ended, with which status is not known"
+                                           : "end not known: killed, or still running elsewhere");
 }
 
 static void add_run(const struct hw_text *text, struct hw_buffer *out) {
@@ -62,15 +62,20 @@ static void add_run(const struct hw_text *text, struct hw_buffer *out) {
 
 static void add_allocated(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile_totals *totals = &text->view->profile->totals;
-    hw_buffer_add(out, "%s in %s blocks", HW_BYTES(totals->bytes), HW_COUNT(totals->allocations));
+    if (totals->allocations)
+        hw_buffer_add(out, "%s in %s", HW_BYTES(totals->bytes), HW_OF(totals->allocations, "block"));
+    else
+        hw_buffer_add(out, "nothing");
     if (totals->reallocations)
-        hw_buffer_add(out, "; %s reallocations", HW_COUNT(totals->reallocations));
+        hw_buffer_add(out, "; %s", HW_OF(totals->reallocations, "reallocation"));
     if (totals->failed)
-        hw_buffer_add(out, "; %s allocations failed", HW_COUNT(totals->failed));
+        hw_buffer_add(out, "; %s failed", HW_OF(totals->failed, "allocation"));
 }
 
 static void add_peak(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile *profile = text->view->profile;
+    if (!profile->process.peak_bytes)
+        return;
     hw_buffer_add(out, "%s live after %s (%s of the time)", HW_BYTES(profile->process.peak_bytes),
                   HW_NS(profile->peak_time_ns, text->page.utf8),
                   HW_PERCENT((double)profile->peak_time_ns, (double)profile->duration_ns));
@@ -79,26 +84,32 @@ static void add_peak(const struct hw_text *text, struct hw_buffer *out) {
 static void add_live(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile *profile = text->view->profile;
     const struct hw_profile_totals *totals = &profile->totals;
+    if (!totals->allocations)
+        return;
     if (!totals->live_blocks) {
         hw_buffer_add(out, profile->running ? "nothing is live" : "nothing: every block was freed");
         return;
     }
-    hw_buffer_add(out, "%s in %s blocks %s", HW_BYTES(hw_not_negative(totals->live_bytes)),
-                  HW_COUNT(hw_not_negative(totals->live_blocks)), hw_text_end(profile));
+    hw_buffer_add(out, "%s in %s %s", HW_BYTES(hw_not_negative(totals->live_bytes)),
+                  HW_OF(hw_not_negative(totals->live_blocks), "block"), hw_text_end(profile));
     if (!profile->running)
         hw_buffer_add(out, " (whether still reachable is not known)");
 }
 
 static void add_temporary(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile_totals *totals = &text->view->profile->totals;
-    hw_buffer_add(out, "%s blocks (%s) were freed before their thread allocated again", HW_COUNT(totals->temporary),
-                  HW_PERCENT((double)totals->temporary, (double)totals->allocations));
+    if (totals->allocations)
+        hw_buffer_add(out, "%s (%s), freed before their thread allocated again", HW_OF(totals->temporary, "block"),
+                      HW_PERCENT((double)totals->temporary, (double)totals->allocations));
 }
 
 static void add_threads(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_process_info *process = &text->view->profile->process;
-    hw_buffer_add(out, "%s used the heap, %s at once", HW_COUNT(process->threads_seen),
-                  HW_COUNT(process->threads_most));
+    if (process->threads_seen > 1)
+        hw_buffer_add(out, "%s used the heap, at most %s at once", HW_COUNT(process->threads_seen),
+                      HW_COUNT(process->threads_most));
+    else if (process->threads_seen)
+        hw_buffer_add(out, "1");
 }
 
 static void add_resident(const struct hw_text *text, struct hw_buffer *out) {
@@ -112,8 +123,8 @@ static void add_resident(const struct hw_text *text, struct hw_buffer *out) {
 static void add_sampled(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_view *view = text->view;
     if (hw_view_sampled(view))
-        hw_buffer_add(out, "counts and bytes are estimated from %s samples, one for every %s on average",
-                      HW_COUNT(view->samples), HW_BYTES(view->profile->process.sample_bytes));
+        hw_buffer_add(out, "counts and bytes are estimated from %s, one for every %s on average",
+                      HW_OF(view->samples, "sample"), HW_BYTES(view->profile->process.sample_bytes));
 }
 
 static void add_allocator(const struct hw_text *text, struct hw_buffer *out) {
@@ -212,6 +223,19 @@ static void print_sections(struct hw_text *text, uint32_t sections) {
     }
 }
 
+/* The usual sections without those that would be empty: the last one says what is missing. */
+static uint32_t sections_with_content(const struct hw_view *view) {
+    uint32_t sections = usual_sections;
+    if (view->profile->timeline_count < 2)
+        sections &= ~(1u << HW_REPORT_TIMELINE);
+    if (!view->profile->memory_count)
+        sections &= ~(1u << HW_REPORT_MEMORY);
+    if (!view->context_count)
+        sections &=
+            1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY | 1u << HW_REPORT_NOT_OBSERVED;
+    return sections;
+}
+
 bool hw_report_text(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
                     struct hw_error *error) {
     struct hw_text text = {.view = view,
@@ -225,7 +249,7 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
     text.failed = !text.shown || !text.shown_in;
     if (!text.failed) {
         print_title(&text);
-        print_sections(&text, options->sections ? options->sections : usual_sections);
+        print_sections(&text, options->sections ? options->sections : sections_with_content(view));
     }
     const bool failed = text.failed || text.line.failed || text.name.failed || text.place.failed || text.cleaned.failed;
     if (failed)

@@ -33,14 +33,15 @@ static void count_title(const struct hw_text *text, struct hw_buffer *out) {
 static void leaked_title(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile *profile = text->view->profile;
     hw_buffer_add(out, profile->running ? "Live now: " : "Not freed %s: ", hw_text_end(profile));
-    hw_buffer_add(out, "%s in %s blocks", HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
-                  HW_COUNT(hw_not_negative(profile->totals.live_blocks)));
+    hw_buffer_add(out, "%s in %s", HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
+                  HW_OF(hw_not_negative(profile->totals.live_blocks), "block"));
 }
 
 static void temporary_title(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile_totals *totals = &text->view->profile->totals;
-    hw_buffer_add(out, "Temporary, freed before the thread allocated again: %s (%s)", HW_COUNT(totals->temporary),
-                  HW_PERCENT((double)totals->temporary, (double)totals->allocations));
+    hw_buffer_add(out, "Temporary, freed before the thread allocated again: %s", HW_COUNT(totals->temporary));
+    if (totals->temporary)
+        hw_buffer_add(out, " (%s)", HW_PERCENT((double)totals->temporary, (double)totals->allocations));
 }
 
 static void lifetime_title(const struct hw_text *text, struct hw_buffer *out) {
@@ -103,25 +104,30 @@ static const char *value_text(const struct hw_text *text, enum value_kind kind, 
 /* ---- one context ---- */
 
 static void size_facts(const struct hw_profile_context *sum, struct hw_buffer *facts) {
-    hw_buffer_add(facts, "%s allocations, %s in all\n", HW_COUNT(sum->allocations), HW_BYTES(sum->bytes));
+    hw_buffer_add(facts, "%s, %s in all\n", HW_OF(sum->allocations, "allocation"), HW_BYTES(sum->bytes));
     if (!sum->allocations)
         return;
-    if (sum->size_min == sum->size_max)
-        hw_buffer_add(facts, "%s each\n", HW_BYTES(sum->size_min));
-    else
-        hw_buffer_add(facts, "%s to %s each, mean %s\n", HW_BYTES(sum->size_min), HW_BYTES(sum->size_max),
-                      HW_BYTES(sum->bytes / sum->allocations));
+    const uint64_t mean = sum->bytes / sum->allocations;
+    if (sum->size_min == sum->size_max) {
+        if (sum->allocations > 1)
+            hw_buffer_add(facts, "%s each\n", HW_BYTES(sum->size_min));
+        return;
+    }
+    hw_buffer_add(facts, "%s to %s each", HW_BYTES(sum->size_min), HW_BYTES(sum->size_max));
+    if (mean <= sum->size_max) /* blocks that shrink and grow again can have asked for more than they ever were */
+        hw_buffer_add(facts, ", mean %s", HW_BYTES(mean));
+    hw_buffer_add(facts, "\n");
 }
 
 static void life_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts) {
     const struct hw_profile *profile = text->view->profile;
     const bool utf8 = text->page.utf8;
     if (sum->peak_bytes > 0)
-        hw_buffer_add(facts, "at the peak %s in %s blocks\n", HW_BYTES((uint64_t)sum->peak_bytes),
-                      HW_COUNT(hw_not_negative(sum->peak_blocks)));
+        hw_buffer_add(facts, "at the peak %s in %s\n", HW_BYTES((uint64_t)sum->peak_bytes),
+                      HW_OF(hw_not_negative(sum->peak_blocks), "block"));
     if (sum->live_blocks > 0)
-        hw_buffer_add(facts, "%s %s in %s blocks, mean age %s\n", profile->running ? "live" : "not freed",
-                      HW_BYTES(hw_not_negative(sum->live_bytes)), HW_COUNT((uint64_t)sum->live_blocks),
+        hw_buffer_add(facts, "%s %s in %s, mean age %s\n", profile->running ? "live" : "not freed",
+                      HW_BYTES(hw_not_negative(sum->live_bytes)), HW_OF((uint64_t)sum->live_blocks, "block"),
                       HW_NS(sum->live_age_total_ns / (uint64_t)sum->live_blocks, utf8));
     else
         hw_buffer_add(facts, "all freed\n");
@@ -137,7 +143,7 @@ static void life_facts(const struct hw_text *text, const struct hw_profile_conte
 static void realloc_facts(const struct hw_profile_context *sum, struct hw_buffer *facts) {
     if (!sum->reallocations)
         return;
-    hw_buffer_add(facts, "reallocated %s times (%s moved", HW_COUNT(sum->reallocations), HW_COUNT(sum->realloc_moved));
+    hw_buffer_add(facts, "reallocated %s (%s moved", HW_OF(sum->reallocations, "time"), HW_COUNT(sum->realloc_moved));
     if (sum->realloc_grown_bytes)
         hw_buffer_add(facts, ", +%s", HW_BYTES(sum->realloc_grown_bytes));
     if (sum->realloc_shrunk_bytes)
@@ -149,8 +155,8 @@ static void thread_facts(const struct hw_profile_context *sum, struct hw_buffer 
     if (sum->alloc_threads <= 1 && sum->free_threads <= 1)
         hw_buffer_add(facts, "1 thread\n");
     else
-        hw_buffer_add(facts, "allocated by %s thread%s, freed by %s\n", HW_COUNT(sum->alloc_threads),
-                      sum->alloc_threads == 1 ? "" : "s", HW_COUNT(sum->free_threads));
+        hw_buffer_add(facts, "allocated by %s, freed by %s\n", HW_OF(sum->alloc_threads, "thread"),
+                      HW_COUNT(sum->free_threads));
 }
 
 static void free_stack_facts(struct hw_text *text, size_t index, struct hw_buffer *facts) {
@@ -177,15 +183,14 @@ static void print_facts(struct hw_text *text, size_t index) {
     const struct hw_profile_context *sum = &context->sum;
     struct hw_buffer facts = {0};
     if (hw_view_sampled(text->view))
-        hw_buffer_add(&facts, "estimated from %s samples\n", HW_COUNT(sum->samples));
+        hw_buffer_add(&facts, "estimated from %s\n", HW_OF(sum->samples, "sample"));
     size_facts(sum, &facts);
     life_facts(text, sum, &facts);
     realloc_facts(sum, &facts);
     thread_facts(sum, &facts);
     if (sum->inherited_blocks > 0)
-        hw_buffer_add(&facts, "inherited %s in %s blocks, %s freed here\n",
-                      HW_BYTES(hw_not_negative(sum->inherited_bytes)), HW_COUNT((uint64_t)sum->inherited_blocks),
-                      HW_COUNT(sum->inherited_frees));
+        hw_buffer_add(&facts, "inherited %s in %s, %s freed here\n", HW_BYTES(hw_not_negative(sum->inherited_bytes)),
+                      HW_OF((uint64_t)sum->inherited_blocks, "block"), HW_COUNT(sum->inherited_frees));
     if (context->merged > 1)
         hw_buffer_add(&facts, "the module was mapped at several addresses\n");
     free_stack_facts(text, index, &facts);
@@ -287,7 +292,7 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key) {
         rest += hw_sort_value(key, &view->contexts[order[i]]);
     if (shown < count) {
         char number[HW_HUMAN];
-        fprintf(page->stream, "\n     %s and %s more places", hw_page_ellipsis(page), HW_COUNT(count - shown));
+        fprintf(page->stream, "\n     %s and %s", hw_page_ellipsis(page), HW_OF(count - shown, "more place"));
         if (lists[key].shared)
             fprintf(page->stream, ": %s (%s)", value_text(text, lists[key].kind, rest, number),
                     HW_PERCENT((double)rest, (double)total));
@@ -298,11 +303,13 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key) {
 
 /* ---- functions ---- */
 
+#define FUNCTION_COLUMN 46
+
 /* All contexts that one function names. */
 struct by_function {
     const void *key;  /* its interned name, or the location of a nameless one */
     uint32_t context; /* one of them */
-    uint64_t peak, bytes, allocations, temporary, contexts;
+    uint64_t peak, bytes, allocations;
 };
 
 static int compare_keys(const void *left, const void *right) {
@@ -337,8 +344,8 @@ static struct by_function *sum_functions(struct hw_text *text, size_t *count) {
         const void *key = !frame                    ? NULL
                           : frame->symbol->function ? (const void *)frame->symbol->function
                                                     : (const void *)&view->locations[frame->location];
-        sums[i] = (struct by_function){
-            key, (uint32_t)i, hw_not_negative(from->peak_bytes), from->bytes, from->allocations, from->temporary, 1};
+        sums[i] =
+            (struct by_function){key, (uint32_t)i, hw_not_negative(from->peak_bytes), from->bytes, from->allocations};
     }
     if (!sums)
         return NULL;
@@ -349,8 +356,7 @@ static struct by_function *sum_functions(struct hw_text *text, size_t *count) {
             to->peak += sums[i].peak;
             to->bytes += sums[i].bytes;
             to->allocations += sums[i].allocations;
-            to->temporary += sums[i].temporary;
-            to->contexts++;
+
         } else {
             sums[(*count)++] = sums[i];
         }
@@ -361,15 +367,15 @@ static struct by_function *sum_functions(struct hw_text *text, size_t *count) {
 
 static void print_function(struct hw_text *text, const struct by_function *sum, uint64_t peak) {
     const struct hw_page *page = &text->page;
-    fprintf(page->stream, "%10s %8s %10s %13s %9s  ", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak),
-            HW_BYTES(sum->bytes), HW_COUNT(sum->allocations),
-            HW_PERCENT((double)sum->temporary, (double)sum->allocations));
+    fprintf(page->stream, "%10s %8s %10s %13s  ", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak),
+            HW_BYTES(sum->bytes), HW_COUNT(sum->allocations));
     if (!hw_text_load(text, text->view->contexts[sum->context].sum.leaf)) {
         fputs("(stack not known)\n", page->stream);
         return;
     }
     const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
-    hw_page_print(page, HW_NAME, "%s\n", hw_text_function(text, frame, page->width - 56));
+    hw_page_print(page, HW_NAME, "%s", hw_text_function(text, frame, page->width - FUNCTION_COLUMN));
+    fputc('\n', page->stream);
 }
 
 void hw_text_functions(struct hw_text *text) {
@@ -385,11 +391,16 @@ void hw_text_functions(struct hw_text *text) {
         peak += sums[i].peak;
     const size_t top = text->options->top ? text->options->top : DEFAULT_TOP;
     hw_page_heading(page, "By function: the innermost function of the program's own");
-    hw_page_print(page, HW_FAINT, "%10s %8s %10s %13s %9s  %s\n", "at peak", "share", "in all", "allocations",
-                  "temporary", "function");
-    for (size_t i = 0; i < count && i < top && !text->failed; i++)
+    hw_page_print(page, HW_FAINT, "%10s %8s %10s %13s  %s", "at peak", "share", "in all", "allocations", "function");
+    fputc('\n', page->stream);
+    size_t shown = count < top ? count : top;
+    while (!text->options->top && shown > 1 && sums[shown - 1].peak < peak / 1000 &&
+           sums[shown - 1].bytes < text->view->profile->totals.bytes / 1000)
+        shown--; /* sorted by peak: ends at the last one that matters */
+    for (size_t i = 0; i < shown && !text->failed; i++)
         print_function(text, &sums[i], list_total(text->view, HW_SORT_PEAK, peak));
-    if (count > top)
-        fprintf(page->stream, "%*s%s and %s more functions\n", 56, "", hw_page_ellipsis(page), HW_COUNT(count - top));
+    if (count > shown)
+        fprintf(page->stream, "%*s%s and %s\n", FUNCTION_COLUMN, "", hw_page_ellipsis(page),
+                HW_OF(count - shown, "more function"));
     free(sums);
 }

@@ -9,7 +9,7 @@
 void hw_text_timeline(struct hw_text *text) {
     hw_page_heading(&text->page, "Heap and resident memory over time");
     if (!hw_plot_timeline(&text->page, text->view->profile))
-        fputs("The run was too short for a timeline.\n", text->page.stream);
+        fputs("There are too few points in time for a timeline.\n", text->page.stream);
 }
 
 /* ---- the parts of RSS ---- */
@@ -67,11 +67,10 @@ static const struct part {
 #define LABEL_WIDTH 50
 
 /* A size with its sign: -1.2 MiB. */
-static const char *signed_bytes(char *buffer, int64_t bytes) {
-    char size[HW_HUMAN];
-    hw_human_bytes(size, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes);
-    snprintf(buffer, HW_HUMAN, "%s%s", bytes < 0 ? "-" : "", size);
-    return buffer;
+static const char *signed_bytes(char buffer[static HW_HUMAN + 1], int64_t bytes) {
+    buffer[0] = '-';
+    hw_human_bytes(buffer + 1, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes);
+    return bytes < 0 ? buffer : buffer + 1;
 }
 
 struct moment {
@@ -94,7 +93,8 @@ static void print_table(const struct hw_page *page, const struct moment *moments
     size_t at = (size_t)snprintf(line, sizeof line, "%-*s", LABEL_WIDTH, "");
     for (size_t i = 0; i < count; i++)
         at += (size_t)snprintf(line + at, sizeof line - at, " %12s", moments[i].name);
-    hw_page_print(page, HW_FAINT, "%s\n", line);
+    hw_page_print(page, HW_FAINT, "%s", line);
+    fputc('\n', page->stream);
     for (size_t i = 0; i < PARTS; i++) {
         bool any = false;
         for (size_t k = 0; k < count; k++)

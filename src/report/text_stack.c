@@ -134,7 +134,8 @@ static void print_frame(struct hw_text *text, const struct hw_fold_item *item, s
     const struct hw_view_frame *frame = &text->stack.frames[item->frame];
     const char *place = hw_text_place(text, frame);
     const char *function = hw_text_function(text, frame, columns);
-    hw_page_print(page, headline ? HW_STRONG : HW_PLAIN, "    %s %s", headline ? ">" : " ", function);
+    fprintf(page->stream, "    %s ", headline ? ">" : " ");
+    hw_page_print(page, headline ? HW_STRONG : HW_PLAIN, "%s", function);
     const size_t width = hw_text_width(function);
     if (*place) {
         hw_page_pad(page, 2 + (width < columns ? columns - width : 0));
@@ -174,11 +175,13 @@ void hw_text_stack(struct hw_text *text) {
         if (item->kind == HW_FOLD_FRAME) {
             print_frame(text, item, columns);
         } else if (item->kind == HW_FOLD_GAP) {
-            hw_page_print(page, HW_FAINT, "      %s %zu frames left out (--full shows them)\n", hw_page_ellipsis(page),
+            hw_page_print(page, HW_FAINT, "      %s %zu frames left out (--full shows them)", hw_page_ellipsis(page),
                           item->frames);
+            fputc('\n', page->stream);
         } else {
-            hw_page_print(page, HW_FAINT, "      %s these %zu frames %" PRIu32 " times\n", hw_page_ellipsis(page),
+            hw_page_print(page, HW_FAINT, "      %s these %zu frames %" PRIu32 " times", hw_page_ellipsis(page),
                           item->frames, item->times);
+            fputc('\n', page->stream);
         }
     }
 }
