@@ -213,8 +213,6 @@ static bool entry_size_possible(const struct hw_section *entry) {
 /* What is wrong with a directory entry by itself, or NULL. */
 static const char *entry_fault(const struct hw_section *entry) {
     uint64_t end;
-    if (entry->type == 0)
-        return "has no type";
     if (entry->offset < HW_FILE_PAGE || entry->offset % HW_FILE_PAGE != 0)
         return "has an impossible offset";
     if (__builtin_add_overflow(entry->offset, entry->capacity, &end) || end > INT64_MAX)
@@ -260,11 +258,19 @@ static bool add_entry(struct hw_container *container, const struct hw_section *e
  * with the next directory, or SIZE_MAX. */
 static bool add_directory(struct hw_container *container, const unsigned char *entries, size_t count, uint64_t position,
                           bool trusted, size_t *chain) {
+    size_t last = 0; /* behind the last entry in use: a writer may count a whole page as used, with entries of type 0 */
+    struct hw_section entry;
     *chain = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
-        struct hw_section entry;
         memcpy(&entry, entries + i * sizeof entry, sizeof entry);
-        if (entry.type == HW_SECTION_DIRECTORY && i + 1 < count) {
+        if (entry.type != 0)
+            last = i + 1;
+    }
+    for (size_t i = 0; i < last; i++) {
+        memcpy(&entry, entries + i * sizeof entry, sizeof entry);
+        if (entry.type == 0)
+            continue;
+        if (entry.type == HW_SECTION_DIRECTORY && i + 1 < last) {
             hw_problem(container->problems, "The directory is damaged: it goes on elsewhere before its last entry; "
                                             "that branch was left out.");
             continue;

@@ -35,11 +35,11 @@ struct hw_problems {
     struct hw_arena *arena;
     char **sentences;
     size_t count;
-    size_t left_out; /* how many were not kept */
+    bool left_out; /* there were more */
 };
 
 __attribute__((format(printf, 2, 3))) void hw_problem(struct hw_problems *problems, const char *format, ...);
-/* Appends a sentence that says how many were left out, if any were. Call once, at the end. */
+/* Appends a sentence that says that some were left out, if any were. Call once, at the end. */
 void hw_problems_finish(struct hw_problems *problems);
 
 /* ---- container.c ---- */

@@ -62,13 +62,10 @@ void hw_problem(struct hw_problems *problems, const char *format, ...) {
     if (problems->count < HW_PROBLEMS_MOST)
         keep(problems, sentence);
     else
-        problems->left_out++;
+        problems->left_out = true;
 }
 
 void hw_problems_finish(struct hw_problems *problems) {
-    char sentence[96];
-    if (problems->left_out == 0)
-        return;
-    snprintf(sentence, sizeof sentence, "%zu further problems of this kind are not listed.", problems->left_out);
-    keep(problems, sentence);
+    if (problems->left_out)
+        keep(problems, "There are further problems; they are not listed.");
 }
