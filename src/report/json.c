@@ -141,7 +141,7 @@ static json_t *process_value(struct json_writer *writer) {
 
 static json_t *totals_value(struct json_writer *writer) {
     const struct hw_profile *profile = writer->view->profile;
-    const struct hw_profile_totals *totals = &profile->totals;
+    const struct hw_profile_totals *totals = &writer->view->totals;
     const struct hw_process_info *info = &profile->process;
     json_t *object = json_object(), *counts = counts_of(writer, object, writer->view->samples);
     set_count(writer, counts, "allocations", totals->allocations);

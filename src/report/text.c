@@ -61,7 +61,7 @@ static void add_run(const struct hw_text *text, struct hw_buffer *out) {
 }
 
 static void add_allocated(const struct hw_text *text, struct hw_buffer *out) {
-    const struct hw_profile_totals *totals = &text->view->profile->totals;
+    const struct hw_profile_totals *totals = &text->view->totals;
     if (totals->allocations)
         hw_buffer_add(out, "%s in %s", HW_BYTES(totals->bytes), HW_OF(totals->allocations, "block"));
     else
@@ -83,7 +83,7 @@ static void add_peak(const struct hw_text *text, struct hw_buffer *out) {
 
 static void add_live(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile *profile = text->view->profile;
-    const struct hw_profile_totals *totals = &profile->totals;
+    const struct hw_profile_totals *totals = &text->view->totals;
     if (!totals->allocations)
         return;
     if (!totals->live_blocks) {
@@ -97,7 +97,7 @@ static void add_live(const struct hw_text *text, struct hw_buffer *out) {
 }
 
 static void add_temporary(const struct hw_text *text, struct hw_buffer *out) {
-    const struct hw_profile_totals *totals = &text->view->profile->totals;
+    const struct hw_profile_totals *totals = &text->view->totals;
     if (totals->allocations)
         hw_buffer_add(out, "%s (%s), freed before their thread allocated again", HW_OF(totals->temporary, "block"),
                       HW_PERCENT((double)totals->temporary, (double)totals->allocations));

@@ -23,22 +23,22 @@ static void peak_title(const struct hw_text *text, struct hw_buffer *out) {
 }
 
 static void bytes_title(const struct hw_text *text, struct hw_buffer *out) {
-    hw_buffer_add(out, "Allocated over the whole run: %s", HW_BYTES(text->view->profile->totals.bytes));
+    hw_buffer_add(out, "Allocated over the whole run: %s", HW_BYTES(text->view->totals.bytes));
 }
 
 static void count_title(const struct hw_text *text, struct hw_buffer *out) {
-    hw_buffer_add(out, "Number of allocations: %s", HW_COUNT(text->view->profile->totals.allocations));
+    hw_buffer_add(out, "Number of allocations: %s", HW_COUNT(text->view->totals.allocations));
 }
 
 static void leaked_title(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile *profile = text->view->profile;
     hw_buffer_add(out, profile->running ? "Live now: " : "Not freed %s: ", hw_text_end(profile));
-    hw_buffer_add(out, "%s in %s", HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
-                  HW_OF(hw_not_negative(profile->totals.live_blocks), "block"));
+    hw_buffer_add(out, "%s in %s", HW_BYTES(hw_not_negative(text->view->totals.live_bytes)),
+                  HW_OF(hw_not_negative(text->view->totals.live_blocks), "block"));
 }
 
 static void temporary_title(const struct hw_text *text, struct hw_buffer *out) {
-    const struct hw_profile_totals *totals = &text->view->profile->totals;
+    const struct hw_profile_totals *totals = &text->view->totals;
     hw_buffer_add(out, "Temporary, freed before the thread allocated again: %s", HW_COUNT(totals->temporary));
     if (totals->temporary)
         hw_buffer_add(out, " (%s)", HW_PERCENT((double)totals->temporary, (double)totals->allocations));
@@ -49,7 +49,7 @@ static void lifetime_title(const struct hw_text *text, struct hw_buffer *out) {
 }
 
 static void realloc_title(const struct hw_text *text, struct hw_buffer *out) {
-    hw_buffer_add(out, "Number of reallocations: %s", HW_COUNT(text->view->profile->totals.reallocations));
+    hw_buffer_add(out, "Number of reallocations: %s", HW_COUNT(text->view->totals.reallocations));
 }
 
 static void threads_title(const struct hw_text *text, struct hw_buffer *out) {
@@ -78,7 +78,7 @@ static const struct {
 
 /* What the shares of a list refer to. Contexts and totals agree but for events in flight: never less than the sum. */
 static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uint64_t sum) {
-    const struct hw_profile_totals *totals = &view->profile->totals;
+    const struct hw_profile_totals *totals = &view->totals;
     const uint64_t values[HW_SORT_KEYS] = {
         [HW_SORT_PEAK] = view->profile->process.peak_bytes,
         [HW_SORT_BYTES] = totals->bytes,
@@ -250,13 +250,17 @@ static void print_context(struct hw_text *text, enum hw_sort_key key, size_t ran
         hw_text_stack(text);
 }
 
-/* How many contexts the list shows: without --top those below a thousandth of the total are left to the last line. */
+/* How many contexts the list shows: without --top those that are next to nothing, of the whole and beside the first,
+ * are left to the last line. */
 static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, const uint32_t *order, size_t count,
                           uint64_t total) {
     const size_t top = text->options->top ? text->options->top : DEFAULT_TOP;
     size_t shown = count < top ? count : top;
-    while (!text->options->top && lists[key].shared && shown > 1 &&
-           hw_sort_value(key, &text->view->contexts[order[shown - 1]]) < total / 1000)
+    if (text->options->top || !lists[key].shared || !shown)
+        return shown;
+    const uint64_t first = hw_sort_value(key, &text->view->contexts[order[0]]) / 100;
+    const uint64_t least = first < total / 1000 ? first : total / 1000;
+    while (hw_sort_value(key, &text->view->contexts[order[shown - 1]]) < least)
         shown--;
     return shown;
 }
@@ -395,7 +399,7 @@ void hw_text_functions(struct hw_text *text) {
     fputc('\n', page->stream);
     size_t shown = count < top ? count : top;
     while (!text->options->top && shown > 1 && sums[shown - 1].peak < peak / 1000 &&
-           sums[shown - 1].bytes < text->view->profile->totals.bytes / 1000)
+           sums[shown - 1].bytes < text->view->totals.bytes / 1000)
         shown--; /* sorted by peak: ends at the last one that matters */
     for (size_t i = 0; i < shown && !text->failed; i++)
         print_function(text, &sums[i], list_total(text->view, HW_SORT_PEAK, peak));

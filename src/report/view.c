@@ -379,6 +379,25 @@ static bool resolve(struct hw_view *view, const struct hw_view_options *options,
     return true;
 }
 
+/* ---- totals ---- */
+
+/* The totals of threads count what the contexts count. Of a damaged file either may be lost: a zero must not stand for
+ * it. */
+static struct hw_profile_totals whole_totals(const struct hw_profile *profile) {
+    struct hw_profile_totals totals = profile->totals;
+    const struct hw_profile_totals *contexts = &profile->context_totals;
+    if (!profile->problem_count || totals.allocations >= contexts->allocations)
+        return totals;
+    totals.allocations = contexts->allocations;
+    totals.frees = contexts->frees;
+    totals.reallocations = contexts->reallocations;
+    totals.temporary = contexts->temporary;
+    totals.bytes = contexts->bytes;
+    totals.live_blocks = contexts->live_blocks;
+    totals.live_bytes = contexts->live_bytes;
+    return totals;
+}
+
 /* ---- the view ---- */
 
 struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_view_options *options,
@@ -394,6 +413,7 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
     bool done = view && module_of && canonical && context_of;
     if (done) {
         view->profile = profile;
+        view->totals = whole_totals(profile);
         memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&

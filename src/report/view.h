@@ -85,6 +85,7 @@ struct hw_view {
     size_t free_stack_count;
     struct hw_symbolizer *symbolizer; /* NULL when names were not asked for */
     uint64_t samples;                 /* allocations that were looked at, in sampled runs */
+    struct hw_profile_totals totals;  /* the profile's, or sums of the contexts where a damaged file has lost them */
 };
 
 struct hw_view_options {
