@@ -1,0 +1,182 @@
+/* sys.c - the parts of sys.h that are not inline. Inside the profiled process: no libc. */
+#include "base/sys.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+
+long hw_read_full(int fd, void *buffer, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        long n = hw_sys(SYS_read, fd, (char *)buffer + done, size - done);
+        if (n == -EINTR)
+            continue;
+        if (n < 0)
+            return n;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (long)done;
+}
+
+long hw_pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        long n = hw_sys(SYS_pwrite64, fd, (const char *)buffer + done, size - done, offset + done);
+        if (n == -EINTR)
+            continue;
+        if (n < 0)
+            return n;
+        if (n == 0)
+            return -ENOSPC;
+        done += (size_t)n;
+    }
+    return (long)done;
+}
+
+long hw_read_file(const char *path, char *buffer, size_t size)
+{
+    int fd = hw_open(path, O_RDONLY, 0);
+    if (fd < 0) {
+        buffer[0] = 0;
+        return fd;
+    }
+    long n = hw_read_full(fd, buffer, size - 1);
+    hw_close(fd);
+    buffer[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+void hw_text_init(struct hw_text *text, char *buffer, size_t size)
+{
+    *text = (struct hw_text){buffer, size, 0};
+    buffer[0] = 0;
+}
+
+void hw_text_char(struct hw_text *text, char c)
+{
+    if (text->used + 1 < text->size) {
+        text->buffer[text->used++] = c;
+        text->buffer[text->used] = 0;
+    }
+}
+
+void hw_text_string(struct hw_text *text, const char *string)
+{
+    while (*string)
+        hw_text_char(text, *string++);
+}
+
+void hw_text_u64(struct hw_text *text, uint64_t value)
+{
+    char digits[20];
+    int n = 0;
+    do {
+        digits[n++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    while (n)
+        hw_text_char(text, digits[--n]);
+}
+
+uint64_t hw_parse_u64(const char **cursor, unsigned base)
+{
+    uint64_t value = 0;
+    for (;; (*cursor)++) {
+        char c = **cursor;
+        unsigned digit;
+        if (c >= '0' && c <= '9')
+            digit = (unsigned)(c - '0');
+        else if (base == 16 && c >= 'a' && c <= 'f')
+            digit = (unsigned)(c - 'a' + 10);
+        else if (base == 16 && c >= 'A' && c <= 'F')
+            digit = (unsigned)(c - 'A' + 10);
+        else
+            return value;
+        value = value * base + digit;
+    }
+}
+
+size_t hw_strlen(const char *string)
+{
+    size_t n = 0;
+    while (string[n])
+        n++;
+    return n;
+}
+
+bool hw_streq(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+bool hw_starts_with(const char *string, const char *prefix)
+{
+    while (*prefix)
+        if (*string++ != *prefix++)
+            return false;
+    return true;
+}
+
+void hw_message(const char *message, const char *detail)
+{
+    char buffer[1024];
+    struct hw_text text;
+    hw_text_init(&text, buffer, sizeof buffer - 1);
+    hw_text_string(&text, "heapwise: ");
+    if (message)
+        hw_text_string(&text, message);
+    if (detail)
+        hw_text_string(&text, detail);
+    text.size++; /* room for the newline that was kept back */
+    hw_text_char(&text, '\n');
+    hw_sys(SYS_write, 2, text.buffer, text.used);
+}
+
+const char *hw_error_name(int error)
+{
+    static const struct {
+        int error;
+        const char *name;
+    } names[] = {
+        {ENOENT, "no such file or directory"}, {EACCES, "permission denied"},
+        {EPERM, "operation not permitted"},    {ENOSPC, "no space left on device"},
+        {EDQUOT, "disk quota exceeded"},       {EROFS, "read-only file system"},
+        {ENOMEM, "out of memory"},             {EMFILE, "too many open files"},
+        {ENFILE, "too many open files in the system"},
+        {EEXIST, "file exists"},               {ENOTDIR, "not a directory"},
+        {EFBIG, "file size limit"},            {ENAMETOOLONG, "file name too long"},
+        {EOPNOTSUPP, "not supported by the file system"},
+        {EIO, "input/output error"},           {ENODEV, "the file system cannot map files"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].error == error)
+            return names[i].name;
+    return "unexpected error";
+}
+
+hw_sigset hw_lock_take(struct hw_lock *lock)
+{
+    hw_sigset all = ~0ull, old = 0;
+    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof old);
+    uint32_t expected = 0;
+    if (__atomic_compare_exchange_n(&lock->state, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return old;
+    while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0)
+        hw_sys(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, 0);
+    return old;
+}
+
+void hw_lock_drop(struct hw_lock *lock, hw_sigset old)
+{
+    if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
+        hw_sys(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1);
+    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, sizeof old);
+}

@@ -1,0 +1,87 @@
+/* sys.h - system calls and small helpers for code inside the profiled process.
+ *
+ * No libc: nothing here touches errno, takes a lock, allocates from the program's heap or is a cancellation point.
+ * All of it is safe in signal handlers. Results are the kernel's: -errno on failure. */
+#ifndef HW_BASE_SYS_H
+#define HW_BASE_SYS_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "runtime/arch/x86_64/arch.h"
+
+#define hw_likely(x) __builtin_expect(!!(x), 1)
+#define hw_unlikely(x) __builtin_expect(!!(x), 0)
+#define HW_ALIGN_UP(x, a) (((x) + ((a)-1)) & ~((a)-1))
+#define HW_PAGE 4096ul
+
+#define hw_sys(number, ...) HW_SYS_(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define HW_SYS_(number, a, b, c, d, e, f, ...)                                                                         \
+    hw_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/* Zeroed private memory, NULL when there is none. Lazily touched and not counted against overcommit (mode 0 and 1). */
+static inline void *hw_pages(size_t bytes)
+{
+    long result = hw_sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return result < 0 && result > -4096 ? NULL : (void *)result;
+}
+
+static inline bool hw_sys_failed(long result)
+{
+    return result < 0 && result > -4096;
+}
+
+static inline int hw_open(const char *path, int flags, int mode)
+{
+    return (int)hw_sys(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
+}
+
+static inline void hw_close(int fd)
+{
+    hw_sys(SYS_close, fd);
+}
+
+/* Reads up to SIZE bytes, restarting after signals; less at the end of the file. -errno on failure. */
+long hw_read_full(int fd, void *buffer, size_t size);
+long hw_pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset);
+
+/* Reads a small file (of /proc) into BUFFER and terminates it with NUL; the length, or -errno. */
+long hw_read_file(const char *path, char *buffer, size_t size);
+
+/* A text under construction in a buffer of fixed size; what does not fit is cut, the text is always terminated. */
+struct hw_text {
+    char *buffer;
+    size_t size, used;
+};
+void hw_text_init(struct hw_text *text, char *buffer, size_t size);
+void hw_text_char(struct hw_text *text, char c);
+void hw_text_string(struct hw_text *text, const char *string);
+void hw_text_u64(struct hw_text *text, uint64_t value);
+
+/* Parses an unsigned decimal or hexadecimal number and advances *CURSOR; 0 when there is none. */
+uint64_t hw_parse_u64(const char **cursor, unsigned base);
+
+size_t hw_strlen(const char *string);
+bool hw_streq(const char *a, const char *b);
+bool hw_starts_with(const char *string, const char *prefix);
+
+/* "heapwise: TEXT DETAIL" and a newline on standard error, in one write. Both may be NULL. */
+void hw_message(const char *text, const char *detail);
+/* The name of the usual errors, a number for others. ERROR is positive. */
+const char *hw_error_name(int error);
+
+/* A lock of the runtime: futex-based, taken with all signals blocked, so that a signal handler never meets it held by
+ * its own thread. Never held while program code or libc runs. A forked child resets it (hw_lock_reset). */
+struct hw_lock {
+    uint32_t state; /* 0 free, 1 held, 2 held and waited for */
+};
+typedef uint64_t hw_sigset; /* the kernel's 64 signals */
+hw_sigset hw_lock_take(struct hw_lock *lock);
+void hw_lock_drop(struct hw_lock *lock, hw_sigset old);
+
+#endif

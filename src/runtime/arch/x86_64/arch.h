@@ -1,0 +1,124 @@
+/* arch.h - all that the runtime knows about x86-64: system calls, clock, processor number, thread pointer, registers.
+ * Nothing outside runtime/arch may assume the architecture. */
+#ifndef HW_RUNTIME_ARCH_H
+#define HW_RUNTIME_ARCH_H
+
+#include <cpuid.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The kernel's answer, -errno on failure; errno of the program is never touched. */
+static inline long hw_syscall6(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+/* Time stamp counter. Not serializing: a few cycles of reordering do not matter beside its 9 ns. */
+static inline uint64_t hw_arch_ticks(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return ((uint64_t)high << 32) | low;
+}
+
+/* Processor number from the counter's auxiliary register, as Linux sets it. */
+static inline uint32_t hw_arch_cpu(void)
+{
+    uint32_t low, high, aux;
+    __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux));
+    return aux & 0xfff;
+}
+
+/* An invariant counter: constant rate in all power states. Whether the kernel trusts it is asked separately. */
+static inline bool hw_arch_ticks_invariant(void)
+{
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(0x80000000u, &a, &b, &c, &d) || a < 0x80000007u)
+        return false;
+    __get_cpuid(0x80000007u, &a, &b, &c, &d);
+    return (d & (1u << 8)) != 0;
+}
+
+/* Address of the thread control block. With glibc and musl it lies above the stack, in the same mapping, in every
+ * thread but the first. */
+static inline uintptr_t hw_arch_thread_pointer(void)
+{
+    uintptr_t pointer;
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+}
+
+/* 32 bits at OFFSET from the thread pointer (for the rseq area). */
+static inline uint32_t hw_arch_thread_u32(intptr_t offset)
+{
+    uint32_t value;
+    __asm__ volatile("movl %%fs:(%1), %0" : "=r"(value) : "r"(offset));
+    return value;
+}
+
+/* *TARGET += VALUE; the sum. One instruction: atomic as to signals of this thread, not as to other threads. */
+static inline int64_t hw_arch_add(int64_t *target, int64_t value)
+{
+    int64_t old = value;
+    __asm__("xaddq %0, %1" : "+r"(old), "+m"(*target));
+    return old + value;
+}
+
+static inline void hw_arch_pause(void)
+{
+    __builtin_ia32_pause();
+}
+
+/* DWARF register numbers. The return address is column 16. */
+enum {
+    HW_REG_RAX = 0, HW_REG_RDX = 1, HW_REG_RCX = 2, HW_REG_RBX = 3, HW_REG_RSI = 4, HW_REG_RDI = 5,
+    HW_REG_FP = 6, HW_REG_SP = 7, HW_REG_R8 = 8, HW_REG_R12 = 12, HW_REG_R15 = 15, HW_REG_PC = 16,
+    HW_REG_COUNT = 17,
+};
+
+/* The registers of the calling function at this place, by DWARF number; caller-saved ones are not known (0). */
+static inline __attribute__((always_inline)) void hw_arch_capture(uint64_t registers[HW_REG_COUNT])
+{
+    for (int i = 0; i < HW_REG_COUNT; i++)
+        registers[i] = 0;
+    __asm__ volatile("movq %%rbx, 24(%0)\n\t"
+                     "movq %%rbp, 48(%0)\n\t"
+                     "movq %%rsp, 56(%0)\n\t"
+                     "movq %%r12, 96(%0)\n\t"
+                     "movq %%r13, 104(%0)\n\t"
+                     "movq %%r14, 112(%0)\n\t"
+                     "movq %%r15, 120(%0)\n\t"
+                     "leaq 0(%%rip), %%rcx\n\t"
+                     "movq %%rcx, 128(%0)\n\t"
+                     :
+                     : "a"(registers)
+                     : "rcx", "memory");
+}
+
+/* A function keeps its caller's frame pointer at [frame], its return address at [frame + 8]; the caller's stack
+ * pointer after the return is frame + 16. */
+static inline uintptr_t hw_arch_frame_return(uintptr_t frame)
+{
+    return *(const uintptr_t *)(frame + 8);
+}
+static inline uintptr_t hw_arch_frame_caller_fp(uintptr_t frame)
+{
+    return *(const uintptr_t *)frame;
+}
+static inline uintptr_t hw_arch_frame_caller_sp(uintptr_t frame)
+{
+    return frame + 16;
+}
+
+#define HW_ARCH_ELF_MACHINE 62 /* EM_X86_64 */
+#define HW_ARCH_ADDRESS_BITS 47
+
+#endif

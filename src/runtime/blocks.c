@@ -1,0 +1,298 @@
+/* blocks.c - address of a block -> what is known of it. Two stores behind one seam.
+ *
+ * The map: four bytes for each 16 bytes of address space, in a reserved region that is touched lazily. A block of at
+ * least three such granules keeps its record in the cells it owns anyway: that is a quarter of the heap's size and no
+ * look-up. Smaller blocks have an index there, of a record in a pool. No lock, no hash; foreign pointers read as zero.
+ *
+ *   cell 0      kind (2 bits) | size modulo 64 (6) | context (24)       kind 1: three cells, 2: four cells
+ *   cells 1, 2  stamp / 4 (54) | CPU (10)
+ *   cell 3      size / 64
+ *   cell 0      kind 3 | index of a pool record (30)                    one or two granules
+ *
+ * The table: open addressing in a list of arrays, each twice as large as the one before; lock-free, because only one
+ * thread can own an address. It serves where address space is limited, for blocks that share a granule (8-byte size
+ * classes), for sizes the map cannot express, and in sampled runs, where few blocks are kept. */
+#include "runtime/runtime.h"
+
+enum { KIND_NONE = 0, KIND_THREE = 1, KIND_FOUR = 2, KIND_POOL = 3 };
+
+#define MAP_HINT 0x200000000000ul /* away from where programs, heaps, libraries and sanitizers' shadows live */
+#define MAP_BYTES (1ul << (HW_ARCH_ADDRESS_BITS - 4 + 2))
+#define RECORD_BYTES 16ul
+#define RECORD_MAX (1u << 30)
+
+static struct {
+    uint32_t *cells; /* NULL: everything is in the table */
+    uint32_t (*records)[4];
+    uint32_t records_used;
+} map;
+
+static bool reserve_map(void)
+{
+    long cells = hw_sys(SYS_mmap, MAP_HINT, MAP_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (hw_sys_failed(cells))
+        return false;
+    hw_sys(SYS_madvise, cells, MAP_BYTES, 15 /* MADV_NOHUGEPAGE */);
+    hw_sys(SYS_madvise, cells, MAP_BYTES, 16 /* MADV_DONTDUMP */);
+    map.records = hw_own_pages(RECORD_BYTES * RECORD_MAX, false);
+    if (!map.records) {
+        hw_sys(SYS_munmap, cells, MAP_BYTES);
+        return false;
+    }
+    hw_own_range((void *)cells, MAP_BYTES);
+    map.cells = (uint32_t *)cells;
+    return true;
+}
+
+/* Granules that belong to a block of SIZE alone: the next block cannot begin in them. */
+static inline uint64_t granules(uint64_t size)
+{
+    if (hw_likely(hw_real.is_glibc)) /* chunks are 8 bytes of header and at least 32 bytes, in steps of 16 */
+        return size < 24 ? 2 : (size + 8 + 15) >> 4;
+    return (size + 15) >> 4;
+}
+
+static inline void pack(uint32_t *cell, uint32_t kind, const struct hw_block *block)
+{
+    cell[1] = (uint32_t)(block->stamp >> HW_STAMP_SHIFT);
+    cell[2] = (uint32_t)((block->stamp >> HW_STAMP_SHIFT >> 32) & 0x3fffff) | block->cpu << 22;
+    cell[0] = kind | (uint32_t)(block->size & 63) << 2 | block->context << 8;
+}
+
+static inline void unpack(const uint32_t *cell, struct hw_block *block)
+{
+    block->context = cell[0] >> 8;
+    block->size = (cell[0] >> 2) & 63;
+    block->stamp = ((uint64_t)(cell[2] & 0x3fffff) << 32 | cell[1]) << HW_STAMP_SHIFT;
+    block->cpu = cell[2] >> 22;
+}
+
+/* ---- pool records of small blocks ---------------------------------------------------------------------------------- */
+
+static uint32_t take_record(struct hw_thread *thread)
+{
+    uint32_t index = thread->free_records;
+    if (hw_likely(index != HW_NONE)) {
+        thread->free_records = map.records[index][0];
+        return index;
+    }
+    /* A page of them at a time, so that threads do not share lines. */
+    uint32_t first = __atomic_fetch_add(&map.records_used, 256, __ATOMIC_RELAXED);
+    if (first >= RECORD_MAX - 256)
+        return HW_NONE;
+    for (uint32_t i = first + 1; i < first + 255; i++)
+        map.records[i][0] = i + 1;
+    map.records[first + 255][0] = HW_NONE;
+    thread->free_records = first + 1;
+    return first;
+}
+
+static void put_record(struct hw_thread *thread, uint32_t index)
+{
+    map.records[index][0] = thread->free_records;
+    thread->free_records = index;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------ */
+
+struct table_entry {
+    uint64_t address; /* 0 empty, TOMB deleted, odd while it is being written */
+    uint64_t size, stamp;
+    uint32_t context, cpu;
+};
+#define TOMB 2ul
+#define PROBES 16u
+#define TABLE_LEVELS 40
+
+static struct {
+    struct table_entry *level[TABLE_LEVELS];
+    uint64_t mask[TABLE_LEVELS];
+    uint32_t levels;
+} table;
+
+static inline uint64_t address_hash(uint64_t address)
+{
+    return (address >> 3) * 0x9e3779b97f4a7c15ull >> 20;
+}
+
+static bool add_level(uint32_t have)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    bool done = table.levels > have;
+    if (!done && have < TABLE_LEVELS) {
+        uint64_t capacity = have ? (table.mask[have - 1] + 1) * 2 : 1024;
+        struct table_entry *entries = hw_own_pages(capacity * sizeof *entries, false);
+        if (entries) {
+            table.mask[have] = capacity - 1;
+            table.level[have] = entries;
+            __atomic_store_n(&table.levels, have + 1, __ATOMIC_RELEASE);
+            done = true;
+        }
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+    return done;
+}
+
+static bool table_find(uint64_t address, struct table_entry **found)
+{
+    for (uint32_t i = __atomic_load_n(&table.levels, __ATOMIC_ACQUIRE); i-- > 0;) {
+        uint64_t at = address_hash(address);
+        for (uint32_t n = 0; n < PROBES; n++, at++) {
+            struct table_entry *entry = &table.level[i][at & table.mask[i]];
+            uint64_t key = __atomic_load_n(&entry->address, __ATOMIC_ACQUIRE);
+            if (key == address) {
+                *found = entry;
+                return true;
+            }
+            if (!key)
+                break;
+        }
+    }
+    return false;
+}
+
+static void filter_add(uint64_t address, int by)
+{
+    if (!hw_filter_mask)
+        return;
+    uint8_t *cell = &hw_filter[(address >> 4) & hw_filter_mask];
+    uint8_t value = __atomic_load_n(cell, __ATOMIC_RELAXED);
+    while (value != 0xff) /* a full cell stays full */
+        if (__atomic_compare_exchange_n(cell, &value, (uint8_t)(value + by), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            break;
+}
+
+static bool table_put(uint64_t address, const struct hw_block *block)
+{
+    for (;;) {
+        uint32_t levels = __atomic_load_n(&table.levels, __ATOMIC_ACQUIRE);
+        uint64_t at = address_hash(address);
+        for (uint32_t n = 0; levels && n < PROBES; n++, at++) {
+            struct table_entry *entry = &table.level[levels - 1][at & table.mask[levels - 1]];
+            uint64_t key = __atomic_load_n(&entry->address, __ATOMIC_RELAXED);
+            if ((key != 0 && key != TOMB) ||
+                !__atomic_compare_exchange_n(&entry->address, &key, address | 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+                continue;
+            entry->size = block->size;
+            entry->stamp = block->stamp;
+            entry->context = block->context;
+            entry->cpu = block->cpu;
+            __atomic_store_n(&entry->address, address, __ATOMIC_RELEASE);
+            filter_add(address, 1);
+            return true;
+        }
+        if (!add_level(levels))
+            return false;
+    }
+}
+
+static bool table_take(uint64_t address, struct hw_block *block)
+{
+    struct table_entry *entry;
+    if (!table_find(address, &entry))
+        return false;
+    *block = (struct hw_block){.size = entry->size, .stamp = entry->stamp, .context = entry->context, .cpu = entry->cpu};
+    __atomic_store_n(&entry->address, TOMB, __ATOMIC_RELEASE);
+    filter_add(address, -1);
+    return true;
+}
+
+/* ---- the seam ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t table_blocks; /* in the table although there is a map: nobody has to look there while it is 0 */
+
+bool hw_blocks_start(void)
+{
+    bool want_map = !hw_options.block_table && !hw_options.sample_bytes;
+    if (want_map && !hw_address_space_limited() && reserve_map())
+        return true;
+    if (want_map)
+        hw_note(HW_NOTE_TABLE_STORE, NULL);
+    return add_level(0);
+}
+
+static bool put_in_table(struct hw_thread *thread, uint64_t address, const struct hw_block *block, struct hw_block *old)
+{
+    bool replaced = table_take(address, old);
+    if (!table_put(address, block)) {
+        thread->entry->lost++;
+        hw_note(HW_NOTE_NO_MEMORY, NULL);
+    } else if (map.cells && !replaced)
+        __atomic_fetch_add(&table_blocks, 1, __ATOMIC_RELAXED);
+    return replaced;
+}
+
+static bool take_from_table(uint64_t address, struct hw_block *block)
+{
+    if (map.cells && !__atomic_load_n(&table_blocks, __ATOMIC_RELAXED))
+        return false;
+    if (!table_take(address, block))
+        return false;
+    if (map.cells)
+        __atomic_fetch_sub(&table_blocks, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block *block, struct hw_block *old)
+{
+    uint64_t address = (uint64_t)pointer;
+    if (hw_unlikely(!map.cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38))
+        return put_in_table(thread, address, block, old);
+    uint32_t *cell = map.cells + (address >> 4);
+    bool replaced = false;
+    if (hw_unlikely(cell[0] & 3))
+        replaced = hw_block_take(thread, pointer, old);
+    uint64_t own = granules(block->size);
+    if (hw_likely(own >= 4)) {
+        cell[3] = (uint32_t)(block->size >> 6);
+        pack(cell, KIND_FOUR, block);
+    } else if (own == 3 && block->size < 64) {
+        pack(cell, KIND_THREE, block);
+    } else {
+        uint32_t index = take_record(thread);
+        if (index == HW_NONE)
+            return put_in_table(thread, address, block, old);
+        uint32_t *record = map.records[index];
+        record[3] = (uint32_t)(block->size >> 6);
+        pack(record, KIND_FOUR, block);
+        cell[0] = KIND_POOL | index << 2;
+    }
+    return replaced;
+}
+
+bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *block)
+{
+    uint64_t address = (uint64_t)pointer;
+    if (hw_unlikely(!map.cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS))
+        return take_from_table(address, block);
+    uint32_t *cell = map.cells + (address >> 4);
+    switch (cell[0] & 3) {
+    case KIND_FOUR:
+        unpack(cell, block);
+        block->size |= (uint64_t)cell[3] << 6;
+        cell[0] = cell[1] = cell[2] = cell[3] = 0;
+        return true;
+    case KIND_THREE:
+        unpack(cell, block);
+        cell[0] = cell[1] = cell[2] = 0;
+        return true;
+    case KIND_POOL: {
+        uint32_t index = cell[0] >> 2;
+        cell[0] = 0;
+        unpack(map.records[index], block);
+        block->size |= (uint64_t)map.records[index][3] << 6;
+        put_record(thread, index);
+        return true;
+    }
+    default:
+        return hw_unlikely(table_blocks) ? take_from_table(address, block) : false;
+    }
+}
+
+/* A forked child inherits the records of blocks as they are. Free lists of small records go with the other threads'
+ * states: those records are not used again, which costs a little memory in the child and nothing else. */
+enum hw_block_store hw_blocks_store(void)
+{
+    return map.cells ? HW_STORE_MAP : HW_STORE_TABLE;
+}

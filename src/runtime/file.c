@@ -1,0 +1,499 @@
+/* file.c - the profile file as the live data structure: one mapping a section, grown by extents, valid at all times.
+ *
+ * Each section has a reserved address range; extents of the file are mapped into it one behind the other, so that an
+ * entry is found by its index. Space is allocated on disk before it is mapped: a full disk is an error code here and
+ * never a SIGBUS in the program. The format is specified in profile/format.h. Everything here runs under the lock. */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <linux/falloc.h>
+#include <sys/stat.h>
+
+char hw_file_path[1024];
+
+static struct {
+    int fd; /* -1: closed between uses, because the program may need every descriptor it can have */
+    uint64_t dev, ino;
+    uint64_t end; /* of the last extent */
+    struct hw_file_header *header;
+    struct hw_section *directory; /* current directory */
+    uint32_t *directory_used;     /* its count: the header's, or chained_used */
+    uint32_t chained_used;
+    uint32_t directory_capacity;
+    bool broken; /* cannot grow any more */
+    char problem[256];
+} file = {.fd = -1};
+
+#define K 1024ull
+#define M (1024ull * K)
+#define G (1024ull * M)
+
+/* Reserved address space is only an upper bound; where address space is limited the second figure holds. */
+static const struct {
+    uint32_t type, entry_size;
+    uint64_t reserve, reserve_limited, first_extent;
+} pool_table[HW_POOL_COUNT] = {
+    [HW_POOL_PROCESS] = {HW_SECTION_PROCESS, sizeof(struct hw_process_info), 4 * K, 4 * K, 4 * K},
+    [HW_POOL_STRINGS] = {HW_SECTION_STRINGS, 1, 16 * M, 1 * M, 8 * K},
+    [HW_POOL_MAPS] = {HW_SECTION_MAPS, sizeof(struct hw_map_entry), 64 * M, 256 * K, 4 * K},
+    [HW_POOL_STACKS] = {HW_SECTION_STACKS, sizeof(struct hw_stack_node), 4 * G, 8 * M, 16 * K},
+    [HW_POOL_CONTEXTS] = {HW_SECTION_CONTEXTS, sizeof(struct hw_context_entry), 256 * M, 1 * M, 8 * K},
+    [HW_POOL_MIBS] = {HW_SECTION_MIBS, sizeof(struct hw_mib), 64 * G, 16 * M, 32 * K},
+    [HW_POOL_THREADS] = {HW_SECTION_THREADS, sizeof(struct hw_thread_entry), 128 * M, 512 * K, 4 * K},
+    [HW_POOL_TIMELINE] = {HW_SECTION_TIMELINE, sizeof(struct hw_timeline_point), 256 * K, 256 * K, 4 * K},
+    [HW_POOL_FREE_STACKS] = {HW_SECTION_FREE_STACKS, sizeof(struct hw_free_stack), 1 * G, 4 * M, 0},
+    [HW_POOL_MEMORY] = {HW_SECTION_MEMORY, sizeof(struct hw_memory_breakdown), 64 * K, 64 * K, 4 * K},
+    [HW_POOL_NOTES] = {HW_SECTION_NOTES, sizeof(struct hw_note), 64 * K, 64 * K, 4 * K},
+    [HW_POOL_INHERITED] = {HW_SECTION_INHERITED, sizeof(struct hw_inherited), 384 * M, 1 * M, 0},
+};
+struct hw_pool hw_pools[HW_POOL_COUNT];
+
+static void set_problem(const char *what, long error)
+{
+    struct hw_text text;
+    hw_text_init(&text, file.problem, sizeof file.problem);
+    hw_text_string(&text, what);
+    if (error) {
+        hw_text_string(&text, ": ");
+        hw_text_string(&text, hw_error_name((int)-error));
+    }
+}
+
+const char *hw_file_problem(void)
+{
+    return file.problem;
+}
+
+/* ---- the descriptor ---------------------------------------------------------------------------------------------- */
+
+static bool is_our_file(int fd)
+{
+    struct stat status;
+    return hw_sys(SYS_fstat, fd, &status) == 0 && status.st_dev == file.dev && status.st_ino == file.ino;
+}
+
+/* Descriptor limit; 0 when it cannot be asked. */
+static uint64_t descriptor_limit(void)
+{
+    uint64_t limit[2] = {0, 0};
+    hw_sys(SYS_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, limit);
+    return limit[0];
+}
+
+/* Puts the descriptor out of the way of programs that expect low numbers; programs with few descriptors keep them all. */
+static void park_descriptor(int fd)
+{
+    uint64_t limit = descriptor_limit();
+    if (limit >= 128) {
+        long high = hw_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, limit > 1024 ? 1000 : limit - 8);
+        if (high >= 0) {
+            hw_close(fd);
+            file.fd = (int)high;
+            return;
+        }
+    }
+    hw_close(fd);
+    file.fd = -1;
+}
+
+/* The descriptor for use now, or -errno. The program may have closed it, and opened something else at its number. */
+static int use_descriptor(void)
+{
+    if (file.fd >= 0 && is_our_file(file.fd))
+        return file.fd;
+    file.fd = -1;
+    int fd = hw_open(hw_file_path, O_RDWR | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return fd;
+    if (!is_our_file(fd)) {
+        hw_close(fd);
+        return -ENOENT;
+    }
+    return fd;
+}
+
+static void done_with_descriptor(int fd)
+{
+    if (fd != file.fd)
+        park_descriptor(fd);
+}
+
+int hw_file_descriptor(void)
+{
+    return file.fd >= 0 && is_our_file(file.fd) ? file.fd : -1;
+}
+
+void hw_file_move_descriptor(int away_from)
+{
+    if (file.fd == away_from && is_our_file(file.fd)) {
+        long moved = hw_sys(SYS_fcntl, file.fd, F_DUPFD_CLOEXEC, away_from + 1);
+        file.fd = moved >= 0 ? (int)moved : -1;
+    }
+}
+
+/* ---- growth ------------------------------------------------------------------------------------------------------ */
+
+/* Allocates [offset, offset + bytes) on disk. A file size limit would raise SIGXFSZ: look first. */
+static long allocate_space(int fd, uint64_t offset, uint64_t bytes)
+{
+    uint64_t limit[2] = {~0ull, ~0ull};
+    hw_sys(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limit);
+    if (offset + bytes > limit[0])
+        return -EFBIG;
+    long result = hw_sys(SYS_fallocate, fd, 0, offset, bytes);
+    if (result != -EOPNOTSUPP && result != -ENOSYS)
+        return result;
+    static const char zeros[HW_PAGE];
+    for (uint64_t done = 0; done < bytes; done += sizeof zeros) {
+        result = hw_pwrite_full(fd, zeros, sizeof zeros, offset + done);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static long map_extent(int fd, void *address, uint64_t offset, uint64_t bytes)
+{
+    long result = hw_sys(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
+    return hw_sys_failed(result) ? result : 0;
+}
+
+static struct hw_section *append_section(uint32_t type, uint32_t entry_size, uint64_t offset, uint64_t bytes)
+{
+    uint32_t *used = file.directory_used;
+    struct hw_section *section = &file.directory[*used];
+    section->version = 1;
+    section->offset = offset;
+    section->capacity = bytes;
+    section->used = 0;
+    section->entry_size = entry_size;
+    __atomic_store_n(&file.header->total_size, file.end, __ATOMIC_RELEASE);
+    __atomic_store_n(&section->type, type, __ATOMIC_RELEASE); /* last: makes the entry valid in a chained directory */
+    __atomic_store_n(used, *used + 1, __ATOMIC_RELEASE);
+    return section;
+}
+
+/* The last free entry of a directory leads to the next directory. */
+static long ensure_directory(int fd)
+{
+    if (*file.directory_used + 1 < file.directory_capacity)
+        return 0;
+    long result = allocate_space(fd, file.end, HW_PAGE);
+    if (result < 0)
+        return result;
+    long address = hw_sys(SYS_mmap, 0, HW_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, file.end);
+    if (hw_sys_failed(address))
+        return address;
+    hw_own_range((void *)address, HW_PAGE);
+    uint64_t offset = file.end;
+    file.end += HW_PAGE;
+    struct hw_section *link = append_section(HW_SECTION_DIRECTORY, sizeof(struct hw_section), offset, HW_PAGE);
+    file.directory = (struct hw_section *)address;
+    /* The whole page counts as used: entries that are not, have type 0. */
+    link->used = HW_PAGE;
+    file.chained_used = 0;
+    file.directory_used = &file.chained_used;
+    file.directory_capacity = HW_PAGE / sizeof(struct hw_section);
+    return 0;
+}
+
+static bool grow(struct hw_pool *pool, uint64_t need)
+{
+    if (file.broken)
+        return false;
+    uint64_t bytes = pool->mapped / 2;
+    if (bytes < pool->first_extent)
+        bytes = pool->first_extent;
+    if (bytes < 4 * K)
+        bytes = 4 * K;
+    if (bytes > 8 * M)
+        bytes = 8 * M;
+    if (bytes < need)
+        bytes = need;
+    /* Entries never straddle extents: extents are multiples of a whole number of entries and of pages. */
+    uint64_t unit = HW_PAGE * (pool->entry_size >> __builtin_ctz(pool->entry_size));
+    if (pool->reserved <= HW_PAGE)
+        unit = HW_PAGE;
+    bytes = (bytes + unit - 1) / unit * unit;
+    if (pool->mapped + bytes > pool->reserved)
+        bytes = (pool->reserved - pool->mapped) / unit * unit;
+    if (bytes < need) {
+        set_problem("a section has reached its greatest size", 0);
+        return false;
+    }
+    int fd = use_descriptor();
+    if (fd < 0) {
+        set_problem("the profile cannot be reached any more", fd);
+        file.broken = true;
+        return false;
+    }
+    long result = ensure_directory(fd);
+    uint64_t offset = file.end;
+    if (result >= 0)
+        result = allocate_space(fd, offset, bytes);
+    if (result >= 0)
+        result = map_extent(fd, pool->base + pool->mapped, offset, bytes);
+    done_with_descriptor(fd);
+    if (result < 0) {
+        set_problem("the profile cannot grow", result);
+        file.broken = true;
+        return false;
+    }
+    file.end += bytes;
+    if (pool->section)
+        __atomic_store_n(&pool->section->used, pool->mapped - pool->section_base, __ATOMIC_RELEASE);
+    pool->section_base = pool->mapped;
+    pool->mapped += bytes;
+    pool->section = append_section(pool->type, pool->entry_size, offset, bytes);
+    uint64_t *first = pool->type == HW_SECTION_MAPS     ? &file.header->map_offset
+                      : pool->type == HW_SECTION_MIBS   ? &file.header->mib_offset
+                      : pool->type == HW_SECTION_STACKS ? &file.header->stack_offset
+                                                        : NULL;
+    if (first && !*first)
+        *first = offset;
+    return true;
+}
+
+uint32_t hw_pool_take(enum hw_pool_id id, uint32_t count)
+{
+    struct hw_pool *pool = &hw_pools[id];
+    uint64_t bytes = (uint64_t)count * pool->entry_size;
+    if (hw_unlikely(pool->used + bytes > pool->mapped && !grow(pool, pool->used + bytes - pool->mapped)))
+        return HW_NONE;
+    uint32_t index = (uint32_t)(pool->used / pool->entry_size);
+    pool->used += bytes;
+    return index;
+}
+
+void hw_pool_publish(enum hw_pool_id id)
+{
+    struct hw_pool *pool = &hw_pools[id];
+    if (!pool->section)
+        return;
+    __atomic_store_n(&pool->section->used, pool->used - pool->section_base, __ATOMIC_RELEASE);
+}
+
+void hw_pool_set_count(enum hw_pool_id id, uint32_t count)
+{
+    struct hw_pool *pool = &hw_pools[id];
+    pool->used = (uint64_t)count * pool->entry_size;
+    hw_pool_publish(id);
+}
+
+uint32_t hw_file_string(const char *string)
+{
+    uint32_t length = (uint32_t)hw_strlen(string) + 1;
+    if (length == 1)
+        return 0;
+    uint32_t offset = hw_pool_take(HW_POOL_STRINGS, length);
+    if (offset == HW_NONE)
+        return 0;
+    char *to = hw_pools[HW_POOL_STRINGS].base + offset;
+    for (uint32_t i = 0; i < length; i++)
+        to[i] = string[i];
+    hw_pool_publish(HW_POOL_STRINGS);
+    return offset;
+}
+
+/* ---- creation ---------------------------------------------------------------------------------------------------- */
+
+static bool reserve_pools(void)
+{
+    bool limited = hw_address_space_limited();
+    for (int i = 0; i < HW_POOL_COUNT; i++) {
+        struct hw_pool *pool = &hw_pools[i];
+        char *base = pool->base;
+        uint64_t reserve = limited ? pool_table[i].reserve_limited : pool_table[i].reserve;
+        *pool = (struct hw_pool){
+            .type = pool_table[i].type,
+            .entry_size = pool_table[i].entry_size,
+            .reserved = reserve,
+            .first_extent = pool_table[i].first_extent,
+            .base = base,
+        };
+        if (base) /* a forked child maps its own file over what it inherited */
+            continue;
+        long address = hw_sys(SYS_mmap, 0, reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (hw_sys_failed(address)) {
+            set_problem("no address space for the profile", address);
+            return false;
+        }
+        pool->base = (char *)address;
+        hw_own_range(pool->base, reserve);
+    }
+    return true;
+}
+
+/* A new file under the first free name. -errno on failure. */
+static int create_file(void)
+{
+    for (unsigned attempt = 0; attempt < 1000; attempt++) {
+        hw_output_name(hw_file_path, sizeof hw_file_path, attempt);
+        int fd = hw_open(hw_file_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+        if (fd != -EEXIST)
+            return fd;
+    }
+    return -EEXIST;
+}
+
+/* Makes FD the file, with its first page. */
+static long begin_file(int fd)
+{
+    struct stat status;
+    long result = hw_sys(SYS_fstat, fd, &status);
+    if (result >= 0)
+        result = allocate_space(fd, 0, HW_FILE_PAGE);
+    void *old_header = file.header;
+    long address = result;
+    if (result >= 0)
+        address = hw_sys(SYS_mmap, old_header, HW_FILE_PAGE, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | (old_header ? MAP_FIXED : 0), fd, 0);
+    if (hw_sys_failed(address))
+        return address;
+    if (!old_header)
+        hw_own_range((void *)address, HW_FILE_PAGE);
+    file.dev = status.st_dev;
+    file.ino = status.st_ino;
+    file.end = HW_FILE_PAGE;
+    file.broken = false;
+    file.header = (struct hw_file_header *)address;
+    file.directory = (struct hw_section *)(file.header + 1);
+    file.directory_capacity = (HW_FILE_PAGE - sizeof *file.header) / sizeof(struct hw_section);
+    file.directory_used = &file.header->directory_used;
+    *file.header = (struct hw_file_header){
+        .version_major = HW_FILE_VERSION_MAJOR,
+        .version_minor = HW_FILE_VERSION_MINOR,
+        .total_size = HW_FILE_PAGE,
+        .page_size = HW_FILE_PAGE,
+        .directory_capacity = file.directory_capacity,
+        .session = hw_options.session,
+    };
+    __atomic_store_n(&file.header->magic, HW_FILE_MAGIC, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static bool take_first_entries(void)
+{
+    static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS, HW_POOL_MIBS,
+                                                HW_POOL_MAPS,    HW_POOL_NOTES,   HW_POOL_MEMORY,  HW_POOL_TIMELINE};
+    for (size_t i = 0; i < sizeof essential / sizeof *essential; i++)
+        if (!hw_pools[essential[i]].mapped && !grow(&hw_pools[essential[i]], 1))
+            return false;
+    hw_pool_take(HW_POOL_PROCESS, 1);
+    hw_pool_publish(HW_POOL_PROCESS);
+    hw_runtime.process = (struct hw_process_info *)hw_pools[HW_POOL_PROCESS].base;
+    if (!hw_pools[HW_POOL_STRINGS].used)
+        hw_pool_take(HW_POOL_STRINGS, 1); /* offset 0 is "" */
+    hw_pool_publish(HW_POOL_STRINGS);
+    hw_pool_take(HW_POOL_MIBS, 1); /* index 0 means "none" */
+    hw_pool_publish(HW_POOL_MIBS);
+    return true;
+}
+
+static bool open_new_file(void)
+{
+    int fd = create_file();
+    long result = fd;
+    if (fd >= 0)
+        result = begin_file(fd);
+    if (result < 0) {
+        set_problem(hw_file_path, result);
+        if (fd >= 0) {
+            hw_sys(SYS_unlink, hw_file_path);
+            hw_close(fd);
+        }
+        return false;
+    }
+    park_descriptor(fd);
+    return true;
+}
+
+static void give_up_file(void)
+{
+    hw_message("cannot write a profile: ", file.problem);
+    if (file.header) {
+        hw_sys(SYS_unlink, hw_file_path);
+        if (hw_file_descriptor() >= 0)
+            hw_close(file.fd);
+        file.fd = -1;
+    }
+}
+
+bool hw_file_create(void)
+{
+    if (!reserve_pools() || !open_new_file() || !take_first_entries()) {
+        give_up_file();
+        return false;
+    }
+    return true;
+}
+
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
+
+/* Copies the first BYTES of an inherited section into an extent of the new file, then maps that over it. */
+static bool inherit(enum hw_pool_id id, uint64_t bytes)
+{
+    struct hw_pool *pool = &hw_pools[id];
+    if (!bytes)
+        return true;
+    uint64_t unit = HW_PAGE;
+    uint64_t extent = HW_ALIGN_UP(bytes + bytes / 4 + pool->first_extent, unit);
+    int fd = use_descriptor();
+    if (fd < 0)
+        return false;
+    long result = ensure_directory(fd);
+    uint64_t offset = file.end;
+    if (result >= 0)
+        result = allocate_space(fd, offset, extent);
+    if (result >= 0)
+        result = hw_pwrite_full(fd, pool->base, bytes, offset);
+    if (result >= 0)
+        result = map_extent(fd, pool->base, offset, extent);
+    done_with_descriptor(fd);
+    if (result < 0) {
+        set_problem("the profile of a forked process cannot grow", result);
+        return false;
+    }
+    file.end += extent;
+    pool->mapped = extent;
+    pool->used = bytes;
+    pool->section = append_section(pool->type, pool->entry_size, offset, extent);
+    pool->section_base = 0;
+    hw_pool_publish(id);
+    if (id == HW_POOL_MAPS)
+        file.header->map_offset = offset;
+    if (id == HW_POOL_STACKS)
+        file.header->stack_offset = offset;
+    return true;
+}
+
+bool hw_file_fork(void)
+{
+    static const enum hw_pool_id inherited[] = {HW_POOL_STRINGS, HW_POOL_MAPS, HW_POOL_STACKS, HW_POOL_CONTEXTS};
+    uint64_t bytes[4];
+    for (int i = 0; i < 4; i++)
+        bytes[i] = hw_pools[inherited[i]].used;
+    if (hw_file_descriptor() >= 0) /* the parent's file: not ours any more */
+        hw_close(file.fd);
+    file.fd = -1;
+    if (!open_new_file()) {
+        hw_message("cannot write a profile of a forked process: ", file.problem);
+        return false;
+    }
+    reserve_pools();
+    for (int i = 0; i < 4; i++)
+        if (!inherit(inherited[i], bytes[i])) {
+            give_up_file();
+            return false;
+        }
+    if (!take_first_entries()) {
+        give_up_file();
+        return false;
+    }
+    return true;
+}
+
+void hw_file_set_exited(void)
+{
+    __atomic_fetch_or(&file.header->flags, HW_FILE_EXITED, __ATOMIC_RELEASE);
+}

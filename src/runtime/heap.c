@@ -1,0 +1,560 @@
+/* heap.c - the observer that counts: every allocation and free is added to the MIB of its context.
+ *
+ * MIBs belong to a thread slot (or, in bounded tables, to a set with a lock); the reader adds them up. Live totals are
+ * kept per thread and flushed: exactly while there is one thread, in steps of a fraction of the peak when there are
+ * more, so that threads do not fight over one line (the peak is then exact to less than 1 %).
+ *
+ * The share of each context in the peak is taken lazily: a new peak raises peak_epoch; whoever changes a MIB first
+ * keeps its live values if the epoch has changed since. What nobody changes afterwards is still what it was. */
+#include "runtime/runtime.h"
+
+#include <linux/membarrier.h>
+
+/* ---- sampling ----------------------------------------------------------------------------------------------------- */
+
+/* 1 - exp(-x), x >= 0, to about 1e-12: Taylor on x / 2^k, then 1 - (1 - y)^2 = 2y - y^2, k times. */
+static double one_minus_exp(double x)
+{
+    if (x > 40)
+        return 1;
+    int k = 0;
+    while (x > 0.05) {
+        x *= 0.5;
+        k++;
+    }
+    double y = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6)))));
+    while (k--)
+        y = y * (2 - y);
+    return y;
+}
+
+/* -ln(u), 0 < u <= 1. */
+static double minus_log(double u)
+{
+    double result = 0;
+    while (u < 0.5) {
+        u *= 2;
+        result += 0.69314718055994530942;
+    }
+    double z = (1 - u) / (1 + u), z2 = z * z, term = z, sum = 0; /* -ln(u) = 2 atanh(z) */
+    for (int i = 1; i < 40; i += 2) {
+        sum += term / i;
+        term *= z2;
+    }
+    return result + 2 * sum;
+}
+
+static uint64_t mix(uint64_t x) /* splitmix64 */
+{
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+uint64_t hw_sample_distance(struct hw_thread *thread)
+{
+    thread->random = mix(thread->random);
+    double u = (double)((thread->random >> 11) + 1) * 0x1p-53;
+    return (uint64_t)(minus_log(u) * (double)hw_options.sample_bytes) + 1;
+}
+
+/* How many blocks a sampled one stands for: 1 / (1 - exp(-size / R)), rounded up or down by chance so that the mean is
+ * right; the chance comes from the block's stamp, so that its free finds the same weight. (The estimator is derived in
+ * jemalloc's profiling notes: unbias each sample, then add.) */
+static uint64_t sample_weight(const struct hw_block *block)
+{
+    double size = block->size ? (double)block->size : 1;
+    double weight = 1 / one_minus_exp(size / (double)hw_options.sample_bytes);
+    double chance = (double)(mix(block->stamp ^ block->size) >> 11) * 0x1p-53;
+    return (uint64_t)(weight + chance);
+}
+
+static inline uint64_t weight_of(const struct hw_block *block)
+{
+    return hw_likely(!hw_options.sample_bytes) ? 1 : sample_weight(block);
+}
+
+/* ---- MIBs ---------------------------------------------------------------------------------------------------------- */
+
+static struct {
+    uint32_t sets;       /* bounded table: number of sets, a prime; 0: unbounded */
+    uint32_t first;      /* MIB index of the first way of the first set */
+    uint32_t *owners;    /* thread that holds the set, 0 none */
+    struct hw_mib lost;  /* where counts go when there is no room */
+} store;
+
+static void reset_mib(struct hw_mib *mib, uint32_t context)
+{
+    *mib = (struct hw_mib){
+        .context = context,
+        .size_min = UINT64_MAX,
+        .lifetime_min = UINT64_MAX,
+        .peak_epoch = hw_runtime.process->peak_epoch,
+    };
+}
+
+static bool is_prime(uint32_t n)
+{
+    for (uint32_t d = 2; d <= n / d; d++)
+        if (n % d == 0)
+            return false;
+    return n > 1;
+}
+
+void hw_heap_start(void)
+{
+    hw_runtime.peak_limit = 0;
+    hw_runtime.flush_limit = INT64_MAX;
+    hw_runtime.threads_many = 0;
+    reset_mib(&store.lost, 0);
+    store.sets = 0;
+    if (!hw_options.table_entries)
+        return;
+    uint32_t sets = (uint32_t)(hw_options.table_entries / 4);
+    while (sets > 1 && !is_prime(sets))
+        sets--;
+    if (sets < 1)
+        sets = 1;
+    store.first = hw_pool_take(HW_POOL_MIBS, sets * 4);
+    if (store.first == HW_NONE)
+        return;
+    hw_pool_publish(HW_POOL_MIBS);
+    for (uint32_t i = 0; i < sets * 4; i++)
+        reset_mib(HW_ENTRY(HW_POOL_MIBS, struct hw_mib, store.first + i), HW_NONE);
+    store.owners = hw_own_pages(sets * sizeof *store.owners, false);
+    if (store.owners)
+        store.sets = sets;
+}
+
+static struct hw_mib *new_mib(uint32_t context)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    struct hw_mib *mib = &store.lost;
+    uint32_t index = hw_pool_take(HW_POOL_MIBS, 1);
+    if (index != HW_NONE) {
+        mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
+        reset_mib(mib, context);
+        hw_pool_publish(HW_POOL_MIBS);
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+    if (index == HW_NONE)
+        hw_note(HW_NOTE_FILE_FULL, hw_file_problem());
+    return mib;
+}
+
+struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context)
+{
+    if (hw_unlikely(context >= thread->mib_index_size))
+        context = 0;
+    uint32_t index = thread->mib_index[context];
+    if (hw_likely(index))
+        return HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
+    struct hw_mib *mib = new_mib(context);
+    if (mib == &store.lost) {
+        thread->entry->lost++;
+        return mib;
+    }
+    thread->mib_index[context] = (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0));
+    return mib;
+}
+
+/* Bounded table (seed: multi-way associative, context id modulo a prime): the way of CONTEXT, with its set held. A new
+ * context pushes out the way that was allocated to longest ago, into an entry of its own. */
+static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
+{
+    uint32_t set = context % store.sets;
+    uint32_t *owner = &store.owners[set], none = 0;
+    while (!__atomic_compare_exchange_n(owner, &none, thread->serial, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        if (none == thread->serial) /* this thread, below a signal handler: count in an entry that the reader adds */
+            return new_mib(context);
+        none = 0;
+        hw_arch_pause();
+    }
+    struct hw_mib *ways = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, store.first + set * 4), *victim = ways;
+    for (int i = 0; i < 4; i++) {
+        if (ways[i].context == context)
+            return &ways[i];
+        if (ways[i].context == HW_NONE) {
+            reset_mib(&ways[i], context);
+            return &ways[i];
+        }
+        uint64_t used = ways[i].last_alloc_tick > ways[i].last_free_tick ? ways[i].last_alloc_tick : ways[i].last_free_tick;
+        uint64_t oldest = victim->last_alloc_tick > victim->last_free_tick ? victim->last_alloc_tick : victim->last_free_tick;
+        if (used < oldest)
+            victim = &ways[i];
+    }
+    struct hw_mib *evicted = new_mib(victim->context);
+    if (evicted != &store.lost) {
+        struct hw_mib copy = *victim;
+        copy.flags |= HW_MIB_EVICTED;
+        /* Empty the way first: a kill between the two loses an entry instead of counting it twice. */
+        reset_mib(victim, context);
+        *evicted = copy;
+        __atomic_fetch_add(&hw_runtime.process->evictions, 1, __ATOMIC_RELAXED);
+        return victim;
+    }
+    thread->entry->lost++;
+    return &store.lost;
+}
+
+static inline struct hw_mib *mib_begin(struct hw_thread *thread, uint32_t context)
+{
+    return hw_unlikely(store.sets) ? bounded_begin(thread, context) : hw_mib_get(thread, context);
+}
+
+static inline void mib_end(struct hw_thread *thread, uint32_t context)
+{
+    if (hw_unlikely(store.sets)) {
+        uint32_t *owner = &store.owners[context % store.sets];
+        if (*owner == thread->serial)
+            __atomic_store_n(owner, 0, __ATOMIC_RELEASE);
+    }
+}
+
+static inline void take_peak_share(struct hw_mib *mib)
+{
+    uint64_t epoch = hw_runtime.process->peak_epoch;
+    if (mib->peak_epoch != epoch) {
+        mib->peak_bytes = mib->live_bytes;
+        mib->peak_blocks = mib->live_blocks;
+        mib->peak_epoch = epoch;
+    }
+}
+
+/* ---- totals and the peak ------------------------------------------------------------------------------------------- */
+
+/* With one thread: every new maximum. With many: steps of a thousandth, as seen with this thread's own delta. */
+static __attribute__((noinline)) void new_peak(uint64_t live, uint64_t tick)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    process->peak_bytes = live;
+    process->peak_tick = tick;
+    process->peak_epoch++;
+    hw_runtime.peak_limit = hw_runtime.threads_many ? live + live / 1024 : live;
+}
+
+void hw_heap_flush(struct hw_thread *thread)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    __atomic_fetch_add(&process->live_bytes, thread->delta_bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&process->live_blocks, thread->delta_blocks, __ATOMIC_RELAXED);
+    thread->delta_bytes = thread->delta_blocks = 0;
+    if (hw_runtime.threads_many) {
+        uint64_t most = process->threads_most ? process->threads_most : 1;
+        hw_runtime.flush_limit = (int64_t)(process->peak_bytes / 512 / most);
+    }
+}
+
+/* The second thread has come. The first one has kept the totals by plain additions so far: after the barrier it sees
+ * threads_many at its next event, and an event that it is in the middle of is waited for. */
+void hw_heap_threads_many(void)
+{
+    if (!hw_runtime.threads_many)
+        hw_runtime.flush_limit = 0;
+    __atomic_store_n(&hw_runtime.threads_many, 1, __ATOMIC_SEQ_CST);
+    if (hw_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) < 0) {
+        hw_sys(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0);
+        hw_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+    }
+    hw_threads_wait_outside();
+    hw_runtime.threads_settled = 1;
+}
+
+static inline void change_live(struct hw_thread *thread, int64_t bytes, int64_t blocks, uint64_t tick)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    thread->entry->live_bytes += bytes;
+    thread->entry->live_blocks += blocks;
+    if (hw_likely(!hw_runtime.threads_many)) {
+        /* One instruction each: a signal handler in between may do the same. */
+        uint64_t live = (uint64_t)hw_arch_add(&process->live_bytes, bytes);
+        hw_arch_add(&process->live_blocks, blocks);
+        if (bytes > 0 && live > hw_runtime.peak_limit)
+            new_peak(live, tick);
+        return;
+    }
+    thread->delta_bytes += bytes;
+    thread->delta_blocks += blocks;
+    int64_t delta = thread->delta_bytes;
+    if (delta > hw_runtime.flush_limit || -delta > hw_runtime.flush_limit)
+        hw_heap_flush(thread);
+    int64_t live = process->live_bytes + thread->delta_bytes;
+    if (bytes > 0 && live > 0 && (uint64_t)live > hw_runtime.peak_limit)
+        new_peak((uint64_t)live, tick);
+}
+
+/* ---- events --------------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t file_tick(uint64_t stamp)
+{
+    return stamp - (hw_runtime.tick_base - hw_runtime.family_base);
+}
+
+/* A block whose free was not seen (the program freed it behind the runtime's back) gives way to a new one. */
+static __attribute__((noinline)) void replaced(struct hw_thread *thread, const struct hw_block *old, uint64_t stamp);
+
+void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame)
+{
+    if (hw_unlikely(hw_options.sample_bytes != 0)) {
+        if (thread->fresh) {
+            thread->fresh = 0;
+            if (size < hw_until_sample) {
+                hw_until_sample -= size;
+                return;
+            }
+        }
+        hw_until_sample = hw_sample_distance(thread);
+    }
+    struct hw_walk *walk = hw_walk_at(thread, frame);
+    uint64_t stamp = hw_ticks_raw() - hw_runtime.family_base;
+    uint64_t tick = file_tick(stamp);
+    struct hw_block block = {.size = size, .stamp = stamp, .context = walk->context, .cpu = hw_cpu()}, old;
+    if (hw_unlikely(hw_block_put(thread, address, &block, &old)))
+        replaced(thread, &old, stamp);
+    uint64_t weight = weight_of(&block);
+    int64_t bytes = (int64_t)(weight * size);
+    struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
+    take_peak_share(mib);
+    mib->allocations += weight;
+    mib->samples++;
+    mib->bytes += (uint64_t)bytes;
+    mib->live_bytes += bytes;
+    mib->live_blocks += (int64_t)weight;
+    if (size < mib->size_min)
+        mib->size_min = size;
+    if (size > mib->size_max)
+        mib->size_max = size;
+    mib->last_alloc_tick = tick;
+    mib->last_alloc_cpu = (uint16_t)block.cpu;
+    mib->live_ticks += weight * tick;
+    if (hw_unlikely(mib->alloc_thread != thread->serial)) {
+        mib->alloc_thread = thread->serial;
+        mib->alloc_threads++;
+    }
+    if (hw_unlikely(!walk->mib))
+        mib_end(thread, walk->context);
+    thread->last_block = address;
+    thread->last_stamp = stamp;
+    thread->allocation_serial++;
+    thread->entry->allocations += weight;
+    thread->entry->bytes += (uint64_t)bytes;
+    change_live(thread, bytes, (int64_t)weight, tick);
+    if (hw_unlikely(tick >= hw_runtime.timeline_next))
+        hw_timeline_tick(thread, tick);
+}
+
+/* Everything a free means to the MIB, but for live bytes and blocks. */
+static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block, uint64_t now, uint32_t cpu, uint64_t weight)
+{
+    uint64_t stamp = now - hw_runtime.family_base;
+    uint64_t lifetime = stamp > block->stamp ? stamp - block->stamp : 0; /* clocks of two CPUs may differ a little */
+    uint64_t tick = file_tick(stamp), born = file_tick(block->stamp);
+    uint16_t born_cpu = (uint16_t)block->cpu;
+    if (mib->frees) {
+        mib->lifetime_overlaps += born < mib->last_free_tick ? weight : 0;
+        mib->same_alloc_cpu += born_cpu == mib->previous_alloc_cpu ? weight : 0;
+        mib->same_free_cpu += cpu == mib->last_free_cpu ? weight : 0;
+    }
+    mib->frees += weight;
+    mib->lifetime_total += weight * lifetime;
+    if (lifetime < mib->lifetime_min)
+        mib->lifetime_min = lifetime;
+    if (lifetime > mib->lifetime_max)
+        mib->lifetime_max = lifetime;
+    mib->migrated_cpu += cpu != born_cpu ? weight : 0;
+    mib->last_free_tick = tick;
+    mib->last_free_cpu = (uint16_t)cpu;
+    mib->previous_alloc_cpu = born_cpu;
+    mib->live_ticks -= weight * born;
+}
+
+/* Which stacks free the blocks of a context: a table of pairs, in the file; its index is private. */
+static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, uintptr_t frame, uint64_t weight, uint64_t bytes);
+
+static inline bool is_inherited(const struct hw_block *block)
+{
+    return block->stamp < hw_runtime.tick_base - hw_runtime.family_base;
+}
+
+static __attribute__((noinline)) void freed_inherited(struct hw_thread *thread, const struct hw_block *block)
+{
+    struct hw_mib *mib = mib_begin(thread, block->context);
+    uint64_t weight = weight_of(block);
+    mib->inherited_frees += weight;
+    mib->inherited_freed_bytes += weight * block->size;
+    mib_end(thread, block->context);
+}
+
+static void account_free(struct hw_thread *thread, const struct hw_block *block, bool temporary, uintptr_t frame)
+{
+    if (hw_unlikely(is_inherited(block))) {
+        freed_inherited(thread, block);
+        return;
+    }
+    uint64_t now = hw_ticks_raw(), weight = weight_of(block);
+    int64_t bytes = (int64_t)(weight * block->size);
+    struct hw_mib *mib = mib_begin(thread, block->context);
+    take_peak_share(mib);
+    mib->live_bytes -= bytes;
+    mib->live_blocks -= (int64_t)weight;
+    add_lifetime(mib, block, now, hw_cpu(), weight);
+    if (temporary) {
+        mib->temporary += weight;
+        thread->entry->temporary += weight;
+    }
+    if (hw_unlikely(mib->free_thread != thread->serial)) {
+        mib->free_thread = thread->serial;
+        mib->free_threads++;
+    }
+    mib_end(thread, block->context);
+    thread->entry->frees += weight;
+    uint64_t tick = now - hw_runtime.tick_base;
+    change_live(thread, -bytes, -(int64_t)weight, tick);
+    if (hw_unlikely(hw_options.free_stacks))
+        count_free_stack(thread, block->context, frame, weight, (uint64_t)bytes);
+    if (hw_unlikely(tick >= hw_runtime.timeline_next))
+        hw_timeline_tick(thread, tick);
+}
+
+/* Whether this is what the thread allocated last: a temporary allocation. (The stamp tells it from a block that another
+ * thread has got at the same address since.) */
+static inline bool take_temporary(struct hw_thread *thread, const void *address, const struct hw_block *block)
+{
+    if (thread->last_block != address)
+        return false;
+    thread->last_block = NULL;
+    return thread->last_stamp >> HW_STAMP_SHIFT == block->stamp >> HW_STAMP_SHIFT;
+}
+
+bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame)
+{
+    struct hw_block block;
+    if (!hw_block_take(thread, address, &block))
+        return false;
+    account_free(thread, &block, take_temporary(thread, address, &block), frame);
+    return true;
+}
+
+static void replaced(struct hw_thread *thread, const struct hw_block *old, uint64_t stamp)
+{
+    (void)stamp;
+    account_free(thread, old, false, 0);
+    hw_note(HW_NOTE_BLOCK_REPLACED, NULL);
+}
+
+bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_block *block)
+{
+    return hw_block_take(thread, address, block);
+}
+
+void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block)
+{
+    struct hw_block old;
+    hw_block_put(thread, address, block, &old);
+}
+
+void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block)
+{
+    account_free(thread, block, take_temporary(thread, address, block), 0);
+}
+
+/* The block stays the same one: its context, its birth; its size and address change. */
+void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size, struct hw_block *block)
+{
+    struct hw_block old;
+    uint64_t old_size = block->size;
+    bool inherited = is_inherited(block);
+    block->size = size;
+    if (hw_unlikely(hw_block_put(thread, new_address, block, &old)))
+        replaced(thread, &old, 0);
+    thread->last_block = NULL;
+    if (inherited)
+        return; /* the parent's block; what it grew by is neither */
+    struct hw_mib *mib = mib_begin(thread, block->context);
+    take_peak_share(mib);
+    mib->reallocations++;
+    mib->realloc_moved += old_address != new_address;
+    int64_t growth = (int64_t)size - (int64_t)old_size;
+    if (growth > 0) {
+        mib->realloc_grown_bytes += (uint64_t)growth;
+        mib->bytes += (uint64_t)growth;
+        thread->entry->bytes += (uint64_t)growth;
+    } else
+        mib->realloc_shrunk_bytes += (uint64_t)-growth;
+    if (size > mib->size_max)
+        mib->size_max = size;
+    mib->live_bytes += growth;
+    if (hw_unlikely(mib->alloc_thread != thread->serial)) {
+        mib->alloc_thread = thread->serial;
+        mib->alloc_threads++;
+    }
+    mib_end(thread, block->context);
+    thread->entry->reallocations++;
+    uint64_t tick = hw_ticks_raw() - hw_runtime.tick_base;
+    change_live(thread, growth, 0, tick);
+    if (hw_unlikely(tick >= hw_runtime.timeline_next))
+        hw_timeline_tick(thread, tick);
+}
+
+/* ---- free stacks ---------------------------------------------------------------------------------------------------- */
+
+static struct {
+    uint32_t *slots; /* pair index + 1, 0 empty; open addressing; under the lock */
+    uint32_t mask, count;
+} pairs;
+
+static uint64_t pair_hash(uint32_t a, uint32_t b)
+{
+    return mix(((uint64_t)a << 32) | b);
+}
+
+static bool grow_pairs(void)
+{
+    uint32_t capacity = pairs.mask ? (pairs.mask + 1) * 2 : 4096;
+    uint32_t *slots = hw_own_pages(capacity * sizeof *slots, false);
+    if (!slots)
+        return false;
+    for (uint32_t i = 0; i < pairs.count; i++) {
+        struct hw_free_stack *pair = HW_ENTRY(HW_POOL_FREE_STACKS, struct hw_free_stack, i);
+        uint64_t at = pair_hash(pair->alloc_context, pair->free_context) & (capacity - 1);
+        while (slots[at])
+            at = (at + 1) & (capacity - 1);
+        slots[at] = i + 1;
+    }
+    if (pairs.slots)
+        hw_sys(SYS_munmap, pairs.slots, (pairs.mask + 1) * sizeof *slots);
+    pairs.slots = slots;
+    pairs.mask = capacity - 1;
+    return true;
+}
+
+static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, uintptr_t frame, uint64_t weight, uint64_t bytes)
+{
+    uint32_t free_context = frame ? hw_walk_at(thread, frame)->context : 0;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    struct hw_free_stack *pair = NULL;
+    if (pairs.count * 2 <= pairs.mask || grow_pairs()) {
+        uint64_t at = pair_hash(alloc_context, free_context) & pairs.mask;
+        for (; pairs.slots[at]; at = (at + 1) & pairs.mask) {
+            pair = HW_ENTRY(HW_POOL_FREE_STACKS, struct hw_free_stack, pairs.slots[at] - 1);
+            if (pair->alloc_context == alloc_context && pair->free_context == free_context)
+                break;
+            pair = NULL;
+        }
+        uint32_t index = pair ? 0 : hw_pool_take(HW_POOL_FREE_STACKS, 1);
+        if (!pair && index != HW_NONE) {
+            pair = HW_ENTRY(HW_POOL_FREE_STACKS, struct hw_free_stack, index);
+            pair->alloc_context = alloc_context;
+            pair->free_context = free_context;
+            pairs.slots[at] = index + 1;
+            pairs.count++;
+            hw_pool_publish(HW_POOL_FREE_STACKS);
+        }
+    }
+    if (pair) {
+        pair->count += weight;
+        pair->bytes += bytes;
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+}

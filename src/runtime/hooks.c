@@ -1,0 +1,371 @@
+/* hooks.c - the functions of malloc's family that programs call.
+ *
+ * They know the ABI and nothing else: each calls the real function, and tells the observer (heap.c) what happened.
+ * What a program can see of them is the real functions' behaviour: results, errno, alignment, failure.
+ *
+ * Sampling: hw_until_sample is the number of bytes up to the next sampled one. It is 0 in exact runs, so that one
+ * comparison at the top of each hook decides in both modes. hw_filter tells for most pointers that they are no sampled
+ * block (a counting Bloom filter with one hash); in exact runs its mask is 0 and its only cell is never zero. */
+#include "runtime/runtime.h"
+
+#include "runtime/operators.h"
+
+#define FILTER_CELLS 65536
+uint8_t hw_filter[FILTER_CELLS] = {1};
+uint64_t hw_filter_mask;
+
+#define FRAME ((uintptr_t)__builtin_frame_address(0))
+
+static inline bool not_sampled(size_t size)
+{
+    if (size >= hw_until_sample)
+        return false;
+    hw_until_sample -= size;
+    return true;
+}
+
+static inline bool surely_not_tracked(const void *pointer)
+{
+    return !hw_filter[((uintptr_t)pointer >> 4) & hw_filter_mask];
+}
+
+/* What every allocating hook does around the real function's call. */
+#define ALLOCATE(size, call)                                                                                           \
+    do {                                                                                                               \
+        if (not_sampled(size))                                                                                         \
+            return (call);                                                                                             \
+        uintptr_t frame = FRAME;                                                                                       \
+        struct hw_thread *thread = hw_enter(frame, false);                                                             \
+        if (hw_unlikely(!thread))                                                                                      \
+            return (call);                                                                                             \
+        hw_gate(thread, frame | HW_GATE_REAL);                                                                         \
+        void *result = (call);                                                                                         \
+        hw_gate(thread, frame | HW_GATE_RUNTIME);                                                                      \
+        if (hw_likely(result != NULL))                                                                                 \
+            hw_heap_allocated(thread, result, size, frame);                                                            \
+        else                                                                                                           \
+            thread->entry->failed++;                                                                                   \
+        hw_leave(thread);                                                                                              \
+        return result;                                                                                                 \
+    } while (0)
+
+HW_EXPORT void *malloc(size_t size);
+HW_EXPORT void *malloc(size_t size)
+{
+    ALLOCATE(size, hw_real.malloc(size));
+}
+
+HW_EXPORT void *calloc(size_t count, size_t size);
+HW_EXPORT void *calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return hw_real.calloc(count, size); /* fails and sets errno */
+    ALLOCATE(bytes, hw_real.calloc(count, size));
+}
+
+HW_EXPORT void *memalign(size_t alignment, size_t size);
+HW_EXPORT void *memalign(size_t alignment, size_t size)
+{
+    ALLOCATE(size, hw_real.memalign(alignment, size));
+}
+
+HW_EXPORT void *aligned_alloc(size_t alignment, size_t size);
+HW_EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    ALLOCATE(size, hw_real.aligned_alloc(alignment, size));
+}
+
+HW_EXPORT void *valloc(size_t size);
+HW_EXPORT void *valloc(size_t size)
+{
+    ALLOCATE(size, hw_real.valloc(size));
+}
+
+HW_EXPORT void *pvalloc(size_t size);
+HW_EXPORT void *pvalloc(size_t size)
+{
+    ALLOCATE(size, hw_real.pvalloc(size));
+}
+
+HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size);
+HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
+{
+    if (not_sampled(size))
+        return hw_real.posix_memalign(pointer, alignment, size);
+    uintptr_t frame = FRAME;
+    struct hw_thread *thread = hw_enter(frame, false);
+    if (hw_unlikely(!thread))
+        return hw_real.posix_memalign(pointer, alignment, size);
+    hw_gate(thread, frame | HW_GATE_REAL);
+    int error = hw_real.posix_memalign(pointer, alignment, size);
+    hw_gate(thread, frame | HW_GATE_RUNTIME);
+    if (error != 0)
+        thread->entry->failed++;
+    else if (*pointer)
+        hw_heap_allocated(thread, *pointer, size, frame);
+    hw_leave(thread);
+    return error;
+}
+
+/* ---- realloc ------------------------------------------------------------------------------------------------------ */
+
+/* A block of the start-up allocator moves to the real one. */
+static void *realloc_startup_block(void *pointer, size_t size)
+{
+    void *fresh = hw_real.malloc(size);
+    size_t old = *(size_t *)((char *)pointer - 8);
+    if (fresh)
+        __builtin_memcpy(fresh, pointer, old < size ? old : size);
+    return fresh;
+}
+
+/* Sampled runs: a free of the old block and an allocation of the new one, each as likely as its size says. */
+static void *realloc_sampled(void *pointer, size_t size, uintptr_t frame)
+{
+    struct hw_block block;
+    struct hw_thread *thread = hw_enter(frame, true);
+    if (!thread)
+        return hw_real.realloc(pointer, size);
+    bool known = !surely_not_tracked(pointer) && hw_heap_realloc_begin(thread, pointer, &block);
+    hw_gate(thread, frame | HW_GATE_REAL);
+    void *result = hw_real.realloc(pointer, size);
+    hw_gate(thread, frame | HW_GATE_RUNTIME);
+    if (known && !result && size)
+        hw_heap_realloc_failed(thread, pointer, &block);
+    else if (known)
+        hw_heap_realloc_freed(thread, pointer, &block);
+    if (result && !not_sampled(size))
+        hw_heap_allocated(thread, result, size, frame);
+    hw_leave(thread);
+    return result;
+}
+
+static __attribute__((noinline)) void *realloc_block(void *pointer, size_t size, uintptr_t frame)
+{
+    if (hw_unlikely(hw_real_is_startup_block(pointer)))
+        return realloc_startup_block(pointer, size);
+    if (hw_options.sample_bytes)
+        return realloc_sampled(pointer, size, frame);
+    struct hw_thread *thread = hw_enter(frame, true);
+    if (hw_unlikely(!thread))
+        return hw_real.realloc(pointer, size);
+    struct hw_block block;
+    bool known = hw_heap_realloc_begin(thread, pointer, &block);
+    hw_gate(thread, frame | HW_GATE_REAL);
+    void *result = hw_real.realloc(pointer, size);
+    hw_gate(thread, frame | HW_GATE_RUNTIME);
+    if (!known) {
+        if (result)
+            thread->entry->foreign_reallocs++;
+    } else if (result)
+        hw_heap_realloc_end(thread, pointer, result, size, &block);
+    else if (size == 0) /* every allocator that returns NULL here has freed the block */
+        hw_heap_realloc_freed(thread, pointer, &block);
+    else {
+        thread->entry->failed++;
+        hw_heap_realloc_failed(thread, pointer, &block);
+    }
+    hw_leave(thread);
+    return result;
+}
+
+HW_EXPORT void *realloc(void *pointer, size_t size);
+HW_EXPORT void *realloc(void *pointer, size_t size)
+{
+    if (pointer) {
+        if (surely_not_tracked(pointer) && not_sampled(size))
+            return hw_real.realloc(pointer, size);
+        return realloc_block(pointer, size, FRAME);
+    }
+    ALLOCATE(size, hw_real.realloc(NULL, size));
+}
+
+HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size);
+HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return hw_real.calloc(count, size); /* fails the same way: NULL and ENOMEM */
+    if (pointer)
+        return realloc_block(pointer, bytes, FRAME);
+    ALLOCATE(bytes, hw_real.realloc(NULL, bytes));
+}
+
+/* ---- free --------------------------------------------------------------------------------------------------------- */
+
+/* Accounts a free. False when the pointer must not reach the real allocator. */
+static inline bool account_free(void *pointer, uintptr_t frame)
+{
+    struct hw_thread *thread = hw_enter(frame, true);
+    if (hw_unlikely(!thread))
+        return !hw_real_is_startup_block(pointer);
+    bool known = hw_heap_freed(thread, pointer, frame);
+    bool pass = true;
+    if (hw_unlikely(!known)) {
+        pass = !hw_real_is_startup_block(pointer);
+        if (pass && !hw_options.sample_bytes)
+            thread->entry->foreign_frees++;
+    }
+    hw_leave(thread);
+    return pass;
+}
+
+HW_EXPORT void free(void *pointer);
+HW_EXPORT void free(void *pointer)
+{
+    if (!pointer)
+        return;
+    if (surely_not_tracked(pointer) || account_free(pointer, FRAME))
+        hw_real.free(pointer);
+}
+
+HW_EXPORT void free_sized(void *pointer, size_t size);
+HW_EXPORT void free_sized(void *pointer, size_t size)
+{
+    if (!pointer || (!surely_not_tracked(pointer) && !account_free(pointer, FRAME)))
+        return;
+    if (hw_real.free_sized)
+        hw_real.free_sized(pointer, size);
+    else
+        hw_real.free(pointer);
+}
+
+HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size);
+HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
+{
+    if (!pointer || (!surely_not_tracked(pointer) && !account_free(pointer, FRAME)))
+        return;
+    if (hw_real.free_aligned_sized)
+        hw_real.free_aligned_sized(pointer, alignment, size);
+    else
+        hw_real.free(pointer);
+}
+
+HW_EXPORT size_t malloc_usable_size(void *pointer);
+HW_EXPORT size_t malloc_usable_size(void *pointer)
+{
+    if (hw_unlikely(hw_real_is_startup_block(pointer)))
+        return *(size_t *)((char *)pointer - 8);
+    return hw_real.malloc_usable_size(pointer);
+}
+
+/* ---- C++ ---------------------------------------------------------------------------------------------------------- */
+
+const char *const hw_new_names[HW_NEW_COUNT] = {
+#define NAME(index, symbol, aligned, nothrow) [index] = #symbol,
+    HW_NEW_FORMS(NAME)
+#undef NAME
+};
+const char *const hw_delete_names[HW_DELETE_COUNT] = {
+#define NAME(index, symbol) [index] = #symbol,
+    HW_DELETE_FORMS(NAME)
+#undef NAME
+};
+
+extern void *dlopen(const char *, int) __attribute__((weak));
+extern void *dlsym(void *, const char *) __attribute__((weak));
+
+/* A C++ library that came later, perhaps out of sight of the global search order. */
+static void *find_late(const char *name)
+{
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
+    void *found = hw_real_next(name);
+    for (size_t i = 0; !found && dlopen && i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], 4 /* RTLD_NOLOAD */ | 1 /* RTLD_LAZY */);
+        if (library)
+            found = dlsym(library, name);
+    }
+    return found;
+}
+
+/* The library's own operator new: throws, calls the new-handler. What it gets from malloc is counted there; what it
+ * gets elsewhere (allocators with operators of their own) is counted here. No gate is held: exceptions may pass. */
+static void *call_real_new(int form, size_t size, size_t second, const void *third, uintptr_t frame)
+{
+    if (!hw_real.op_new[form]) {
+        void *found = find_late(hw_new_names[form]);
+        if (!found)
+            __builtin_trap(); /* out of memory in a program whose C++ library cannot be found to throw */
+        __atomic_store_n((void **)&hw_real.op_new[form], found, __ATOMIC_RELEASE);
+    }
+    struct hw_thread *before = hw_self;
+    uint64_t serial = before ? before->allocation_serial : 0, until = hw_until_sample;
+    void *result = hw_real.op_new[form](size, second, third);
+    struct hw_thread *self = hw_self;
+    if (!result || (self && self->last_block == result && self->allocation_serial != serial) || hw_until_sample != until)
+        return result;
+    if (not_sampled(size))
+        return result;
+    struct hw_thread *thread = hw_enter(frame, false);
+    if (thread) {
+        hw_heap_allocated(thread, result, size, frame);
+        hw_leave(thread);
+    }
+    return result;
+}
+
+static inline void *operator_new(int form, bool aligned, size_t size, size_t second, const void *third, uintptr_t frame)
+{
+    if (hw_unlikely(hw_runtime.state == HW_STATE_NEW))
+        hw_start();
+    if (!hw_real.new_is_malloc || aligned)
+        return call_real_new(form, size, second, third, frame);
+    void *result;
+    struct hw_thread *thread = NULL;
+    bool sampled = !not_sampled(size);
+    if (sampled)
+        thread = hw_enter(frame, false);
+    if (thread) {
+        hw_gate(thread, frame | HW_GATE_REAL);
+        result = hw_real.malloc(size ? size : 1);
+        hw_gate(thread, frame | HW_GATE_RUNTIME);
+        if (hw_likely(result != NULL))
+            hw_heap_allocated(thread, result, size, frame);
+        hw_leave(thread);
+    } else
+        result = hw_real.malloc(size ? size : 1);
+    return hw_likely(result != NULL) ? result : call_real_new(form, size, second, third, frame);
+}
+
+#define DEFINE_NEW(index, symbol, aligned, nothrow)                                                                    \
+    HW_EXPORT void *symbol(size_t size, size_t second, const void *third);                                             \
+    HW_EXPORT void *symbol(size_t size, size_t second, const void *third)                                              \
+    {                                                                                                                  \
+        return operator_new(index, aligned, size, second, third, FRAME);                                               \
+    }
+HW_NEW_FORMS(DEFINE_NEW)
+
+static inline void operator_delete(int form, void *pointer, size_t second, size_t third, uintptr_t frame)
+{
+    if (!pointer)
+        return;
+    if (!surely_not_tracked(pointer)) {
+        struct hw_thread *thread = hw_enter(frame, true);
+        if (thread) {
+            if (!hw_heap_freed(thread, pointer, frame) && !hw_options.sample_bytes)
+                thread->entry->foreign_frees++;
+            if (!hw_real.new_is_malloc && hw_real.op_delete[form]) {
+                hw_gate(thread, frame | HW_GATE_REAL); /* a free inside is this one */
+                hw_real.op_delete[form](pointer, second, third);
+                hw_leave(thread);
+                return;
+            }
+            hw_leave(thread);
+        }
+    }
+    if (hw_real_is_startup_block(pointer))
+        return;
+    if (!hw_real.new_is_malloc && hw_real.op_delete[form])
+        hw_real.op_delete[form](pointer, second, third);
+    else
+        hw_real.free(pointer);
+}
+
+#define DEFINE_DELETE(index, symbol)                                                                                   \
+    HW_EXPORT void symbol(void *pointer, size_t second, size_t third);                                                 \
+    HW_EXPORT void symbol(void *pointer, size_t second, size_t third)                                                  \
+    {                                                                                                                  \
+        operator_delete(index, pointer, second, third, FRAME);                                                         \
+    }
+HW_DELETE_FORMS(DEFINE_DELETE)

@@ -1,0 +1,186 @@
+/* memory.c - private memory of the runtime, and what the process's resident memory is made of.
+ *
+ * People take RSS for the heap. The breakdown parts it: resident memory of the heap and of anonymous mappings, of
+ * files, of stacks, and of Heapwise itself, from /proc/self/smaps. */
+#include "runtime/runtime.h"
+
+static struct {
+    uintptr_t start, end;
+} own[256];
+static uint32_t own_count;
+
+void hw_own_range(const void *start, size_t bytes)
+{
+    uint32_t i = __atomic_fetch_add(&own_count, 1, __ATOMIC_RELAXED);
+    if (i < sizeof own / sizeof *own) {
+        own[i].start = (uintptr_t)start;
+        own[i].end = (uintptr_t)start + bytes;
+    }
+}
+
+void *hw_own_pages(size_t bytes, bool wipe_on_fork)
+{
+    bytes = HW_ALIGN_UP(bytes, HW_PAGE);
+    void *pages = hw_pages(bytes);
+    if (!pages)
+        return NULL;
+    hw_sys(SYS_madvise, pages, bytes, 15 /* MADV_NOHUGEPAGE */);
+    hw_sys(SYS_madvise, pages, bytes, 16 /* MADV_DONTDUMP */);
+    if (wipe_on_fork)
+        hw_sys(SYS_madvise, pages, bytes, 18 /* MADV_WIPEONFORK */);
+    hw_own_range(pages, bytes);
+    return pages;
+}
+
+bool hw_address_space_limited(void)
+{
+    uint64_t limit[2] = {~0ull, ~0ull};
+    hw_sys(SYS_prlimit64, 0, 9 /* RLIMIT_AS */, 0, limit);
+    if (limit[0] != ~0ull)
+        return true;
+    char mode[16];
+    return hw_read_file("/proc/sys/vm/overcommit_memory", mode, sizeof mode) > 0 && mode[0] == '2';
+}
+
+/* Does [start, end) lie in what the runtime took for itself? Neighbouring ranges may have been joined by the kernel,
+ * so overlap of the start is what counts. */
+static bool is_own(uintptr_t start)
+{
+    uint32_t count = own_count < sizeof own / sizeof *own ? own_count : sizeof own / sizeof *own;
+    for (uint32_t i = 0; i < count; i++)
+        if (start >= own[i].start && start < own[i].end)
+            return true;
+    return start >= hw_runtime.text_start && start < hw_runtime.text_end;
+}
+
+uint64_t hw_memory_rss(void)
+{
+    char buffer[128];
+    if (hw_read_file("/proc/self/statm", buffer, sizeof buffer) <= 0)
+        return 0;
+    const char *cursor = buffer;
+    hw_parse_u64(&cursor, 10);
+    if (*cursor == ' ')
+        cursor++;
+    return hw_parse_u64(&cursor, 10) * HW_PAGE;
+}
+
+uint64_t hw_memory_peak_rss(void)
+{
+    char buffer[4096];
+    if (hw_read_file("/proc/self/status", buffer, sizeof buffer) <= 0)
+        return 0;
+    for (const char *line = buffer; *line; line++) {
+        if (hw_starts_with(line, "VmHWM:")) {
+            line += 6;
+            while (*line == ' ' || *line == '\t')
+                line++;
+            return hw_parse_u64(&line, 10) * 1024;
+        }
+        while (*line && *line != '\n')
+            line++;
+        if (!*line)
+            break;
+    }
+    return 0;
+}
+
+/* ---- smaps ------------------------------------------------------------------------------------------------------- */
+
+struct breakdown {
+    struct hw_memory_breakdown *out;
+    uint64_t *kind; /* where the Rss of the present mapping is added */
+};
+
+static void begin_mapping(struct breakdown *state, const char *line)
+{
+    const char *cursor = line;
+    uintptr_t start = hw_parse_u64(&cursor, 16);
+    cursor++;
+    uintptr_t end = hw_parse_u64(&cursor, 16);
+    bool shared = cursor[4] == 's';
+    for (int fields = 0; fields < 4 && *cursor; fields++) { /* permissions, offset, device, inode */
+        while (*cursor == ' ')
+            cursor++;
+        while (*cursor && *cursor != ' ')
+            cursor++;
+    }
+    while (*cursor == ' ')
+        cursor++;
+    struct hw_memory_breakdown *out = state->out;
+    uintptr_t here = hw_arch_thread_pointer();
+    if (is_own(start) || hw_streq(cursor, hw_file_path))
+        state->kind = &out->runtime;
+    else if (hw_starts_with(cursor, "[stack"))
+        state->kind = &out->stack;
+    else if (hw_starts_with(cursor, "[heap]") || hw_starts_with(cursor, "[anon"))
+        state->kind = &out->heap;
+    else if (!*cursor)
+        state->kind = here >= start && here < end && end - start >= 64 * 1024 ? &out->stack : &out->heap;
+    else if (*cursor == '[' || shared)
+        state->kind = &out->other;
+    else
+        state->kind = &out->file;
+}
+
+static void take_line(struct breakdown *state, char *line)
+{
+    if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
+        begin_mapping(state, line);
+        return;
+    }
+    bool rss = hw_starts_with(line, "Rss:");
+    if (!rss && !hw_starts_with(line, "Swap:"))
+        return;
+    while (*line && (*line < '0' || *line > '9'))
+        line++;
+    const char *cursor = line;
+    uint64_t bytes = hw_parse_u64(&cursor, 10) * 1024;
+    if (!rss) {
+        state->out->swap += bytes;
+        return;
+    }
+    state->out->rss += bytes;
+    if (state->kind)
+        *state->kind += bytes;
+}
+
+void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
+{
+    static char buffer[8192]; /* under the lock */
+    int fd = hw_open("/proc/self/smaps", O_RDONLY, 0);
+    if (fd < 0)
+        return;
+    uint32_t index = HW_NONE;
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_MEMORY); i++)
+        if (HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, i)->moment == (uint32_t)moment)
+            index = i;
+    struct hw_memory_breakdown result = {.tick = tick, .moment = moment, .live_bytes = live_bytes};
+    struct breakdown state = {&result, NULL};
+    size_t kept = 0;
+    for (;;) {
+        long n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept);
+        if (n <= 0)
+            break;
+        size_t filled = kept + (size_t)n, line = 0;
+        for (size_t i = kept; i < filled; i++)
+            if (buffer[i] == '\n') {
+                buffer[i] = 0;
+                take_line(&state, buffer + line);
+                line = i + 1;
+            }
+        kept = filled - line;
+        if (kept >= sizeof buffer - 1)
+            kept = 0; /* a line longer than the buffer: nothing that is needed */
+        for (size_t i = 0; i < kept; i++)
+            buffer[i] = buffer[line + i];
+    }
+    hw_close(fd);
+    if (index == HW_NONE) {
+        index = hw_pool_take(HW_POOL_MEMORY, 1);
+        if (index == HW_NONE)
+            return;
+    }
+    *HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, index) = result;
+    hw_pool_publish(HW_POOL_MEMORY);
+}

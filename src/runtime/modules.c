@@ -1,0 +1,413 @@
+/* modules.c - which code is mapped where, over the whole run.
+ *
+ * Two ways to learn of it. hw_modules_rescan asks the dynamic linker; only where the program could ask it too (start,
+ * dlclose, exit), because that takes the linker's lock. hw_module_find meets unknown code inside a hook: it reads
+ * /proc/self/maps and the ELF header in memory, which takes no lock at all.
+ *
+ * The list that readers use is immutable and replaced as a whole; old lists are left alone, since a reader may still
+ * hold one. Every segment ever seen stays in the MAPS section, with the time it went. */
+#include "runtime/runtime.h"
+
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
+
+static struct {
+    struct hw_modules *list;
+    uint64_t last_look; /* ticks: reading maps is not repeated for ever for code that cannot be found */
+    uint64_t look_distance;
+} modules;
+
+static struct hw_modules no_modules;
+
+/* ---- one image ----------------------------------------------------------------------------------------------------- */
+
+struct image {
+    uintptr_t bias;
+    const ElfW(Phdr) *headers;
+    size_t header_count;
+    const char *path;
+    uint32_t flags;
+};
+
+static void find_build_id(const struct image *image, struct hw_map_entry *entry)
+{
+    for (size_t i = 0; i < image->header_count; i++) {
+        const ElfW(Phdr) *header = &image->headers[i];
+        if (header->p_type != PT_NOTE)
+            continue;
+        const char *at = (const char *)(image->bias + header->p_vaddr), *end = at + header->p_memsz;
+        size_t align = header->p_align == 8 ? 8 : 4;
+        while (at + sizeof(ElfW(Nhdr)) <= end) {
+            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+            const char *name = at + sizeof *note;
+            const char *data = name + HW_ALIGN_UP((size_t)note->n_namesz, align);
+            if (data + note->n_descsz > end)
+                break;
+            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && hw_streq(name, "GNU")) {
+                entry->build_id_size = note->n_descsz < 32 ? note->n_descsz : 32;
+                for (uint32_t b = 0; b < entry->build_id_size; b++)
+                    entry->build_id[b] = (uint8_t)data[b];
+                return;
+            }
+            at = data + HW_ALIGN_UP((size_t)note->n_descsz, align);
+        }
+    }
+}
+
+/* Writes a MAPS entry; its index. Lock held. */
+static uint32_t add_map(const struct hw_map_entry *entry, const char *path)
+{
+    uint32_t index = hw_pool_take(HW_POOL_MAPS, 1);
+    if (index == HW_NONE)
+        return HW_NONE;
+    struct hw_map_entry *to = HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, index);
+    *to = *entry;
+    to->path = hw_file_string(path);
+    to->loaded_tick = hw_ticks_raw() - hw_runtime.tick_base;
+    hw_pool_publish(HW_POOL_MAPS);
+    return index;
+}
+
+static bool known(const struct hw_modules *list, uintptr_t start, uintptr_t end, uintptr_t bias, const struct hw_module **found)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->module[i].start == start && list->module[i].end == end && list->module[i].bias == bias) {
+            *found = &list->module[i];
+            return true;
+        }
+    return false;
+}
+
+/* A list under construction. */
+struct builder {
+    struct hw_modules *list;
+    uint32_t capacity;
+};
+
+static size_t list_bytes(uint32_t capacity)
+{
+    return HW_ALIGN_UP(sizeof(struct hw_modules) + capacity * sizeof(struct hw_module), HW_PAGE);
+}
+
+static struct hw_modules *new_list(uint32_t capacity)
+{
+    return hw_pages(list_bytes(capacity));
+}
+
+static void insert(struct builder *builder, const struct hw_module *module)
+{
+    struct hw_modules *list = builder->list;
+    if (list->count == builder->capacity)
+        return;
+    uint32_t at = list->count;
+    for (; at > 0 && list->module[at - 1].start > module->start; at--)
+        list->module[at] = list->module[at - 1];
+    list->module[at] = *module;
+    list->count++;
+}
+
+/* Adds the executable segments of an image. What the present list has already is taken over as it is. */
+static void add_image(struct builder *builder, const struct image *image)
+{
+    struct hw_module module = {.bias = image->bias, .image_start = UINTPTR_MAX, .map = HW_NONE, .flags = image->flags};
+    for (size_t i = 0; i < image->header_count; i++) {
+        const ElfW(Phdr) *header = &image->headers[i];
+        uintptr_t start = image->bias + header->p_vaddr, end = start + header->p_memsz;
+        if (header->p_type == PT_LOAD) {
+            module.image_start = start < module.image_start ? start : module.image_start;
+            module.image_end = end > module.image_end ? end : module.image_end;
+        } else if (header->p_type == PT_GNU_EH_FRAME) {
+            module.eh_frame_hdr = (const uint8_t *)start;
+            module.eh_frame_hdr_size = header->p_memsz;
+        }
+    }
+    for (size_t i = 0; i < image->header_count; i++) {
+        const ElfW(Phdr) *header = &image->headers[i];
+        if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
+            continue;
+        module.start = image->bias + header->p_vaddr;
+        module.end = module.start + header->p_memsz;
+        const struct hw_module *old;
+        if (known(modules.list, module.start, module.end, module.bias, &old)) {
+            insert(builder, old);
+            continue;
+        }
+        struct hw_map_entry entry = {.start = module.start, .end = module.end, .offset = header->p_offset, .bias = image->bias};
+        if (hw_runtime.text_start >= module.start && hw_runtime.text_start < module.end)
+            module.flags |= HW_MAP_RUNTIME;
+        uintptr_t allocator = (uintptr_t)hw_real_malloc_address();
+        if (allocator >= module.start && allocator < module.end)
+            module.flags |= HW_MAP_ALLOCATOR;
+        entry.flags = module.flags;
+        find_build_id(image, &entry);
+        module.map = add_map(&entry, image->path);
+        insert(builder, &module);
+    }
+}
+
+static void publish(struct hw_modules *list)
+{
+    __atomic_store_n(&modules.list, list, __ATOMIC_RELEASE);
+}
+
+/* ---- the dynamic linker's list --------------------------------------------------------------------------------------- */
+
+static char main_path[4096];
+
+static int add_linked(struct dl_phdr_info *info, size_t size, void *closure)
+{
+    (void)size;
+    struct builder *builder = closure;
+    struct image image = {
+        .bias = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum, .path = info->dlpi_name};
+    bool is_main = !builder->list->count && !*info->dlpi_name;
+    if (is_main) {
+        image.path = main_path;
+        image.flags = HW_MAP_MAIN;
+    } else if (hw_starts_with(info->dlpi_name, "linux-vdso") || hw_starts_with(info->dlpi_name, "linux-gate"))
+        image.path = "[vdso]";
+    else if (!*info->dlpi_name)
+        image.path = "[vdso]"; /* musl and older glibc leave it without a name */
+    add_image(builder, &image);
+    return 0;
+}
+
+/* The list as of now. When old entries are gone the code generation rises: walks and rules that were cached may lie. */
+static void replace_list(struct builder *builder, bool linked_only)
+{
+    struct hw_modules *fresh = builder->list, *old = modules.list;
+    bool gone = false;
+    for (uint32_t i = 0; i < old->count; i++) {
+        const struct hw_module *still;
+        const struct hw_module *module = &old->module[i];
+        if (known(fresh, module->start, module->end, module->bias, &still))
+            continue;
+        if (linked_only && (module->flags & HW_MAP_ANONYMOUS)) {
+            insert(builder, module);
+            continue;
+        }
+        gone = true;
+        if (module->map != HW_NONE)
+            HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map)->unloaded_tick =
+                hw_ticks_raw() - hw_runtime.tick_base;
+    }
+    if (!gone && fresh->count == old->count) { /* nothing new either */
+        hw_sys(SYS_munmap, fresh, list_bytes(builder->capacity));
+        return;
+    }
+    publish(fresh);
+    if (gone)
+        __atomic_fetch_add(&hw_runtime.code_generation, 1, __ATOMIC_RELEASE);
+}
+
+static int count_linked(struct dl_phdr_info *info, size_t size, void *closure)
+{
+    (void)size;
+    uint32_t *count = closure;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        *count += info->dlpi_phdr[i].p_type == PT_LOAD && (info->dlpi_phdr[i].p_flags & PF_X);
+    return 0;
+}
+
+
+void hw_modules_rescan(void)
+{
+    if (!dl_iterate_phdr)
+        return;
+    /* The linker's lock must not be asked for with ours held: collect first. A thread that loads a library meanwhile
+     * makes the counts differ; what is missed is found when it is met. */
+    uint32_t count = 16 + modules.list->count;
+    dl_iterate_phdr(count_linked, &count);
+    struct builder builder = {new_list(count), count};
+    if (!builder.list)
+        return;
+    dl_iterate_phdr(add_linked, &builder);
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    replace_list(&builder, true);
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+void hw_modules_start(void)
+{
+    publish(&no_modules);
+    long n = hw_sys(SYS_readlink, "/proc/self/exe", main_path, sizeof main_path - 1);
+    main_path[n > 0 ? n : 0] = 0;
+    modules.look_distance = 0;
+    hw_modules_rescan();
+}
+
+void hw_modules_fork(void)
+{
+    /* The MAPS section has been copied: indexes hold. */
+    modules.last_look = 0;
+}
+
+/* ---- /proc/self/maps ------------------------------------------------------------------------------------------------- */
+
+struct mapping {
+    uintptr_t start, end;
+    uint64_t offset;
+    char path[1024];
+    char permissions[5];
+};
+
+/* Reads maps line by line; false at the end. */
+struct maps_reader {
+    int fd;
+    size_t filled, at;
+    char buffer[4096];
+};
+
+static int next_char(struct maps_reader *reader)
+{
+    if (reader->at == reader->filled) {
+        long n = hw_sys(SYS_read, reader->fd, reader->buffer, sizeof reader->buffer);
+        if (n <= 0)
+            return -1;
+        reader->filled = (size_t)n;
+        reader->at = 0;
+    }
+    return (unsigned char)reader->buffer[reader->at++];
+}
+
+static bool next_mapping(struct maps_reader *reader, struct mapping *mapping)
+{
+    char line[1200];
+    struct hw_text text;
+    hw_text_init(&text, line, sizeof line);
+    int c;
+    while ((c = next_char(reader)) >= 0 && c != '\n')
+        hw_text_char(&text, (char)c);
+    if (c < 0 && !text.used)
+        return false;
+    const char *cursor = line;
+    mapping->start = hw_parse_u64(&cursor, 16);
+    cursor++;
+    mapping->end = hw_parse_u64(&cursor, 16);
+    cursor++;
+    for (int i = 0; i < 4 && *cursor; i++)
+        mapping->permissions[i] = *cursor++;
+    mapping->permissions[4] = 0;
+    cursor++;
+    mapping->offset = hw_parse_u64(&cursor, 16);
+    for (int field = 0; field < 2 && *cursor; field++) { /* device, inode */
+        while (*cursor == ' ')
+            cursor++;
+        while (*cursor && *cursor != ' ')
+            cursor++;
+    }
+    while (*cursor == ' ')
+        cursor++;
+    hw_text_init(&text, mapping->path, sizeof mapping->path);
+    hw_text_string(&text, cursor);
+    return true;
+}
+
+/* An ELF image whose first page is mapped at HEADER: its headers lie there in memory. */
+static bool image_at(uintptr_t header, uintptr_t code, uint64_t code_offset, const char *path, struct image *image)
+{
+    const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)header;
+    if (elf->e_ident[0] != 0x7f || elf->e_ident[1] != 'E' || elf->e_ident[2] != 'L' || elf->e_ident[3] != 'F')
+        return false;
+    if (elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > HW_PAGE)
+        return false;
+    image->headers = (const ElfW(Phdr) *)(header + elf->e_phoff);
+    image->header_count = elf->e_phnum;
+    image->path = path;
+    image->flags = 0;
+    for (size_t i = 0; i < image->header_count; i++) {
+        const ElfW(Phdr) *segment = &image->headers[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) &&
+            (segment->p_offset & ~(HW_PAGE - 1)) == code_offset) {
+            image->bias = code - (segment->p_vaddr & ~(HW_PAGE - 1));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds the mapping that holds PC, as an image or as code without a file. Lock held. */
+static void add_from_maps(uintptr_t pc)
+{
+    static struct maps_reader reader; /* under the lock */
+    static struct mapping mapping, first; /* first: the first page of the file that the lines are about */
+    reader.filled = reader.at = 0;
+    reader.fd = hw_open("/proc/self/maps", O_RDONLY, 0);
+    if (reader.fd < 0)
+        return;
+    bool found = false;
+    first.path[0] = 0;
+    while (!found && next_mapping(&reader, &mapping)) {
+        if (mapping.offset == 0 && mapping.path[0] == '/' && mapping.permissions[0] == 'r')
+            first = mapping;
+        found = pc >= mapping.start && pc < mapping.end;
+    }
+    hw_close(reader.fd);
+    if (!found || mapping.permissions[2] != 'x')
+        return;
+    struct hw_modules *fresh = new_list(modules.list->count + 16);
+    if (!fresh)
+        return;
+    struct builder builder = {fresh, modules.list->count + 16};
+    for (uint32_t i = 0; i < modules.list->count; i++)
+        if (modules.list->module[i].end <= mapping.start || modules.list->module[i].start >= mapping.end)
+            insert(&builder, &modules.list->module[i]); /* others overlap what is there now: they are gone */
+    struct image image;
+    if (mapping.path[0] == '/' && hw_streq(mapping.path, first.path) &&
+        image_at(first.start, mapping.start, mapping.offset, mapping.path, &image))
+        add_image(&builder, &image);
+    else {
+        struct hw_map_entry entry = {
+            .start = mapping.start, .end = mapping.end, .offset = mapping.offset, .bias = mapping.start - mapping.offset};
+        entry.flags = mapping.path[0] == '/' ? 0 : HW_MAP_ANONYMOUS;
+        struct hw_module module = {.start = mapping.start, .end = mapping.end, .bias = entry.bias, .flags = entry.flags};
+        module.map = add_map(&entry, mapping.path);
+        insert(&builder, &module);
+    }
+    replace_list(&builder, false);
+}
+
+static const struct hw_module *search(uintptr_t pc)
+{
+    const struct hw_modules *list = __atomic_load_n(&modules.list, __ATOMIC_ACQUIRE);
+    uint32_t low = 0, high = list->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (pc < list->module[middle].start)
+            high = middle;
+        else if (pc >= list->module[middle].end)
+            low = middle + 1;
+        else
+            return &list->module[middle];
+    }
+    return NULL;
+}
+
+const struct hw_module *hw_module_find(uintptr_t pc)
+{
+    const struct hw_module *module = search(pc);
+    if (hw_likely(module != NULL) || pc < HW_PAGE || pc >> HW_ARCH_ADDRESS_BITS)
+        return module;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    module = search(pc);
+    uint64_t now = hw_ticks_raw();
+    if (!module && now - modules.last_look >= modules.look_distance) {
+        add_from_maps(pc);
+        module = search(pc);
+        /* Code that comes and goes all the time must not cost a reading of maps each time. */
+        uint64_t cost = hw_ticks_raw() - now;
+        modules.look_distance = cost * 20;
+        modules.last_look = now + cost;
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+    return module;
+}
+
+uint32_t hw_module_map(uintptr_t pc)
+{
+    const struct hw_module *module = search(pc);
+    return module ? module->map : HW_NONE;
+}

@@ -1,0 +1,243 @@
+/* options.c - HEAPWISE_OPTIONS and the name of the profile.
+ *
+ * The environment is read from /proc/self/environ because the first hook runs before libc has set up its own; where
+ * /proc is missing libc's environ serves. */
+#include "runtime/runtime.h"
+
+#include <sys/utsname.h>
+
+struct hw_options hw_options;
+extern char **environ __attribute__((weak));
+
+static void set_text(char *to, size_t size, const char *from)
+{
+    struct hw_text text;
+    hw_text_init(&text, to, size);
+    hw_text_string(&text, from);
+}
+
+static uint64_t parse_size(const char *value)
+{
+    uint64_t number = hw_parse_u64(&value, 10);
+    switch (*value | 0x20) {
+    case 'k':
+        return number << 10;
+    case 'm':
+        return number << 20;
+    case 'g':
+        return number << 30;
+    default:
+        return number;
+    }
+}
+
+enum option_kind { OPTION_TEXT, OPTION_U32, OPTION_SIZE, OPTION_HEX };
+static const struct option {
+    const char *name;
+    enum option_kind kind;
+    void *value;
+    const char *help;
+} option_table[] = {
+    {"output", OPTION_TEXT, hw_options.output, "name of the profile: %e executable, %p pid, %h host, %n number, %c colon, %%"},
+    {"session", OPTION_HEX, &hw_options.session, "number that joins the profiles of one `heapwise record`"},
+    {"sample-bytes", OPTION_SIZE, &hw_options.sample_bytes, "mean bytes between sampled allocations; 0: count all"},
+    {"table", OPTION_SIZE, &hw_options.table_entries, "bound of the table of contexts' records; 0: unbounded"},
+    {"depth", OPTION_U32, &hw_options.depth, "greatest number of frames of a stack, 1 to 256"},
+    {"free-stacks", OPTION_U32, &hw_options.free_stacks, "1: record where blocks are freed as well"},
+    {"block-table", OPTION_U32, &hw_options.block_table, "1: find blocks in a table instead of the address map"},
+    {"verbose", OPTION_U32, &hw_options.verbose, "1: say on standard error what the runtime does"},
+};
+
+static void print_help(void)
+{
+    hw_message("HEAPWISE_OPTIONS=key=value:key=value", NULL);
+    for (size_t i = 0; i < sizeof option_table / sizeof *option_table; i++) {
+        char line[256];
+        struct hw_text text;
+        hw_text_init(&text, line, sizeof line);
+        hw_text_string(&text, "  ");
+        hw_text_string(&text, option_table[i].name);
+        hw_text_string(&text, "=");
+        switch (option_table[i].kind) {
+        case OPTION_TEXT:
+            hw_text_string(&text, option_table[i].value);
+            break;
+        case OPTION_U32:
+            hw_text_u64(&text, *(uint32_t *)option_table[i].value);
+            break;
+        default:
+            hw_text_u64(&text, *(uint64_t *)option_table[i].value);
+        }
+        while (text.used < 28)
+            hw_text_char(&text, ' ');
+        hw_text_string(&text, option_table[i].help);
+        hw_message(line, NULL);
+    }
+}
+
+static void set_option(const char *name, const char *value)
+{
+    for (size_t i = 0; i < sizeof option_table / sizeof *option_table; i++) {
+        const struct option *option = &option_table[i];
+        if (!hw_streq(option->name, name))
+            continue;
+        const char *cursor = value;
+        switch (option->kind) {
+        case OPTION_TEXT:
+            set_text(option->value, sizeof hw_options.output, value);
+            break;
+        case OPTION_U32:
+            *(uint32_t *)option->value = (uint32_t)hw_parse_u64(&cursor, 10);
+            break;
+        case OPTION_SIZE:
+            *(uint64_t *)option->value = parse_size(value);
+            break;
+        case OPTION_HEX:
+            *(uint64_t *)option->value = hw_parse_u64(&cursor, 16);
+        }
+        return;
+    }
+    if (hw_streq(name, "help"))
+        print_help();
+    else if (*name)
+        hw_message("unknown key in HEAPWISE_OPTIONS (help=1 lists them): ", name);
+}
+
+static void parse_options(const char *text)
+{
+    set_text(hw_options.text, sizeof hw_options.text, text);
+    while (*text) {
+        char name[64], value[sizeof hw_options.output];
+        struct hw_text to;
+        hw_text_init(&to, name, sizeof name);
+        while (*text && *text != '=' && *text != ':')
+            hw_text_char(&to, *text++);
+        hw_text_init(&to, value, sizeof value);
+        if (*text == '=')
+            for (text++; *text && *text != ':'; text++)
+                hw_text_char(&to, *text);
+        if (*text == ':')
+            text++;
+        set_option(name, value);
+    }
+}
+
+/* The value of HEAPWISE_OPTIONS, in STORAGE when it had to be read from /proc; NULL when it is not set. */
+static const char *find_variable(char *storage, size_t size)
+{
+    static const char name[] = "HEAPWISE_OPTIONS=";
+    int fd = hw_open("/proc/self/environ", O_RDONLY, 0);
+    if (fd < 0) {
+        for (char **v = &environ ? environ : NULL; v && *v; v++)
+            if (hw_starts_with(*v, name))
+                return *v + sizeof name - 1;
+        return NULL;
+    }
+    const char *found = NULL;
+    size_t matched = 0; /* characters of the present variable's name that agree; SIZE_MAX: another variable */
+    struct hw_text value = {storage, size, 0};
+    char buffer[1024];
+    for (long n; !found && (n = hw_read_full(fd, buffer, sizeof buffer)) > 0;)
+        for (long i = 0; i < n && !found; i++) {
+            char c = buffer[i];
+            if (matched == sizeof name - 1) {
+                if (c)
+                    hw_text_char(&value, c);
+                else
+                    found = storage;
+            } else if (!c)
+                matched = 0;
+            else if (matched != SIZE_MAX)
+                matched = c == name[matched] ? matched + 1 : SIZE_MAX;
+        }
+    hw_close(fd);
+    return found;
+}
+
+void hw_options_read(void)
+{
+    static char storage[4096];
+    set_text(hw_options.output, sizeof hw_options.output, "%e.%p.hwprof");
+    hw_options.depth = HW_DEPTH_MAX;
+    const char *text = find_variable(storage, sizeof storage);
+    if (text)
+        parse_options(text);
+    if (hw_options.depth < 1 || hw_options.depth > HW_DEPTH_MAX)
+        hw_options.depth = HW_DEPTH_MAX;
+}
+
+/* ---- the profile's name -------------------------------------------------------------------------------------------- */
+
+static void append_executable(struct hw_text *text)
+{
+    char path[1024];
+    long n = hw_sys(SYS_readlink, "/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    const char *base = path;
+    for (const char *c = path; *c; c++)
+        if (*c == '/')
+            base = c + 1;
+    hw_text_string(text, *base ? base : "program");
+}
+
+static void append_host(struct hw_text *text)
+{
+    struct utsname name;
+    if (hw_sys(SYS_uname, &name) == 0)
+        hw_text_string(text, name.nodename);
+}
+
+void hw_output_name(char *name, size_t size, unsigned attempt)
+{
+    struct hw_text text;
+    hw_text_init(&text, name, size);
+    bool numbered = false;
+    for (const char *c = hw_options.output; *c; c++) {
+        if (*c != '%' || !c[1]) {
+            hw_text_char(&text, *c);
+            continue;
+        }
+        switch (*++c) {
+        case 'e':
+            append_executable(&text);
+            break;
+        case 'p':
+            hw_text_u64(&text, (uint64_t)hw_sys(SYS_getpid));
+            break;
+        case 'h':
+            append_host(&text);
+            break;
+        case 'n':
+            hw_text_u64(&text, attempt);
+            numbered = true;
+            break;
+        case 'c':
+            hw_text_char(&text, ':');
+            break;
+        default:
+            hw_text_char(&text, *c);
+        }
+    }
+    if (attempt == 0 || numbered)
+        return;
+    /* Put ".PID" or ".PID.N" before the extension of the last component. */
+    size_t dot = text.used;
+    for (size_t i = text.used; i > 0 && name[i - 1] != '/'; i--)
+        if (name[i - 1] == '.' && i > 1 && name[i - 2] != '/') {
+            dot = i - 1;
+            break;
+        }
+    char extension[64];
+    struct hw_text tail;
+    hw_text_init(&tail, extension, sizeof extension);
+    hw_text_string(&tail, name + dot);
+    text.used = dot;
+    name[dot] = 0;
+    hw_text_char(&text, '.');
+    hw_text_u64(&text, (uint64_t)hw_sys(SYS_getpid));
+    if (attempt > 1) {
+        hw_text_char(&text, '.');
+        hw_text_u64(&text, attempt);
+    }
+    hw_text_string(&text, extension);
+}

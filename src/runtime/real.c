@@ -1,0 +1,190 @@
+/* real.c - the allocator that is wrapped: whatever comes after the runtime in the dynamic linker's search order.
+ *
+ * Until it is known, and while dlsym itself asks for memory, a small start-up allocator serves; it frees nothing. */
+#include "runtime/runtime.h"
+
+#include "runtime/operators.h"
+
+#include <errno.h>
+
+extern void *dlsym(void *, const char *) __attribute__((weak));
+#define NEXT ((void *)-1l) /* RTLD_NEXT */
+
+/* ---- start-up allocator ------------------------------------------------------------------------------------------- */
+
+static _Alignas(64) char startup_memory[64 * 1024];
+static size_t startup_used;
+
+static void *startup_take(size_t alignment, size_t size)
+{
+    if (alignment < 16)
+        alignment = 16;
+    size_t used, start;
+    do {
+        used = __atomic_load_n(&startup_used, __ATOMIC_RELAXED);
+        start = HW_ALIGN_UP(used + 16, alignment); /* 16 bytes in front hold the size */
+        if (size > sizeof startup_memory || start + size > sizeof startup_memory)
+            return NULL;
+    } while (!__atomic_compare_exchange_n(&startup_used, &used, start + size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    *(size_t *)(startup_memory + start - 8) = size;
+    hw_filter[((uintptr_t)(startup_memory + start) >> 4) & hw_filter_mask] = 0xff;
+    return startup_memory + start;
+}
+
+bool hw_real_is_startup_block(const void *pointer)
+{
+    return (const char *)pointer >= startup_memory && (const char *)pointer < startup_memory + sizeof startup_memory;
+}
+
+void hw_real_mark_startup_blocks(void)
+{
+    for (size_t i = 0; i < startup_used; i += 16)
+        hw_filter[((uintptr_t)(startup_memory + i) >> 4) & hw_filter_mask] = 0xff;
+}
+
+static size_t startup_size(void *pointer)
+{
+    return *(size_t *)((char *)pointer - 8);
+}
+
+static bool resolving;
+
+/* True when the real functions are known now: the caller goes on with them. */
+static bool resolved(void)
+{
+    if (resolving)
+        return false;
+    hw_real_resolve();
+    return true;
+}
+
+static void *early_malloc(size_t size)
+{
+    return resolved() ? hw_real.malloc(size) : startup_take(16, size);
+}
+static void *early_calloc(size_t count, size_t size)
+{
+    if (resolved())
+        return hw_real.calloc(count, size);
+    size_t bytes;
+    return __builtin_mul_overflow(count, size, &bytes) ? NULL : startup_take(16, bytes); /* zero and never reused */
+}
+static void *early_realloc(void *pointer, size_t size)
+{
+    if (resolved())
+        return hw_real.realloc(pointer, size);
+    char *fresh = startup_take(16, size);
+    if (fresh && pointer)
+        for (size_t i = 0; i < size && i < startup_size(pointer); i++)
+            fresh[i] = ((char *)pointer)[i];
+    return fresh;
+}
+static void early_free(void *pointer)
+{
+    if (resolved() && !hw_real_is_startup_block(pointer))
+        hw_real.free(pointer);
+}
+static void *early_memalign(size_t alignment, size_t size)
+{
+    return resolved() ? hw_real.memalign(alignment, size) : startup_take(alignment, size);
+}
+static int early_posix_memalign(void **result, size_t alignment, size_t size)
+{
+    if (resolved())
+        return hw_real.posix_memalign(result, alignment, size);
+    *result = startup_take(alignment, size);
+    return *result ? 0 : ENOMEM;
+}
+static void *early_aligned_alloc(size_t alignment, size_t size)
+{
+    return resolved() ? hw_real.aligned_alloc(alignment, size) : startup_take(alignment, size);
+}
+static void *early_valloc(size_t size)
+{
+    return resolved() ? hw_real.valloc(size) : startup_take(HW_PAGE, size);
+}
+static void *early_pvalloc(size_t size)
+{
+    return resolved() ? hw_real.pvalloc(size) : startup_take(HW_PAGE, HW_ALIGN_UP(size, HW_PAGE));
+}
+static size_t early_usable_size(void *pointer)
+{
+    if (!pointer)
+        return 0;
+    return resolved() && !hw_real_is_startup_block(pointer) ? hw_real.malloc_usable_size(pointer) : startup_size(pointer);
+}
+
+struct hw_real hw_real = {
+    .malloc = early_malloc,
+    .calloc = early_calloc,
+    .realloc = early_realloc,
+    .free = early_free,
+    .memalign = early_memalign,
+    .posix_memalign = early_posix_memalign,
+    .aligned_alloc = early_aligned_alloc,
+    .valloc = early_valloc,
+    .pvalloc = early_pvalloc,
+    .malloc_usable_size = early_usable_size,
+};
+
+/* ---- resolution ---------------------------------------------------------------------------------------------------- */
+
+void *hw_real_next(const char *name)
+{
+    return dlsym ? dlsym(NEXT, name) : NULL;
+}
+
+const void *hw_real_malloc_address(void)
+{
+    return (const void *)hw_real.malloc;
+}
+
+#define RESOLVE(field)                                                                                                 \
+    do {                                                                                                               \
+        void *found = hw_real_next(#field);                                                                            \
+        if (found)                                                                                                     \
+            *(void **)&found_real.field = found;                                                                       \
+    } while (0)
+
+/* A libc without these has them made from the others (musl has no pvalloc and valloc). */
+static void *valloc_by_memalign(size_t size)
+{
+    return hw_real.memalign(HW_PAGE, size);
+}
+static void *pvalloc_by_memalign(size_t size)
+{
+    return hw_real.memalign(HW_PAGE, HW_ALIGN_UP(size, HW_PAGE));
+}
+static void *memalign_by_aligned_alloc(size_t alignment, size_t size)
+{
+    return hw_real.aligned_alloc(alignment, size);
+}
+
+void hw_real_resolve(void)
+{
+    if (resolving)
+        return;
+    resolving = true;
+    struct hw_real found_real = {.valloc = valloc_by_memalign,
+                                 .pvalloc = pvalloc_by_memalign,
+                                 .memalign = memalign_by_aligned_alloc};
+    RESOLVE(malloc);
+    RESOLVE(calloc);
+    RESOLVE(realloc);
+    RESOLVE(free);
+    RESOLVE(memalign);
+    RESOLVE(posix_memalign);
+    RESOLVE(aligned_alloc);
+    RESOLVE(valloc);
+    RESOLVE(pvalloc);
+    RESOLVE(malloc_usable_size);
+    RESOLVE(free_sized);
+    RESOLVE(free_aligned_sized);
+    for (int i = 0; i < HW_NEW_COUNT; i++)
+        *(void **)&found_real.op_new[i] = hw_real_next(hw_new_names[i]);
+    for (int i = 0; i < HW_DELETE_COUNT; i++)
+        *(void **)&found_real.op_delete[i] = hw_real_next(hw_delete_names[i]);
+    if (found_real.malloc && found_real.free && found_real.realloc && found_real.calloc)
+        hw_real = found_real;
+    resolving = false;
+}

@@ -1,0 +1,410 @@
+/* runtime.c - start, end and fork of the runtime.
+ *
+ * It starts with the first call into a hook, which comes before any constructor, so that nothing is missed. It ends with
+ * the process: the file needs no last word, but gets one when the process leaves through exit or _exit. A forked child
+ * sets itself up at its first event, so that children which only exec leave nothing behind. */
+#include "runtime/runtime.h"
+
+#include "runtime/operators.h"
+
+struct hw_runtime hw_runtime;
+
+/* Reads as zero in a forked child. */
+static volatile uint32_t *alive;
+
+/* What was live in the parent, by context, at the moment of fork. */
+static struct {
+    struct hw_inherited *entry;
+    uint32_t capacity, count;
+    int64_t blocks, bytes;
+    bool fresh; /* taken for the fork that is under way */
+} at_fork;
+
+extern int on_exit(void (*)(int, void *), void *) __attribute__((weak));
+
+/* Bounds of the runtime's own image: the linker's. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+bool hw_fork_pending(void)
+{
+    return alive && !*alive;
+}
+
+void hw_note(enum hw_note_code code, const char *text)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_NOTES);
+    const char *strings = hw_pools[HW_POOL_STRINGS].base;
+    struct hw_note *note = NULL;
+    for (uint32_t i = 0; i < count && !note; i++) {
+        struct hw_note *old_note = HW_ENTRY(HW_POOL_NOTES, struct hw_note, i);
+        if (old_note->code == (uint32_t)code && (!text || hw_streq(strings + old_note->text, text)))
+            note = old_note;
+    }
+    if (!note) {
+        uint32_t index = hw_pool_take(HW_POOL_NOTES, 1);
+        if (index != HW_NONE) {
+            note = HW_ENTRY(HW_POOL_NOTES, struct hw_note, index);
+            note->code = code;
+            note->text = text ? hw_file_string(text) : 0;
+            note->tick = hw_ticks_raw() - hw_runtime.tick_base;
+            hw_pool_publish(HW_POOL_NOTES);
+        }
+    }
+    if (note)
+        note->count++;
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* ---- the process section -------------------------------------------------------------------------------------------- */
+
+static uint64_t start_time_jiffies(void)
+{
+    char buffer[1024];
+    if (hw_read_file("/proc/self/stat", buffer, sizeof buffer) <= 0)
+        return 0;
+    const char *cursor = buffer;
+    for (const char *c = buffer; *c; c++)
+        if (*c == ')')
+            cursor = c + 1; /* the name may hold anything: the fields follow the last parenthesis */
+    for (int field = 2; field < 22 && *cursor; field++) {
+        while (*cursor == ' ')
+            cursor++;
+        if (field == 21)
+            break;
+        while (*cursor && *cursor != ' ')
+            cursor++;
+    }
+    return hw_parse_u64(&cursor, 10);
+}
+
+static void store_command(struct hw_process_info *process)
+{
+    static char buffer[4096];
+    long n = hw_read_file("/proc/self/cmdline", buffer, sizeof buffer);
+    for (long i = 0; i < n; process->command_count++) {
+        /* One after the other: the strings section only grows at its end. An empty argument needs its NUL too. */
+        uint32_t length = (uint32_t)hw_strlen(buffer + i) + 1;
+        uint32_t offset = hw_pool_take(HW_POOL_STRINGS, length);
+        if (offset == HW_NONE)
+            break;
+        for (uint32_t k = 0; k < length; k++)
+            hw_pools[HW_POOL_STRINGS].base[offset + k] = buffer[i + k];
+        hw_pool_publish(HW_POOL_STRINGS);
+        if (i == 0)
+            process->command = offset;
+        i += length;
+    }
+}
+
+static const struct {
+    const char *part, *name;
+} allocator_names[] = {
+    {"/libc.so", "glibc"},        {"/libc-2.", "glibc"},       {"libjemalloc", "jemalloc"}, {"libtcmalloc", "tcmalloc"},
+    {"libmimalloc", "mimalloc"},  {"ld-musl", "musl"},         {"libasan", "AddressSanitizer"}, {"libsnmalloc", "snmalloc"},
+    {"librpmalloc", "rpmalloc"},  {"libhoard", "Hoard"},       {"libc.musl", "musl"},
+};
+
+static bool contains(const char *text, const char *part)
+{
+    for (; *text; text++)
+        if (hw_starts_with(text, part))
+            return true;
+    return false;
+}
+
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+
+static void describe_allocator(struct hw_process_info *process)
+{
+    const struct hw_module *module = hw_module_find((uintptr_t)hw_real_malloc_address());
+    if (!module || module->map == HW_NONE)
+        return;
+    const struct hw_map_entry *map = HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map);
+    const char *path = hw_pools[HW_POOL_STRINGS].base + map->path;
+    process->allocator_path = map->path;
+    const char *name = "unknown";
+    for (size_t i = 0; i < sizeof allocator_names / sizeof *allocator_names; i++)
+        if (contains(path, allocator_names[i].part)) {
+            name = allocator_names[i].name;
+            break;
+        }
+    if (map->flags & HW_MAP_MAIN)
+        name = "linked into the program";
+    hw_real.is_glibc = hw_streq(name, "glibc");
+    char text[64];
+    struct hw_text to;
+    hw_text_init(&to, text, sizeof text);
+    hw_text_string(&to, name);
+    if (hw_real.is_glibc && gnu_get_libc_version) {
+        hw_text_char(&to, ' ');
+        hw_text_string(&to, gnu_get_libc_version());
+    }
+    process->allocator = hw_file_string(text);
+    /* Is operator new the C++ library's own? */
+    const struct hw_module *library = hw_real.op_new[0] ? hw_module_find((uintptr_t)hw_real.op_new[0]) : NULL;
+    const char *cxx = library && library->map != HW_NONE
+                          ? hw_pools[HW_POOL_STRINGS].base + HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, library->map)->path
+                          : "";
+    hw_real.new_is_malloc = !hw_real.op_new[0] || contains(cxx, "libstdc++") || contains(cxx, "libc++");
+}
+
+static void describe_process(void)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    struct {
+        int64_t seconds, nanoseconds;
+    } now = {0, 0};
+    char path[4096];
+    long n = hw_sys(SYS_readlink, "/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    hw_sys(SYS_clock_gettime, 0 /* CLOCK_REALTIME */, &now);
+    process->pid = (uint32_t)hw_sys(SYS_getpid);
+    process->parent_pid = (uint32_t)hw_sys(SYS_getppid);
+    process->mode = HW_MODE_HEAP;
+    process->executable = hw_file_string(path);
+    process->options = hw_file_string(hw_options.text);
+    process->start_realtime_ns = (uint64_t)now.seconds * 1000000000ull + (uint64_t)now.nanoseconds;
+    process->start_time_jiffies = start_time_jiffies();
+    process->sample_bytes = hw_options.sample_bytes;
+    process->table_entries = hw_options.table_entries;
+    process->clock_ticks = process->clock_ns = 1;
+    if (hw_runtime.clock_is_tsc) { /* until the first refresh: a guess that is not far off */
+        process->clock_ticks = 5;
+        process->clock_ns = 2;
+    }
+    uint64_t cpus[16];
+    long bytes = hw_sys(SYS_sched_getaffinity, 0, sizeof cpus, cpus);
+    for (long i = 0; i < bytes / 8; i++)
+        for (uint64_t rest = cpus[i]; rest; rest &= rest - 1)
+            process->cpus++;
+    store_command(process);
+}
+
+/* ---- start ------------------------------------------------------------------------------------------------------------- */
+
+static bool start_parts(void)
+{
+    hw_clock_start();
+    hw_runtime.family_base = hw_runtime.tick_base;
+    if (!hw_file_create())
+        return false;
+    describe_process();
+    hw_threads_start();
+    hw_modules_start();
+    hw_unwind_start();
+    describe_allocator(hw_runtime.process);
+    hw_heap_start();
+    if (!hw_contexts_start() || !hw_blocks_start()) {
+        hw_message("not enough memory to profile this program", NULL);
+        return false;
+    }
+    hw_timeline_start();
+    return true;
+}
+
+static void start_sampling(void)
+{
+    if (!hw_options.sample_bytes)
+        return;
+    hw_filter[0] = 0;
+    hw_filter_mask = 65535;
+    hw_real_mark_startup_blocks();
+}
+
+void hw_start(void)
+{
+    uint32_t expected = HW_STATE_NEW;
+    if (!__atomic_compare_exchange_n(&hw_runtime.state, &expected, HW_STATE_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    hw_real_resolve();
+    hw_options_read();
+    hw_runtime.text_start = (uintptr_t)__ehdr_start;
+    hw_runtime.text_end = (uintptr_t)etext;
+    hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
+    alive = hw_own_pages(HW_PAGE, true);
+    if (!alive || !hw_real.malloc) {
+        hw_message("not enough memory to profile this program", NULL);
+        hw_runtime.state = HW_STATE_OFF;
+        return;
+    }
+    *alive = 1;
+    uint64_t begin = hw_clock_monotonic_ns();
+    bool started = start_parts();
+    if (started) {
+        start_sampling();
+        hw_runtime.process->block_store = hw_blocks_store();
+        hw_runtime.process->startup_ns = hw_clock_monotonic_ns() - begin;
+    }
+    __atomic_store_n(&hw_runtime.state, started ? HW_STATE_ON : HW_STATE_OFF, __ATOMIC_RELEASE);
+    if (hw_options.verbose && started)
+        hw_message("profile: ", hw_file_path);
+}
+
+/* ---- end --------------------------------------------------------------------------------------------------------------- */
+
+/* The process is about to leave. The file stays as valid as it was; events of other threads still count. */
+void hw_process_end(enum hw_exit_kind kind, int value)
+{
+    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
+        return;
+    hw_modules_rescan();
+    uint64_t peak_rss = hw_memory_peak_rss();
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_timeline_end();
+    hw_runtime.process->peak_rss_bytes = peak_rss;
+    hw_runtime.process->exit_value = value;
+    hw_runtime.process->exit_kind = kind;
+    hw_lock_drop(&hw_runtime.lock, old);
+    hw_file_set_exited();
+}
+
+static void at_exit(int status, void *unused)
+{
+    (void)unused;
+    hw_process_end(HW_EXIT_CODE, status & 0xff);
+}
+
+__attribute__((constructor)) static void constructor(void)
+{
+    hw_start();
+    if (hw_runtime.state != HW_STATE_ON)
+        return;
+    if (on_exit)
+        on_exit(at_exit, NULL);
+    hw_static_hooks();
+}
+
+HW_EXPORT void _exit(int status) __attribute__((noreturn));
+HW_EXPORT void _Exit(int status) __attribute__((noreturn));
+
+static __attribute__((noreturn)) void leave(int status)
+{
+    hw_process_end(HW_EXIT_CODE, status & 0xff);
+    for (;;)
+        hw_sys(SYS_exit_group, status);
+}
+
+void _exit(int status)
+{
+    leave(status);
+}
+
+void _Exit(int status)
+{
+    leave(status);
+}
+
+/* ---- fork ---------------------------------------------------------------------------------------------------------------- */
+
+void hw_fork_prepare(void)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    uint32_t contexts = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS), mibs = (uint32_t)HW_ENTRIES(HW_POOL_MIBS);
+    if (at_fork.capacity < contexts) {
+        if (at_fork.entry)
+            hw_sys(SYS_munmap, at_fork.entry, HW_ALIGN_UP(at_fork.capacity * sizeof *at_fork.entry, HW_PAGE));
+        at_fork.capacity = contexts * 2;
+        at_fork.entry = hw_own_pages(at_fork.capacity * sizeof *at_fork.entry, false);
+        if (!at_fork.entry)
+            at_fork.capacity = 0;
+    }
+    at_fork.count = at_fork.capacity ? contexts : 0;
+    for (uint32_t i = 0; i < at_fork.count; i++)
+        at_fork.entry[i] = (struct hw_inherited){.context = i};
+    at_fork.blocks = at_fork.bytes = 0;
+    for (uint32_t i = 1; i < mibs; i++) {
+        const struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
+        at_fork.blocks += mib->live_blocks;
+        at_fork.bytes += mib->live_bytes;
+        if (mib->context < at_fork.count) {
+            at_fork.entry[mib->context].blocks += mib->live_blocks;
+            at_fork.entry[mib->context].bytes += mib->live_bytes;
+        }
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* What the parent itself had inherited and not freed is not in its MIBs' live counts: it is not passed on. */
+static void store_inherited(void)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    process->inherited_blocks = at_fork.blocks;
+    process->inherited_bytes = at_fork.bytes;
+    for (uint32_t i = 0; i < at_fork.count; i++) {
+        if (!at_fork.entry[i].blocks && !at_fork.entry[i].bytes)
+            continue;
+        uint32_t index = hw_pool_take(HW_POOL_INHERITED, 1);
+        if (index == HW_NONE)
+            return;
+        *HW_ENTRY(HW_POOL_INHERITED, struct hw_inherited, index) = at_fork.entry[i];
+    }
+    hw_pool_publish(HW_POOL_INHERITED);
+}
+
+void hw_fork_child(void)
+{
+    /* Only one thread is here; no lock is held by anybody who still exists. */
+    hw_runtime.lock = (struct hw_lock){0};
+    hw_runtime.state = HW_STATE_STARTING;
+    *alive = 1;
+    hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
+    hw_threads_fork();
+    hw_runtime.tick_base = hw_ticks_raw();
+    hw_runtime.clock_start_ns = hw_clock_monotonic_ns();
+    hw_runtime.threads_settled = 0;
+    if (!at_fork.fresh) /* a bare clone: the parent goes on meanwhile, its file is still mapped here */
+        hw_fork_prepare();
+    at_fork.fresh = false;
+    bool started = hw_file_fork();
+    if (started) {
+        describe_process();
+        hw_runtime.process->flags |= HW_PROCESS_FORKED;
+        hw_modules_fork();
+        hw_heap_start();
+        started = hw_contexts_rebuild();
+    }
+    if (started) {
+        describe_allocator(hw_runtime.process);
+        hw_runtime.process->block_store = hw_blocks_store();
+        store_inherited();
+        hw_timeline_start();
+    }
+    hw_runtime.state = started ? HW_STATE_ON : HW_STATE_OFF;
+}
+
+extern int (*volatile hw_real_fork)(void);
+int (*volatile hw_real_fork)(void);
+
+HW_EXPORT int fork(void);
+HW_EXPORT int fork(void)
+{
+    if (!hw_real_fork)
+        *(void **)&hw_real_fork = hw_real_next("fork");
+    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending())
+        return hw_real_fork();
+    hw_fork_prepare();
+    at_fork.fresh = true;
+    int pid = hw_real_fork();
+    if (pid != 0)
+        at_fork.fresh = false;
+    return pid;
+}
+
+/* ---- code that goes away --------------------------------------------------------------------------------------------------- */
+
+HW_EXPORT int dlclose(void *handle);
+HW_EXPORT int dlclose(void *handle)
+{
+    static int (*real)(void *);
+    if (!real)
+        *(void **)&real = hw_real_next("dlclose");
+    bool on = hw_runtime.state == HW_STATE_ON && !hw_fork_pending();
+    if (on)
+        hw_modules_rescan(); /* what is about to go is known by then */
+    int result = real(handle);
+    if (on)
+        hw_modules_rescan();
+    return result;
+}

@@ -1,0 +1,403 @@
+/* runtime.h - the map of the runtime: what crosses its files, grouped under the file that defines it.
+ *
+ * The runtime is loaded into the program that is profiled. It wraps the program's own allocator, counts by call stack
+ * and keeps the counts in a profile file that is mapped and valid at every moment. Rules for everything here:
+ *
+ *  - no libc allocation, no stdio, no errno, no lock that the program can hold;
+ *  - the fast paths take no lock; slow paths take hw_runtime.lock with all signals blocked (base/sys.h);
+ *  - trouble never reaches the program: the runtime steps aside, notes what was lost and passes calls through.
+ */
+#ifndef HW_RUNTIME_RUNTIME_H
+#define HW_RUNTIME_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sys.h"
+#include "profile/format.h"
+
+#define HW_EXPORT __attribute__((visibility("default"), noinline))
+#define HW_HIDDEN __attribute__((visibility("hidden")))
+#define HW_DEPTH_MAX 256
+#define HW_CONTEXT_BITS 24
+#define HW_CONTEXT_MAX (1u << HW_CONTEXT_BITS)
+
+struct hw_thread;
+
+/* ---- real.c: the allocator that is wrapped ---------------------------------------------------------------------- */
+
+/* The functions behind the hooks. Before hw_real_resolve they point at the start-up allocator. Any of the optional ones
+ * (marked) may be NULL afterwards. Set once, before there are threads. */
+struct hw_real {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    void *(*memalign)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*malloc_usable_size)(void *);
+    void (*free_sized)(void *, size_t);                  /* optional */
+    void (*free_aligned_sized)(void *, size_t, size_t);  /* optional */
+    void *(*op_new[8])(size_t, size_t, const void *);    /* by enum hw_new; optional */
+    void (*op_delete[12])(void *, size_t, size_t);       /* by enum hw_delete; optional */
+    bool new_is_malloc; /* operator new is the C++ library's: malloc and a loop over the new-handler */
+    bool is_glibc;      /* malloc is glibc's: the distance of blocks is known from their size */
+};
+extern HW_HIDDEN struct hw_real hw_real;
+void hw_real_resolve(void);
+/* Whether POINTER comes from the start-up allocator, which frees nothing. */
+bool hw_real_is_startup_block(const void *pointer);
+/* Sampled runs: no filter may hide blocks of the start-up allocator. */
+void hw_real_mark_startup_blocks(void);
+/* Module that holds hw_real.malloc: address inside it. */
+const void *hw_real_malloc_address(void);
+void *hw_real_next(const char *name);
+
+/* ---- options.c ---------------------------------------------------------------------------------------------------- */
+
+struct hw_options {
+    char output[1024]; /* pattern, see hw_output_name */
+    uint64_t session;
+    uint64_t sample_bytes; /* 0: every allocation */
+    uint64_t table_entries;
+    uint32_t depth;
+    uint32_t free_stacks;
+    uint32_t block_table; /* 1: use the table store even where the map is possible */
+    uint32_t verbose;
+    char text[512]; /* the options as given, for the profile */
+};
+extern HW_HIDDEN struct hw_options hw_options;
+void hw_options_read(void);
+/* Expands %p %e %h %n %c %% of the pattern. ATTEMPT 0 is the name itself; 1 puts the pid before the extension; higher
+ * ones the pid and a number. */
+void hw_output_name(char *name, size_t size, unsigned attempt);
+
+/* ---- runtime.c: state, start, end, fork --------------------------------------------------------------------------- */
+
+enum hw_state {
+    HW_STATE_NEW = 0,      /* nothing has happened yet */
+    HW_STATE_STARTING = 1, /* in hw_start */
+    HW_STATE_ON = 2,
+    HW_STATE_OFF = 3, /* could not start, or gave up: everything is passed through */
+};
+
+struct hw_runtime {
+    uint32_t state; /* enum hw_state */
+    uint32_t threads_many;      /* more than one thread has been seen: deltas are flushed, see heap.c */
+    uint32_t threads_settled;   /* nobody adds without atomic instructions any more */
+    uint64_t timeline_next;     /* ticks: when the next point is due */
+    uint64_t code_generation;   /* raised when code was unmapped: cached walks and rules are void */
+    uint64_t peak_limit;        /* a new peak is noted above this total */
+    int64_t flush_limit;        /* a thread adds its delta to the totals when it is greater than this */
+    struct hw_process_info *process; /* in the file */
+    uint64_t tick_base;         /* tick 0 of the file */
+    uint64_t family_base;       /* tick 0 of the first process of a family of forks: what blocks are stamped with */
+    uint32_t pid;
+    uint32_t clock_is_tsc;
+    uintptr_t text_start, text_end; /* the runtime's own code */
+    struct hw_lock lock;            /* all slow paths */
+    uint64_t clock_start_ns;        /* CLOCK_MONOTONIC at tick 0 */
+};
+extern HW_HIDDEN struct hw_runtime hw_runtime;
+
+/* Starts when that has not happened yet. Called by the first hook or the constructor. */
+void hw_start(void);
+/* True in a forked child that has not set itself up yet. */
+bool hw_fork_pending(void);
+/* Sets up a forked child: own file, counts from zero. */
+void hw_fork_child(void);
+/* Before fork, in the parent: what is live, for the child. */
+void hw_fork_prepare(void);
+void hw_process_end(enum hw_exit_kind kind, int value);
+/* Adds to a note of this code and text, or makes it. Takes the lock. TEXT may be NULL. */
+void hw_note(enum hw_note_code code, const char *text);
+
+/* ---- clock.c ------------------------------------------------------------------------------------------------------ */
+
+void hw_clock_start(void);
+uint64_t hw_clock_slow(void);
+uint64_t hw_clock_monotonic_ns(void);
+/* Writes the pair (ticks, ns) that readers convert with. */
+void hw_clock_refresh(void);
+extern HW_HIDDEN intptr_t hw_rseq_cpu_offset; /* from the thread pointer; 0: not available */
+
+static inline uint64_t hw_ticks_raw(void)
+{
+    return hw_likely(hw_runtime.clock_is_tsc) ? hw_arch_ticks() : hw_clock_slow();
+}
+static inline uint32_t hw_cpu(void)
+{
+    if (hw_likely(hw_rseq_cpu_offset)) {
+        uint32_t cpu = hw_arch_thread_u32(hw_rseq_cpu_offset);
+        if (hw_likely((int32_t)cpu >= 0))
+            return cpu;
+    }
+    return hw_arch_cpu();
+}
+
+/* ---- file.c: the profile file ------------------------------------------------------------------------------------- */
+
+/* A section as the runtime sees it: entries at fixed addresses, in extents of the file that are appended as it grows.
+ * `used` is written under the lock, read by anybody. */
+struct hw_pool {
+    uint32_t type, entry_size;
+    char *base;        /* reserved address range */
+    uint64_t reserved; /* its size */
+    uint64_t mapped, used;
+    uint64_t first_extent; /* bytes of the first extent */
+    struct hw_section *section; /* directory entry of the last extent */
+    uint64_t section_base;      /* `used` at the start of the last extent */
+};
+enum hw_pool_id {
+    HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_MAPS, HW_POOL_STACKS, HW_POOL_CONTEXTS, HW_POOL_MIBS, HW_POOL_THREADS,
+    HW_POOL_TIMELINE, HW_POOL_FREE_STACKS, HW_POOL_MEMORY, HW_POOL_NOTES, HW_POOL_INHERITED, HW_POOL_COUNT,
+};
+extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
+
+#define HW_ENTRY(pool, type, index) ((type *)hw_pools[pool].base + (index))
+#define HW_ENTRIES(pool) (hw_pools[pool].used / hw_pools[pool].entry_size)
+
+/* Creates the file and its first extents; false when that is impossible (a message has been printed). */
+bool hw_file_create(void);
+/* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero and
+ * not yet visible to readers: hw_pool_publish. */
+uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);
+void hw_pool_publish(enum hw_pool_id pool);
+/* For lists that are rewritten in place (timeline): lowers or raises what is visible. Lock held. */
+void hw_pool_set_count(enum hw_pool_id pool, uint32_t count);
+/* Stores a string; its offset, 0 when there is no room. Lock held. */
+uint32_t hw_file_string(const char *string);
+/* In a forked child: a new file with the parent's strings, maps, stacks and contexts (as many as COUNTS says). */
+bool hw_file_fork(void);
+/* The exit status in the process section is final. */
+void hw_file_set_exited(void);
+extern HW_HIDDEN char hw_file_path[1024];
+const char *hw_file_problem(void);
+/* Protects the descriptor from programs that close everything: see fds.c. */
+int hw_file_descriptor(void);
+void hw_file_move_descriptor(int away_from);
+
+/* ---- memory.c: private memory of the runtime, and what RSS is made of --------------------------------------------- */
+
+/* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
+void *hw_own_pages(size_t bytes, bool wipe_on_fork);
+void hw_own_range(const void *start, size_t bytes);
+bool hw_address_space_limited(void);
+/* Appends a breakdown of RSS. Lock held. */
+void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);
+uint64_t hw_memory_rss(void);
+uint64_t hw_memory_peak_rss(void);
+
+/* ---- modules.c: executable mappings ------------------------------------------------------------------------------- */
+
+/* One executable segment. Immutable once published, never freed. */
+struct hw_module {
+    uintptr_t start, end; /* of the code */
+    uintptr_t bias;
+    uintptr_t image_start, image_end; /* all loadable segments: bounds for reading tables */
+    const uint8_t *eh_frame_hdr; /* NULL: no unwind tables */
+    size_t eh_frame_hdr_size;
+    uint32_t map; /* index into MAPS */
+    uint32_t flags; /* enum hw_map_flags */
+};
+struct hw_modules {
+    uint32_t count;
+    struct hw_module module[]; /* sorted by start */
+};
+void hw_modules_start(void);
+/* The module that holds PC, or NULL. Looks for new mappings (without any lock of libc) when PC is unknown. */
+const struct hw_module *hw_module_find(uintptr_t pc);
+/* MAPS index of the module that holds PC, HW_NONE. Takes no lock and looks for nothing new. */
+uint32_t hw_module_map(uintptr_t pc);
+/* All modules the dynamic linker knows; notices what is gone. Not from inside an allocator call. */
+void hw_modules_rescan(void);
+void hw_modules_fork(void);
+
+/* ---- cfi.c: unwind tables ----------------------------------------------------------------------------------------- */
+
+/* What an unwinder needs to know at one pc, in 64 bits:
+ *   bits 0-2   enum hw_rule_kind
+ *   bit  3     the CFA is computed from the frame pointer, not from the stack pointer
+ *   bit  4     the CFA is what lies there (CFA = *(register + offset))
+ *   bit  5     the caller's frame pointer is saved at CFA - 8 * bits 16-31
+ *   bit  6     the caller's frame pointer is saved where the frame pointer points
+ *   bits 16-31 see above
+ *   bits 32-63 offset of the CFA from the register, signed */
+enum hw_rule_kind {
+    HW_RULE_NONE = 0,    /* no table covers this pc */
+    HW_RULE_SIMPLE = 1,
+    HW_RULE_END = 2,     /* outermost frame */
+    HW_RULE_COMPLEX = 3, /* hw_cfi_step has to evaluate it: signal frames, other registers, expressions */
+};
+uint64_t hw_cfi_rule(const struct hw_module *module, uintptr_t pc);
+/* One step with all callee-saved registers. READ checks that 8 bytes at an address may be read. False: cannot go on.
+ * *SIGNAL: the frame was a signal frame, the new pc is exact. */
+struct hw_cfi_memory {
+    bool (*may_read)(void *closure, uintptr_t address);
+    void *closure;
+};
+enum hw_step { HW_STEP_OK, HW_STEP_END, HW_STEP_NO_TABLE, HW_STEP_FAILED };
+enum hw_step hw_cfi_step(const struct hw_module *module, uintptr_t pc, uint64_t registers[HW_REG_COUNT],
+                         const struct hw_cfi_memory *memory, bool *signal_frame);
+
+/* ---- unwind.c: from a hook's frame to a context ------------------------------------------------------------------- */
+
+/* A stack seen before by this thread: where, what it depended on, and its context. See unwind.c. */
+struct hw_walk {
+    uint64_t pc, sp, fp;
+    uint32_t slot;  /* first (offset, value) pair in the ring */
+    uint16_t slots; /* how many */
+    uint16_t needs_fp;
+    uint32_t context;
+    uint32_t lap; /* of the ring when it was written */
+    struct hw_mib *mib; /* of this thread and context, NULL in bounded mode */
+};
+#define HW_WALK_SETS 256u
+#define HW_WALK_WAYS 8u
+#define HW_WALK_RING (64u * 1024u)
+/* Context of the call into the hook whose frame is FRAME. Never NULL. */
+struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame);
+void hw_unwind_start(void);
+
+/* ---- contexts.c: call stacks -> context ids ------------------------------------------------------------------------ */
+
+/* The id of the stack in thread->pcs (leaf first, return addresses; bit 63 marks exact pcs). 0 when there is no room. */
+uint32_t hw_context_get(const uint64_t *pcs, uint32_t depth, uint64_t hash, uint32_t flags);
+bool hw_contexts_start(void);
+/* Rebuilds the private indexes from the file's tables (forked child). */
+bool hw_contexts_rebuild(void);
+
+/* ---- blocks.c: address -> what is known of the block --------------------------------------------------------------- */
+
+#define HW_STAMP_SHIFT 2 /* blocks remember ticks to the fourth: about a nanosecond */
+
+struct hw_block {
+    uint64_t size;
+    uint64_t stamp; /* ticks since family_base */
+    uint32_t context;
+    uint32_t cpu;
+};
+bool hw_blocks_start(void);
+enum hw_block_store hw_blocks_store(void);
+/* Remembers a block. True when an older block at this address was never seen freed: it is then in *OLD. */
+bool hw_block_put(struct hw_thread *thread, void *address, const struct hw_block *block, struct hw_block *old);
+/* Forgets a block and returns it; false when the address is none of ours. */
+bool hw_block_take(struct hw_thread *thread, void *address, struct hw_block *block);
+extern HW_HIDDEN uint8_t hw_filter[]; /* see hooks.c */
+extern HW_HIDDEN uint64_t hw_filter_mask;
+
+/* ---- threads.c ----------------------------------------------------------------------------------------------------- */
+
+/* Gate: who is inside. A hook sets it to its frame address + a reason, and back to open. A thread state of a forked
+ * child reads as zero (MADV_WIPEONFORK): closed. */
+enum { HW_GATE_CLOSED = 0, HW_GATE_OPEN = 1, HW_GATE_REAL = 2, HW_GATE_RUNTIME = 4, HW_GATE_REASON = 7 };
+
+/* Addresses of a stack that are known to be readable. */
+struct hw_stack {
+    uintptr_t low, high;
+};
+
+/* The state of a thread in the runtime: private memory, owned by that thread alone; handed to another one when it ends. */
+struct hw_thread {
+    uintptr_t gate;
+    struct hw_thread_entry *entry; /* in the file */
+    const void *last_block;        /* allocated by the latest allocation of this thread: for temporary allocations */
+    uint64_t last_stamp;           /* its stamp */
+    int64_t delta_bytes, delta_blocks; /* live, not yet added to the totals */
+    uint64_t generation;               /* code_generation the walks belong to */
+    uint32_t serial;
+    uint32_t tid;
+    uint32_t ring_next, ring_lap;
+    uint32_t free_records;         /* list of free small block records, HW_NONE at the end */
+    uint32_t *mib_index;           /* context -> MIB index, 0 none */
+    uint32_t mib_index_size;
+    uint32_t exit_rounds;
+    uint32_t fresh; /* sampled runs: the first allocation has yet to be drawn */
+    struct hw_thread *interrupted; /* the state of the hook that a signal handler interrupted */
+    struct hw_thread *next_free;
+    struct hw_stack stack;
+    uint64_t random;                 /* of the sampler */
+    uint64_t allocation_serial;
+    struct hw_walk *walks;  /* HW_WALK_SETS * HW_WALK_WAYS */
+    uint64_t *ring;         /* HW_WALK_RING */
+    struct hw_walk scratch; /* result of a walk that cannot be remembered */
+    uint64_t pcs[HW_DEPTH_MAX];
+    uint64_t slots[2 * HW_DEPTH_MAX + 8];
+};
+extern HW_HIDDEN __thread struct hw_thread *hw_self __attribute__((tls_model("initial-exec")));
+extern HW_HIDDEN __thread uint64_t hw_until_sample __attribute__((tls_model("initial-exec")));
+
+/* Slow part of hw_enter: first call of a thread, of a forked child, or from a signal handler inside the runtime. */
+struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free);
+void hw_leave_slow(struct hw_thread *thread);
+void hw_threads_start(void);
+void hw_threads_fork(void);
+/* Waits (not for ever) until no thread is in the middle of an event. */
+void hw_threads_wait_outside(void);
+uint64_t hw_threads_sum(uint64_t *frees);
+
+/* A hook begins: the state of the calling thread, or NULL when the call has to be passed through. */
+static inline struct hw_thread *hw_enter(uintptr_t frame, bool is_free)
+{
+    struct hw_thread *thread = hw_self;
+    if (hw_unlikely(!thread || thread->gate != HW_GATE_OPEN)) {
+        thread = hw_enter_slow(frame, is_free);
+        if (!thread)
+            return NULL;
+    }
+    thread->gate = frame | HW_GATE_RUNTIME;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return thread;
+}
+static inline void hw_gate(struct hw_thread *thread, uintptr_t gate)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    *(volatile uintptr_t *)&thread->gate = gate;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+static inline void hw_leave(struct hw_thread *thread)
+{
+    hw_gate(thread, HW_GATE_OPEN);
+    if (hw_unlikely(thread->interrupted))
+        hw_leave_slow(thread);
+}
+
+/* ---- heap.c: the observer that counts ------------------------------------------------------------------------------ */
+
+void hw_heap_start(void);
+void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame);
+/* True when the block was known. */
+bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame);
+/* Around a reallocation: the block is taken before, and put back at its new (or, after failure, old) address. */
+bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_block *block);
+void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size, struct hw_block *block);
+void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block);
+void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block);
+struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
+/* Adds the thread's delta to the totals. */
+void hw_heap_flush(struct hw_thread *thread);
+void hw_heap_threads_many(void);
+/* Distance to the next sampled byte. */
+uint64_t hw_sample_distance(struct hw_thread *thread);
+
+/* ---- timeline.c ---------------------------------------------------------------------------------------------------- */
+
+void hw_timeline_start(void);
+void hw_timeline_tick(struct hw_thread *thread, uint64_t now);
+void hw_timeline_end(void);
+
+/* ---- arch: hooking allocators that are linked into the executable --------------------------------------------------- */
+
+/* Redirects the function at TARGET to HOOK and returns a way to call the original, or NULL with *WHY. */
+void *hw_arch_patch(void *target, size_t size, const void *hook, const char **why);
+
+/* ---- static_hooks.c ------------------------------------------------------------------------------------------------ */
+
+/* If the executable defines malloc itself, hooks it there. */
+void hw_static_hooks(void);
+
+#endif

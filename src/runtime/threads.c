@@ -1,0 +1,276 @@
+/* threads.c - the state of each thread in the runtime.
+ *
+ * A state belongs to one thread at a time. When the thread ends the next new thread gets it, with the MIBs it has
+ * filled: the number of states is the greatest number of threads at once, and nothing has to be added up at thread exit.
+ * A signal handler that interrupts the runtime in its thread borrows a state of its own for each call, so that events in
+ * handlers are counted like any other. A forked child sees all states as zero (MADV_WIPEONFORK). */
+#include "runtime/runtime.h"
+
+__thread struct hw_thread *hw_self;
+__thread uint64_t hw_until_sample;
+static __thread uint32_t self_serial; /* of this thread, 0 before its first call */
+static __thread bool self_ended;      /* thread-specific data has been destroyed: no destructor will run again */
+
+extern int pthread_key_create(unsigned *, void (*)(void *)) __attribute__((weak));
+extern int pthread_setspecific(unsigned, const void *) __attribute__((weak));
+
+static struct {
+    struct hw_thread *free_list;
+    struct hw_thread *all[65536];
+    uint32_t count;      /* states made */
+    uint32_t in_use;     /* by threads */
+    uint32_t next_sweep; /* look for threads that ended without a word at this count */
+    uint32_t serials;
+    unsigned key;
+    bool has_key;
+} threads;
+
+static struct hw_thread no_thread; /* "interrupted" of a thread that has no state of its own any more */
+
+static void at_thread_exit(void *value);
+
+void hw_threads_start(void)
+{
+    threads.next_sweep = 64;
+    threads.has_key = pthread_key_create && pthread_key_create(&threads.key, at_thread_exit) == 0;
+}
+
+void hw_threads_fork(void)
+{
+    threads.free_list = NULL;
+    threads.count = 0;
+    threads.in_use = 0;
+    threads.next_sweep = 64;
+    threads.serials = 0;
+    hw_self = NULL;
+    self_serial = 0;
+    hw_until_sample = 0;
+}
+
+static size_t state_bytes(uint32_t contexts)
+{
+    return HW_ALIGN_UP(sizeof(struct hw_thread), HW_PAGE) +
+           HW_ALIGN_UP(sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS, HW_PAGE) +
+           sizeof(uint64_t) * HW_WALK_RING + sizeof(uint32_t) * contexts;
+}
+
+/* States are carved from slabs: few mappings whatever the number of threads. */
+static struct hw_thread *new_state(void)
+{
+    static char *slab;
+    static size_t left;
+    if (threads.count == sizeof threads.all / sizeof *threads.all)
+        return NULL;
+    bool limited = hw_address_space_limited();
+    uint32_t contexts = limited ? 64 * 1024 : HW_CONTEXT_MAX;
+    size_t bytes = state_bytes(contexts);
+    if (left < bytes) {
+        size_t slab_bytes = bytes * (limited ? 1 : 16);
+        char *fresh = hw_own_pages(slab_bytes, true);
+        if (!fresh)
+            return NULL;
+        slab = fresh;
+        left = slab_bytes;
+    }
+    struct hw_thread *thread = (struct hw_thread *)slab;
+    char *next = slab + HW_ALIGN_UP(sizeof *thread, HW_PAGE);
+    thread->walks = (struct hw_walk *)next;
+    next += HW_ALIGN_UP(sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS, HW_PAGE);
+    thread->ring = (uint64_t *)next;
+    thread->mib_index = (uint32_t *)(next + sizeof(uint64_t) * HW_WALK_RING);
+    thread->mib_index_size = contexts;
+    thread->free_records = HW_NONE;
+    thread->ring_lap = 1;
+    slab += bytes;
+    left -= bytes;
+    threads.all[threads.count++] = thread;
+    return thread;
+}
+
+void hw_threads_wait_outside(void)
+{
+    for (uint32_t i = 0; i < threads.count; i++)
+        for (int patience = 0; patience < 10000; patience++) {
+            uintptr_t gate = __atomic_load_n(&threads.all[i]->gate, __ATOMIC_ACQUIRE);
+            if (threads.all[i] == hw_self || !(gate & HW_GATE_RUNTIME))
+                break;
+            hw_sys(SYS_sched_yield);
+        }
+}
+
+/* Allocations and frees of all threads so far. */
+uint64_t hw_threads_sum(uint64_t *frees)
+{
+    uint64_t allocations = 0;
+    *frees = 0;
+    uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_THREADS);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hw_thread_entry *entry = HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, i);
+        allocations += entry->allocations;
+        *frees += entry->frees;
+    }
+    return allocations;
+}
+
+static void put_back(struct hw_thread *thread)
+{
+    thread->next_free = threads.free_list;
+    threads.free_list = thread;
+}
+
+/* Threads made by a bare clone end without running destructors. */
+static void sweep(void)
+{
+    if (threads.free_list || threads.count < threads.next_sweep)
+        return;
+    threads.next_sweep = threads.count * 2;
+    for (uint32_t i = 0; i < threads.count; i++) {
+        struct hw_thread *thread = threads.all[i];
+        if (thread->entry && thread->entry->serial && hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -3 /* ESRCH */) {
+            thread->entry->serial = 0;
+            thread->gate = HW_GATE_CLOSED;
+            threads.in_use--;
+            put_back(thread);
+        }
+    }
+}
+
+/* A state for the calling thread. Lock held. */
+static struct hw_thread *take_state(bool temporary)
+{
+    sweep();
+    struct hw_thread *thread = threads.free_list;
+    if (thread)
+        threads.free_list = thread->next_free;
+    else if (!(thread = new_state()))
+        return NULL;
+    if (!thread->entry) {
+        uint32_t index = hw_pool_take(HW_POOL_THREADS, 1);
+        if (index == HW_NONE) {
+            put_back(thread);
+            return NULL;
+        }
+        thread->entry = HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, index);
+        hw_pool_publish(HW_POOL_THREADS);
+    }
+    if (!self_serial) {
+        self_serial = ++threads.serials;
+        hw_runtime.process->threads_seen = self_serial;
+    }
+    thread->serial = self_serial;
+    thread->tid = (uint32_t)hw_sys(SYS_gettid);
+    thread->exit_rounds = 0;
+    thread->last_block = NULL;
+    thread->stack = (struct hw_stack){0, 0};
+    thread->interrupted = NULL;
+    thread->random = ((uint64_t)self_serial << 32) ^ hw_ticks_raw() ^ (uint64_t)(uintptr_t)thread;
+    thread->entry->tid = thread->tid;
+    thread->entry->serial = self_serial;
+    if (!temporary && ++threads.in_use > hw_runtime.process->threads_most)
+        hw_runtime.process->threads_most = threads.in_use;
+    return thread;
+}
+
+static void release(struct hw_thread *thread, bool temporary)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_heap_flush(thread);
+    thread->gate = HW_GATE_CLOSED;
+    thread->entry->serial = 0;
+    if (!temporary)
+        threads.in_use--;
+    put_back(thread);
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* Runs in the last of the rounds in which libc calls destructors: those of the program may still allocate. */
+static void at_thread_exit(void *value)
+{
+    struct hw_thread *thread = value;
+    if (hw_fork_pending() || thread != hw_self)
+        return;
+    if (++thread->exit_rounds < 4) {
+        pthread_setspecific(threads.key, thread);
+        return;
+    }
+    self_ended = true;
+    hw_self = NULL;
+    release(thread, false);
+}
+
+/* Has the hook that set GATE been left by a jump (siglongjmp, thread cancellation) instead of a return? Its frame is
+ * gone when the present one lies above it on the same stack. */
+static bool gate_is_stale(const struct hw_thread *thread, uintptr_t frame)
+{
+    uintptr_t old = thread->gate & ~(uintptr_t)HW_GATE_REASON;
+    bool same_stack = old >= thread->stack.low && old < thread->stack.high && frame < thread->stack.high;
+    return thread->gate > HW_GATE_REASON && same_stack && frame >= old;
+}
+
+static struct hw_thread *borrow(struct hw_thread *interrupted)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    struct hw_thread *thread = take_state(true);
+    hw_lock_drop(&hw_runtime.lock, old);
+    if (!thread)
+        return NULL;
+    thread->interrupted = interrupted;
+    hw_self = thread;
+    return thread;
+}
+
+static struct hw_thread *first_call(void)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    struct hw_thread *thread = take_state(false);
+    bool second = thread && threads.count > 1;
+    hw_lock_drop(&hw_runtime.lock, old);
+    if (!thread) {
+        hw_note(HW_NOTE_NO_MEMORY, NULL);
+        return NULL;
+    }
+    if (second && !hw_runtime.threads_settled)
+        hw_heap_threads_many();
+    thread->fresh = 1;
+    if (hw_options.sample_bytes)
+        hw_until_sample = hw_sample_distance(thread);
+    thread->gate = HW_GATE_OPEN;
+    hw_self = thread;
+    if (threads.has_key)
+        pthread_setspecific(threads.key, thread);
+    return thread;
+}
+
+struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
+{
+    if (hw_runtime.state != HW_STATE_ON) {
+        if (hw_runtime.state == HW_STATE_NEW)
+            hw_start();
+        if (hw_runtime.state != HW_STATE_ON)
+            return NULL;
+    }
+    if (hw_unlikely(hw_fork_pending())) {
+        hw_fork_child();
+        if (hw_runtime.state != HW_STATE_ON)
+            return NULL;
+    }
+    struct hw_thread *thread = hw_self;
+    if (!thread)
+        return self_ended ? borrow(&no_thread) : first_call();
+    if (gate_is_stale(thread, frame)) {
+        thread->gate = HW_GATE_OPEN;
+        return thread;
+    }
+    if ((thread->gate & HW_GATE_REAL) && !is_free) {
+        thread->entry->nested++;
+        return NULL;
+    }
+    return borrow(thread);
+}
+
+void hw_leave_slow(struct hw_thread *thread)
+{
+    hw_self = thread->interrupted == &no_thread ? NULL : thread->interrupted;
+    thread->interrupted = NULL;
+    release(thread, true);
+}

@@ -1,0 +1,82 @@
+/* timeline.c - the run as at most HW_TIMELINE_POINTS points.
+ *
+ * Points are taken by whoever allocates or frees when one is due: no thread of the runtime's own. When the list is full
+ * every second point is dropped and the distance doubles. The clock's pair for readers is refreshed on the way. */
+#include "runtime/runtime.h"
+
+#define FIRST_INTERVAL_NS 1000000ull
+
+static struct {
+    uint64_t interval; /* ticks */
+    uint64_t breakdown_live; /* live bytes at the latest breakdown of RSS */
+    uint64_t rss, rss_tick; /* latest reading, and when */
+} timeline;
+
+void hw_timeline_start(void)
+{
+    timeline.breakdown_live = 4 << 20;
+    timeline.rss_tick = 0;
+    timeline.rss = 0;
+    /* Before the first pair is known, guess 2.5 GHz: it only decides when the first points come. */
+    timeline.interval = hw_runtime.clock_is_tsc ? FIRST_INTERVAL_NS * 5 / 2 : FIRST_INTERVAL_NS;
+    hw_runtime.timeline_next = 0;
+    hw_runtime.process->timeline_interval_ticks = timeline.interval;
+}
+
+static void thin_out(void)
+{
+    struct hw_timeline_point *points = HW_ENTRY(HW_POOL_TIMELINE, struct hw_timeline_point, 0);
+    for (uint32_t i = 0; i < HW_TIMELINE_POINTS / 2; i++)
+        points[i] = points[2 * i];
+    hw_pool_set_count(HW_POOL_TIMELINE, HW_TIMELINE_POINTS / 2);
+    timeline.interval *= 2;
+    hw_runtime.process->timeline_interval_ticks = timeline.interval;
+}
+
+/* Lock held. */
+static void add_point(uint64_t tick)
+{
+    if (HW_ENTRIES(HW_POOL_TIMELINE) >= HW_TIMELINE_POINTS)
+        thin_out();
+    uint32_t index = hw_pool_take(HW_POOL_TIMELINE, 1);
+    if (index == HW_NONE)
+        return;
+    /* Reading RSS costs a few microseconds: not more often than every 10 ms or so. */
+    if (!timeline.rss || tick - timeline.rss_tick >= 8 * FIRST_INTERVAL_NS * 5 / 2 || timeline.interval > tick - timeline.rss_tick) {
+        timeline.rss = hw_memory_rss();
+        timeline.rss_tick = tick;
+    }
+    struct hw_timeline_point *point = HW_ENTRY(HW_POOL_TIMELINE, struct hw_timeline_point, index);
+    point->tick = tick;
+    point->live_bytes = hw_runtime.process->live_bytes;
+    point->rss_bytes = timeline.rss;
+    point->allocations = hw_threads_sum(&point->frees);
+    hw_pool_publish(HW_POOL_TIMELINE);
+}
+
+void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
+{
+    if (hw_runtime.threads_many)
+        hw_heap_flush(thread);
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    if (tick >= hw_runtime.timeline_next) {
+        hw_runtime.timeline_next = tick - tick % timeline.interval + timeline.interval;
+        hw_clock_refresh();
+        add_point(tick);
+        /* RSS taken apart near the peak: each time it has grown by half. */
+        uint64_t live = hw_runtime.process->live_bytes > 0 ? (uint64_t)hw_runtime.process->live_bytes : 0;
+        if (live > timeline.breakdown_live) {
+            timeline.breakdown_live = live + live / 2;
+            hw_memory_take(HW_MOMENT_PEAK, tick, (int64_t)live);
+        }
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* The last point of the run. Lock held. */
+void hw_timeline_end(void)
+{
+    hw_clock_refresh();
+    add_point(hw_runtime.process->end_tick);
+    hw_memory_take(HW_MOMENT_END, hw_runtime.process->end_tick, hw_runtime.process->live_bytes);
+}

@@ -1,0 +1,435 @@
+/* unwind.c - from a hook's frame to the context of its caller.
+ *
+ * Verify instead of walking. A walk depends on a few stack slots: the return addresses, and a saved frame pointer where
+ * a later frame's CFA is computed from it. Each thread keeps recent walks by (pc, stack pointer) with these slots and
+ * their values: if every slot still holds its value, the stack is the same one, by induction from the leaf. Otherwise
+ * the stack is walked with compiled rules (cfi.c), which are cached by pc for all threads. A frame that has no simple
+ * rule (signal frames, other registers) makes the walk start again with all registers.
+ *
+ * Every read of the stack is checked against bounds that are known to be mapped. */
+#include "runtime/runtime.h"
+
+#define EXACT_PC (1ull << 63) /* in pcs[]: not a return address */
+
+/* ---- rules by pc ------------------------------------------------------------------------------------------------------ */
+
+/* A cache: lock-free, lossy. key = pc | generation << 48; 0 while a slot changes. */
+#define RULE_SLOTS (1u << 16)
+#define RULE_PROBES 4u
+static struct rule_slot {
+    uint64_t key, rule;
+} *rules;
+
+void hw_unwind_start(void)
+{
+    if (!rules)
+        rules = hw_own_pages(RULE_SLOTS * sizeof *rules, false);
+}
+
+static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t key, struct rule_slot *slot)
+{
+    const struct hw_module *module = hw_module_find(pc);
+    uint64_t rule = HW_RULE_NONE;
+    if (module) {
+        rule = hw_cfi_rule(module, pc);
+        if (rule == HW_RULE_NONE && !module->eh_frame_hdr)
+            rule = HW_RULE_NONE | (module->flags & HW_MAP_ANONYMOUS ? 1ull << 9 : 1ull << 10);
+    } else
+        rule |= 1ull << 8; /* not even a mapping */
+    if (!slot || !module)
+        return rule; /* code that may appear later is not remembered */
+    __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->rule, rule, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->key, key, __ATOMIC_RELEASE);
+    return rule;
+}
+#define RULE_UNMAPPED(rule) ((rule) >> 8 & 1)
+#define RULE_JIT(rule) ((rule) >> 9 & 1)
+#define RULE_NO_TABLES(rule) ((rule) >> 10 & 1)
+
+static inline uint64_t rule_at(uintptr_t pc)
+{
+    if (hw_unlikely(!rules))
+        return compile_rule(pc, 0, NULL);
+    uint64_t key = pc | __atomic_load_n(&hw_runtime.code_generation, __ATOMIC_RELAXED) << 48;
+    uint32_t at = (uint32_t)(pc ^ pc >> 16);
+    for (uint32_t i = 0; i < RULE_PROBES; i++) {
+        struct rule_slot *slot = &rules[(at + i) & (RULE_SLOTS - 1)];
+        if (hw_likely(__atomic_load_n(&slot->key, __ATOMIC_ACQUIRE) == key)) {
+            uint64_t rule = __atomic_load_n(&slot->rule, __ATOMIC_ACQUIRE);
+            if (hw_likely(__atomic_load_n(&slot->key, __ATOMIC_RELAXED) == key))
+                return rule;
+        }
+    }
+    for (uint32_t i = 0; i < RULE_PROBES; i++) {
+        struct rule_slot *slot = &rules[(at + i) & (RULE_SLOTS - 1)];
+        uint64_t there = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
+        if (!there || there >> 48 != key >> 48)
+            return compile_rule(pc, key, slot);
+    }
+    return compile_rule(pc, key, &rules[(at + (pc >> 4 & (RULE_PROBES - 1))) & (RULE_SLOTS - 1)]);
+}
+
+/* ---- how far the stack goes --------------------------------------------------------------------------------------------- */
+
+#define STACK_MOST (1ul << 30)
+
+static bool pages_mapped(uintptr_t start, uintptr_t end)
+{
+    unsigned char present[512];
+    start &= ~(HW_PAGE - 1);
+    for (; start < end; start += sizeof present * HW_PAGE) {
+        size_t bytes = end - start < sizeof present * HW_PAGE ? end - start : sizeof present * HW_PAGE;
+        if (hw_sys(SYS_mincore, start, HW_ALIGN_UP(bytes, HW_PAGE), present) != 0)
+            return false;
+    }
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* End of the mapping that holds ADDRESS, by /proc/self/maps ("start-end …" lines); 0 when it cannot be found. */
+static uintptr_t mapping_end(uintptr_t address)
+{
+    char buffer[1024];
+    uintptr_t range[2] = {0, 0};
+    enum { START, END, REST } field = START;
+    int fd = hw_open("/proc/self/maps", O_RDONLY, 0);
+    if (fd < 0)
+        return 0;
+    bool found = false;
+    for (long n; !found && (n = hw_sys(SYS_read, fd, buffer, sizeof buffer)) > 0;)
+        for (long i = 0; i < n && !found; i++) {
+            int digit = hex_digit(buffer[i]);
+            if (field != REST && digit >= 0)
+                range[field] = range[field] << 4 | (uintptr_t)digit;
+            else if (field == START)
+                field = END;
+            else if (field == END) {
+                found = address >= range[0] && address < range[1];
+                field = REST;
+            } else if (buffer[i] == '\n') {
+                range[0] = range[1] = 0;
+                field = START;
+            }
+        }
+    hw_close(fd);
+    return found ? range[1] : 0;
+}
+
+/* Makes *STACK the readable rest of the stack that holds SP. */
+static bool find_stack(struct hw_stack *stack, uintptr_t sp)
+{
+    uintptr_t above = hw_arch_thread_pointer(), end = 0;
+    if (sp < stack->low && stack->low - sp < STACK_MOST && pages_mapped(sp, stack->low))
+        end = stack->high; /* the same stack, deeper */
+    else if (sp < above && above - sp < 64ul << 20 && pages_mapped(sp, above))
+        end = above; /* a thread's stack lies below its control block */
+    else
+        end = mapping_end(sp);
+    if (!end)
+        return false;
+    stack->low = sp & ~(HW_PAGE - 1);
+    stack->high = end;
+    return true;
+}
+
+static inline bool on_stack(const struct hw_stack *stack, uintptr_t address)
+{
+    return address >= stack->low && address + 8 <= stack->high;
+}
+
+/* ---- walking ------------------------------------------------------------------------------------------------------------ */
+
+struct state {
+    struct hw_thread *thread;
+    uint32_t depth, limit, flags;
+    uint32_t slots; /* used of thread->slots: pairs (address, value) */
+    uint64_t hash;
+    bool needs_fp;  /* the walk depends on the frame pointer at its start */
+    bool cacheable;
+    uintptr_t fp_slot; /* where the present frame pointer was loaded from; 0: it is the register of the start */
+    bool fp_listed;    /* that slot is among the slots already */
+};
+
+static inline void add_pc(struct state *s, uint64_t pc)
+{
+    if (hw_unlikely(pc - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start)) {
+        if (s->depth <= 3)
+            s->depth = 0; /* operator new of the C++ library, called by ours: its caller is the leaf */
+        return;
+    }
+    if (hw_likely(s->depth < s->limit))
+        s->thread->pcs[s->depth++] = pc;
+    else
+        s->flags |= HW_CONTEXT_TRUNCATED;
+}
+
+static inline void depend_on(struct state *s, uintptr_t address, uint64_t value)
+{
+    if (hw_likely(s->slots < HW_DEPTH_MAX)) {
+        s->thread->slots[2 * s->slots] = address;
+        s->thread->slots[2 * s->slots + 1] = value;
+        s->slots++;
+    } else
+        s->cacheable = false;
+}
+
+static void use_fp(struct state *s)
+{
+    if (!s->fp_slot)
+        s->needs_fp = true;
+    else if (!s->fp_listed) {
+        depend_on(s, s->fp_slot, *(const uint64_t *)s->fp_slot);
+        s->fp_listed = true;
+    }
+}
+
+/* A frame of code without tables: [fp] is the caller's frame pointer, if it points up this stack to a return address
+ * in known code. */
+static bool frame_pointer_step(struct state *s, uint64_t *pc, uint64_t *sp, uint64_t *fp)
+{
+    if ((*fp & 7) || *fp < *sp || !on_stack(&s->thread->stack, *fp) || !on_stack(&s->thread->stack, *fp + 8))
+        return false;
+    use_fp(s);
+    uintptr_t at = *fp;
+    uint64_t next_pc = *(const uint64_t *)(at + 8);
+    if (!hw_module_find(next_pc - 1))
+        return false;
+    depend_on(s, at + 8, next_pc);
+    *pc = next_pc;
+    *sp = at + 16;
+    *fp = *(const uint64_t *)at;
+    s->fp_slot = at;
+    s->fp_listed = false;
+    return true;
+}
+
+enum walk_result { WALK_DONE, WALK_INCOMPLETE, WALK_NEEDS_REGISTERS };
+
+/* The quick way: stack pointer and frame pointer only. */
+static enum walk_result walk_simple(struct state *s, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+    const struct hw_thread *thread = s->thread;
+    for (;;) {
+        add_pc(s, pc);
+        if (hw_unlikely(s->flags & HW_CONTEXT_TRUNCATED))
+            return WALK_DONE;
+        uint64_t rule = rule_at(pc - 1);
+        uint64_t cfa;
+        switch (rule & 7) {
+        case HW_RULE_SIMPLE:
+            break;
+        case HW_RULE_END:
+            return WALK_DONE;
+        case HW_RULE_COMPLEX:
+            return WALK_NEEDS_REGISTERS;
+        default:
+            if (RULE_UNMAPPED(rule) || RULE_JIT(rule) || !frame_pointer_step(s, &pc, &sp, &fp))
+                return WALK_INCOMPLETE;
+            continue;
+        }
+        if (rule & 1 << 3) {
+            use_fp(s);
+            cfa = fp;
+        } else
+            cfa = sp;
+        cfa += (uint64_t)((int64_t)rule >> 32);
+        if (hw_unlikely(rule & 1 << 4)) {
+            if ((cfa & 7) || !on_stack(&thread->stack, cfa))
+                return WALK_INCOMPLETE;
+            uint64_t slot = cfa;
+            cfa = *(const uint64_t *)slot;
+            depend_on(s, slot, cfa);
+        }
+        if (hw_unlikely((cfa & 7) || cfa <= sp || !on_stack(&thread->stack, cfa - 8)))
+            return WALK_INCOMPLETE;
+        if (rule & 1 << 5) {
+            uintptr_t slot = cfa - 8 * (rule >> 16 & 0xffff);
+            if (hw_unlikely(!on_stack(&thread->stack, slot)))
+                return WALK_INCOMPLETE;
+            fp = *(const uint64_t *)slot;
+            s->fp_slot = slot;
+            s->fp_listed = false;
+        } else if (hw_unlikely(rule & 1 << 6)) {
+            if ((fp & 7) || !on_stack(&thread->stack, fp))
+                return WALK_INCOMPLETE;
+            use_fp(s);
+            s->fp_slot = fp;
+            s->fp_listed = false;
+            fp = *(const uint64_t *)fp;
+        }
+        uint64_t next = *(const uint64_t *)(cfa - 8);
+        depend_on(s, cfa - 8, next);
+        pc = next;
+        sp = cfa;
+        if (hw_unlikely(!pc))
+            return WALK_DONE;
+    }
+}
+
+static bool may_read(void *closure, uintptr_t address)
+{
+    return on_stack(closure, address);
+}
+
+/* The thorough way: all callee-saved registers, from inside the runtime. Not remembered. */
+static __attribute__((noinline)) enum walk_result walk_registers(struct state *s)
+{
+    uint64_t registers[HW_REG_COUNT];
+    hw_arch_capture(registers);
+    struct hw_stack *stack = &s->thread->stack; /* after a signal frame: the interrupted one */
+    struct hw_cfi_memory memory = {may_read, stack};
+    bool exact = true;
+    s->depth = 0;
+    s->flags = 0;
+    s->cacheable = false;
+    for (uint32_t steps = 0; steps < 4 * HW_DEPTH_MAX; steps++) {
+        uint64_t pc = registers[HW_REG_PC], before = registers[HW_REG_SP];
+        add_pc(s, exact ? pc | EXACT_PC : pc);
+        if (pc - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start)
+            s->depth = s->depth <= 3 ? 0 : s->depth; /* exact pcs of the runtime are no frames either */
+        if (s->flags & HW_CONTEXT_TRUNCATED)
+            return WALK_DONE;
+        const struct hw_module *module = hw_module_find(exact ? pc : pc - 1);
+        if (!module)
+            return WALK_INCOMPLETE;
+        bool signal_frame = false;
+        enum hw_step step = hw_cfi_step(module, exact ? pc : pc - 1, registers, &memory, &signal_frame);
+        if (step == HW_STEP_END)
+            return WALK_DONE;
+        if (step == HW_STEP_NO_TABLE && !(module->flags & HW_MAP_ANONYMOUS)) {
+            uint64_t sp = registers[HW_REG_SP], fp = registers[HW_REG_FP];
+            if (!frame_pointer_step(s, &registers[HW_REG_PC], &sp, &fp))
+                return WALK_INCOMPLETE;
+            registers[HW_REG_SP] = sp;
+            registers[HW_REG_FP] = fp;
+        } else if (step != HW_STEP_OK)
+            return WALK_INCOMPLETE;
+        exact = signal_frame;
+        uintptr_t sp = registers[HW_REG_SP];
+        if (signal_frame && (sp < stack->low || sp >= stack->high)) {
+            if (!find_stack(stack, sp))
+                return WALK_INCOMPLETE;
+        } else if (sp <= before)
+            return WALK_INCOMPLETE;
+        if (!registers[HW_REG_PC])
+            return WALK_DONE;
+    }
+    return WALK_INCOMPLETE;
+}
+
+/* ---- remembering ---------------------------------------------------------------------------------------------------------- */
+
+/* A slot in 64 bits: distance from the stack pointer in words (16 bits), value (48 bits). */
+#define SLOT_VALUE_BITS 48
+#define SLOT_VALUE_MASK ((1ull << SLOT_VALUE_BITS) - 1)
+
+static inline bool still_true(const struct hw_thread *thread, const struct hw_walk *walk)
+{
+    const uint64_t *slot = thread->ring + walk->slot;
+    for (uint32_t i = 0; i < walk->slots; i++)
+        if (*(const uint64_t *)(walk->sp + (slot[i] >> SLOT_VALUE_BITS) * 8) != (slot[i] & SLOT_VALUE_MASK))
+            return false;
+    return true;
+}
+
+static inline struct hw_walk *walk_set(struct hw_thread *thread, uint64_t pc, uint64_t sp)
+{
+    uint64_t hash = (pc * 0x9e3779b97f4a7c15ull) ^ (sp * 0xc2b2ae3d27d4eb4full);
+    return thread->walks + (hash >> 40) % HW_WALK_SETS * HW_WALK_WAYS;
+}
+
+/* The ring is overwritten from the start when it is full: a walk of the lap before is valid while its slots lie ahead of
+ * the writing position. */
+static inline bool slots_alive(const struct hw_thread *thread, const struct hw_walk *walk)
+{
+    return walk->lap == thread->ring_lap || (walk->lap + 1 == thread->ring_lap && walk->slot >= thread->ring_next);
+}
+
+static struct hw_walk *remember(struct state *s, struct hw_walk *set, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+    struct hw_thread *thread = s->thread;
+    if (!s->cacheable)
+        return &thread->scratch;
+    for (uint32_t i = 0; i < s->slots; i++) {
+        uint64_t distance = thread->slots[2 * i] - sp;
+        if (distance >> 19 || thread->slots[2 * i + 1] >> SLOT_VALUE_BITS)
+            return &thread->scratch;
+    }
+    if (thread->ring_next + s->slots > HW_WALK_RING) {
+        thread->ring_next = 0;
+        thread->ring_lap++;
+    }
+    struct hw_walk *walk = &set[thread->allocation_serial % HW_WALK_WAYS];
+    for (uint32_t i = 0; i < HW_WALK_WAYS; i++)
+        if (!set[i].pc || !slots_alive(thread, &set[i])) {
+            walk = &set[i];
+            break;
+        }
+    walk->pc = pc;
+    walk->sp = sp;
+    walk->fp = fp;
+    walk->needs_fp = s->needs_fp;
+    walk->slot = thread->ring_next;
+    walk->slots = (uint16_t)s->slots;
+    walk->lap = thread->ring_lap;
+    for (uint32_t i = 0; i < s->slots; i++)
+        thread->ring[thread->ring_next++] = (thread->slots[2 * i] - sp) / 8 << SLOT_VALUE_BITS | thread->slots[2 * i + 1];
+    return walk;
+}
+
+static uint64_t hash_stack(const uint64_t *pcs, uint32_t depth, uint32_t flags)
+{
+    uint64_t hash = hw_runtime.code_generation * 0x9e3779b97f4a7c15ull + depth + ((uint64_t)flags << 32);
+    for (uint32_t i = 0; i < depth; i++) {
+        hash = (hash ^ pcs[i]) * 0xff51afd7ed558ccdull;
+        hash ^= hash >> 32;
+    }
+    return hash ? hash : 1;
+}
+
+static __attribute__((noinline)) struct hw_walk *walk_anew(struct hw_thread *thread, struct hw_walk *set, uint64_t pc,
+                                                           uint64_t sp, uint64_t fp)
+{
+    struct state s = {.thread = thread, .limit = hw_options.depth, .cacheable = true};
+    enum walk_result result = WALK_INCOMPLETE;
+    thread->entry->walks++;
+    if (hw_likely(sp >= thread->stack.low && sp < thread->stack.high) || find_stack(&thread->stack, sp)) {
+        result = walk_simple(&s, pc, sp, fp);
+        if (result == WALK_NEEDS_REGISTERS)
+            result = walk_registers(&s);
+    } else
+        add_pc(&s, pc);
+    if (result != WALK_DONE) {
+        s.flags |= HW_CONTEXT_INCOMPLETE;
+        thread->entry->incomplete_walks++;
+    }
+    uint32_t context = hw_context_get(thread->pcs, s.depth, hash_stack(thread->pcs, s.depth, s.flags), s.flags);
+    struct hw_walk *walk = remember(&s, set, pc, sp, fp);
+    walk->context = context;
+    walk->mib = hw_options.table_entries ? NULL : hw_mib_get(thread, context);
+    return walk;
+}
+
+struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame)
+{
+    uint64_t pc = hw_arch_frame_return(frame), sp = hw_arch_frame_caller_sp(frame), fp = hw_arch_frame_caller_fp(frame);
+    if (hw_unlikely(thread->generation != hw_runtime.code_generation)) {
+        __builtin_memset(thread->walks, 0, sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS);
+        thread->generation = hw_runtime.code_generation;
+    }
+    struct hw_walk *set = walk_set(thread, pc, sp);
+    for (uint32_t i = 0; i < HW_WALK_WAYS; i++) {
+        struct hw_walk *walk = &set[i];
+        if (walk->pc == pc && walk->sp == sp && (!walk->needs_fp || walk->fp == fp) && slots_alive(thread, walk) &&
+            still_true(thread, walk)) {
+            thread->entry->verified++;
+            return walk;
+        }
+    }
+    return walk_anew(thread, set, pc, sp, fp);
+}
