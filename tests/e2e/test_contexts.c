@@ -151,8 +151,10 @@ static void check_walks(const json_t *report)
             continue;
         ways++;
         int64_t code = 0, scale = 1;
-        for (size_t i = 1; i < stack_depth(context); i++, scale *= 4) {
+        for (size_t i = 1; i < stack_depth(context); i++) {
             const char *name = stack_function(context, i);
+            if (strcmp(name, "walk_on") == 0)
+                continue; /* inlined */
             int digit = strcmp(name, "walk_one") == 0     ? 1
                         : strcmp(name, "walk_two") == 0   ? 2
                         : strcmp(name, "walk_three") == 0 ? 3
@@ -160,6 +162,7 @@ static void check_walks(const json_t *report)
             if (!digit)
                 break;
             code += digit * scale;
+            scale *= 4;
         }
         if (json_number(context, "size.min") != code || json_number(context, "size.max") != code) {
             if (wrong++ < 5)
@@ -260,15 +263,6 @@ static void test_stripped(void **state)
     recording_free(&named);
 }
 
-static bool flagged_truncated(const json_t *context)
-{
-    static const char *const keys[] = {"truncated", "stack_truncated", "stack_cut"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_is_true(json_object_get(context, keys[i])))
-            return true;
-    return false;
-}
-
 /* 256 frames are kept of a deeper stack, and the report says that there were more. */
 static void test_depth(void **state)
 {
@@ -276,12 +270,13 @@ static void test_depth(void **state)
     const json_t *shallow = only_context(recording.report, "recursion_leaf_200");
     assert_true(stack_depth(shallow) >= 203);
     assert_true(chain_matches(shallow, 201, "case_recursion < main"));
-    assert_false(flagged_truncated(shallow));
+    assert_true(json_is_true(json_object_get(shallow, "stack_complete")));
     const json_t *deep = only_context(recording.report, "recursion_leaf_300");
     assert_int_equal(stack_depth(deep), 256);
     assert_string_equal(stack_function(deep, 0), "recursion_leaf_300");
     assert_string_equal(stack_function(deep, 255), "recurse");
-    assert_true(flagged_truncated(deep));
+    assert_true(json_is_false(json_object_get(deep, "stack_complete")));
+    assert_true(report_says(recording.report, "limit of frames"));
     recording_free(&recording);
 }
 

@@ -129,6 +129,7 @@ static void test_threads(void **state)
     assert_int_equal(handed.temporary, 0); /* another thread freed them */
     assert_int_equal(handed.live_bytes, 0);
     assert_int_equal(json_number(only_context(recording.report, "handed_over_make"), "threads"), 1);
+    assert_int_equal(json_number(only_context(recording.report, "handed_over_make"), "free_threads"), 1);
     struct sums many = sums_of("many_threads_work");
     assert_int_equal(many.allocations, 500);
     assert_int_equal(many.temporary, 500);

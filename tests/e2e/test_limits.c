@@ -1,0 +1,312 @@
+/* test_limits.c - where resources are missing the program runs on unharmed, and what was lost is said. */
+#include "support/check.h"
+#include "support/recording.h"
+#include "test_config.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *need(const char *name)
+{
+    const char *path = program_path(name);
+    if (!path)
+        SKIP("%s was not built", name);
+    return path;
+}
+
+/* The totals of the workload's functions; one context may be missing when the profile could not grow. */
+static void check_workload(const json_t *report)
+{
+    assert_int_equal(report_sums(report, "work_churn").allocations, 20000);
+    assert_int_equal(report_sums(report, "work_realloc").reallocations, 9000);
+    assert_int_equal(report_sums(report, "work_realloc").live_bytes, 500000);
+    assert_contexts_sum_to_totals(report);
+}
+
+/* ---- limits of the process ---- */
+
+static void check_limits(const struct run_limit *limits, const char *what, bool exact)
+{
+    const char *const argv[] = {need("workload"), NULL};
+    const struct run_options options = {.limits = limits};
+    struct run_result plain = run(argv, &options);
+    if (plain.code != 0)
+        SKIP("%s: the program alone does not run", what);
+    run_result_free(&plain);
+    struct recording recording = record_and_load(argv, &(struct record_options){.run = options, .may_fail = true});
+    assert_exit(&recording.run, 0, what);
+    if (exact) {
+        if (!recording.report)
+            fail_msg("%s: no report; stderr:\n%s", what, recording.run.err);
+        check_workload(recording.report);
+    } else if (!recording.report && recording.run.err_size == 0) {
+        fail_msg("%s: neither a profile nor a word about it", what);
+    }
+    recording_free(&recording);
+}
+
+static void test_address_space(void **state)
+{
+    if (TEST_SANITIZED)
+        SKIP("AddressSanitizer needs address space without limit");
+    static const struct {
+        rlim_t bytes;
+        const char *what;
+    } sizes[] = {{(rlim_t)64 << 30, "ulimit -v 64G"}, {(rlim_t)4 << 30, "ulimit -v 4G"},
+                 {(rlim_t)1 << 30, "ulimit -v 1G"},   {(rlim_t)256 << 20, "ulimit -v 256M"},
+                 {(rlim_t)128 << 20, "ulimit -v 128M"}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check_limits((const struct run_limit[]){{RLIMIT_AS, sizes[i].bytes}, {-1, 0}}, sizes[i].what, true);
+    /* next to nothing left for Heapwise: the program runs all the same */
+    for (rlim_t megabytes = 16; megabytes <= 64; megabytes += 8) {
+        char what[40];
+        snprintf(what, sizeof what, "ulimit -v %luM", (unsigned long)megabytes);
+        const struct run_limit limits[] = {{RLIMIT_AS, megabytes << 20}, {-1, 0}};
+        struct run_result plain =
+            run((const char *const[]){need("workload"), NULL}, &(struct run_options){.limits = limits});
+        int code = plain.code;
+        run_result_free(&plain);
+        if (code == 0)
+            check_limits(limits, what, false);
+    }
+}
+
+/* Where address space is limited blocks are kept in a table, and the report says so. */
+static void test_address_space_is_said(void **state)
+{
+    if (TEST_SANITIZED)
+        SKIP("AddressSanitizer needs address space without limit");
+    const struct run_limit limits[] = {{RLIMIT_AS, (rlim_t)1 << 30}, {-1, 0}};
+    const char *const argv[] = {need("workload"), NULL};
+    struct recording recording = record_and_load(argv, &(struct record_options){.run.limits = limits});
+    assert_true(report_says(recording.report, "table"));
+    recording_free(&recording);
+}
+
+/* Linux refuses everything beyond the limit when it may not overcommit. This changes the whole machine: only on request. */
+static void test_overcommit(void **state)
+{
+    if (!getenv("HEAPWISE_TEST_OVERCOMMIT") || geteuid() != 0)
+        SKIP("set HEAPWISE_TEST_OVERCOMMIT=1 as root to let this test change vm.overcommit_memory");
+    int file = open("/proc/sys/vm/overcommit_memory", O_RDWR);
+    char before[8] = "";
+    assert_true(read(file, before, sizeof before - 1) > 0);
+    assert_int_equal(pwrite(file, "2", 1, 0), 1);
+    const char *const argv[] = {need("workload"), NULL};
+    struct recording recording = record_and_load(argv, &(struct record_options){.may_fail = true});
+    assert_int_equal(pwrite(file, before, strlen(before), 0), strlen(before));
+    close(file);
+    assert_exit(&recording.run, 0, "overcommit 2");
+    assert_non_null(recording.report);
+    check_workload(recording.report);
+    recording_free(&recording);
+}
+
+static void test_descriptors(void **state)
+{
+    check_limits((const struct run_limit[]){{RLIMIT_NOFILE, 8}, {-1, 0}}, "ulimit -n 8", true);
+    check_limits((const struct run_limit[]){{RLIMIT_NOFILE, 5}, {-1, 0}}, "ulimit -n 5", false);
+    check_limits((const struct run_limit[]){{RLIMIT_NOFILE, 4}, {-1, 0}}, "ulimit -n 4", false);
+}
+
+static void test_file_size(void **state)
+{
+    static const rlim_t sizes[] = {0, 1, 4096, 8192, 65536, 1 << 18, 1 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char what[40];
+        snprintf(what, sizeof what, "ulimit -f with %lu bytes", (unsigned long)sizes[i]);
+        check_limits((const struct run_limit[]){{RLIMIT_FSIZE, sizes[i]}, {-1, 0}}, what, false);
+    }
+    check_limits((const struct run_limit[]){{RLIMIT_FSIZE, 64 << 20}, {-1, 0}}, "ulimit -f with 64 MiB", true);
+}
+
+static void test_locked_memory_and_stack(void **state)
+{
+    check_limits((const struct run_limit[]){{RLIMIT_MEMLOCK, 0}, {RLIMIT_STACK, 256 << 10}, {RLIMIT_CORE, 0}, {-1, 0}},
+                 "small stack, no locked memory", true);
+}
+
+/* ---- directories ---- */
+
+static void test_unwritable_directory(void **state)
+{
+    char *directory = make_directory();
+    char *inside = join_path(directory, "not/there");
+    static const char *places[] = {"/proc/x.hwprof", "/sys/kernel/x.hwprof", NULL, NULL};
+    places[2] = inside;
+    for (int i = 0; places[i]; i++) {
+        const char *const arguments[] = {"record", "-o", places[i], "--", need("hello"), "3", NULL};
+        struct run_result result = heapwise(arguments, &(struct run_options){.directory = directory});
+        assert_contains(result.err, places[i]);
+        /* either it runs without a profile or it is not started at all: the user knows which */
+        if (result.code != 125) {
+            assert_exit(&result, 3, places[i]);
+            assert_string_equal(result.out, "hello\n");
+        }
+        run_result_free(&result);
+
+        char options[4200], preload[4200];
+        snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s", places[i]);
+        snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
+        const char *const environment[] = {options, preload, NULL};
+        result = run((const char *const[]){need("hello"), "3", NULL}, &(struct run_options){.environment = environment});
+        assert_exit(&result, 3, "preloaded, with an output that cannot be made");
+        assert_string_equal(result.out, "hello\n");
+        assert_contains(result.err, places[i]);
+        run_result_free(&result);
+    }
+    free(inside);
+    remove_directory(directory);
+}
+
+static void become_nobody(void *closure)
+{
+    if (setgid(65534) != 0 || setuid(65534) != 0)
+        _exit(99);
+}
+
+static void test_directory_of_another_user(void **state)
+{
+    if (geteuid() != 0)
+        SKIP("needs root");
+    char *directory = make_directory();
+    const struct run_options nobody = {.directory = directory, .prepare = become_nobody};
+    struct run_result reachable = heapwise((const char *const[]){"--version", NULL}, &nobody);
+    if (reachable.code != 0)
+        SKIP("heapwise is where other users cannot go");
+    run_result_free(&reachable);
+    struct run_result result = heapwise((const char *const[]){"record", "--", need("hello"), "3", NULL}, &nobody);
+    if (result.code != 125) {
+        assert_exit(&result, 3, "record in a directory of another user");
+        assert_string_equal(result.out, "hello\n");
+    }
+    assert_contains(result.err, "ermission denied");
+    run_result_free(&result);
+    remove_directory(directory);
+}
+
+/* ---- a full disk, and no /proc, in a mount namespace of this test ---- */
+
+static bool own_mounts(void)
+{
+    static int answer = -1;
+    if (answer < 0)
+        answer = geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+                 mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+    return answer == 1;
+}
+
+static void test_full_disk(void **state)
+{
+    if (!own_mounts())
+        SKIP("needs root, for a small file system");
+    char *directory = make_directory();
+    static const char *const sizes[] = {"size=4k", "size=16k", "size=64k", "size=128k", "size=256k", "size=512k", "size=1m"};
+    const char *library = need("libnofp.so");
+    (void)library;
+    const char *const argv[] = {need("stacks"), ".", "walks", "recursion", "qsort", NULL};
+    struct run_result plain = run(argv, NULL);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(mount("heapwise-test", directory, "tmpfs", 0, sizes[i]), 0);
+        char *file = join_path(directory, "full.hwprof");
+        const char *arguments[16] = {"record", "-o", file, "--"};
+        for (int k = 0; argv[k]; k++)
+            arguments[4 + k] = argv[k];
+        struct run_result result = heapwise(arguments, NULL);
+        assert_exit(&result, 0, sizes[i]);
+        assert_string_equal(result.out, plain.out);
+        bool said = result.err_size > 0;
+        if (access(file, R_OK) == 0) {
+            const char *const report_arguments[] = {"report", "--json", file, NULL};
+            struct run_result report = heapwise(report_arguments, NULL);
+            assert_true(report.code == 0 || report.code == 2);
+            json_t *json = report.out_size ? json_loadb(report.out, report.out_size, 0, NULL) : NULL;
+            if (json) {
+                /* Nothing is lost but names of places: the counts are complete, or the report says what is missing. */
+                struct totals totals = report_totals(json);
+                said = said || report_says(json, "could not grow") || report_says(json, "no memory");
+                if (totals.allocations < 20000 && !said)
+                    fail_msg("%s: %lld allocations in the report, and no word about the others", sizes[i],
+                             (long long)totals.allocations);
+                json_decref(json);
+            } else {
+                assert_true(report.err_size > 0);
+            }
+            run_result_free(&report);
+        } else {
+            assert_true(said);
+        }
+        run_result_free(&result);
+        free(file);
+        assert_int_equal(umount2(directory, MNT_DETACH), 0);
+    }
+    run_result_free(&plain);
+    remove_directory(directory);
+}
+
+/* The disk fills up while the program runs. */
+static void test_disk_fills_up(void **state)
+{
+    if (!own_mounts())
+        SKIP("needs root, for a small file system");
+    char *directory = make_directory();
+    assert_int_equal(mount("heapwise-test", directory, "tmpfs", 0, "size=2m"), 0);
+    char *file = join_path(directory, "full.hwprof"), script[8300];
+    snprintf(script, sizeof script, "dd if=/dev/zero of=%s/filler bs=4k 2>/dev/null; exec %s . walks recursion qsort",
+             directory, need("stacks"));
+    const char *const arguments[] = {"record", "-o", file, "--", "sh", "-c", script, NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 0, "a disk that fills up");
+    run_result_free(&result);
+    assert_int_equal(umount2(directory, MNT_DETACH), 0);
+    free(file);
+    remove_directory(directory);
+}
+
+static void hide_proc(void *closure)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, NULL) != 0)
+        _exit(99);
+}
+
+static void test_without_proc(void **state)
+{
+    if (geteuid() != 0)
+        SKIP("needs root, to hide /proc");
+    /* the runtime alone: record may refuse */
+    char *directory = make_directory();
+    char options[4200], preload[4200];
+    snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s/a.hwprof", directory);
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
+    const char *const environment[] = {options, preload, NULL};
+    struct run_result result =
+        run((const char *const[]){need("workload"), NULL},
+            &(struct run_options){.environment = environment, .prepare = hide_proc});
+    if (result.code == 99)
+        SKIP("mounts cannot be changed here");
+    assert_exit(&result, 0, "without /proc");
+    run_result_free(&result);
+    size_t count;
+    char **files = list_files(directory, ".hwprof", &count);
+    assert_int_equal(count, 1);
+    json_t *report = load_report(files[0], 0);
+    struct totals totals = report_totals(report);
+    assert_in_range(totals.allocations, 21620, 21700);
+    check_workload(report);
+    json_decref(report);
+    free_list(files);
+    remove_directory(directory);
+}
+
+TEST_MAIN(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
+          cmocka_unit_test(test_overcommit), cmocka_unit_test(test_descriptors), cmocka_unit_test(test_file_size),
+          cmocka_unit_test(test_locked_memory_and_stack), cmocka_unit_test(test_unwritable_directory),
+          cmocka_unit_test(test_directory_of_another_user), cmocka_unit_test(test_full_disk),
+          cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))
