@@ -669,6 +669,42 @@ static void test_read_while_written(void **state) {
     image_free(&grown);
 }
 
+/* ---- the documentation ---- */
+
+/* Every line "    03000  00 00 40 …" of the annotated sample must be what the sample really has there. */
+static void test_documentation(void **state) {
+    char path[4096], line[1024];
+    const char *slash = strrchr(__FILE__, '/');
+    snprintf(path, sizeof path, "%.*s/../../docs/profile-format.md", slash ? (int)(slash - __FILE__) : 1,
+             slash ? __FILE__ : ".");
+    FILE *document = fopen(path, "r");
+    if (!document)
+        skip(); /* only the programs were copied here */
+    struct sample sample = sample_new();
+    image_seal(&sample.image);
+    size_t lines = 0, bytes = 0;
+    while (fgets(line, sizeof line, document)) {
+        size_t offset;
+        int read = 0;
+        unsigned byte;
+        if (sscanf(line, "    %5zx  %n", &offset, &read) != 1 || read != 11)
+            continue;
+        lines++;
+        for (const char *next = line + read; sscanf(next, "%2x%n", &byte, &read) == 1 && read == 2; next += 3) {
+            if (offset >= sample.image.size || sample.image.bytes[offset] != byte)
+                fail_msg("docs/profile-format.md is wrong at byte %zx: %s", offset, line);
+            offset++;
+            bytes++;
+            if (next[2] != ' ' || next[3] == ' ')
+                break;
+        }
+    }
+    fclose(document);
+    image_free(&sample.image);
+    assert_true(lines > 80);
+    assert_true(bytes > 16 * (lines - 10));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unsealed),
@@ -691,6 +727,7 @@ int main(void) {
         cmocka_unit_test(test_bad_references),
         cmocka_unit_test(test_running),
         cmocka_unit_test(test_read_while_written),
+        cmocka_unit_test(test_documentation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

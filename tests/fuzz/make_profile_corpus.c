@@ -1,0 +1,66 @@
+/* make_profile_corpus.c - writes the inputs that fuzz_profile starts from: make_profile_corpus DIRECTORY */
+#include <stdio.h>
+
+#include "unit/profile_writer.h"
+
+static int failed;
+
+static void save(const char *directory, const char *name, const struct image *image) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(image->bytes, 1, image->size, file) != image->size)
+        failed = 1;
+    if (file && fclose(file) != 0)
+        failed = 1;
+    if (failed)
+        perror(path);
+}
+
+/* The image as a running process would leave it, and sealed. */
+static void save_both(const char *directory, const char *name, struct image *image) {
+    char sealed[256];
+    snprintf(sealed, sizeof sealed, "%s.sealed", name);
+    save(directory, name, image);
+    image_seal(image);
+    save(directory, sealed, image);
+    image_free(image);
+}
+
+int main(int count, char **arguments) {
+    if (count != 2) {
+        fprintf(stderr, "usage: make_profile_corpus DIRECTORY\n");
+        return 2;
+    }
+    const char *directory = arguments[1];
+
+    struct image empty = image_new();
+    save_both(directory, "empty", &empty);
+
+    struct sample sample = sample_new();
+    save_both(directory, "sample", &sample.image);
+
+    sample = sample_new();
+    for (uint32_t i = 0; i < 3; i++) {
+        struct hw_mib mib = sample_mib(i);
+        mib.allocations = 1;
+        image_chain(&sample.image, 4);
+        image_add(&sample.image, HW_SECTION_MIBS, sizeof mib, &mib, sizeof mib, 0);
+        image_add(&sample.image, HW_SECTION_STRINGS, 1, "more", 5, 0);
+        image_add(&sample.image, 100 + i, 8, "unknown", 8, 0);
+    }
+    save_both(directory, "chained", &sample.image);
+
+    struct image newer = image_new();
+    struct hw_process_info process = sample_process();
+    unsigned char wide[2 * 280] = {0};
+    struct hw_mib mib = sample_mib(0);
+    mib.allocations = 1;
+    memcpy(wide, &mib, sizeof mib);
+    memcpy(wide + 280, &mib, sizeof mib);
+    image_header(&newer)->version_minor = 1;
+    image_add(&newer, HW_SECTION_PROCESS, sizeof process, &process, sizeof process, 0);
+    image_add(&newer, HW_SECTION_MIBS, 280, wide, sizeof wide, 0);
+    save_both(directory, "newer", &newer);
+    return failed;
+}
