@@ -21,8 +21,7 @@ static const struct known single[] = {
 };
 
 /* The bytes of work_churn with SEED: the program's own generator. */
-static int64_t churn_bytes(uint32_t seed)
-{
+static int64_t churn_bytes(uint32_t seed) {
     int64_t bytes = 0;
     for (int i = 0; i < 20000; i++) {
         seed = seed * 1664525u + 1013904223u;
@@ -31,8 +30,7 @@ static int64_t churn_bytes(uint32_t seed)
     return bytes;
 }
 
-static void check_workload(const char *program, const char *preload, const char *allocator, bool threads)
-{
+static void check_workload(const char *program, const char *preload, const char *allocator, bool threads) {
     char variable[1024];
     snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload ? preload : "");
     const char *const environment[] = {preload ? variable : NULL, NULL};
@@ -83,8 +81,7 @@ static void check_workload(const char *program, const char *preload, const char 
     recording_free(&recording);
 }
 
-static void check_linked(const char *name, const char *allocator)
-{
+static void check_linked(const char *name, const char *allocator) {
     const char *program = program_path(name);
     if (!program)
         SKIP("%s was not built: the allocator is not installed", name);
@@ -92,8 +89,7 @@ static void check_linked(const char *name, const char *allocator)
     check_workload(program, NULL, allocator, true);
 }
 
-static void check_preloaded(const char *library, const char *allocator)
-{
+static void check_preloaded(const char *library, const char *allocator) {
     if (TEST_SANITIZED)
         SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
     const char *program = program_path("workload"), *path = program_path(library);
@@ -103,48 +99,39 @@ static void check_preloaded(const char *library, const char *allocator)
     check_workload(program, path, allocator, true);
 }
 
-static void test_glibc(void **state)
-{
+static void test_glibc(void **state) {
     check_linked("workload", "glibc");
 }
 
-static void test_jemalloc_preloaded(void **state)
-{
+static void test_jemalloc_preloaded(void **state) {
     check_preloaded("libjemalloc.so", "jemalloc");
 }
 
-static void test_tcmalloc_preloaded(void **state)
-{
+static void test_tcmalloc_preloaded(void **state) {
     check_preloaded("libtcmalloc.so", "tcmalloc");
 }
 
-static void test_mimalloc_preloaded(void **state)
-{
+static void test_mimalloc_preloaded(void **state) {
     check_preloaded("libmimalloc.so", "mimalloc");
 }
 
-static void test_jemalloc_linked(void **state)
-{
+static void test_jemalloc_linked(void **state) {
     check_linked("workload-jemalloc", "jemalloc");
 }
 
-static void test_tcmalloc_linked(void **state)
-{
+static void test_tcmalloc_linked(void **state) {
     check_linked("workload-tcmalloc", "tcmalloc");
 }
 
-static void test_mimalloc_linked(void **state)
-{
+static void test_mimalloc_linked(void **state) {
     check_linked("workload-mimalloc", "mimalloc");
 }
 
-static void test_jemalloc_static(void **state)
-{
+static void test_jemalloc_static(void **state) {
     check_linked("workload-jemalloc-static", "jemalloc");
 }
 
-static void test_tcmalloc_static(void **state)
-{
+static void test_tcmalloc_static(void **state) {
     check_linked("workload-tcmalloc-static", "tcmalloc");
 }
 

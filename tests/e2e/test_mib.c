@@ -8,8 +8,7 @@
 
 static struct recording recording; /* of one run, for all tests */
 
-static int record_once(void **state)
-{
+static int record_once(void **state) {
     const char *program = program_path("mib");
     if (!program)
         return 0;
@@ -18,30 +17,26 @@ static int record_once(void **state)
     return recording.report && recording.run.code == 0 ? 0 : -1;
 }
 
-static int forget(void **state)
-{
+static int forget(void **state) {
     recording_free(&recording);
     return 0;
 }
 
-static struct sums sums_of(const char *function)
-{
+static struct sums sums_of(const char *function) {
     if (!recording.report)
         SKIP("mib was not built");
     return report_sums(recording.report, function);
 }
 
 /* Within ONE_IN of EXPECTED. */
-static void assert_near(const char *what, int64_t expected, int64_t actual, int64_t one_in)
-{
+static void assert_near(const char *what, int64_t expected, int64_t actual, int64_t one_in) {
     int64_t difference = llabs(expected - actual);
     if (difference > expected / one_in)
         fail_msg("%s: %lld, should be %lld", what, (long long)actual, (long long)expected);
 }
 
 /* The program measured each life from inside (at least) and from outside (at most). */
-static void test_lifetimes(void **state)
-{
+static void test_lifetimes(void **state) {
     struct sums sums = sums_of("lifetime_make");
     assert_int_equal(sums.allocations, 3);
     assert_int_equal(sums.frees, 3);
@@ -57,7 +52,7 @@ static void test_lifetimes(void **state)
     }
     /* the two clocks agree to a thousandth */
 #define WITHIN(value, low, high)                                                                                       \
-    if ((value) < (low) - (low) / 1000 - 1000 || (value) > (high) + (high) / 1000 + 1000)                             \
+    if ((value) < (low) - (low) / 1000 - 1000 || (value) > (high) + (high) / 1000 + 1000)                              \
     fail_msg(#value ": %lld, should be from %lld to %lld", (long long)(value), (long long)(low), (long long)(high))
     WITHIN(sums.lifetime_min_ns, least[0], most[0]);
     WITHIN(sums.lifetime_max_ns, least[2], most[2]);
@@ -66,15 +61,13 @@ static void test_lifetimes(void **state)
     assert_true(duration >= least_total);
 }
 
-static void test_overlaps(void **state)
-{
+static void test_overlaps(void **state) {
     assert_int_equal(sums_of("overlap_none_make").lifetime_overlaps, 0);
     assert_int_equal(sums_of("overlap_fifo_make").lifetime_overlaps, 9);
     assert_int_equal(sums_of("overlap_lifo_make").lifetime_overlaps, 9);
 }
 
-static void test_cpus(void **state)
-{
+static void test_cpus(void **state) {
     struct sums same = sums_of("cpu_same_make");
     if (strstr(recording.run.out, "cpus one"))
         SKIP("there is only one CPU here");
@@ -92,8 +85,7 @@ static void test_cpus(void **state)
     assert_int_equal(alternating.same_free_cpu, 0);
 }
 
-static void test_reallocation(void **state)
-{
+static void test_reallocation(void **state) {
     struct sums growth = sums_of("case_realloc_growth");
     assert_int_equal(growth.allocations, 1);
     assert_int_equal(growth.reallocations, 9);
@@ -114,15 +106,13 @@ static void test_reallocation(void **state)
     assert_int_equal(elsewhere.bytes, 50000);
 }
 
-static void test_temporary(void **state)
-{
+static void test_temporary(void **state) {
     assert_int_equal(sums_of("case_temporary_all").temporary, 10);
     assert_int_equal(sums_of("case_temporary_one_of_two").temporary, 1);
     assert_int_equal(sums_of("case_temporary_none").temporary, 0);
 }
 
-static void test_threads(void **state)
-{
+static void test_threads(void **state) {
     struct sums handed = sums_of("handed_over_make");
     assert_int_equal(handed.allocations, 1000);
     assert_int_equal(handed.frees, 1000);
@@ -137,8 +127,7 @@ static void test_threads(void **state)
     assert_true(json_number(recording.report, "totals.threads") >= 8);
 }
 
-static void test_live_at_exit(void **state)
-{
+static void test_live_at_exit(void **state) {
     struct sums live = sums_of("case_live");
     assert_int_equal(live.allocations, 7);
     assert_int_equal(live.frees, 0);
@@ -148,8 +137,7 @@ static void test_live_at_exit(void **state)
     assert_int_equal(totals.allocations - totals.frees, totals.live_allocations);
 }
 
-static void test_peak(void **state)
-{
+static void test_peak(void **state) {
     struct sums first = sums_of("peak_first_make"), second = sums_of("peak_second_make"), all = sums_of(NULL);
     struct totals totals = report_totals(recording.report);
     assert_near("share of the first", 4000000, first.peak_bytes, 100);
@@ -161,8 +149,7 @@ static void test_peak(void **state)
     assert_true(when <= json_number(recording.report, "process.duration_ns"));
 }
 
-static void test_peak_of_two_threads(void **state)
-{
+static void test_peak_of_two_threads(void **state) {
     const char *program = program_path("mib");
     if (!program)
         SKIP("mib was not built");
@@ -176,16 +163,14 @@ static void test_peak_of_two_threads(void **state)
     recording_free(&shared);
 }
 
-static void test_timeline(void **state)
-{
+static void test_timeline(void **state) {
     sums_of(NULL);
     const json_t *timeline = json_object_get(recording.report, "timeline"), *point;
     assert_true(json_array_size(timeline) >= 2);
     assert_true(json_array_size(timeline) <= 4096);
     int64_t time = -1, allocations = -1, most = 0;
     size_t index;
-    json_array_foreach(timeline, index, point)
-    {
+    json_array_foreach(timeline, index, point) {
         assert_true(json_number(point, "time_ns") >= time);
         assert_true(json_number(point, "allocations") >= allocations);
         time = json_number(point, "time_ns");
@@ -199,8 +184,7 @@ static void test_timeline(void **state)
     assert_true(json_number(recording.report, "totals.peak_rss_bytes") >= 16000000);
 }
 
-static void test_process(void **state)
-{
+static void test_process(void **state) {
     sums_of(NULL);
     assert_contains(json_text(recording.report, "process.executable"), "/mib");
     assert_string_equal(json_text(recording.report, "process.mode"), "heap");
@@ -215,14 +199,18 @@ static void test_process(void **state)
     assert_contexts_sum_to_totals(recording.report);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lifetimes),    cmocka_unit_test(test_overlaps),
-        cmocka_unit_test(test_cpus),         cmocka_unit_test(test_reallocation),
-        cmocka_unit_test(test_temporary),    cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_live_at_exit), cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_peak_of_two_threads), cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_lifetimes),
+        cmocka_unit_test(test_overlaps),
+        cmocka_unit_test(test_cpus),
+        cmocka_unit_test(test_reallocation),
+        cmocka_unit_test(test_temporary),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_live_at_exit),
+        cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_peak_of_two_threads),
+        cmocka_unit_test(test_timeline),
         cmocka_unit_test(test_process),
     };
     if (getenv("HEAPWISE_TEST"))

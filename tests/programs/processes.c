@@ -22,8 +22,7 @@ extern char **environ;
 static const char *self;
 static char **arguments;
 
-static void wait_for(pid_t pid)
-{
+static void wait_for(pid_t pid) {
     int status;
     MUST(pid > 0);
     MUST(waitpid(pid, &status, 0) == pid);
@@ -31,8 +30,7 @@ static void wait_for(pid_t pid)
 }
 
 /* COUNT blocks of 100 bytes, every other one freed. */
-static inline __attribute__((always_inline)) void allocate_some(int count)
-{
+static inline __attribute__((always_inline)) void allocate_some(int count) {
     for (int i = 0; i < count; i++) {
         void *block = malloc(100);
         KEEP(block);
@@ -44,36 +42,31 @@ static inline __attribute__((always_inline)) void allocate_some(int count)
 
 /* ---- threads ---- */
 
-NOINLINE static void thread_work(void)
-{
+NOINLINE static void thread_work(void) {
     allocate_some(10);
 }
 
 static pthread_barrier_t barrier;
 
-static void *thread_and_wait(void *argument)
-{
+static void *thread_and_wait(void *argument) {
     thread_work();
     pthread_barrier_wait(&barrier);
     return NULL;
 }
 
-static void *thread_only(void *argument)
-{
+static void *thread_only(void *argument) {
     thread_work();
     return NULL;
 }
 
-static pthread_attr_t *small_stack(void)
-{
+static pthread_attr_t *small_stack(void) {
     static pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 65536);
     return &attributes;
 }
 
-static void case_threads(void)
-{
+static void case_threads(void) {
     enum { THREADS = 2000 };
     static pthread_t threads[THREADS];
     pthread_barrier_init(&barrier, NULL, THREADS);
@@ -83,8 +76,7 @@ static void case_threads(void)
         pthread_join(threads[i], NULL);
 }
 
-static void case_sequence(void)
-{
+static void case_sequence(void) {
     for (int i = 0; i < 10000; i++) {
         pthread_t thread;
         MUST(pthread_create(&thread, small_stack(), thread_only, NULL) == 0);
@@ -94,15 +86,13 @@ static void case_sequence(void)
 
 static atomic_int finished;
 
-static void *thread_detached(void *argument)
-{
+static void *thread_detached(void *argument) {
     thread_work();
     atomic_fetch_add(&finished, 1);
     return NULL;
 }
 
-static void case_detached(void)
-{
+static void case_detached(void) {
     enum { THREADS = 200 };
     pthread_attr_t *attributes = small_stack();
     pthread_attr_setdetachstate(attributes, PTHREAD_CREATE_DETACHED);
@@ -114,8 +104,7 @@ static void case_detached(void)
         usleep(1000);
 }
 
-static void *thread_cancelled(void *argument)
-{
+static void *thread_cancelled(void *argument) {
     void *block = malloc(100);
     pthread_cleanup_push(free, block);
     thread_work();
@@ -125,8 +114,7 @@ static void *thread_cancelled(void *argument)
     return NULL;
 }
 
-static void case_cancel(void)
-{
+static void case_cancel(void) {
     enum { THREADS = 200 };
     static pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
@@ -143,22 +131,19 @@ static void case_cancel(void)
 
 static pthread_key_t key;
 
-NOINLINE static void key_destructor(void *value)
-{
+NOINLINE static void key_destructor(void *value) {
     free(value);
     allocate_some(10);
 }
 
-static void *thread_with_key(void *argument)
-{
+static void *thread_with_key(void *argument) {
     pthread_setspecific(key, malloc(100));
     thread_work();
     return NULL;
 }
 
 /* Destructors of thread-specific data allocate and free while the thread goes. */
-static void case_keys(void)
-{
+static void case_keys(void) {
     pthread_key_create(&key, key_destructor);
     for (int i = 0; i < 100; i++) {
         pthread_t thread;
@@ -169,15 +154,13 @@ static void case_keys(void)
 
 static int clone_stack_size = 1 << 20;
 
-NOINLINE static int clone_work(void *argument)
-{
+NOINLINE static int clone_work(void *argument) {
     allocate_some(100);
     return 0;
 }
 
 /* A process that shares memory, and even the thread-local storage; it runs while its parent waits. */
-static void case_clone_vm(void)
-{
+static void case_clone_vm(void) {
     char *stack = mmap(NULL, (size_t)clone_stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     thread_work();
     wait_for(clone(clone_work, stack + clone_stack_size, CLONE_VM | SIGCHLD, NULL));
@@ -185,8 +168,7 @@ static void case_clone_vm(void)
 }
 
 /* A fork that no handler of pthread_atfork hears of. */
-static void case_clone_fork(void)
-{
+static void case_clone_fork(void) {
     thread_work();
     pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0) {
@@ -201,8 +183,7 @@ static void case_clone_fork(void)
 
 static void *inherited[10];
 
-NOINLINE static void before_fork(void)
-{
+NOINLINE static void before_fork(void) {
     for (int i = 0; i < 10; i++) {
         inherited[i] = malloc(1000);
         KEEP(inherited[i]);
@@ -210,23 +191,19 @@ NOINLINE static void before_fork(void)
     HERE();
 }
 
-NOINLINE static void child_work(void)
-{
+NOINLINE static void child_work(void) {
     allocate_some(20);
 }
 
-NOINLINE static void grandchild_work(void)
-{
+NOINLINE static void grandchild_work(void) {
     allocate_some(30);
 }
 
-NOINLINE static void after_fork(void)
-{
+NOINLINE static void after_fork(void) {
     allocate_some(40);
 }
 
-static void case_fork(void)
-{
+static void case_fork(void) {
     before_fork();
     pid_t child = fork();
     if (child == 0) {
@@ -247,8 +224,7 @@ static void case_fork(void)
 
 static atomic_int stop;
 
-static void *allocate_until_stopped(void *argument)
-{
+static void *allocate_until_stopped(void *argument) {
     while (!atomic_load(&stop)) {
         void *block = malloc(64);
         KEEP(block);
@@ -257,8 +233,7 @@ static void *allocate_until_stopped(void *argument)
     return NULL;
 }
 
-static void case_fork_threads(void)
-{
+static void case_fork_threads(void) {
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
         MUST(pthread_create(&threads[i], NULL, allocate_until_stopped, NULL) == 0);
@@ -276,8 +251,7 @@ static void case_fork_threads(void)
     after_fork();
 }
 
-static void case_vfork(void)
-{
+static void case_vfork(void) {
     static volatile int rounds;
     for (; rounds < 5; rounds = rounds + 1) {
         thread_work();
@@ -295,8 +269,7 @@ static void case_vfork(void)
     after_fork();
 }
 
-static void case_spawn(void)
-{
+static void case_spawn(void) {
     thread_work();
     char *const argv[] = {(char *)self, "child", NULL};
     pid_t pid;
@@ -306,13 +279,11 @@ static void case_spawn(void)
     after_fork();
 }
 
-static void case_child(void)
-{
+static void case_child(void) {
     child_work();
 }
 
-static void case_system(void)
-{
+static void case_system(void) {
     thread_work();
     int status = system("exit 3");
     MUST(WIFEXITED(status) && WEXITSTATUS(status) == 3);
@@ -323,14 +294,12 @@ static void case_system(void)
     after_fork();
 }
 
-NOINLINE static void exec_work(void)
-{
+NOINLINE static void exec_work(void) {
     allocate_some(10);
 }
 
 /* Replaces itself as often as the second argument says, then ends with 5. */
-static void case_exec(void)
-{
+static void case_exec(void) {
     exec_work();
     int left = atoi(arguments[2]);
     if (left == 0)
@@ -343,8 +312,7 @@ static void case_exec(void)
 }
 
 /* An exec that fails leaves everything as it was. */
-static void case_exec_fails(void)
-{
+static void case_exec_fails(void) {
     exec_work();
     char *const argv[] = {"nothing", NULL};
     MUST(execv("/nowhere/at/all", argv) == -1);
@@ -353,8 +321,7 @@ static void case_exec_fails(void)
 }
 
 /* An exec with an empty environment. */
-static void case_exec_bare(void)
-{
+static void case_exec_bare(void) {
     exec_work();
     char *const argv[] = {(char *)self, "child", NULL}, *const environment[] = {NULL};
     execve(self, argv, environment);
@@ -364,8 +331,7 @@ static void case_exec_bare(void)
 /* ---- descriptors, directories, users ---- */
 
 /* 400 new contexts: the profile has to grow. */
-NOINLINE static void new_contexts(int depth)
-{
+NOINLINE static void new_contexts(int depth) {
     void *block = malloc(100);
     KEEP(block);
     free(block);
@@ -374,15 +340,13 @@ NOINLINE static void new_contexts(int depth)
     HERE();
 }
 
-static void many_new_contexts(void)
-{
+static void many_new_contexts(void) {
     new_contexts(250);
     for (int i = 0; i < 100; i++)
         thread_work();
 }
 
-static void case_daemon(void)
-{
+static void case_daemon(void) {
     thread_work();
     pid_t pid = fork();
     if (pid == 0) {
@@ -396,8 +360,7 @@ static void case_daemon(void)
 }
 
 /* All descriptors are closed and their numbers used again: what the program writes must stay its own. */
-static void case_close_all(void)
-{
+static void case_close_all(void) {
     thread_work();
     const char *directory = arguments[2];
     MUST(close_range(3, ~0u, 0) == 0);
@@ -417,8 +380,7 @@ static void case_close_all(void)
     }
 }
 
-static void case_chroot(void)
-{
+static void case_chroot(void) {
     thread_work();
     MUST(chroot(arguments[2]) == 0 && chdir("/") == 0);
     MUST(setgid(65534) == 0 && setuid(65534) == 0);
@@ -431,8 +393,7 @@ static void case_chroot(void)
     wait_for(pid);
 }
 
-static void case_environment(void)
-{
+static void case_environment(void) {
     thread_work();
     clearenv();
     MUST(chdir("/") == 0);
@@ -441,8 +402,7 @@ static void case_environment(void)
 
 /* ---- ends ---- */
 
-static void case_end(void)
-{
+static void case_end(void) {
     thread_work();
     const char *how = arguments[2];
     if (strcmp(how, "return") == 0)
@@ -471,21 +431,18 @@ static void case_end(void)
 }
 
 /* Own handlers of fatal signals stay in force. */
-static void on_segv(int signal)
-{
+static void on_segv(int signal) {
     allocate_some(10);
     _exit(42);
 }
 
-static void case_own_handler(void)
-{
+static void case_own_handler(void) {
     signal(SIGSEGV, on_segv);
     thread_work();
     *(volatile char *)NULL = 1;
 }
 
-static void case_exit_while_allocating(void)
-{
+static void case_exit_while_allocating(void) {
     for (int i = 0; i < 4; i++) {
         pthread_t thread;
         MUST(pthread_create(&thread, NULL, allocate_until_stopped, NULL) == 0);
@@ -499,19 +456,16 @@ static void case_exit_while_allocating(void)
 
 static volatile sig_atomic_t handler_rounds;
 
-NOINLINE static void storm_handler_work(void)
-{
+NOINLINE static void storm_handler_work(void) {
     allocate_some(4);
 }
 
-static void on_storm(int signal)
-{
+static void on_storm(int signal) {
     storm_handler_work();
     handler_rounds = handler_rounds + 1;
 }
 
-NOINLINE static long storm_main_work(long rounds)
-{
+NOINLINE static long storm_main_work(long rounds) {
     long done = 0;
     for (long i = 0; i < rounds; i++) {
         void *block = malloc((size_t)(1 + i % 1000));
@@ -525,8 +479,7 @@ NOINLINE static long storm_main_work(long rounds)
     return done;
 }
 
-static void start_timer(void (*handler)(int), long interval_us)
-{
+static void start_timer(void (*handler)(int), long interval_us) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
     timer_t timer;
@@ -537,8 +490,7 @@ static void start_timer(void (*handler)(int), long interval_us)
 }
 
 /* Prints what main and the handler did. */
-static void case_storm(void)
-{
+static void case_storm(void) {
     start_timer(on_storm, 50);
     long done = 0;
     while (handler_rounds < 3000 && done < 20000000)
@@ -552,24 +504,20 @@ static void case_storm(void)
 
 static sigjmp_buf out_of_handler;
 
-NOINLINE static void jump_handler_work(void)
-{
+NOINLINE static void jump_handler_work(void) {
     allocate_some(10);
 }
 
-static void on_jump(int signal)
-{
+static void on_jump(int signal) {
     jump_handler_work();
     siglongjmp(out_of_handler, 1);
 }
 
-NOINLINE static void after_jump_work(void)
-{
+NOINLINE static void after_jump_work(void) {
     allocate_some(1000);
 }
 
-static void case_jump(void)
-{
+static void case_jump(void) {
     static volatile int rounds;
     struct sigaction action = {.sa_handler = on_jump};
     sigaction(SIGUSR1, &action, NULL);
@@ -580,15 +528,13 @@ static void case_jump(void)
     after_jump_work();
 }
 
-static void on_timed_jump(int signal)
-{
+static void on_timed_jump(int signal) {
     handler_rounds = handler_rounds + 1;
     siglongjmp(out_of_handler, 1);
 }
 
 /* The handler leaves allocator functions in the middle. What comes afterwards must be counted all the same. */
-static void case_timed_jump(void)
-{
+static void case_timed_jump(void) {
     if (sigsetjmp(out_of_handler, 1) == 0)
         start_timer(on_timed_jump, 200);
     while (handler_rounds < 500)
@@ -629,8 +575,7 @@ static const struct {
     {"timed_jump", case_timed_jump},
 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static char path[4096];
     MUST(argc >= 2 && readlink("/proc/self/exe", path, sizeof path - 1) > 0);
     self = path;

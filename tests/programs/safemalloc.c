@@ -1,5 +1,5 @@
-/* safemalloc.c - an allocator whose functions may be interrupted, left by longjmp and called again anywhere: memory is only ever
- * handed out, by one atomic addition. Preloaded under the signal tests. */
+/* safemalloc.c - an allocator whose functions may be interrupted, left by longjmp and called again anywhere: memory is
+ * only ever handed out, by one atomic addition. Preloaded under the signal tests. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -14,11 +14,11 @@ static const size_t arena_size = (size_t)64 << 30; /* of address space */
 static _Atomic(char *) arena;
 static atomic_size_t used;
 
-static void *take(size_t alignment, size_t size)
-{
+static void *take(size_t alignment, size_t size) {
     char *base = atomic_load(&arena);
     if (!base) {
-        char *fresh = mmap(NULL, arena_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        char *fresh =
+            mmap(NULL, arena_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         char *none = NULL;
         if (fresh == MAP_FAILED)
             abort();
@@ -42,25 +42,21 @@ static void *take(size_t alignment, size_t size)
     return block;
 }
 
-size_t malloc_usable_size(void *block)
-{
+size_t malloc_usable_size(void *block) {
     size_t size = 0;
     if (block)
         memcpy(&size, (char *)block - sizeof size, sizeof size);
     return size;
 }
 
-void *malloc(size_t size)
-{
+void *malloc(size_t size) {
     return take(16, size);
 }
 
-void free(void *block)
-{
+void free(void *block) {
 }
 
-void *calloc(size_t number, size_t size)
-{
+void *calloc(size_t number, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(number, size, &bytes)) {
         errno = ENOMEM;
@@ -69,8 +65,7 @@ void *calloc(size_t number, size_t size)
     return take(16, bytes);
 }
 
-void *realloc(void *block, size_t size)
-{
+void *realloc(void *block, size_t size) {
     if (!block)
         return take(16, size);
     if (size == 0)
@@ -82,18 +77,15 @@ void *realloc(void *block, size_t size)
     return fresh;
 }
 
-void *memalign(size_t alignment, size_t size)
-{
+void *memalign(size_t alignment, size_t size) {
     return take(alignment < 16 ? 16 : alignment, size);
 }
 
-void *aligned_alloc(size_t alignment, size_t size)
-{
+void *aligned_alloc(size_t alignment, size_t size) {
     return memalign(alignment, size);
 }
 
-int posix_memalign(void **result, size_t alignment, size_t size)
-{
+int posix_memalign(void **result, size_t alignment, size_t size) {
     void *block = memalign(alignment, size);
     if (!block)
         return ENOMEM;

@@ -1,5 +1,5 @@
-/* steady.c - allocates until it is killed, in two threads, at ever new places. Before and after each call it raises counters in the
- * file that its first argument names: whatever the profile says must lie between them. */
+/* steady.c - allocates until it is killed, in two threads, at ever new places. Before and after each call it raises
+ * counters in the file that its first argument names: whatever the profile says must lie between them. */
 #include "program.h"
 
 #include <fcntl.h>
@@ -15,8 +15,7 @@ struct progress {
 
 enum { THREADS = 2, LIVE = 1000 };
 
-NOINLINE static void *steady_allocate(unsigned depth, unsigned way, size_t size, struct progress *progress)
-{
+NOINLINE static void *steady_allocate(unsigned depth, unsigned way, size_t size, struct progress *progress) {
     void *block;
     if (depth > 0) {
         /* two different calls: the stacks are as many as the numbers of DEPTH bits */
@@ -34,8 +33,7 @@ NOINLINE static void *steady_allocate(unsigned depth, unsigned way, size_t size,
     return block;
 }
 
-static void *work(void *argument)
-{
+static void *work(void *argument) {
     struct progress *progress = argument;
     static _Thread_local void *live[LIVE];
     for (uint64_t i = 0;; i++) {
@@ -50,8 +48,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     MUST(argc == 2);
     int file = open(argv[1], O_RDWR | O_CREAT, 0600);
     MUST(file >= 0 && ftruncate(file, 4096) == 0);

@@ -28,11 +28,11 @@ bool have_command(const char *name);
 /* ---- recording ---- */
 
 struct record_options {
-    const char *options;            /* value of HEAPWISE_OPTIONS; NULL: none */
-    const char *const *arguments;   /* further arguments of record, ended by NULL */
-    const char *file;               /* instead of one made up; not read afterwards when `no_report` */
-    bool no_report;                 /* do not read the files */
-    bool may_fail;                  /* reports that cannot be read are left out instead of failing the test */
+    const char *options;          /* value of HEAPWISE_OPTIONS; NULL: none */
+    const char *const *arguments; /* further arguments of record, ended by NULL */
+    const char *file;             /* instead of one made up; not read afterwards when `no_report` */
+    bool no_report;               /* do not read the files */
+    bool may_fail;                /* reports that cannot be read are left out instead of failing the test */
     struct run_options run;
 };
 
@@ -45,12 +45,13 @@ struct recording {
     json_t *report;        /* of the first process */
 };
 
-/* heapwise record -o DIRECTORY/%e.%p.%n.hwprof -- ARGV, then heapwise report --json on every file. Fails the test when a report
- * cannot be had or (unless no_report) there is none. */
+/* heapwise record -o DIRECTORY/%e.%p.%n.hwprof -- ARGV, then heapwise report --json on every file. Fails the test when
+ * a report cannot be had or (unless no_report) there is none. */
 struct recording record_and_load(const char *const argv[], const struct record_options *options);
 void recording_free(struct recording *recording);
 
-/* heapwise report --json FILE; fails the test when the exit code is not EXPECTED_CODE; NULL when nothing was printed. */
+/* heapwise report --json FILE; fails the test when the exit code is not EXPECTED_CODE; NULL when nothing was printed.
+ */
 json_t *load_report(const char *file, int expected_code);
 
 /* Runs heapwise with ARGUMENTS (ended by NULL). */
@@ -98,8 +99,11 @@ struct counted {
         int64_t pid;
         char executable[512];
         struct totals totals;
-    } *processes; /* in the order of their start */
+    } * processes; /* in the order of their start */
 };
+
+/* The count of the process that REPORT is of; fails the test when there is none. */
+struct totals counted_totals(const struct counted *counted, const json_t *report);
 
 /* Runs ARGV with the counter preloaded (behind what OPTIONS's environment preloads). */
 struct counted count_run(const char *const argv[], const struct run_options *options);
