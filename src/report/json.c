@@ -317,7 +317,7 @@ static void print_free_stacks(struct json_writer *writer, size_t index) {
 static void print_contexts(struct json_writer *writer) {
     const struct hw_view *view = writer->view;
     size_t count;
-    uint32_t *order = hw_view_sorted(view, writer->options->sort, true, &count);
+    uint32_t *order = hw_view_sorted(view->contexts, view->context_count, writer->options->sort, true, &count);
     if (!order) {
         writer->failed = true;
         return;

@@ -49,9 +49,7 @@ static bool is_system(const struct hw_view_frame *frame) {
     return !frame->module || frame->module->kind != HW_MODULE_PROGRAM;
 }
 
-/* Where the qualified name begins in "void std::vector<int>::push_back(int&&)": demangled instances of templates begin
- * with the type they return. */
-static const char *qualified_name(const char *function) {
+const char *hw_qualified_name(const char *function) {
     const char *name = function;
     int depth = 0;
     for (const char *at = function; *at; at++) {
@@ -67,7 +65,7 @@ static const char *qualified_name(const char *function) {
 static bool is_library_template(const struct hw_view_frame *frame) {
     return STARTS_WITH_ANY(frame->symbol->linkage_name, library_linkage) ||
            STARTS_WITH_ANY(frame->symbol->function, library_functions) ||
-           (frame->symbol->function && STARTS_WITH_ANY(qualified_name(frame->symbol->function), library_functions));
+           (frame->symbol->function && STARTS_WITH_ANY(hw_qualified_name(frame->symbol->function), library_functions));
 }
 
 size_t hw_stack_headline(const struct hw_view_stack *stack) {

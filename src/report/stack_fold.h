@@ -30,6 +30,10 @@ struct hw_fold {
  * instances of std:: templates and functions such as xmalloc. The next best when there is none. */
 size_t hw_stack_headline(const struct hw_view_stack *stack);
 
+/* Where the qualified name begins in "void std::vector<int>::push_back(int&&)": demangled instances of templates begin
+ * with the type they return. */
+const char *hw_qualified_name(const char *function);
+
 /* How many frames are left without the code that starts processes and threads; at least 1 of a stack that has any. */
 size_t hw_stack_without_start(const struct hw_view_stack *stack);
 

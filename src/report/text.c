@@ -93,7 +93,7 @@ static void add_live(const struct hw_text *text, struct hw_buffer *out) {
     hw_buffer_add(out, "%s in %s %s", HW_BYTES(hw_not_negative(totals->live_bytes)),
                   HW_OF(hw_not_negative(totals->live_blocks), "block"), hw_text_end(profile));
     if (!profile->running)
-        hw_buffer_add(out, " (whether still reachable is not known)");
+        hw_buffer_add(out, " (may still be reachable)");
 }
 
 static void add_temporary(const struct hw_text *text, struct hw_buffer *out) {
@@ -246,7 +246,7 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
                                     .utf8 = options->utf8}};
     text.shown = calloc(view->context_count + 1, sizeof *text.shown);
     text.shown_in = calloc(view->context_count + 1, sizeof *text.shown_in);
-    text.failed = !text.shown || !text.shown_in;
+    text.failed = !text.shown || !text.shown_in || !hw_places_make(&text.places, view, options->full);
     if (!text.failed) {
         print_title(&text);
         print_sections(&text, options->sections ? options->sections : sections_with_content(view));
@@ -261,6 +261,7 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
     hw_buffer_free(&text.name);
     hw_buffer_free(&text.place);
     hw_buffer_free(&text.cleaned);
+    hw_places_free(&text.places);
     free(text.shown);
     free(text.shown_in);
     return !failed;

@@ -3,6 +3,7 @@
 #define HW_REPORT_TEXT_H
 
 #include "report/page.h"
+#include "report/places.h"
 #include "report/report.h"
 #include "report/stack_fold.h"
 
@@ -11,11 +12,13 @@ struct hw_text {
     const struct hw_view *view;
     const struct hw_report_options *options;
     struct hw_page page;
+    struct hw_places places;                     /* what the lists are made of */
     struct hw_view_stack stack;                  /* the stack at hand */
     struct hw_fold fold;                         /* its folded form */
+    bool summed;                                 /* it stands for others that recurse otherwise */
     struct hw_buffer line, name, place, cleaned; /* for whoever needs one: never kept over a call */
-    uint16_t *shown;   /* by context: 1 + rank in the list that showed its stack, 0 while none did */
-    uint8_t *shown_in; /* by context: enum hw_sort_key of that list */
+    uint16_t *shown;   /* by place: rank in the list that showed its stack, 0 while none did */
+    uint8_t *shown_in; /* by place: enum hw_sort_key of that list */
     bool failed;       /* no memory */
 };
 

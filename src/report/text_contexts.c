@@ -161,7 +161,7 @@ static void thread_facts(const struct hw_profile_context *sum, struct hw_buffer 
 
 static void free_stack_facts(struct hw_text *text, size_t index, struct hw_buffer *facts) {
     size_t count;
-    const struct hw_view_free_stack *stacks = hw_view_free_stacks(text->view, index, &count);
+    const struct hw_view_free_stack *stacks = hw_view_free_stacks(text->view, text->places.place[index].index, &count);
     uint64_t all = 0;
     for (size_t i = 0; i < count; i++)
         all += stacks[i].count;
@@ -179,7 +179,7 @@ static void free_stack_facts(struct hw_text *text, size_t index, struct hw_buffe
 }
 
 static void print_facts(struct hw_text *text, size_t index) {
-    const struct hw_view_context *context = &text->view->contexts[index];
+    const struct hw_view_context *context = &text->places.place[index];
     const struct hw_profile_context *sum = &context->sum;
     struct hw_buffer facts = {0};
     if (hw_view_sampled(text->view))
@@ -191,9 +191,12 @@ static void print_facts(struct hw_text *text, size_t index) {
     if (sum->inherited_blocks > 0)
         hw_buffer_add(&facts, "inherited %s in %s, %s freed here\n", HW_BYTES(hw_not_negative(sum->inherited_bytes)),
                       HW_OF((uint64_t)sum->inherited_blocks, "block"), HW_COUNT(sum->inherited_frees));
+    if (context->stacks > 1)
+        hw_buffer_add(&facts, "sum of %s that recurse through these functions\n", HW_OF(context->stacks, "stack"));
     if (context->merged > 1)
         hw_buffer_add(&facts, "the module was mapped at several addresses\n");
-    free_stack_facts(text, index, &facts);
+    if (context->stacks == 1)
+        free_stack_facts(text, index, &facts);
     hw_page_facts(&text->page, 5, hw_buffer_text(&facts));
     text->failed = text->failed || facts.failed;
     hw_buffer_free(&facts);
@@ -202,7 +205,7 @@ static void print_facts(struct hw_text *text, size_t index) {
 /* " 1.   58.1 MiB  94.9 %  luaH_resize  ltable.c:554" */
 static void print_headline(struct hw_text *text, enum hw_sort_key key, size_t rank, size_t index, uint64_t total) {
     const struct hw_page *page = &text->page;
-    const struct hw_view_context *context = &text->view->contexts[index];
+    const struct hw_view_context *context = &text->places.place[index];
     const uint64_t value = hw_sort_value(key, context);
     char number[HW_HUMAN];
     hw_page_print(page, HW_PLAIN, "%3zu. ", rank);
@@ -246,7 +249,8 @@ static void print_context(struct hw_text *text, enum hw_sort_key key, size_t ran
     text->shown[index] = rank < UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
     text->shown_in[index] = (uint8_t)key;
     print_facts(text, index);
-    if (hw_text_load(text, text->view->contexts[index].sum.leaf))
+    text->summed = text->places.place[index].stacks > 1;
+    if (hw_text_load(text, text->places.place[index].sum.leaf))
         hw_text_stack(text);
 }
 
@@ -258,9 +262,9 @@ static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, cons
     size_t shown = count < top ? count : top;
     if (text->options->top || !lists[key].shared || !shown)
         return shown;
-    const uint64_t first = hw_sort_value(key, &text->view->contexts[order[0]]) / 100;
+    const uint64_t first = hw_sort_value(key, &text->places.place[order[0]]) / 100;
     const uint64_t least = first < total / 1000 ? first : total / 1000;
-    while (hw_sort_value(key, &text->view->contexts[order[shown - 1]]) < least)
+    while (hw_sort_value(key, &text->places.place[order[shown - 1]]) < least)
         shown--;
     return shown;
 }
@@ -269,7 +273,7 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key) {
     const struct hw_page *page = &text->page;
     const struct hw_view *view = text->view;
     size_t count;
-    uint32_t *order = hw_view_sorted(view, key, false, &count);
+    uint32_t *order = hw_view_sorted(text->places.place, text->places.count, key, false, &count);
     if (!order) {
         text->failed = true;
         return;
@@ -281,7 +285,7 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key) {
         fprintf(page->stream, "%s\n", lists[key].nothing);
     uint64_t sum = 0, rest = 0;
     for (size_t i = 0; i < count; i++)
-        sum += hw_sort_value(key, &view->contexts[order[i]]);
+        sum += hw_sort_value(key, &text->places.place[order[i]]);
     const uint64_t total = list_total(view, key, sum);
     const size_t shown = shown_count(text, key, order, count, total);
     bool after_stack = false;
@@ -293,7 +297,7 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key) {
         after_stack = with_stack;
     }
     for (size_t i = shown; i < count; i++)
-        rest += hw_sort_value(key, &view->contexts[order[i]]);
+        rest += hw_sort_value(key, &text->places.place[order[i]]);
     if (shown < count) {
         char number[HW_HUMAN];
         fprintf(page->stream, "\n     %s and %s", hw_page_ellipsis(page), HW_OF(count - shown, "more place"));
@@ -335,10 +339,10 @@ static int compare_sums(const void *left, const void *right) {
 /* Sums of the contexts by the function that names them, greatest share of the peak first; COUNT of them. */
 static struct by_function *sum_functions(struct hw_text *text, size_t *count) {
     const struct hw_view *view = text->view;
-    struct by_function *sums = malloc((view->context_count + 1) * sizeof *sums);
+    struct by_function *sums = malloc((text->places.count + 1) * sizeof *sums);
     *count = 0;
-    for (size_t i = 0; sums && i < view->context_count; i++) {
-        const struct hw_profile_context *from = &view->contexts[i].sum;
+    for (size_t i = 0; sums && i < text->places.count; i++) {
+        const struct hw_profile_context *from = &text->places.place[i].sum;
         if (!hw_view_stack(view, from->leaf, &text->stack)) {
             free(sums);
             return NULL;
@@ -353,8 +357,8 @@ static struct by_function *sum_functions(struct hw_text *text, size_t *count) {
     }
     if (!sums)
         return NULL;
-    qsort(sums, view->context_count, sizeof *sums, compare_keys);
-    for (size_t i = 0; i < view->context_count; i++) {
+    qsort(sums, text->places.count, sizeof *sums, compare_keys);
+    for (size_t i = 0; i < text->places.count; i++) {
         if (*count && sums[*count - 1].key == sums[i].key) {
             struct by_function *to = &sums[*count - 1];
             to->peak += sums[i].peak;
@@ -373,7 +377,7 @@ static void print_function(struct hw_text *text, const struct by_function *sum, 
     const struct hw_page *page = &text->page;
     fprintf(page->stream, "%10s %8s %10s %13s  ", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak),
             HW_BYTES(sum->bytes), HW_COUNT(sum->allocations));
-    if (!hw_text_load(text, text->view->contexts[sum->context].sum.leaf)) {
+    if (!hw_text_load(text, text->places.place[sum->context].sum.leaf)) {
         fputs("(stack not known)\n", page->stream);
         return;
     }

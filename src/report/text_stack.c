@@ -57,15 +57,25 @@ static void collapse(struct hw_buffer *out, const char *name, char open, char cl
     }
 }
 
-/* Makes text->name fit: first without parameters, then without template arguments, then without its beginning. */
+static void swap_name(struct hw_text *text) {
+    const struct hw_buffer swap = text->name;
+    text->name = text->cleaned;
+    text->cleaned = swap;
+}
+
+/* Makes text->name fit: first without the returned type, then without parameters, without template arguments, and at
+ * last without its beginning. */
 static void shorten(struct hw_text *text, size_t columns) {
     static const char brackets[][2] = {{'(', ')'}, {'<', '>'}};
     const char *ellipsis = hw_page_ellipsis(&text->page);
+    if (hw_text_width(hw_buffer_text(&text->name)) > columns) {
+        hw_buffer_clear(&text->cleaned);
+        hw_buffer_add(&text->cleaned, "%s", hw_qualified_name(hw_buffer_text(&text->name)));
+        swap_name(text);
+    }
     for (size_t i = 0; i < 2 && hw_text_width(hw_buffer_text(&text->name)) > columns; i++) {
         collapse(&text->cleaned, hw_buffer_text(&text->name), brackets[i][0], brackets[i][1], ellipsis);
-        const struct hw_buffer swap = text->name;
-        text->name = text->cleaned;
-        text->cleaned = swap;
+        swap_name(text);
     }
     const char *name = hw_buffer_text(&text->name);
     const size_t width = hw_text_width(name), mark = hw_text_width(ellipsis);
@@ -73,9 +83,7 @@ static void shorten(struct hw_text *text, size_t columns) {
         return;
     hw_buffer_clear(&text->cleaned);
     hw_buffer_add(&text->cleaned, "%s%s", ellipsis, name + hw_text_cut(name, width - columns + mark));
-    const struct hw_buffer swap = text->name;
-    text->name = text->cleaned;
-    text->cleaned = swap;
+    swap_name(text);
 }
 
 const char *hw_text_function(struct hw_text *text, const struct hw_view_frame *frame, size_t columns) {
@@ -125,7 +133,11 @@ bool hw_text_load(struct hw_text *text, uint32_t leaf) {
 
 /* "… 12 times": after a function that calls itself, or on a line of its own for a group. */
 static void print_times(struct hw_text *text, const struct hw_fold_item *item, const char *before) {
-    hw_page_print(&text->page, HW_FAINT, "%s%s %" PRIu32 " times", before, hw_page_ellipsis(&text->page), item->times);
+    if (text->summed)
+        hw_page_print(&text->page, HW_FAINT, "%s%s recursing", before, hw_page_ellipsis(&text->page));
+    else
+        hw_page_print(&text->page, HW_FAINT, "%s%s %" PRIu32 " times", before, hw_page_ellipsis(&text->page),
+                      item->times);
 }
 
 static void print_frame(struct hw_text *text, const struct hw_fold_item *item, size_t columns) {
@@ -179,8 +191,8 @@ void hw_text_stack(struct hw_text *text) {
                           item->frames);
             fputc('\n', page->stream);
         } else {
-            hw_page_print(page, HW_FAINT, "      %s these %zu frames %" PRIu32 " times", hw_page_ellipsis(page),
-                          item->frames, item->times);
+            hw_page_print(page, HW_FAINT, "      these %zu frames ", item->frames);
+            print_times(text, item, "");
             fputc('\n', page->stream);
         }
     }

@@ -4,57 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/pairs.h"
+
 static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
 static uint64_t greater(uint64_t a, uint64_t b) {
     return a > b ? a : b;
-}
-
-/* ---- table from a pair of numbers to an index ---- */
-
-struct pair {
-    uint64_t a;
-    uint32_t b;
-    uint32_t index; /* HW_NONE: the place is free */
-};
-
-struct pair_table {
-    struct pair *places;
-    size_t mask, used;
-};
-
-static bool pair_table_make(struct pair_table *table, size_t expected) {
-    size_t size = 64;
-    while (size < expected * 2)
-        size *= 2;
-    table->places = malloc(size * sizeof *table->places);
-    table->mask = size - 1;
-    table->used = 0;
-    for (size_t i = 0; table->places && i < size; i++)
-        table->places[i].index = HW_NONE;
-    return table->places != NULL;
-}
-
-/* The place of (A, B): free, or that of the pair. There is always a free one: tables are made large enough for all. */
-static struct pair *pair_place(struct pair_table *table, uint64_t a, uint32_t b) {
-    uint64_t hash = (a ^ (uint64_t)b << 32 ^ b) * 0x9e3779b97f4a7c15ull;
-    hash ^= hash >> 29;
-    hash *= 0xbf58476d1ce4e5b9ull;
-    size_t at = (size_t)(hash >> 20) & table->mask;
-    while (table->places[at].index != HW_NONE && (table->places[at].a != a || table->places[at].b != b))
-        at = (at + 1) & table->mask;
-    return &table->places[at];
-}
-
-/* The index stored for (A, B); NEXT is stored, and NEW set, when there is none yet. */
-static uint32_t pair_intern(struct pair_table *table, uint64_t a, uint32_t b, uint32_t next, bool *new) {
-    struct pair *place = pair_place(table, a, b);
-    *new = place->index == HW_NONE;
-    if (*new)
-        *place = (struct pair){a, b, next};
-    return place->index;
 }
 
 /* ---- modules ---- */
@@ -170,10 +127,10 @@ static bool make_modules(struct hw_view *view, uint32_t *module_of) {
 static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t *canonical) {
     const struct hw_profile *profile = view->profile;
     const size_t count = profile->node_count;
-    struct pair_table locations = {0}, nodes = {0};
+    struct hw_pairs locations = {0}, nodes = {0};
     view->nodes = calloc(count + 1, sizeof *view->nodes);
     view->locations = calloc(count + 1, sizeof *view->locations);
-    bool done = view->nodes && view->locations && pair_table_make(&locations, count) && pair_table_make(&nodes, count);
+    bool done = view->nodes && view->locations && hw_pairs_make(&locations, count) && hw_pairs_make(&nodes, count);
     view->node_count = 1;
     canonical[0] = 0;
     for (size_t i = 1; done && i < count; i++) {
@@ -188,17 +145,17 @@ static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t
         const bool in_file = map && view->modules[module].kind != HW_MODULE_GENERATED;
         const uint64_t address = in_file ? node->pc - map->bias : node->pc;
         bool new;
-        uint32_t location = pair_intern(&locations, address, module, (uint32_t)view->location_count, &new);
+        uint32_t location = hw_pairs_intern(&locations, address, module, (uint32_t)view->location_count, &new);
         if (new)
             view->locations[view->location_count++] = (struct hw_view_location){.address = address, .module = module};
         if (map)
             view->modules[module].used = true;
-        canonical[i] = pair_intern(&nodes, location, parent, (uint32_t)view->node_count, &new);
+        canonical[i] = hw_pairs_intern(&nodes, location, parent, (uint32_t)view->node_count, &new);
         if (new)
             view->nodes[view->node_count++] = (struct hw_view_node){.parent = parent, .location = location};
     }
-    free(locations.places);
-    free(nodes.places);
+    hw_pairs_free(&locations);
+    hw_pairs_free(&nodes);
     return done;
 }
 
@@ -206,7 +163,7 @@ static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t
 
 /* As the MIBs of one context are added up; threads may be the same ones in both, so the greater count is what is known.
  */
-static void add_context(struct hw_profile_context *to, const struct hw_profile_context *from) {
+void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_context *from) {
     if (from->allocations) {
         to->size_min = to->allocations ? smaller(to->size_min, from->size_min) : from->size_min;
         to->size_max = greater(to->size_max, from->size_max);
@@ -261,9 +218,9 @@ static bool has_blocks(const struct hw_profile_context *context) {
  * ones keep the smallest. An unknown stack (leaf 0) is a context like any other. */
 static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint32_t *context_of, size_t ids) {
     const struct hw_profile *profile = view->profile;
-    struct pair_table leaves = {0};
+    struct hw_pairs leaves = {0};
     view->contexts = calloc(profile->context_count + 1, sizeof *view->contexts);
-    if (!view->contexts || !pair_table_make(&leaves, profile->context_count))
+    if (!view->contexts || !hw_pairs_make(&leaves, profile->context_count))
         return false;
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *from = &profile->contexts[i];
@@ -271,21 +228,21 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
             continue;
         const uint32_t leaf = from->leaf < profile->node_count ? canonical[from->leaf] : 0;
         bool new;
-        const uint32_t index = pair_intern(&leaves, leaf, 0, (uint32_t)view->context_count, &new);
+        const uint32_t index = hw_pairs_intern(&leaves, leaf, 0, (uint32_t)view->context_count, &new);
         struct hw_view_context *to = &view->contexts[index];
         if (new) {
-            *to = (struct hw_view_context){.sum = *from, .merged = 1};
+            *to = (struct hw_view_context){.sum = *from, .merged = 1, .stacks = 1, .index = index};
             to->sum.leaf = leaf;
             view->context_count++;
         } else {
-            add_context(&to->sum, from);
+            hw_view_add_context(&to->sum, from);
             to->merged++;
         }
         if (from->id < ids)
             context_of[from->id] = index;
         view->samples += from->samples;
     }
-    free(leaves.places);
+    hw_pairs_free(&leaves);
     return true;
 }
 
@@ -300,11 +257,11 @@ static int compare_free_stacks(const void *left, const void *right) {
 
 static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids) {
     const struct hw_profile *profile = view->profile;
-    struct pair_table pairs = {0};
+    struct hw_pairs pairs = {0};
     if (!profile->free_stack_count)
         return true;
     view->free_stacks = calloc(profile->free_stack_count, sizeof *view->free_stacks);
-    if (!view->free_stacks || !pair_table_make(&pairs, profile->free_stack_count))
+    if (!view->free_stacks || !hw_pairs_make(&pairs, profile->free_stack_count))
         return false;
     for (size_t i = 0; i < profile->free_stack_count; i++) {
         const struct hw_free_stack *from = &profile->free_stacks[i];
@@ -316,7 +273,7 @@ static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, co
         leaf = leaf < profile->node_count ? canonical[leaf] : 0;
         bool new;
         const uint32_t context = context_of[from->alloc_context];
-        const uint32_t index = pair_intern(&pairs, context, leaf, (uint32_t)view->free_stack_count, &new);
+        const uint32_t index = hw_pairs_intern(&pairs, context, leaf, (uint32_t)view->free_stack_count, &new);
         struct hw_view_free_stack *to = &view->free_stacks[index];
         if (new) {
             *to = (struct hw_view_free_stack){.context = context, .leaf = leaf};
@@ -325,7 +282,7 @@ static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, co
         to->count += from->count;
         to->bytes += from->bytes;
     }
-    free(pairs.places);
+    hw_pairs_free(&pairs);
     qsort(view->free_stacks, view->free_stack_count, sizeof *view->free_stacks, compare_free_stacks);
     return true;
 }
@@ -514,17 +471,18 @@ static int compare_ranked(const void *left, const void *right) {
     return (a->index > b->index) - (a->index < b->index);
 }
 
-uint32_t *hw_view_sorted(const struct hw_view *view, enum hw_sort_key key, bool all, size_t *count) {
-    struct ranked *ranked = malloc((view->context_count + 1) * sizeof *ranked);
-    uint32_t *order = malloc((view->context_count + 1) * sizeof *order);
+uint32_t *hw_view_sorted(const struct hw_view_context *contexts, size_t context_count, enum hw_sort_key key, bool all,
+                         size_t *count) {
+    struct ranked *ranked = malloc((context_count + 1) * sizeof *ranked);
+    uint32_t *order = malloc((context_count + 1) * sizeof *order);
     *count = 0;
     if (!ranked || !order) {
         free(ranked);
         free(order);
         return NULL;
     }
-    for (size_t i = 0; i < view->context_count; i++) {
-        const uint64_t value = hw_sort_value(key, &view->contexts[i]);
+    for (size_t i = 0; i < context_count; i++) {
+        const uint64_t value = hw_sort_value(key, &contexts[i]);
         if (all || value)
             ranked[(*count)++] = (struct ranked){value, (uint32_t)i};
     }

@@ -48,6 +48,8 @@ struct hw_view_node {
 struct hw_view_context {
     struct hw_profile_context sum; /* id: the smallest of those merged; leaf: index into the VIEW's nodes */
     uint32_t merged;               /* how many contexts of the profile these are */
+    uint32_t index;                /* of this context in the view */
+    uint32_t stacks;               /* 1; more in sums of places.h */
 };
 
 /* One function of a stack: an entry of a location's inline chain. */
@@ -125,7 +127,12 @@ uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *conte
 
 /* Indexes of the contexts with a value above zero (all contexts when ALL), greatest first, equal ones by id; *COUNT of
  * them. To be freed. NULL when there is no memory. */
-uint32_t *hw_view_sorted(const struct hw_view *view, enum hw_sort_key key, bool all, size_t *count);
+uint32_t *hw_view_sorted(const struct hw_view_context *contexts, size_t context_count, enum hw_sort_key key, bool all,
+                         size_t *count);
+
+/* Adds FROM to TO as the MIBs of one context are added up. Threads may be the same ones in both: the greater count is
+ * what is known. */
+void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_context *from);
 
 /* The latest breakdown of RSS at a moment, or NULL. */
 const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment);

@@ -208,6 +208,11 @@ HELPER void make_calls(struct report_sample *sample) {
     mib->lifetime_min = 900;
     mib->lifetime_max = 1100000000;
     at_peak(sample, mib, 1042000);
+    /* the same place at another depth */
+    at = main;
+    for (int i = 0; i < 25; i++)
+        at = call(sample, at, MAP_PARSER, i % 2 ? 0x1040 : 0x1048);
+    allocate(sample, call(sample, at, MAP_PARSER, 0x1050), 1000, 56, 0);
     /* two that call each other */
     at = main;
     for (int i = 0; i < 12; i++)

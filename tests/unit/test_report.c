@@ -9,6 +9,7 @@
 
 #include "report/buffer.h"
 #include "report/human.h"
+#include "report/places.h"
 #include "report/report.h"
 #include "report/stack_fold.h"
 
@@ -232,11 +233,33 @@ static void frames_of_the_runtime_are_not_in_stacks(void **state) {
     close_sample(&reported);
 }
 
+/* The two depths of parse_value; all else stays as it is. */
+static void stacks_that_only_recurse_otherwise_are_one_place(void **state) {
+    struct reported reported = open_sample(report_sample(), true);
+    struct hw_places places;
+    assert_true(hw_places_make(&places, reported.view, false));
+    assert_int_equal(places.count, reported.view->context_count - 1);
+    uint64_t allocations = 0;
+    for (size_t i = 0; i < places.count; i++) {
+        const bool recursive = places.place[i].stacks == 2;
+        assert_true(recursive || places.place[i].stacks == 1);
+        assert_int_equal(recursive, places.place[i].sum.allocations == 4101200);
+        allocations += places.place[i].sum.allocations;
+    }
+    assert_int_equal(allocations, reported.profile->totals.allocations);
+    hw_places_free(&places);
+    assert_true(hw_places_make(&places, reported.view, true));
+    assert_int_equal(places.count, reported.view->context_count);
+    hw_places_free(&places);
+    close_sample(&reported);
+}
+
 static void sorted_lists_fall(void **state) {
     struct reported reported = open_sample(report_sample(), true);
     for (int key = 0; key < HW_SORT_KEYS; key++) {
         size_t count;
-        uint32_t *order = hw_view_sorted(reported.view, (enum hw_sort_key)key, true, &count);
+        uint32_t *order =
+            hw_view_sorted(reported.view->contexts, reported.view->context_count, (enum hw_sort_key)key, true, &count);
         assert_non_null(order);
         assert_int_equal(count, reported.view->context_count);
         for (size_t i = 1; i < count; i++)
@@ -518,6 +541,7 @@ int main(void) {
         cmocka_unit_test(contexts_of_a_library_loaded_twice_are_one),
         cmocka_unit_test(same_path_with_another_build_id_is_another_module),
         cmocka_unit_test(frames_of_the_runtime_are_not_in_stacks),
+        cmocka_unit_test(stacks_that_only_recurse_otherwise_are_one_place),
         cmocka_unit_test(sorted_lists_fall),
         cmocka_unit_test(json_has_the_keys),
         cmocka_unit_test(json_contexts_sum_to_the_totals),
