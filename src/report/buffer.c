@@ -96,10 +96,16 @@ const char *hw_buffer_text(const struct hw_buffer *buffer) {
     return buffer->data ? buffer->data : "";
 }
 
-void hw_buffer_clear(struct hw_buffer *buffer) {
-    buffer->used = 0;
+void hw_buffer_cut(struct hw_buffer *buffer, size_t size) {
+    if (size > buffer->used)
+        return;
+    buffer->used = size;
     if (buffer->data)
-        buffer->data[0] = '\0';
+        buffer->data[size] = '\0';
+}
+
+void hw_buffer_clear(struct hw_buffer *buffer) {
+    hw_buffer_cut(buffer, 0);
 }
 
 void hw_buffer_free(struct hw_buffer *buffer) {

@@ -28,6 +28,8 @@ __attribute__((format(printf, 2, 3))) void hw_buffer_add(struct hw_buffer *buffe
 void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean clean);
 
 const char *hw_buffer_text(const struct hw_buffer *buffer);
+/* Keeps the first SIZE bytes. */
+void hw_buffer_cut(struct hw_buffer *buffer, size_t size);
 void hw_buffer_clear(struct hw_buffer *buffer);
 void hw_buffer_free(struct hw_buffer *buffer);
 

@@ -171,6 +171,8 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out) {
     if (!hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_END) &&
         !hw_view_memory(view, HW_MOMENT_DUMP))
         hw_buffer_add(out, "What resident memory consists of was not recorded.\n");
+    else if (!hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_DUMP))
+        hw_buffer_add(out, "What resident memory consisted of at the peak was not recorded.\n");
     if (view->profile->process.mode == HW_MODE_HEAP)
         hw_buffer_add(out, "How much the blocks were read and written was not counted (mode heap).\n");
     hw_buffer_add(out,

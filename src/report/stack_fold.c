@@ -120,8 +120,17 @@ static bool is_start(const struct hw_view_frame *frame, bool root, bool stripped
     return function ? STARTS_WITH_ANY(function, start_functions) : root || stripped;
 }
 
+/* _start of a stripped program: nameless, at the root, and caller of __libc_start_main. */
+static bool is_nameless_start(const struct hw_view_stack *stack) {
+    const struct hw_view_frame *root = &stack->frames[stack->count - 1];
+    const char *called = stack->count > 1 ? root[-1].symbol->function : NULL;
+    return called && starts(called, "__libc_start_main") && !root->symbol->function;
+}
+
 size_t hw_stack_without_start(const struct hw_view_stack *stack) {
     size_t count = stack->count;
+    if (count > 1 && is_nameless_start(stack))
+        count--;
     while (count > 1 && is_start(&stack->frames[count - 1], count == stack->count, count < stack->count))
         count--;
     return count;

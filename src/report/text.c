@@ -98,7 +98,9 @@ static void add_live(const struct hw_text *text, struct hw_buffer *out) {
 
 static void add_temporary(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile_totals *totals = &text->view->totals;
-    if (totals->allocations)
+    if (totals->allocations && !totals->temporary)
+        hw_buffer_add(out, "none");
+    else if (totals->allocations)
         hw_buffer_add(out, "%s (%s), freed before their thread allocated again", HW_OF(totals->temporary, "block"),
                       HW_PERCENT((double)totals->temporary, (double)totals->allocations));
 }
@@ -133,7 +135,9 @@ static void add_allocator(const struct hw_text *text, struct hw_buffer *out) {
                     text->page.utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
 }
 
-/* The command as a shell would take it, or the executable where it is not known. */
+#define LONGEST_COMMAND 300 /* columns; --full shows all */
+
+/* The command, or the executable where it is not known. */
 static void add_command(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile *profile = text->view->profile;
     const enum hw_clean clean = text->page.utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII;
@@ -143,6 +147,11 @@ static void add_command(const struct hw_text *text, struct hw_buffer *out) {
         hw_buffer_add(out, "%s%s", i ? " " : "", quote ? "'" : "");
         hw_buffer_clean(out, word, clean);
         hw_buffer_add(out, "%s", quote ? "'" : "");
+        if (!text->options->full && out->used > LONGEST_COMMAND && !out->failed) {
+            hw_buffer_cut(out, hw_text_cut(out->data, LONGEST_COMMAND));
+            hw_buffer_add(out, "%s", hw_page_ellipsis(&text->page));
+            return;
+        }
     }
     if (!profile->command_count)
         hw_buffer_clean(out, profile->executable, clean);
