@@ -74,9 +74,9 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out) {
         hw_buffer_add(
             out, "The process is still running: the numbers are those of the moment at which the file was read.\n");
     else if (!profile->sealed)
-        hw_buffer_add(out,
-                      "The process did not close the file (it was killed, or it runs on another machine): the last "
-                      "events before its end may be missing.\n");
+        hw_buffer_add(out, "The process did not close the file%s: the last events before its end may be missing.\n",
+                      profile->process.exit_kind == HW_EXIT_UNKNOWN ? " (it was killed, or it runs on another machine)"
+                                                                    : "");
 }
 
 static void add_sampling(const struct hw_view *view, struct hw_buffer *out) {
@@ -116,8 +116,8 @@ static void add_events(const struct hw_profile *profile, struct hw_buffer *out) 
             HW_COUNT(profile->process.table_entries), HW_OF(profile->process.evictions, "time"));
     if (profile->process.flags & HW_PROCESS_FORKED)
         hw_buffer_add(out,
-                      "The process was forked with %s (%s) of its parent alive: where they were allocated is in the "
-                      "parent's profile, and they are in no number here but those called inherited.\n",
+                      "The process was forked with %s (%s) of its parent alive: they are in no number here but those "
+                      "called inherited.\n",
                       HW_OF(hw_not_negative(profile->process.inherited_blocks), "block"),
                       HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
 }

@@ -96,6 +96,19 @@ static void add_live(const struct hw_text *text, struct hw_buffer *out) {
         hw_buffer_add(out, " (may still be reachable)");
 }
 
+/* What a forked child had from its parent. */
+static void add_inherited(const struct hw_text *text, struct hw_buffer *out) {
+    const struct hw_process_info *process = &text->view->profile->process;
+    uint64_t frees = 0;
+    if (!(process->flags & HW_PROCESS_FORKED))
+        return;
+    for (size_t i = 0; i < text->view->context_count; i++)
+        frees += text->view->contexts[i].sum.inherited_frees;
+    hw_buffer_add(out, "%s in %s of the parent, %s of them freed here; not in the other numbers",
+                  HW_BYTES(hw_not_negative(process->inherited_bytes)),
+                  HW_OF(hw_not_negative(process->inherited_blocks), "block"), HW_COUNT(frees));
+}
+
 static void add_temporary(const struct hw_text *text, struct hw_buffer *out) {
     const struct hw_profile_totals *totals = &text->view->totals;
     if (totals->allocations && !totals->temporary)
@@ -165,7 +178,8 @@ static void print_summary(struct hw_text *text) {
                  {"Allocator", add_allocator}, {"Sampled", add_sampled},
                  {"Allocated", add_allocated}, {"Peak", add_peak},
                  {"Not freed", add_live},      {"Temporary", add_temporary},
-                 {"Threads", add_threads},     {"Resident", add_resident}};
+                 {"Inherited", add_inherited}, {"Threads", add_threads},
+                 {"Resident", add_resident}};
     const struct hw_profile *profile = text->view->profile;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         hw_buffer_clear(&text->line);
