@@ -34,6 +34,10 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static double seconds_of(struct timeval time) {
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
 static void read_table(struct functions *functions, Elf_Scn *section, size_t entries) {
     Elf_Data *data = elf_getdata(section, NULL);
     functions->function = calloc(entries + 1, sizeof *functions->function);
@@ -121,9 +125,11 @@ static int run(const char *path, size_t count, const struct hw_symbolizer_option
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
+    double cpu = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
     if (!print)
-        printf("%.3f s, %zu addresses in %zu functions, %zu frames, %zu named, %ld MiB peak\n", seconds, added,
-               functions.count, frames, named, usage.ru_maxrss / 1024);
+        printf(
+            "%.3f s (%.3f s of processor time), %zu addresses in %zu functions, %zu frames, %zu named, %ld MiB peak\n",
+            seconds, cpu, added, functions.count, frames, named, usage.ru_maxrss / 1024);
     const char *problem = hw_symbolizer_module_problem(symbolizer, module);
     if (problem)
         fprintf(stderr, "%s\n", problem);

@@ -2,7 +2,8 @@
  *
  * Works after the run, outside the profiled process, from module path + build id + address. Separate debug files are
  * found by build id, .gnu_debuglink and, when DEBUGINFOD_URLS is set, debuginfod. C++ and Rust names are demangled.
- * Not thread-safe per object; hw_symbolizer_run uses threads of its own. */
+ * Not thread-safe per object; hw_symbolizer_run uses threads of its own. With no_debuginfod it takes DEBUGINFOD_URLS out of the
+ * environment while it runs (libdwfl has no other switch): no other thread should use the environment then. */
 #ifndef HW_SYMBOLS_SYMBOLS_H
 #define HW_SYMBOLS_SYMBOLS_H
 
@@ -33,7 +34,7 @@ struct hw_frames {
 struct hw_symbolizer_options {
     unsigned threads;         /* 0: one for each processor */
     bool no_debuginfod;       /* do not ask debuginfod even when DEBUGINFOD_URLS is set */
-    const char *sysroot;      /* prefix for module paths, or NULL */
+    const char *sysroot;      /* prefix for module paths and for /usr/lib/debug, or NULL */
     /* Called now and then, from the thread that called hw_symbolizer_run, with addresses done and in all; or NULL. */
     void (*progress)(void *closure, size_t done, size_t total);
     void *closure;
@@ -61,7 +62,7 @@ bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error)
 /* The answer for a ticket, after hw_symbolizer_run. Always at least one frame (all fields NULL/0 when unknown). */
 struct hw_frames hw_symbolizer_frames(const struct hw_symbolizer *symbolizer, long ticket);
 
-/* Why a module's names are poor, as one sentence ("…: no debug information, names from the symbol table", "…: the
+/* Why a module's names are poor, as one sentence that starts with the module's path ("…: no debug information, names from the symbol table", "…: the
  * file has changed since the run (another build id)", "…: cannot open: …"), or NULL when there is nothing to say. */
 const char *hw_symbolizer_module_problem(const struct hw_symbolizer *symbolizer, int module);
 
