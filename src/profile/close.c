@@ -64,7 +64,8 @@ static bool check(struct closing *closing) {
         (!hw_container_checksum(container->fd, extent->entry.offset, extent->entry.used, &checksum) ||
          checksum != extent->entry.checksum))
         return refuse(closing, "its process section is damaged (its checksum is wrong)");
-    if (hw_process_runs(closing->process.pid, closing->process.start_time_jiffies) && !container->sealed)
+    if (!container->sealed &&
+        hw_process_writes(closing->process.pid, closing->process.start_time_jiffies, container->fd, container->path))
         return refuse(closing, "the process that writes it still runs");
     return true;
 }

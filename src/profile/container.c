@@ -424,11 +424,9 @@ void hw_container_free(struct hw_container *container) {
 
 /* ---- the process ---- */
 
-bool hw_process_runs(uint32_t pid, uint64_t start_time) {
+/* Start time (field 22 of /proc/PID/stat) of a process that lives; false when there is none or it is a zombie. */
+static bool start_time_of(uint32_t pid, uint64_t *start_time) {
     char path[64], line[1024], state;
-    uint64_t found;
-    if (pid == 0 || pid > INT32_MAX)
-        return false;
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -438,9 +436,42 @@ bool hw_process_runs(uint32_t pid, uint64_t start_time) {
     line[got > 0 ? got : 0] = 0;
     /* The name in field 2 may hold anything, also spaces and parentheses: fields count from its last parenthesis. */
     const char *rest = strrchr(line, ')');
-    if (!rest ||
-        sscanf(rest + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64, &state,
-               &found) != 2)
-        return false;
-    return found == start_time && state != 'Z' && state != 'X';
+    return rest &&
+           sscanf(rest + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+                  &state, start_time) == 2 &&
+           state != 'Z' && state != 'X';
+}
+
+/* False when the process certainly does not map the file: it has replaced its program by exec and left this file
+ * behind. Files are compared by inode, and by name where the file system shows another inode in the list. */
+static bool may_map(uint32_t pid, int profile, const char *name) {
+    char path[64], *line = NULL;
+    size_t room = 0;
+    uint64_t inode;
+    struct stat status;
+    bool found = false;
+    const char *slash = strrchr(name, '/');
+    name = slash ? slash + 1 : name;
+    snprintf(path, sizeof path, "/proc/%u/maps", pid);
+    FILE *maps = fopen(path, "re");
+    if (!maps || fstat(profile, &status) < 0) {
+        if (maps)
+            fclose(maps);
+        return true; /* cannot look */
+    }
+    while (!found && getline(&line, &room, maps) > 0) {
+        const char *file = strchr(line, '/');
+        if (sscanf(line, "%*s %*s %*s %*s %" SCNu64, &inode) != 1 || inode == 0 || !file)
+            continue;
+        const char *base = strrchr(file, '/') + 1;
+        found = inode == (uint64_t)status.st_ino || strncmp(base, name, strlen(name)) == 0;
+    }
+    free(line);
+    fclose(maps);
+    return found;
+}
+
+bool hw_process_writes(uint32_t pid, uint64_t start_time, int fd, const char *path) {
+    uint64_t found;
+    return pid > 0 && pid <= INT32_MAX && start_time_of(pid, &found) && found == start_time && may_map(pid, fd, path);
 }

@@ -93,8 +93,9 @@ uint64_t hw_container_page_checksum(const unsigned char *page);
 /* XXH64 of SIZE bytes at OFFSET. False with errno (0: the file ends before) when they cannot be read. */
 bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *checksum);
 
-/* True when process PID lives and was started at START_TIME (field 22 of /proc/PID/stat). */
-bool hw_process_runs(uint32_t pid, uint64_t start_time);
+/* True when process PID lives, was started at START_TIME (field 22 of /proc/PID/stat), and, as far as that can be
+ * looked up, still maps the file that is open as FD and named PATH. */
+bool hw_process_writes(uint32_t pid, uint64_t start_time, int fd, const char *path);
 
 /* ---- reader.c ---- */
 

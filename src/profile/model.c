@@ -101,9 +101,6 @@ static void take_process(struct builder *builder) {
     profile->allocator = hw_profile_string(profile, process->allocator);
     profile->allocator_path = hw_profile_string(profile, process->allocator_path);
     profile->options = hw_profile_string(profile, process->options);
-    profile->running = !profile->sealed && !(profile->header.flags & HW_FILE_EXITED) &&
-                       process->exit_kind == HW_EXIT_UNKNOWN &&
-                       hw_process_runs(process->pid, process->start_time_jiffies);
     note_tick(builder, process->end_tick);
     take_command(builder);
 }
@@ -535,6 +532,9 @@ static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd
             hw_problem(&problems, "The file is cut short: it has %llu bytes of %llu.",
                        (unsigned long long)container.file_size, (unsigned long long)container.header.total_size);
         fine = build(&builder);
+        profile->running = !profile->sealed && !(profile->header.flags & HW_FILE_EXITED) &&
+                           profile->process.exit_kind == HW_EXIT_UNKNOWN &&
+                           hw_process_writes(profile->process.pid, profile->process.start_time_jiffies, fd, path);
         hw_problems_finish(&problems);
         profile->problems = problems.sentences;
         profile->problem_count = problems.count;

@@ -195,7 +195,17 @@ static void test_running(void **state) {
         field = strchr(field, ' ') + 1;
     process->pid = (uint32_t)getpid();
     process->start_time_jiffies = strtoull(field, NULL, 10);
-    expect_refusal(&sample.image, "still runs");
+    struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
+    void *mapping = mmap(NULL, HW_FILE_PAGE, PROT_READ, MAP_SHARED, file.fd, 0);
+    struct hw_error error = {.message = ""};
+    assert_true(mapping != MAP_FAILED);
+    assert_false(hw_profile_close(file.path, HW_EXIT_CODE, 0, 0, &error));
+    assert_non_null(strstr(error.message, "still runs"));
+    assert_true(is_unchanged(&file, &sample.image));
+    /* It has replaced its program by exec and left the file behind. */
+    munmap(mapping, HW_FILE_PAGE);
+    assert_true(hw_profile_close(file.path, HW_EXIT_EXEC, 0, 0, NULL));
+    close(file.fd);
     image_free(&sample.image);
 }
 
