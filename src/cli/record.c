@@ -24,7 +24,8 @@
 #include "profile/profile.h"
 #include "report/human.h"
 
-#define DEPTH_MOST 256
+#define DEPTH_MOST  256
+#define LEAST_SPACE ((uint64_t)256 << 10) /* bytes that the smallest profile needs, roughly */
 
 struct record {
     /* as asked for */
@@ -291,7 +292,7 @@ static const char *why_no_profile(const struct record *record)
         return "the directory in its name, which depends on the process, may not exist";
     if (statvfs(folder, &disk) != 0)
         return "its directory is gone";
-    if (disk.f_bavail == 0 || (disk.f_files && disk.f_favail == 0))
+    if ((uint64_t)disk.f_bavail * disk.f_frsize < LEAST_SPACE || (disk.f_files && disk.f_favail == 0))
         return "the disk is full";
     if (access(folder, W_OK | X_OK) != 0)
         return "its directory cannot be written to any more";

@@ -76,6 +76,19 @@ static int by_start(const void *left, const void *right)
     return first < second ? -1 : first > second;
 }
 
+/* A process lives on when it executes another program, but not in the file of the program it was. */
+static void mark_replaced(struct hw_session *session)
+{
+    for (size_t i = 0; i < session->count; i++) {
+        const struct hw_process_info *process = &session->files[i].process;
+        for (size_t j = i + 1; j < session->count && session->files[i].running; j++) {
+            const struct hw_process_info *later = &session->files[j].process;
+            if (later->pid == process->pid && later->start_time_jiffies == process->start_time_jiffies)
+                session->files[i].running = false;
+        }
+    }
+}
+
 void hw_session_find(struct hw_session *session, const char *wildcard, uint64_t number)
 {
     memset(session, 0, sizeof *session);
@@ -96,6 +109,7 @@ void hw_session_find(struct hw_session *session, const char *wildcard, uint64_t 
     globfree(&found);
     if (session->files)
         qsort(session->files, session->count, sizeof *session->files, by_start);
+    mark_replaced(session);
 }
 
 void hw_session_free(struct hw_session *session)

@@ -356,6 +356,19 @@ static void test_places_that_cannot_be_written(void **state)
 
 /* ---- session ----------------------------------------------------------------------------------------------------- */
 
+/* Field 22 of /proc/self/stat, behind a name without spaces. */
+static uint64_t own_start_time(void)
+{
+    unsigned long long start = 0;
+    FILE *file = fopen("/proc/self/stat", "r");
+    assert_int_equal(fscanf(file,
+                            "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+                            &start),
+                     1);
+    fclose(file);
+    return start;
+}
+
 static void make_profile(const char *name, uint64_t session, uint32_t pid, uint64_t start, uint32_t flags)
 {
     struct {
@@ -373,6 +386,7 @@ static void make_profile(const char *name, uint64_t session, uint32_t pid, uint6
     file.process.pid = pid;
     file.process.start_realtime_ns = start;
     file.process.flags = flags;
+    file.process.start_time_jiffies = own_start_time();
     make_file(name, &file, sizeof file, 0644);
 }
 
@@ -395,6 +409,13 @@ static void test_profiles_of_a_session_are_found(void **state)
     assert_string_equal(hw_session_main(&session, 10)->path, "cat.10.hwprof");
     assert_null(hw_session_main(&session, 12));
     assert_int_equal(hw_session_running(&session), 0);
+    hw_session_free(&session);
+    make_profile("self.1.hwprof", 78, (uint32_t)getpid(), 1, 0); /* we, before and after an exec */
+    make_profile("self.2.hwprof", 78, (uint32_t)getpid(), 2, 0);
+    hw_session_find(&session, "self.*", 78);
+    assert_int_equal(session.count, 2);
+    assert_false(session.files[0].running);
+    assert_true(session.files[1].running);
     hw_session_free(&session);
     hw_session_find(&session, "absent*", 77);
     assert_int_equal(session.count, 0);

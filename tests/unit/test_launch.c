@@ -46,6 +46,16 @@ static void await_file(const char *name)
     assert_int_equal(unlink(name), 0);
 }
 
+/* Whatever the test was started with: a shell cannot catch what was ignored when it started. */
+static void stop_ignoring_signals(void)
+{
+    for (int number = 1; number < SIGRTMIN; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            signal(number, SIG_DFL);
+    }
+}
+
 static char marker[64];
 
 static const char *script(const char *format)
@@ -105,6 +115,7 @@ static void test_a_text_is_handed_to_the_shell(void **state)
 static void test_signals_sent_to_the_launcher_reach_the_program(void **state)
 {
     static const int signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM};
+    stop_ignoring_signals();
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         pid_t launcher =
             start(script("trap 'exit 7' TERM HUP INT QUIT USR1 USR2 ALRM; : >%s; while :; do sleep 0.05; done"));
@@ -143,11 +154,7 @@ static void test_dispositions_and_mask_are_inherited(void **state)
     sigemptyset(&set);
     sigaddset(&set, SIGUSR2);
     sigprocmask(SIG_SETMASK, &set, &old);
-    for (int number = 1; number < SIGRTMIN; number++) { /* whatever the test was started with */
-        struct sigaction action;
-        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-            signal(number, SIG_DFL);
-    }
+    stop_ignoring_signals();
     signal(SIGCHLD, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     /* Not through a shell, which has a mind of its own. Bits: SIGINT is 2, SIGUSR2 12, SIGCHLD 17. */
