@@ -420,8 +420,13 @@ static void test_in_flight(void **state) {
     mibs[2].frees = 1;
     mibs[3].context = 3;
     mibs[3].size_min = mibs[3].lifetime_min = UINT64_MAX;
+    /* And one that only frees, in a slot that was never filled with the marks for "none yet". */
+    struct hw_mib zeroed = {.context = 1, .frees = 1, .lifetime_min = 30, .lifetime_max = 30, .last_alloc_tick = 999};
+    image_add(&sample.image, HW_SECTION_MIBS, sizeof zeroed, &zeroed, sizeof zeroed, 0);
     struct hw_profile *profile = read_good(&sample.image);
     assert_int_equal(profile->context_count, 2);
+    assert_int_equal(profile->contexts[0].size_min, 50);
+    assert_int_equal(profile->contexts[0].last_alloc_ns, 1000);
     assert_int_equal(profile->contexts[1].size_min, 0);
     assert_int_equal(profile->contexts[1].size_max, 0);
     assert_int_equal(profile->contexts[1].lifetime_min_ns, 0);
@@ -594,8 +599,9 @@ static void test_running(void **state) {
     }
 }
 
-/* A writer as the rules of the format demand: what is referred to is written first, `used` is raised last. */
-static void write_on(const char *path, unsigned char *base, const struct sample *sample, uint32_t most) {
+/* A writer as the rules of the format demand: what is referred to is written first, `used` is raised last. Makes MOST
+ * contexts, one every few microseconds, and then waits. */
+static void write_on(unsigned char *base, const struct sample *sample, uint32_t most) {
 #define ENTRY(name) ((struct hw_section *)(base + sample->name))
 #define DATA(name)  ((void *)(base + ENTRY(name)->offset))
 #define RAISE(name) __atomic_add_fetch(&ENTRY(name)->used, ENTRY(name)->entry_size, __ATOMIC_RELEASE)
@@ -604,83 +610,96 @@ static void write_on(const char *path, unsigned char *base, const struct sample 
     struct hw_mib *mibs = DATA(mibs);
     struct hw_map_entry *maps = DATA(maps);
     char *strings = DATA(strings);
-    for (uint32_t i = 5;; i++) {
+    for (uint32_t i = 5; i < most; i++) {
         /* A small table of MIBs whose slots change hands, so that a slot may name a context newer than its extent. */
         struct hw_mib *mib = &mibs[i % 4];
-        uint32_t index = i < most ? i : most - 1, map = i / 64 + 2;
-        if (i < most && i % 64 == 0) {
+        if (i % 16 == 0) {
             uint64_t at = ENTRY(strings)->used;
             strings[at] = 'm';
             __atomic_store_n(&ENTRY(strings)->used, at + 2, __ATOMIC_RELEASE);
             maps[ENTRY(maps)->used / sizeof *maps] = (struct hw_map_entry){.path = (uint32_t)at};
             RAISE(maps);
         }
-        map = (uint32_t)(ENTRY(maps)->used / sizeof *maps) - 1;
-        if (i < most) {
-            nodes[i] = (struct hw_stack_node){i, map, i - 1};
-            RAISE(stacks);
-            contexts[i - 1] = (struct hw_context_entry){.leaf = i};
-            RAISE(contexts);
-        }
-        __atomic_store_n(&mib->context, index - 1, __ATOMIC_RELEASE);
+        nodes[i] = (struct hw_stack_node){i, (uint32_t)(ENTRY(maps)->used / sizeof *maps) - 1, i - 1};
+        RAISE(stacks);
+        contexts[i - 1] = (struct hw_context_entry){.leaf = i};
+        RAISE(contexts);
+        __atomic_store_n(&mib->context, i - 1, __ATOMIC_RELEASE);
         __atomic_store_n(&mib->allocations, mib->allocations + 1, __ATOMIC_RELAXED);
+        for (volatile int wait = 0; wait < 1000; wait = wait + 1)
+            ;
     }
+    for (;;)
+        pause();
 #undef ENTRY
 #undef DATA
 #undef RAISE
 }
 
-static void test_read_while_written(void **state) {
-    enum { MOST = 30000, READS = 200 };
+/* The sample with room to grow in the sections that write_on fills. */
+static struct sample growing_sample(size_t most) {
     struct sample sample = sample_new();
-    struct image *image = &sample.image, grown = image_new();
-    static const uint32_t order[] = {HW_SECTION_PROCESS, HW_SECTION_STRINGS,  HW_SECTION_MAPS,
-                                     HW_SECTION_STACKS,  HW_SECTION_CONTEXTS, HW_SECTION_MIBS};
-    size_t from[] = {sample.process, sample.strings, sample.maps, sample.stacks, sample.contexts, sample.mibs};
-    size_t *to[] = {&sample.process, &sample.strings, &sample.maps, &sample.stacks, &sample.contexts, &sample.mibs};
-    for (size_t i = 0; i < 6; i++) {
-        struct hw_section *entry = image_section(image, from[i]);
-        *to[i] = image_add(&grown, order[i], entry->entry_size, image->bytes + entry->offset, entry->used,
-                           (size_t)MOST * (entry->entry_size == 256 ? 1 : entry->entry_size) + HW_FILE_PAGE);
+    struct image grown = image_new(), *image = &sample.image;
+    size_t *positions[] = {&sample.process, &sample.strings,  &sample.maps,
+                           &sample.stacks,  &sample.contexts, &sample.mibs};
+    for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
+        struct hw_section *entry = image_section(image, *positions[i]);
+        *positions[i] = image_add(&grown, entry->type, entry->entry_size, image->bytes + entry->offset, entry->used,
+                                  entry->used + most * (entry->type == HW_SECTION_MAPS ? 8 : 16));
     }
-    struct memory_file file = memory_file(grown.bytes, grown.size);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        unsigned char *base = mmap(NULL, grown.size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
-        if (base == MAP_FAILED)
-            _exit(1);
-        write_on(file.path, base, &sample, MOST);
-    }
-    uint64_t last = 0;
-    size_t contexts = 0, problems = 0;
-    for (int i = 0; i < READS; i++) {
-        struct hw_error error;
-        struct hw_profile *profile = hw_profile_read(file.path, &error);
-        if (!profile) {
-            problems++;
-            print_error("%s\n", error.message);
-            continue;
-        }
-        for (size_t k = 0; k < profile->problem_count; k++, problems++)
-            print_error("%s\n", profile->problems[k]);
-        if (profile->context_totals.allocations < last || profile->context_entry_count < contexts)
-            problems++;
-        last = profile->context_totals.allocations;
-        contexts = profile->context_entry_count;
-        hw_profile_free(profile);
-    }
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    struct hw_profile *profile = hw_profile_read(file.path, NULL);
-    assert_non_null(profile);
-    assert_int_equal(profile->problem_count, 0);
-    assert_int_equal(problems, 0);
-    assert_true(profile->context_totals.allocations >= last);
-    hw_profile_free(profile);
-    close(file.fd);
     image_free(image);
-    image_free(&grown);
+    sample.image = grown;
+    return sample;
+}
+
+/* Counts what is wrong with one copy of a growing file. */
+static size_t look_at_growing(const struct memory_file *file, uint64_t *last, size_t *contexts) {
+    struct hw_error error;
+    struct hw_profile *profile = hw_profile_read(file->path, &error);
+    if (!profile) {
+        print_error("%s\n", error.message);
+        return 1;
+    }
+    for (size_t i = 0; i < profile->problem_count; i++)
+        print_error("%s\n", profile->problems[i]);
+    size_t wrong = profile->problem_count + (profile->context_totals.allocations < *last) +
+                   (profile->context_entry_count < *contexts);
+    *last = profile->context_totals.allocations;
+    *contexts = profile->context_entry_count;
+    hw_profile_free(profile);
+    return wrong;
+}
+
+static void test_read_while_written(void **state) {
+    enum { ROUNDS = 8, MOST = 10000 };
+    size_t wrong = 0, reads = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct sample sample = growing_sample(MOST);
+        struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
+        size_t contexts = 0;
+        uint64_t last = 0;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            unsigned char *base = mmap(NULL, sample.image.size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+            if (base == MAP_FAILED)
+                _exit(1);
+            write_on(base, &sample, MOST);
+        }
+        /* Half of the rounds end with kill -9 in the middle. */
+        while (contexts < (round % 2 ? MOST / 2 : MOST - 1) && waitpid(child, NULL, WNOHANG) == 0 && wrong == 0) {
+            wrong += look_at_growing(&file, &last, &contexts);
+            reads++;
+        }
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        wrong += look_at_growing(&file, &last, &contexts);
+        assert_true(contexts >= MOST / 2);
+        close(file.fd);
+        image_free(&sample.image);
+    }
+    assert_int_equal(wrong, 0);
+    assert_true(reads >= ROUNDS);
 }
 
 /* ---- the documentation ---- */
