@@ -20,5 +20,10 @@ static bool is_mangled(const char *name) {
 char *hw_demangle(const char *linkage_name) {
     if (!is_mangled(linkage_name) || strnlen(linkage_name, LONGEST_NAME) == LONGEST_NAME)
         return NULL;
-    return cplus_demangle(linkage_name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
+    char *readable = cplus_demangle(linkage_name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
+    /* Parts that the compiler split off (.cold, .isra.0) are the same function to a reader of source. */
+    char *clone = readable ? strstr(readable, " [clone ") : NULL;
+    if (clone)
+        *clone = '\0';
+    return readable;
 }

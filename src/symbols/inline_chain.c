@@ -8,6 +8,7 @@
  *
  * Damaged trees end the walk early (depth and number of entries are bounded, siblings must go forward); addresses that
  * got nothing from it fall back to the symbol table. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@ enum {
     DEEPEST_TREE = 256,
     LONGEST_CHAIN = DEEPEST_TREE,
     MOST_ENTRIES = 20 * 1000 * 1000, /* of a unit whose size is not known */
+    MOST_SCOPE_STEPS = 1 << 18,      /* DIEs that a unit may visit in search of scopes: some 10 ms */
+    LONGEST_NAME = 4096,
     NOTHING = -1,
 };
 
@@ -61,6 +64,7 @@ struct unit {
     size_t memo_count, memo_capacity;
     struct hw_path_memo paths;
     uint64_t entries_left; /* DIEs that may still be visited */
+    uint32_t scope_steps;  /* DIEs that were visited in search of scopes */
     bool no_memory;
 };
 
@@ -218,6 +222,73 @@ static struct name_memo *make_memo(struct unit *unit, const void *key) {
     return memo;
 }
 
+/* Where the function of DIE is declared: at the end of its abstract origins and specifications. */
+static Dwarf_Die declaration_of(const Dwarf_Die *die) {
+    Dwarf_Die declaration = *die, next;
+    Dwarf_Attribute attribute;
+    for (int i = 0; i < 16; i++) {
+        if (!dwarf_formref_die(dwarf_attr(&declaration, DW_AT_abstract_origin, &attribute), &next) &&
+            !dwarf_formref_die(dwarf_attr(&declaration, DW_AT_specification, &attribute), &next))
+            break;
+        declaration = next;
+    }
+    return declaration;
+}
+
+/* The name of a type or namespace, NULL for what is no such scope. FUNCTION: the name of a function within. */
+static const char *scope_name(Dwarf_Die *die, const char *function) {
+    const char *name = dwarf_diename(die);
+    switch (dwarf_tag(die)) {
+    case DW_TAG_namespace:
+        return name ? name : "(anonymous namespace)";
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+        return name ? name : strncmp(function, "operator()", 10) == 0 ? "{lambda}" : "{unnamed}";
+    default:
+        return NULL;
+    }
+}
+
+/* The last child of SCOPE that does not begin behind TARGET: it is TARGET or around it. False when there is none. */
+static bool child_around(struct unit *unit, Dwarf_Die *scope, const Dwarf_Die *target, Dwarf_Die *child) {
+    Dwarf_Die next;
+    if (scope->addr >= target->addr || dwarf_child(scope, child) != 0)
+        return false;
+    while (unit->scope_steps < MOST_SCOPE_STEPS && dwarf_siblingof(child, &next) == 0 && next.addr > child->addr &&
+           next.addr <= target->addr) {
+        unit->scope_steps++;
+        *child = next;
+    }
+    return unit->scope_steps < MOST_SCOPE_STEPS && child->addr <= target->addr;
+}
+
+enum { DEEPEST_SCOPE = 4 }; /* functions within functions whose own declarations are elsewhere */
+
+/* Writes NAME with the namespaces, types and functions around DIE's declaration in front (QUALIFIED: LONGEST_NAME
+ * bytes). DIEs do not know their parents, so this comes down from the unit. */
+static void qualify(struct unit *unit, const Dwarf_Die *die, const char *name, char *qualified, int nesting) {
+    Dwarf_Die declaration = declaration_of(die), scope, child;
+    size_t length = 0;
+    if (!dwarf_diecu(&declaration, &scope, NULL, NULL))
+        scope = declaration;
+    while (child_around(unit, &scope, &declaration, &child) && child.addr != declaration.addr) {
+        const char *part = scope_name(&child, name);
+        if (dwarf_tag(&child) == DW_TAG_subprogram && nesting < DEEPEST_SCOPE) {
+            const char *function = string_attribute(&child, DW_AT_name);
+            qualify(unit, &child, function ? function : "{unnamed}", qualified, nesting + 1);
+            length = strlen(qualified) <= LONGEST_NAME / 2 ? strlen(qualified) : 0;
+            length += (size_t)sprintf(qualified + length, "::");
+        } else if (part && length + strlen(part) + strlen(name) + 3 < LONGEST_NAME / 2) {
+            length += (size_t)sprintf(qualified + length, "%s::", part);
+        }
+        scope = child;
+    }
+    if (unit->scope_steps >= MOST_SCOPE_STEPS)
+        length = 0; /* half a path would mislead */
+    snprintf(qualified + length, LONGEST_NAME - length, "%s", name);
+}
+
 /* False when there is no memory. Names that are not in the DIE or its origins stay NULL. */
 static bool read_names(struct unit *unit, Dwarf_Die *die, struct name_memo *memo) {
     const char *name = string_attribute(die, DW_AT_name);
@@ -234,9 +305,12 @@ static bool read_names(struct unit *unit, Dwarf_Die *die, struct name_memo *memo
     }
     if (!name)
         return true;
+    char qualified[LONGEST_NAME];
+    if (!linkage_name && !is_c(unit->language)) {
+        qualify(unit, die, name, qualified, 0);
+        name = qualified;
+    }
     memo->function = hw_names_intern(unit->names, name);
-    if (!linkage_name)
-        memo->linkage_name = NULL;
     return memo->function != NULL;
 }
 
@@ -266,7 +340,8 @@ static bool complete_linkage_name(struct unit *unit, struct entry *entry, uint64
     const char *readable = hw_names_readable(unit->names, symbol);
     if (!readable)
         return false;
-    if (entry->function && !same_function(readable, entry->function))
+    const char *name = string_attribute(&entry->die, DW_AT_name);
+    if (name && !same_function(readable, name))
         return true; /* another function: identical code was folded */
     entry->linkage_name = hw_names_intern(unit->names, symbol);
     entry->function = readable;

@@ -384,6 +384,26 @@ static void every_skin_agrees_with_addr2line(void **state)
     }
 }
 
+/* gcc gives functions of anonymous namespaces no linkage name. */
+static void names_without_linkage_names_are_qualified(void **state)
+{
+    static struct addresses addresses;
+    addresses = addresses_of(shapes_program());
+    struct session session = symbolize(shapes_program(), NULL, 0, NULL, &addresses);
+    bool hidden = false, lambda = false;
+    for (size_t i = 0; i < addresses.count; i++) {
+        struct hw_frames frames = hw_symbolizer_frames(session.symbolizer, session.ticket[i]);
+        for (uint32_t j = 0; j < frames.count; j++) {
+            const char *name = frames.frame[j].function;
+            hidden |= strcmp(name, "shapes::(anonymous namespace)::hidden") == 0;
+            lambda |= strcmp(name, "shapes::middle::{lambda}::operator()") == 0;
+            assert_string_not_equal(name, "hidden");
+        }
+    }
+    assert_true(hidden && lambda);
+    hw_symbolizer_free(session.symbolizer);
+}
+
 static void thread_counts_change_nothing(void **state)
 {
     for (unsigned threads = 1; threads <= 3; threads++) {
@@ -587,6 +607,7 @@ static void linkage_names_are_demangled(void **state)
     } names[] = {
         {"_ZN3foo3barEv", "foo::bar()"},
         {"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)"},
+        {"_ZN3foo3barEv.isra.0.cold", "foo::bar()"},
         {"_ZN4core3ptr13drop_in_place17h0123456789abcdefE", "core::ptr::drop_in_place"},
         {"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
          "<Test + 'static as foo::Bar<Test>>::bar"},
@@ -846,6 +867,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_skin_agrees_with_addr2line),
+        cmocka_unit_test(names_without_linkage_names_are_qualified),
         cmocka_unit_test(thread_counts_change_nothing),
         cmocka_unit_test(build_id_directory_below_sysroot),
         cmocka_unit_test(debug_file_serves_when_the_program_is_gone),
