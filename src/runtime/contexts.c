@@ -38,11 +38,12 @@ static struct hw_stack_node *node_at(uint32_t index)
 
 static bool grow_nodes(void)
 {
-    uint32_t capacity = nodes.mask ? (nodes.mask + 1) * 2 : 4096;
+    uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_STACKS), capacity = 4096;
+    while (capacity < count * 4)
+        capacity *= 2;
     uint32_t *slots = hw_own_pages(capacity * sizeof *slots, false);
     if (!slots)
         return false;
-    uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_STACKS);
     for (uint32_t i = 1; i < count; i++) {
         uint64_t at = node_hash(node_at(i)->parent, node_at(i)->pc, node_at(i)->map) & (capacity - 1);
         while (slots[at])

@@ -123,6 +123,11 @@ int hw_file_descriptor(void)
     return file.fd >= 0 && is_our_file(file.fd) ? file.fd : -1;
 }
 
+int hw_file_descriptor_number(void)
+{
+    return file.fd;
+}
+
 void hw_file_move_descriptor(int away_from)
 {
     if (file.fd == away_from && is_our_file(file.fd)) {

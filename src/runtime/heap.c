@@ -534,7 +534,7 @@ static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, u
     uint32_t free_context = frame ? hw_walk_at(thread, frame)->context : 0;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     struct hw_free_stack *pair = NULL;
-    if (pairs.count * 2 <= pairs.mask || grow_pairs()) {
+    if ((pairs.slots && pairs.count * 2 <= pairs.mask) || grow_pairs()) {
         uint64_t at = pair_hash(alloc_context, free_context) & pairs.mask;
         for (; pairs.slots[at]; at = (at + 1) & pairs.mask) {
             pair = HW_ENTRY(HW_POOL_FREE_STACKS, struct hw_free_stack, pairs.slots[at] - 1);

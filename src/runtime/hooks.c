@@ -14,6 +14,11 @@
 uint8_t hw_filter[FILTER_CELLS] = {1};
 uint64_t hw_filter_mask;
 
+/* Declares a hook and a hidden name for it, which is sure to be the hook itself (see static_hooks.c). */
+#define HW_HOOK(type, name, arguments)                                                                                 \
+    HW_EXPORT type name arguments;                                                                                     \
+    extern __typeof__(name) hw_hook_##name __attribute__((alias(#name), visibility("hidden")));
+
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 
 static inline bool not_sampled(size_t size)
@@ -49,13 +54,13 @@ static inline bool surely_not_tracked(const void *pointer)
         return result;                                                                                                 \
     } while (0)
 
-HW_EXPORT void *malloc(size_t size);
+HW_HOOK(void *, malloc, (size_t size))
 HW_EXPORT void *malloc(size_t size)
 {
     ALLOCATE(size, hw_real.malloc(size));
 }
 
-HW_EXPORT void *calloc(size_t count, size_t size);
+HW_HOOK(void *, calloc, (size_t count, size_t size))
 HW_EXPORT void *calloc(size_t count, size_t size)
 {
     size_t bytes;
@@ -64,31 +69,31 @@ HW_EXPORT void *calloc(size_t count, size_t size)
     ALLOCATE(bytes, hw_real.calloc(count, size));
 }
 
-HW_EXPORT void *memalign(size_t alignment, size_t size);
+HW_HOOK(void *, memalign, (size_t alignment, size_t size))
 HW_EXPORT void *memalign(size_t alignment, size_t size)
 {
     ALLOCATE(size, hw_real.memalign(alignment, size));
 }
 
-HW_EXPORT void *aligned_alloc(size_t alignment, size_t size);
+HW_HOOK(void *, aligned_alloc, (size_t alignment, size_t size))
 HW_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
     ALLOCATE(size, hw_real.aligned_alloc(alignment, size));
 }
 
-HW_EXPORT void *valloc(size_t size);
+HW_HOOK(void *, valloc, (size_t size))
 HW_EXPORT void *valloc(size_t size)
 {
     ALLOCATE(size, hw_real.valloc(size));
 }
 
-HW_EXPORT void *pvalloc(size_t size);
+HW_HOOK(void *, pvalloc, (size_t size))
 HW_EXPORT void *pvalloc(size_t size)
 {
     ALLOCATE(size, hw_real.pvalloc(size));
 }
 
-HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size);
+HW_HOOK(int, posix_memalign, (void **pointer, size_t alignment, size_t size))
 HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
 {
     if (not_sampled(size))
@@ -170,7 +175,7 @@ static __attribute__((noinline)) void *realloc_block(void *pointer, size_t size,
     return result;
 }
 
-HW_EXPORT void *realloc(void *pointer, size_t size);
+HW_HOOK(void *, realloc, (void *pointer, size_t size))
 HW_EXPORT void *realloc(void *pointer, size_t size)
 {
     if (pointer) {
@@ -181,7 +186,7 @@ HW_EXPORT void *realloc(void *pointer, size_t size)
     ALLOCATE(size, hw_real.realloc(NULL, size));
 }
 
-HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size);
+HW_HOOK(void *, reallocarray, (void *pointer, size_t count, size_t size))
 HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
 {
     size_t bytes;
@@ -211,7 +216,7 @@ static inline bool account_free(void *pointer, uintptr_t frame)
     return pass;
 }
 
-HW_EXPORT void free(void *pointer);
+HW_HOOK(void, free, (void *pointer))
 HW_EXPORT void free(void *pointer)
 {
     if (!pointer)
@@ -220,7 +225,7 @@ HW_EXPORT void free(void *pointer)
         hw_real.free(pointer);
 }
 
-HW_EXPORT void free_sized(void *pointer, size_t size);
+HW_HOOK(void, free_sized, (void *pointer, size_t size))
 HW_EXPORT void free_sized(void *pointer, size_t size)
 {
     if (!pointer || (!surely_not_tracked(pointer) && !account_free(pointer, FRAME)))
@@ -231,7 +236,7 @@ HW_EXPORT void free_sized(void *pointer, size_t size)
         hw_real.free(pointer);
 }
 
-HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size);
+HW_HOOK(void, free_aligned_sized, (void *pointer, size_t alignment, size_t size))
 HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
 {
     if (!pointer || (!surely_not_tracked(pointer) && !account_free(pointer, FRAME)))
@@ -242,7 +247,7 @@ HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
         hw_real.free(pointer);
 }
 
-HW_EXPORT size_t malloc_usable_size(void *pointer);
+HW_HOOK(size_t, malloc_usable_size, (void *pointer))
 HW_EXPORT size_t malloc_usable_size(void *pointer)
 {
     if (hw_unlikely(hw_real_is_startup_block(pointer)))
@@ -329,7 +334,7 @@ static inline void *operator_new(int form, bool aligned, size_t size, size_t sec
 }
 
 #define DEFINE_NEW(index, symbol, aligned, nothrow)                                                                    \
-    HW_EXPORT void *symbol(size_t size, size_t second, const void *third);                                             \
+    HW_HOOK(void *, symbol, (size_t size, size_t second, const void *third))                                           \
     HW_EXPORT void *symbol(size_t size, size_t second, const void *third)                                              \
     {                                                                                                                  \
         return operator_new(index, aligned, size, second, third, FRAME);                                               \
@@ -363,7 +368,7 @@ static inline void operator_delete(int form, void *pointer, size_t second, size_
 }
 
 #define DEFINE_DELETE(index, symbol)                                                                                   \
-    HW_EXPORT void symbol(void *pointer, size_t second, size_t third);                                                 \
+    HW_HOOK(void, symbol, (void *pointer, size_t second, size_t third))                                                \
     HW_EXPORT void symbol(void *pointer, size_t second, size_t third)                                                  \
     {                                                                                                                  \
         operator_delete(index, pointer, second, third, FRAME);                                                         \

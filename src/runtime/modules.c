@@ -397,9 +397,9 @@ const struct hw_module *hw_module_find(uintptr_t pc)
     if (!module && now - modules.last_look >= modules.look_distance) {
         add_from_maps(pc);
         module = search(pc);
-        /* Code that comes and goes all the time must not cost a reading of maps each time. */
+        /* A pc that is no code at all (a broken stack) must not cost a reading of maps each time it is met. */
         uint64_t cost = hw_ticks_raw() - now;
-        modules.look_distance = cost * 20;
+        modules.look_distance = module ? 0 : cost * 20;
         modules.last_look = now + cost;
     }
     hw_lock_drop(&hw_runtime.lock, old);

@@ -134,9 +134,11 @@ void *hw_real_next(const char *name)
     return dlsym ? dlsym(NEXT, name) : NULL;
 }
 
+const void *hw_real_home;
+
 const void *hw_real_malloc_address(void)
 {
-    return (const void *)hw_real.malloc;
+    return hw_real_home ? hw_real_home : (const void *)hw_real.malloc;
 }
 
 #define RESOLVE(field)                                                                                                 \

@@ -116,12 +116,31 @@ static bool contains(const char *text, const char *part)
 
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
-static void describe_allocator(struct hw_process_info *process)
+extern void *dlsym(void *, const char *) __attribute__((weak));
+
+static const char *static_allocator_name(void)
 {
+    static const struct {
+        const char *symbol, *name;
+    } signs[] = {{"mallctl", "jemalloc, linked into the program"},
+                 {"je_mallctl", "jemalloc, linked into the program"},
+                 {"MallocExtension_ReleaseFreeMemory", "tcmalloc, linked into the program"},
+                 {"tc_malloc", "tcmalloc, linked into the program"},
+                 {"mi_malloc", "mimalloc, linked into the program"}};
+    for (size_t i = 0; dlsym && i < sizeof signs / sizeof *signs; i++)
+        if (dlsym(NULL, signs[i].symbol))
+            return signs[i].name;
+    return "linked into the program";
+}
+
+void hw_describe_allocator(void)
+{
+    struct hw_process_info *process = hw_runtime.process;
     const struct hw_module *module = hw_module_find((uintptr_t)hw_real_malloc_address());
     if (!module || module->map == HW_NONE)
         return;
-    const struct hw_map_entry *map = HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map);
+    struct hw_map_entry *map = HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map);
+    map->flags |= HW_MAP_ALLOCATOR;
     const char *path = hw_pools[HW_POOL_STRINGS].base + map->path;
     process->allocator_path = map->path;
     const char *name = "unknown";
@@ -131,7 +150,7 @@ static void describe_allocator(struct hw_process_info *process)
             break;
         }
     if (map->flags & HW_MAP_MAIN)
-        name = "linked into the program";
+        name = static_allocator_name();
     hw_real.is_glibc = hw_streq(name, "glibc");
     char text[64];
     struct hw_text to;
@@ -194,12 +213,14 @@ static bool start_parts(void)
     hw_threads_start();
     hw_modules_start();
     hw_unwind_start();
-    describe_allocator(hw_runtime.process);
+    hw_describe_allocator();
     hw_heap_start();
     if (!hw_contexts_start() || !hw_blocks_start()) {
         hw_message("not enough memory to profile this program", NULL);
         return false;
     }
+    if (!hw_runtime.clock_is_tsc)
+        hw_note(HW_NOTE_CLOCK, NULL);
     hw_timeline_start();
     return true;
 }
@@ -366,7 +387,7 @@ void hw_fork_child(void)
         started = hw_contexts_rebuild();
     }
     if (started) {
-        describe_allocator(hw_runtime.process);
+        hw_describe_allocator();
         hw_runtime.process->block_store = hw_blocks_store();
         store_inherited();
         hw_timeline_start();

@@ -55,6 +55,7 @@ bool hw_real_is_startup_block(const void *pointer);
 void hw_real_mark_startup_blocks(void);
 /* Module that holds hw_real.malloc: address inside it. */
 const void *hw_real_malloc_address(void);
+extern HW_HIDDEN const void *hw_real_home; /* where malloc stands, when hw_real.malloc is only a way to it */
 void *hw_real_next(const char *name);
 
 /* ---- options.c ---------------------------------------------------------------------------------------------------- */
@@ -112,6 +113,8 @@ bool hw_fork_pending(void);
 void hw_fork_child(void);
 /* Before fork, in the parent: what is live, for the child. */
 void hw_fork_prepare(void);
+/* Which allocator hw_real is: for the profile, and for what the runtime may assume of it. */
+void hw_describe_allocator(void);
 void hw_process_end(enum hw_exit_kind kind, int value);
 /* Adds to a note of this code and text, or makes it. Takes the lock. TEXT may be NULL. */
 void hw_note(enum hw_note_code code, const char *text);
@@ -179,6 +182,8 @@ extern HW_HIDDEN char hw_file_path[1024];
 const char *hw_file_problem(void);
 /* Protects the descriptor from programs that close everything: see fds.c. */
 int hw_file_descriptor(void);
+/* Its number as it was, without a look whether it is still that; -1 when it is not kept open. */
+int hw_file_descriptor_number(void);
 void hw_file_move_descriptor(int away_from);
 
 /* ---- memory.c: private memory of the runtime, and what RSS is made of --------------------------------------------- */
@@ -394,6 +399,20 @@ void hw_timeline_end(void);
 
 /* Redirects the function at TARGET to HOOK and returns a way to call the original, or NULL with *WHY. */
 void *hw_arch_patch(void *target, size_t size, const void *hook, const char **why);
+
+/* ---- hooks.c: the hooks by names that nothing can interpose ---------------------------------------------------------- */
+
+void *hw_hook_malloc(size_t);
+void *hw_hook_calloc(size_t, size_t);
+void *hw_hook_realloc(void *, size_t);
+void hw_hook_free(void *);
+void *hw_hook_memalign(size_t, size_t);
+int hw_hook_posix_memalign(void **, size_t, size_t);
+void *hw_hook_aligned_alloc(size_t, size_t);
+void *hw_hook_valloc(size_t);
+void *hw_hook_pvalloc(size_t);
+void hw_hook_free_sized(void *, size_t);
+void hw_hook_free_aligned_sized(void *, size_t, size_t);
 
 /* ---- static_hooks.c ------------------------------------------------------------------------------------------------ */
 

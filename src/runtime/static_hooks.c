@@ -1,6 +1,105 @@
-/* static_hooks.c - allocators that are linked into the executable. */
+/* static_hooks.c - allocators that are linked into the executable.
+ *
+ * The executable's own malloc comes first in the search order, and calls to it are bound at link time: no preloaded
+ * library sees them. Its functions are redirected to the hooks instead, where they stand. */
 #include "runtime/runtime.h"
 
+#include "runtime/operators.h"
+
+extern void *dlsym(void *, const char *) __attribute__((weak));
+extern int dladdr1(const void *, void *, void **, int) __attribute__((weak));
+
+#define RTLD_FIRST_FOUND ((void *)0) /* RTLD_DEFAULT */
+
+#define DECLARE(index, symbol, ...) void *hw_hook_##symbol(void);
+HW_NEW_FORMS(DECLARE)
+HW_DELETE_FORMS(DECLARE)
+#undef DECLARE
+
+static const struct {
+    const char *name;
+    const void *hook;
+    void **real;
+} functions[] = {
+#define FUNCTION(name) {#name, (const void *)hw_hook_##name, (void **)&hw_real.name}
+    FUNCTION(malloc), FUNCTION(calloc), FUNCTION(realloc), FUNCTION(free), FUNCTION(memalign), FUNCTION(posix_memalign),
+    FUNCTION(aligned_alloc), FUNCTION(valloc), FUNCTION(pvalloc), FUNCTION(free_sized), FUNCTION(free_aligned_sized),
+#undef FUNCTION
+#define FUNCTION(index, symbol, aligned, nothrow) {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_new[index]},
+    HW_NEW_FORMS(FUNCTION)
+#undef FUNCTION
+#define FUNCTION(index, symbol) {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_delete[index]},
+    HW_DELETE_FORMS(FUNCTION)
+#undef FUNCTION
+};
+
+static bool in_executable(const void *address)
+{
+    const struct hw_module *module = hw_module_find((uintptr_t)address);
+    return module && (module->flags & HW_MAP_MAIN);
+}
+
+static size_t symbol_size(const void *address)
+{
+    struct {
+        const char *file;
+        void *base;
+        const char *name;
+        void *start;
+    } info;
+    const struct {
+        uint32_t name;
+        unsigned char info, other;
+        uint16_t section;
+        uint64_t value, size;
+    } *symbol = NULL;
+    if (!dladdr1 || !dladdr1(address, &info, (void **)&symbol, 1 /* RTLD_DL_SYMENT */) || !symbol)
+        return 0;
+    return symbol->size;
+}
+
+static void say_not_hooked(const char *name, const char *why)
+{
+    char buffer[256];
+    struct hw_text text;
+    hw_text_init(&text, buffer, sizeof buffer);
+    hw_text_string(&text, name);
+    hw_text_string(&text, ": ");
+    hw_text_string(&text, why);
+    hw_note(HW_NOTE_STATIC_ALLOCATOR, buffer);
+}
+
+/* An allocator that is only partly hooked would be counted wrongly: free of blocks whose malloc was not seen is harmless,
+ * the reverse leaves blocks that never die. So free goes first. */
 void hw_static_hooks(void)
 {
+    if (!dlsym || !in_executable(dlsym(RTLD_FIRST_FOUND, "malloc")))
+        return;
+    static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init", "__memprof_init"};
+    for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++)
+        if (dlsym(RTLD_FIRST_FOUND, sanitizers[i])) {
+            say_not_hooked("malloc", "it belongs to a sanitizer that is built into the program");
+            return;
+        }
+    const char *why = NULL;
+    void *free_address = dlsym(RTLD_FIRST_FOUND, "free");
+    if (!in_executable(free_address) || !hw_arch_patch(free_address, symbol_size(free_address), (const void *)hw_hook_free, &why)) {
+        say_not_hooked("free", why ? why : "it is not in the program although malloc is");
+        return;
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *address = dlsym(RTLD_FIRST_FOUND, functions[i].name);
+        if (!address || !in_executable(address))
+            continue;
+        void *original = hw_arch_patch(address, symbol_size(address), functions[i].hook, &why);
+        if (original)
+            *functions[i].real = original;
+        else
+            say_not_hooked(functions[i].name, why);
+    }
+    hw_real_home = dlsym(RTLD_FIRST_FOUND, "malloc");
+    void *usable_size = dlsym(RTLD_FIRST_FOUND, "malloc_usable_size");
+    if (usable_size && in_executable(usable_size))
+        *(void **)&hw_real.malloc_usable_size = usable_size;
+    hw_describe_allocator();
 }

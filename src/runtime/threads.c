@@ -215,6 +215,7 @@ static struct hw_thread *borrow(struct hw_thread *interrupted)
     if (!thread)
         return NULL;
     thread->interrupted = interrupted;
+    thread->stack = interrupted->stack; /* most often the same one */
     hw_self = thread;
     return thread;
 }

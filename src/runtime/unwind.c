@@ -26,16 +26,22 @@ void hw_unwind_start(void)
         rules = hw_own_pages(RULE_SLOTS * sizeof *rules, false);
 }
 
+#define RULE_STOP (1ull << 8) /* with HW_RULE_NONE: generated code, or no code at all: do not even try frame pointers */
+
 static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t key, struct rule_slot *slot)
 {
     const struct hw_module *module = hw_module_find(pc);
     uint64_t rule = HW_RULE_NONE;
     if (module) {
         rule = hw_cfi_rule(module, pc);
-        if (rule == HW_RULE_NONE && !module->eh_frame_hdr)
-            rule = HW_RULE_NONE | (module->flags & HW_MAP_ANONYMOUS ? 1ull << 9 : 1ull << 10);
+        if (rule == HW_RULE_NONE && (module->flags & HW_MAP_ANONYMOUS)) {
+            rule |= RULE_STOP;
+            hw_note(HW_NOTE_JIT, NULL);
+        } else if (rule == HW_RULE_NONE && !module->eh_frame_hdr && module->map != HW_NONE)
+            hw_note(HW_NOTE_NO_UNWIND, hw_pools[HW_POOL_STRINGS].base +
+                                           HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map)->path);
     } else
-        rule |= 1ull << 8; /* not even a mapping */
+        rule |= RULE_STOP;
     if (!slot || !module)
         return rule; /* code that may appear later is not remembered */
     __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED);
@@ -43,9 +49,6 @@ static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t ke
     __atomic_store_n(&slot->key, key, __ATOMIC_RELEASE);
     return rule;
 }
-#define RULE_UNMAPPED(rule) ((rule) >> 8 & 1)
-#define RULE_JIT(rule) ((rule) >> 9 & 1)
-#define RULE_NO_TABLES(rule) ((rule) >> 10 & 1)
 
 static inline uint64_t rule_at(uintptr_t pc)
 {
@@ -228,7 +231,7 @@ static enum walk_result walk_simple(struct state *s, uint64_t pc, uint64_t sp, u
         case HW_RULE_COMPLEX:
             return WALK_NEEDS_REGISTERS;
         default:
-            if (RULE_UNMAPPED(rule) || RULE_JIT(rule) || !frame_pointer_step(s, &pc, &sp, &fp))
+            if ((rule & RULE_STOP) || !frame_pointer_step(s, &pc, &sp, &fp))
                 return WALK_INCOMPLETE;
             continue;
         }
