@@ -116,7 +116,7 @@ static bool allocate_table(struct hw_container *container, struct hw_arena *aren
 }
 
 static void add_hole(struct hw_table *table, size_t first, size_t end) {
-    if (first < end)
+    if (table->holes && first < end)
         table->holes[table->hole_count++] = (struct hw_hole){first, end};
 }
 
