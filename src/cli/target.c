@@ -193,6 +193,12 @@ static bool is_dynamic_linker(const char *path)
            (strncmp(name, "ld-", 3) == 0 && strstr(name, ".so"));
 }
 
+static bool read_segment(int file, const Elf64_Ehdr *header, unsigned index, Elf64_Phdr *segment)
+{
+    off_t offset = (off_t)(header->e_phoff + index * sizeof *segment);
+    return pread(file, segment, sizeof *segment, offset) == (ssize_t)sizeof *segment;
+}
+
 /* Finds the dynamic linker's name. 1: there is one, 0: none, -1: not an ELF file that could be executed. */
 static int read_interpreter(int file, const Elf64_Ehdr *header, char name[PATH_MAX])
 {
@@ -200,8 +206,7 @@ static int read_interpreter(int file, const Elf64_Ehdr *header, char name[PATH_M
         return -1;
     for (unsigned i = 0; i < header->e_phnum; i++) {
         Elf64_Phdr segment;
-        if (pread(file, &segment, sizeof segment, (off_t)(header->e_phoff + i * sizeof segment)) !=
-            (ssize_t)sizeof segment)
+        if (!read_segment(file, header, i, &segment))
             return -1;
         if (segment.p_type != PT_INTERP)
             continue;
@@ -212,6 +217,57 @@ static int read_interpreter(int file, const Elf64_Ehdr *header, char name[PATH_M
         return 1;
     }
     return 0;
+}
+
+/* Where in the file the byte with this address is; 0: nowhere. */
+static uint64_t file_offset(int file, const Elf64_Ehdr *header, uint64_t address)
+{
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        Elf64_Phdr segment;
+        if (read_segment(file, header, i, &segment) && segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+            address - segment.p_vaddr < segment.p_filesz)
+            return segment.p_offset + (address - segment.p_vaddr);
+    }
+    return 0;
+}
+
+/* Does the program ask for a library whose name begins with PREFIX? Damaged files need none. */
+static bool needs_library(int file, const Elf64_Ehdr *header, const char *prefix)
+{
+    Elf64_Phdr segment = {.p_type = PT_NULL};
+    for (unsigned i = 0; i < header->e_phnum && segment.p_type != PT_DYNAMIC; i++) {
+        if (!read_segment(file, header, i, &segment))
+            return false;
+    }
+    Elf64_Dyn entries[256]; /* far more than there ever are */
+    ssize_t got = segment.p_type == PT_DYNAMIC ? pread(file, entries, sizeof entries, (off_t)segment.p_offset) : 0;
+    size_t count = 0, most = got > 0 ? (size_t)got / sizeof entries[0] : 0;
+    uint64_t strings = 0;
+    for (; count < most && entries[count].d_tag != DT_NULL; count++) {
+        if (entries[count].d_tag == DT_STRTAB)
+            strings = file_offset(file, header, entries[count].d_un.d_ptr);
+    }
+    size_t length = strlen(prefix);
+    for (size_t i = 0; strings && i < count; i++) {
+        char name[64];
+        if (entries[i].d_tag == DT_NEEDED &&
+            pread(file, name, length, (off_t)(strings + entries[i].d_un.d_val)) == (ssize_t)length &&
+            memcmp(name, prefix, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* AddressSanitizer's library ends the program when it is not the first that is loaded. */
+static int check_sanitizer(int file, const Elf64_Ehdr *header, const char *path, struct hw_error *error)
+{
+    if (!needs_library(file, header, "libasan.so"))
+        return 0;
+    hw_error_set(error,
+                 "%s is built with AddressSanitizer, which brings an allocator of its own and ends the program when "
+                 "another library is loaded before it: record a build without it",
+                 path);
+    return HW_VERB_CANNOT_START;
 }
 
 static int check_elf(int file, const char *path, struct hw_target *target, struct hw_error *error)
@@ -240,7 +296,8 @@ static int check_elf(int file, const char *path, struct hw_target *target, struc
         }
         target->musl = strncmp(base_name(linker), "ld-musl-", 8) == 0;
     }
-    return check_privileges(file, path, error);
+    code = check_privileges(file, path, error);
+    return code ? code : check_sanitizer(file, &header, path, error);
 }
 
 /* What begins like a line of text without NUL is handed to the shell, by shells and execvp alike. */
