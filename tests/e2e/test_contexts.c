@@ -279,7 +279,8 @@ static void check_exceptions(const char *name) {
     struct counted counted;
     struct recording recording = record_with_counter(argv, NULL, &counted);
     assert_exit(&recording.run, 0, name);
-    assert_totals_equal("against the counter", counted_totals(&counted, recording.report), report_totals(recording.report));
+    assert_totals_equal("against the counter", counted_totals(&counted, recording.report),
+                        report_totals(recording.report));
     static const struct chain expected[] = {
         {"thrower", "… < thrower < …", -1, NULL},
         {"destructor_on_the_way", "destructor_on_the_way < … < middle_with_guard < catcher < main", 50, NULL},

@@ -455,14 +455,34 @@ static void case_exit_while_allocating(void) {
 /* ---- signals; with libsafemalloc.so preloaded, whose functions may be interrupted anywhere ---- */
 
 static volatile sig_atomic_t handler_rounds;
+enum { STORM_ROUNDS = 3000, JUMP_ROUNDS = 500 };
 
 NOINLINE static void storm_handler_work(void) {
     allocate_some(4);
 }
 
+static timer_t timer;
+
+/* One signal, so that what the timer interrupts gets on however long the handler takes: the handler asks for the next
+ * one. */
+static void arm_timer(long after_us) {
+    struct itimerspec once = {{0, 0}, {0, after_us * 1000}};
+    MUST(timer_settime(timer, 0, &once, NULL) == 0);
+}
+
+static void start_timer(void (*handler)(int), long after_us) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    MUST(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    arm_timer(after_us);
+}
+
 static void on_storm(int signal) {
     storm_handler_work();
     handler_rounds = handler_rounds + 1;
+    if (handler_rounds < STORM_ROUNDS)
+        arm_timer(20 + handler_rounds % 60);
 }
 
 NOINLINE static long storm_main_work(long rounds) {
@@ -479,21 +499,11 @@ NOINLINE static long storm_main_work(long rounds) {
     return done;
 }
 
-static void start_timer(void (*handler)(int), long interval_us) {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-    sigaction(SIGALRM, &action, NULL);
-    timer_t timer;
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
-    MUST(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
-    struct itimerspec every = {{0, interval_us * 1000}, {0, interval_us * 1000}};
-    MUST(timer_settime(timer, 0, &every, NULL) == 0);
-}
-
 /* Prints what main and the handler did. */
 static void case_storm(void) {
     start_timer(on_storm, 50);
     long done = 0;
-    while (handler_rounds < 3000 && done < 20000000)
+    while (handler_rounds < STORM_ROUNDS)
         done += storm_main_work(1000);
     sigset_t set;
     sigemptyset(&set);
@@ -530,6 +540,8 @@ static void case_jump(void) {
 
 static void on_timed_jump(int signal) {
     handler_rounds = handler_rounds + 1;
+    if (handler_rounds < JUMP_ROUNDS)
+        arm_timer(100);
     siglongjmp(out_of_handler, 1);
 }
 
@@ -537,7 +549,7 @@ static void on_timed_jump(int signal) {
 static void case_timed_jump(void) {
     if (sigsetjmp(out_of_handler, 1) == 0)
         start_timer(on_timed_jump, 200);
-    while (handler_rounds < 500)
+    while (handler_rounds < JUMP_ROUNDS)
         storm_main_work(100);
     signal(SIGALRM, SIG_IGN);
     after_jump_work();
