@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #define DEFAULT_PATTERN "%e.%p.hwprof"
-#define LONGEST_PATTERN 1000                  /* the runtime has room for 1024 */
-#define MOST_CHARACTERS (4 * LONGEST_PATTERN) /* with every sequence replaced and every character escaped */
+#define LONGEST_PATTERN 1000                          /* the runtime has room for 1024 */
+#define MOST_CHARACTERS ((size_t)4 * LONGEST_PATTERN) /* with every sequence replaced and every character escaped */
 
 /* Text of limited length that says when it did not fit. */
 struct text {

@@ -107,8 +107,9 @@ void hw_session_find(struct hw_session *session, const char *wildcard, uint64_t 
             session->files[session->count++] = file;
     }
     globfree(&found);
-    if (session->files)
-        qsort(session->files, session->count, sizeof *session->files, by_start);
+    if (session->count == 0)
+        return;
+    qsort(session->files, session->count, sizeof *session->files, by_start);
     mark_replaced(session);
 }
 
