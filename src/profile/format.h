@@ -8,7 +8,7 @@
  *  - All integers are little-endian and naturally aligned. Offsets are from the start of the file.
  *  - The file is one 4096-byte first page (struct hw_file_header, then the directory), then section extents.
  *  - An extent is appended, never moved and never shrunk while the process lives. `used` is raised after the bytes it
- *    covers are written: what lies below `used` is valid.
+ *    covers are written: what lies below `used` is valid. It never falls, but for TIMELINE, which is thinned out.
  *  - Several extents of one type are one section: concatenated in directory order. Entries never straddle extents.
  *  - A reader skips types it does not know, and fields behind those it knows (`entry_size` may grow).
  *  - While HW_FILE_SEALED is not set there are no checksums: the process still runs or was killed. Sealing computes
@@ -64,7 +64,8 @@ enum hw_section_type {
     HW_SECTION_INHERITED = 13,   /* struct hw_inherited, in a forked child only */
 };
 
-/* A directory entry. 60 fit into the first page. */
+/* A directory entry. 60 fit into the first page; entries that are not used have type 0; a further directory lies behind
+ * the one that leads to it. */
 struct hw_section {
     uint32_t type; /* enum hw_section_type */
     uint16_t version;
@@ -144,7 +145,7 @@ enum hw_map_flags {
 
 /* A frame in the tree of call stacks: a stack is a leaf and its parents, leaf first. */
 struct hw_stack_node {
-    uint64_t pc; /* address of the call instruction's last byte: return address - 1; exact pc where HW_FRAME_EXACT */
+    uint64_t pc; /* address of the call instruction's last byte: return address - 1; exact pc of a frame that a signal interrupted */
     uint32_t map; /* index into MAPS, or HW_NONE */
     uint32_t parent; /* node index, always smaller than the own one; 0 at the root */
 }; /* 16 bytes */
@@ -206,8 +207,9 @@ struct hw_mib {
     uint64_t same_alloc_cpu;    /* allocated on the CPU the previous block was allocated on */
     /* line 3: free and reallocation */
     uint64_t same_free_cpu; /* freed on the CPU the previous block was freed on */
-    uint32_t previous_alloc_cpu;
-    uint32_t flags; /* enum hw_mib_flags */
+    uint16_t previous_alloc_cpu;
+    uint16_t flags;               /* enum hw_mib_flags */
+    uint32_t lifetime_total_high; /* bits 64 to 95 of lifetime_total: a million blocks fill 64 bits in two hours */
     uint64_t reallocations;
     uint64_t realloc_moved;          /* of them to a new address */
     uint64_t realloc_grown_bytes, realloc_shrunk_bytes;

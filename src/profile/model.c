@@ -212,7 +212,8 @@ size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_
 /* What is merged in ticks before it becomes ns, beside the context that it belongs to. */
 struct sum {
     bool told; /* there is something to tell */
-    uint64_t lifetime_total, lifetime_min, lifetime_max;
+    unsigned __int128 lifetime_total;
+    uint64_t lifetime_min, lifetime_max;
     uint64_t live_ticks, last_alloc_tick, last_free_tick;
 };
 
@@ -259,7 +260,7 @@ static void add_frees(struct hw_profile_context *context, struct sum *sum, const
     context->inherited_freed_bytes += mib->inherited_freed_bytes;
     if (mib->frees == 0)
         return;
-    sum->lifetime_total += mib->lifetime_total;
+    sum->lifetime_total += (unsigned __int128)mib->lifetime_total_high << 64 | mib->lifetime_total;
     if (mib->lifetime_min < sum->lifetime_min)
         sum->lifetime_min = mib->lifetime_min;
     if (mib->lifetime_max > sum->lifetime_max)
@@ -358,7 +359,10 @@ static void finish_context(struct builder *builder, struct hw_profile_context *c
         context->size_min = context->size_max; /* the first allocation was in flight, or there was none */
     if (context->frees > 0) {
         uint64_t least = sum->lifetime_min < sum->lifetime_max ? sum->lifetime_min : sum->lifetime_max;
-        context->lifetime_total_ns = hw_profile_ticks_to_ns(profile, sum->lifetime_total);
+        /* The total of a long run is more than 64 bits: both halves are converted by themselves. */
+        unsigned __int128 high = sum->lifetime_total >> 32;
+        context->lifetime_total_ns = ((unsigned __int128)hw_profile_ticks_to_ns(profile, (uint64_t)high) << 32) +
+                                     hw_profile_ticks_to_ns(profile, (uint32_t)sum->lifetime_total);
         context->lifetime_min_ns = hw_profile_ticks_to_ns(profile, least);
         context->lifetime_max_ns = hw_profile_ticks_to_ns(profile, sum->lifetime_max);
         context->last_free_ns = hw_profile_ticks_to_ns(profile, sum->last_free_tick);

@@ -22,8 +22,9 @@ struct hw_profile_context {
     uint64_t size_min, size_max; /* 0 when there was no allocation */
     int64_t live_blocks, live_bytes;
     int64_t peak_blocks, peak_bytes; /* at the process's peak */
-    uint64_t lifetime_total_ns, lifetime_min_ns, lifetime_max_ns; /* of freed blocks; 0 when frees == 0 */
-    uint64_t live_age_total_ns; /* ages of live blocks at the end, summed */
+    unsigned __int128 lifetime_total_ns; /* of freed blocks; 0 when frees == 0 */
+    uint64_t lifetime_min_ns, lifetime_max_ns; /* likewise */
+    uint64_t live_age_total_ns; /* ages of live blocks at the end, summed; UINT64_MAX: too much to be known */
     uint64_t last_alloc_ns, last_free_ns;
     uint32_t last_alloc_cpu, last_free_cpu;
     uint64_t migrated_cpu, lifetime_overlaps, same_alloc_cpu, same_free_cpu;

@@ -235,10 +235,10 @@ static void set_lifetimes(struct json_writer *writer, json_t *counts, const stru
     json_t *lifetime = sum->frees ? json_object() : json_null(),
            *age = sum->live_blocks > 0 ? json_object() : json_null();
     if (sum->frees) {
-        set_count(writer, lifetime, "total", sum->lifetime_total_ns);
+        set_count(writer, lifetime, "total", sum->lifetime_total_ns > INT64_MAX ? INT64_MAX : (uint64_t)sum->lifetime_total_ns);
         set_count(writer, lifetime, "min", sum->lifetime_min_ns);
         set_count(writer, lifetime, "max", sum->lifetime_max_ns);
-        set_ratio(writer, lifetime, "mean", sum->lifetime_total_ns, sum->frees);
+        set_ratio(writer, lifetime, "mean", (uint64_t)(sum->lifetime_total_ns / (sum->frees ? sum->frees : 1)), sum->frees ? 1 : 0);
     }
     if (sum->live_blocks > 0) {
         set_count(writer, age, "total", sum->live_age_total_ns);

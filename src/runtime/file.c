@@ -40,7 +40,7 @@ static const struct {
     [HW_POOL_CONTEXTS] = {HW_SECTION_CONTEXTS, sizeof(struct hw_context_entry), 256 * M, 1 * M, 8 * K},
     [HW_POOL_MIBS] = {HW_SECTION_MIBS, sizeof(struct hw_mib), 64 * G, 16 * M, 32 * K},
     [HW_POOL_THREADS] = {HW_SECTION_THREADS, sizeof(struct hw_thread_entry), 128 * M, 512 * K, 4 * K},
-    [HW_POOL_TIMELINE] = {HW_SECTION_TIMELINE, sizeof(struct hw_timeline_point), 256 * K, 256 * K, 4 * K},
+    [HW_POOL_TIMELINE] = {HW_SECTION_TIMELINE, sizeof(struct hw_timeline_point), 160 * K, 160 * K, 160 * K},
     [HW_POOL_FREE_STACKS] = {HW_SECTION_FREE_STACKS, sizeof(struct hw_free_stack), 1 * G, 4 * M, 0},
     [HW_POOL_MEMORY] = {HW_SECTION_MEMORY, sizeof(struct hw_memory_breakdown), 64 * K, 64 * K, 4 * K},
     [HW_POOL_NOTES] = {HW_SECTION_NOTES, sizeof(struct hw_note), 64 * K, 64 * K, 4 * K},
@@ -379,8 +379,9 @@ static long begin_file(int fd)
 
 static bool take_first_entries(void)
 {
-    static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS, HW_POOL_MIBS,
-                                                HW_POOL_MAPS,    HW_POOL_NOTES,   HW_POOL_MEMORY,  HW_POOL_TIMELINE};
+    /* The timeline is one extent, because it is rewritten in place; last, because the end of the file can be cut off. */
+    static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS,  HW_POOL_MIBS,   HW_POOL_MAPS,
+                                                HW_POOL_STACKS,  HW_POOL_CONTEXTS, HW_POOL_NOTES, HW_POOL_MEMORY, HW_POOL_TIMELINE};
     for (size_t i = 0; i < sizeof essential / sizeof *essential; i++)
         if (!hw_pools[essential[i]].mapped && !grow(&hw_pools[essential[i]], 1))
             return false;

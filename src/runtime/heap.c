@@ -357,7 +357,10 @@ static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block
         mib->same_free_cpu += cpu == mib->last_free_cpu ? weight : 0;
     }
     mib->frees += weight;
-    mib->lifetime_total += weight * lifetime;
+    unsigned __int128 total = ((unsigned __int128)mib->lifetime_total_high << 64 | mib->lifetime_total) +
+                              (unsigned __int128)weight * lifetime;
+    mib->lifetime_total = (uint64_t)total;
+    mib->lifetime_total_high = (uint32_t)(total >> 64);
     if (lifetime < mib->lifetime_min)
         mib->lifetime_min = lifetime;
     if (lifetime > mib->lifetime_max)

@@ -33,14 +33,13 @@ static const struct {
 #undef FUNCTION
 };
 
-static bool in_executable(const void *address)
+/* Does the executable define the function at ADDRESS? *SIZE is its symbol's size. An executable that is not position
+ * independent also has an undefined symbol with an address, that of its PLT entry: that is no definition. */
+static bool defined_by_executable(const void *address, size_t *size)
 {
-    const struct hw_module *module = hw_module_find((uintptr_t)address);
-    return module && (module->flags & HW_MAP_MAIN);
-}
-
-static size_t symbol_size(const void *address)
-{
+    const struct hw_module *module = address ? hw_module_find((uintptr_t)address) : NULL;
+    if (!module || !(module->flags & HW_MAP_MAIN))
+        return false;
     struct {
         const char *file;
         void *base;
@@ -53,9 +52,10 @@ static size_t symbol_size(const void *address)
         uint16_t section;
         uint64_t value, size;
     } *symbol = NULL;
-    if (!dladdr1 || !dladdr1(address, &info, (void **)&symbol, 1 /* RTLD_DL_SYMENT */) || !symbol)
-        return 0;
-    return symbol->size;
+    if (!dladdr1 || !dladdr1(address, &info, (void **)&symbol, 1 /* RTLD_DL_SYMENT */) || !symbol || !symbol->section)
+        return false;
+    *size = symbol->size;
+    return true;
 }
 
 static void say_not_hooked(const char *name, const char *why)
@@ -73,7 +73,8 @@ static void say_not_hooked(const char *name, const char *why)
  * the reverse leaves blocks that never die. So free goes first. */
 void hw_static_hooks(void)
 {
-    if (!dlsym || !in_executable(dlsym(RTLD_FIRST_FOUND, "malloc")))
+    size_t size;
+    if (!dlsym || !defined_by_executable(dlsym(RTLD_FIRST_FOUND, "malloc"), &size))
         return;
     static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init", "__memprof_init"};
     for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++)
@@ -83,15 +84,15 @@ void hw_static_hooks(void)
         }
     const char *why = NULL;
     void *free_address = dlsym(RTLD_FIRST_FOUND, "free");
-    if (!in_executable(free_address) || !hw_arch_patch(free_address, symbol_size(free_address), (const void *)hw_hook_free, &why)) {
+    if (!defined_by_executable(free_address, &size) || !hw_arch_patch(free_address, size, (const void *)hw_hook_free, &why)) {
         say_not_hooked("free", why ? why : "it is not in the program although malloc is");
         return;
     }
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *address = dlsym(RTLD_FIRST_FOUND, functions[i].name);
-        if (!address || !in_executable(address))
+        if (!defined_by_executable(address, &size))
             continue;
-        void *original = hw_arch_patch(address, symbol_size(address), functions[i].hook, &why);
+        void *original = hw_arch_patch(address, size, functions[i].hook, &why);
         if (original)
             *functions[i].real = original;
         else
@@ -99,7 +100,7 @@ void hw_static_hooks(void)
     }
     hw_real_home = dlsym(RTLD_FIRST_FOUND, "malloc");
     void *usable_size = dlsym(RTLD_FIRST_FOUND, "malloc_usable_size");
-    if (usable_size && in_executable(usable_size))
+    if (defined_by_executable(usable_size, &size))
         *(void **)&hw_real.malloc_usable_size = usable_size;
     hw_describe_allocator();
 }
