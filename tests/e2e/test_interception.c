@@ -265,9 +265,22 @@ static void test_foreign_blocks(void **state) {
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_calls_gcc_O2), cmocka_unit_test(test_calls_gcc_O0), cmocka_unit_test(test_calls_no_pie),
-          cmocka_unit_test(test_calls_clang), cmocka_unit_test(test_calls_lazy_and_immediate_binding),
-          cmocka_unit_test(test_sizes_of_blocks), cmocka_unit_test(test_more_than_4_gib),
-          cmocka_unit_test(test_operator_new_gcc), cmocka_unit_test(test_operator_new_clang),
-          cmocka_unit_test(test_operator_new_static_libstdcxx), cmocka_unit_test(test_own_frames_are_hidden),
-          cmocka_unit_test(test_foreign_blocks))
+static void test_canonical_plt_entries(void **state) {
+    const char *program = program_path("canonical");
+    if (!program)
+        SKIP("canonical was not built");
+    const char *const argv[] = {program, NULL};
+    struct recording recording = record_and_load(argv, &(struct record_options){.run.timeout_s = 20});
+    assert_exit(&recording.run, 0, "canonical");
+    static const struct expectation expected = {"canonical_work", 100, 100, 100, 20000};
+    check_expectations(recording.report, &expected, 1);
+    assert_contains(json_text(recording.report, "process.allocator"), "glibc");
+    recording_free(&recording);
+}
+
+TEST_MAIN(cmocka_unit_test(test_canonical_plt_entries), cmocka_unit_test(test_calls_gcc_O2),
+          cmocka_unit_test(test_calls_gcc_O0), cmocka_unit_test(test_calls_no_pie), cmocka_unit_test(test_calls_clang),
+          cmocka_unit_test(test_calls_lazy_and_immediate_binding), cmocka_unit_test(test_sizes_of_blocks),
+          cmocka_unit_test(test_more_than_4_gib), cmocka_unit_test(test_operator_new_gcc),
+          cmocka_unit_test(test_operator_new_clang), cmocka_unit_test(test_operator_new_static_libstdcxx),
+          cmocka_unit_test(test_own_frames_are_hidden), cmocka_unit_test(test_foreign_blocks))

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct recording record_case(const char *name, const char *argument, const struct record_options *options) {
+static struct recording record_case(const char *name, const char *argument, const struct record_options *options)
+{
     const char *program = program_path("processes");
     if (!program)
         SKIP("processes was not built");
@@ -19,14 +20,16 @@ static struct recording record_case(const char *name, const char *argument, cons
     return record_and_load(argv, options);
 }
 
-static struct recording record_ok(const char *name, const char *argument) {
+static struct recording record_ok(const char *name, const char *argument)
+{
     struct recording recording = record_case(name, argument, NULL);
     assert_exit(&recording.run, 0, name);
     return recording;
 }
 
 /* allocate_some(COUNT) TIMES times by FUNCTION. */
-static void assert_some(const json_t *report, const char *function, int64_t count, int64_t times) {
+static void assert_some(const json_t *report, const char *function, int64_t count, int64_t times)
+{
     struct sums sums = report_sums(report, function);
     struct totals found = {
         .allocations = sums.allocations,
@@ -47,7 +50,8 @@ static void assert_some(const json_t *report, const char *function, int64_t coun
 }
 
 /* The index of the only report in which FUNCTION allocated. */
-static size_t report_with(const struct recording *recording, const char *function) {
+static size_t report_with(const struct recording *recording, const char *function)
+{
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < recording->file_count; i++) {
         if (report_sums(recording->reports[i], function).allocations > 0) {
@@ -64,7 +68,8 @@ static size_t report_with(const struct recording *recording, const char *functio
 
 /* ---- threads ---- */
 
-static void test_2000_threads(void **state) {
+static void test_2000_threads(void **state)
+{
     struct recording recording = record_ok("threads", NULL);
     assert_some(recording.report, "thread_work", 10, 2000);
     assert_true(json_number(recording.report, "totals.threads") >= 2000);
@@ -72,7 +77,8 @@ static void test_2000_threads(void **state) {
     recording_free(&recording);
 }
 
-static void test_10000_threads_in_sequence(void **state) {
+static void test_10000_threads_in_sequence(void **state)
+{
     struct recording recording = record_ok("sequence", NULL);
     assert_some(recording.report, "thread_work", 10, 10000);
     assert_true(json_number(recording.report, "totals.threads") >= 10000);
@@ -83,26 +89,30 @@ static void test_10000_threads_in_sequence(void **state) {
     recording_free(&recording);
 }
 
-static void test_detached_threads(void **state) {
+static void test_detached_threads(void **state)
+{
     struct recording recording = record_ok("detached", NULL);
     assert_some(recording.report, "thread_work", 10, 200);
     recording_free(&recording);
 }
 
-static void test_cancelled_threads(void **state) {
+static void test_cancelled_threads(void **state)
+{
     struct recording recording = record_ok("cancel", NULL);
     assert_some(recording.report, "thread_work", 10, 200);
     recording_free(&recording);
 }
 
-static void test_key_destructors(void **state) {
+static void test_key_destructors(void **state)
+{
     struct recording recording = record_ok("keys", NULL);
     assert_some(recording.report, "thread_work", 10, 100);
     assert_some(recording.report, "key_destructor", 10, 100);
     recording_free(&recording);
 }
 
-static void test_clone_sharing_memory(void **state) {
+static void test_clone_sharing_memory(void **state)
+{
     struct recording recording = record_ok("clone_vm", NULL);
     assert_int_equal(recording.file_count, 1);
     assert_some(recording.report, "thread_work", 10, 2);
@@ -110,7 +120,8 @@ static void test_clone_sharing_memory(void **state) {
     recording_free(&recording);
 }
 
-static void test_clone_as_fork(void **state) {
+static void test_clone_as_fork(void **state)
+{
     struct recording recording = record_ok("clone_fork", NULL);
     assert_int_equal(recording.file_count, 2);
     assert_some(recording.report, "thread_work", 10, 2);
@@ -124,7 +135,8 @@ static void test_clone_as_fork(void **state) {
 /* ---- fork and exec ---- */
 
 /* Each process has a file of its own that starts from zero; what it inherited is no allocation of its own. */
-static void test_fork_three_generations(void **state) {
+static void test_fork_three_generations(void **state)
+{
     struct recording recording = record_ok("fork", NULL);
     assert_int_equal(recording.file_count, 3);
     size_t parent = report_with(&recording, "after_fork"), child = report_with(&recording, "child_work"),
@@ -158,7 +170,8 @@ static void test_fork_three_generations(void **state) {
     recording_free(&recording);
 }
 
-static void test_fork_with_allocating_threads(void **state) {
+static void test_fork_with_allocating_threads(void **state)
+{
     struct recording recording = record_ok("fork_threads", NULL);
     assert_int_equal(recording.file_count, 51);
     size_t children = 0;
@@ -177,7 +190,8 @@ static void test_fork_with_allocating_threads(void **state) {
     recording_free(&recording);
 }
 
-static void test_vfork(void **state) {
+static void test_vfork(void **state)
+{
     struct recording recording = record_ok("vfork", NULL);
     assert_some(recording.report, "thread_work", 10, 5);
     assert_some(recording.report, "after_fork", 40, 1);
@@ -186,7 +200,8 @@ static void test_vfork(void **state) {
     recording_free(&recording);
 }
 
-static void test_posix_spawn(void **state) {
+static void test_posix_spawn(void **state)
+{
     struct recording recording = record_ok("spawn", NULL);
     assert_int_equal(recording.file_count, 2);
     assert_some(recording.report, "thread_work", 10, 1);
@@ -195,7 +210,8 @@ static void test_posix_spawn(void **state) {
     recording_free(&recording);
 }
 
-static void test_system_and_popen(void **state) {
+static void test_system_and_popen(void **state)
+{
     struct recording recording = record_ok("system", NULL);
     assert_int_equal(recording.file_count, 3); /* two shells */
     assert_some(recording.report, "thread_work", 10, 1);
@@ -203,7 +219,8 @@ static void test_system_and_popen(void **state) {
     recording_free(&recording);
 }
 
-static void test_exec_chain(void **state) {
+static void test_exec_chain(void **state)
+{
     struct recording recording = record_case("exec", "3", NULL);
     assert_exit(&recording.run, 5, "exec 3");
     assert_int_equal(recording.file_count, 4);
@@ -216,36 +233,39 @@ static void test_exec_chain(void **state) {
     recording_free(&recording);
 }
 
-static void test_failing_exec(void **state) {
+static void test_failing_exec(void **state)
+{
     struct recording recording = record_ok("exec_fails", NULL);
     assert_int_equal(recording.file_count, 1);
     assert_some(recording.report, "exec_work", 10, 2);
     recording_free(&recording);
 }
 
-/* With an environment of its own the new program is either profiled, or the report of the old one says that it was not.
+/* With an environment of its own the new program is either profiled, or record says that it was not.
  */
-static void test_exec_with_empty_environment(void **state) {
+static void test_exec_with_empty_environment(void **state)
+{
     struct recording recording = record_ok("exec_bare", NULL);
     assert_some(recording.report, "exec_work", 10, 1);
     if (recording.file_count == 2)
         assert_some(recording.reports[1], "child_work", 20, 1);
     else
-        assert_true(report_says(recording.report, "exec") || report_says(recording.report, "another program") ||
-                    report_says(recording.report, "environment"));
+        assert_contains(recording.run.err, "executed another program");
     recording_free(&recording);
 }
 
 /* ---- descriptors, directories, users ---- */
 
-static void check_new_contexts(const json_t *report) {
+static void check_new_contexts(const json_t *report)
+{
     struct sums sums = report_sums(report, "new_contexts");
     assert_int_equal(sums.allocations, 250);
     assert_int_equal(sums.frees, 250);
     assert_true(sums.contexts >= 240); /* contexts of their own, not "unknown" */
 }
 
-static void test_daemon(void **state) {
+static void test_daemon(void **state)
+{
     struct recording recording = record_ok("daemon", NULL);
     assert_int_equal(recording.file_count, 2);
     assert_some(recording.report, "thread_work", 10, 1);
@@ -253,7 +273,8 @@ static void test_daemon(void **state) {
     recording_free(&recording);
 }
 
-static void test_closes_all_descriptors(void **state) {
+static void test_closes_all_descriptors(void **state)
+{
     char *directory = make_directory();
     struct recording recording = record_ok("close_all", directory);
     assert_int_equal(recording.file_count, 1);
@@ -263,7 +284,8 @@ static void test_closes_all_descriptors(void **state) {
     remove_directory(directory);
 }
 
-static void test_chroot_and_setuid(void **state) {
+static void test_chroot_and_setuid(void **state)
+{
     if (geteuid() != 0)
         SKIP("needs root");
     char *directory = make_directory();
@@ -279,7 +301,8 @@ static void test_chroot_and_setuid(void **state) {
     remove_directory(directory);
 }
 
-static void test_cleared_environment(void **state) {
+static void test_cleared_environment(void **state)
+{
     struct recording recording = record_ok("environment", NULL);
     check_new_contexts(recording.report);
     recording_free(&recording);
@@ -287,7 +310,8 @@ static void test_cleared_environment(void **state) {
 
 /* ---- ends ---- */
 
-static void check_end(const char *how, int code, int signal) {
+static void check_end(const char *how, int code, int signal)
+{
     struct recording recording = record_case("end", how, NULL);
     char what[64];
     snprintf(what, sizeof what, "end %s", how);
@@ -300,7 +324,8 @@ static void check_end(const char *how, int code, int signal) {
     recording_free(&recording);
 }
 
-static void test_ends(void **state) {
+static void test_ends(void **state)
+{
     check_end("return", 0, 0);
     check_end("exit", 9, 0);
     check_end("_exit", 7, 0);
@@ -311,7 +336,8 @@ static void test_ends(void **state) {
     check_end("stack", 0, SIGSEGV);
 }
 
-static void test_fatal_signals(void **state) {
+static void test_fatal_signals(void **state)
+{
     static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP,   SIGABRT, SIGBUS,  SIGFPE,
                                   SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE,   SIGALRM, SIGTERM, SIGSTKFLT,
                                   SIGXCPU, SIGXFSZ, SIGPROF, SIGIO,   SIGVTALRM, SIGSYS,  SIGPWR};
@@ -322,7 +348,8 @@ static void test_fatal_signals(void **state) {
     }
 }
 
-static void test_own_handler_of_a_fatal_signal(void **state) {
+static void test_own_handler_of_a_fatal_signal(void **state)
+{
     struct recording recording = record_case("own_handler", NULL, NULL);
     assert_exit(&recording.run, 42, "own_handler");
     assert_some(recording.report, "thread_work", 10, 1);
@@ -330,7 +357,8 @@ static void test_own_handler_of_a_fatal_signal(void **state) {
     recording_free(&recording);
 }
 
-static void test_exit_while_threads_allocate(void **state) {
+static void test_exit_while_threads_allocate(void **state)
+{
     for (int i = 0; i < 100; i++) {
         struct recording recording = record_ok("exit_while_allocating", NULL);
         assert_some(recording.report, "thread_work", 10, 1);
@@ -342,7 +370,8 @@ static void test_exit_while_threads_allocate(void **state) {
 
 /* ---- signal handlers ---- */
 
-static struct recording record_interruptible(const char *name) {
+static struct recording record_interruptible(const char *name)
+{
     if (TEST_SANITIZED)
         SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
     const char *library = program_path("libsafemalloc.so");
@@ -357,7 +386,8 @@ static struct recording record_interruptible(const char *name) {
 }
 
 /* A handler that allocates interrupts the hooks at every instruction: not one event is lost or counted twice. */
-static void test_allocation_in_handlers(void **state) {
+static void test_allocation_in_handlers(void **state)
+{
     struct recording recording = record_interruptible("storm");
     long done = 0, handled = 0;
     assert_int_equal(sscanf(recording.run.out, "main %ld handler %ld", &done, &handled), 2);
@@ -379,14 +409,16 @@ static void test_allocation_in_handlers(void **state) {
     recording_free(&recording);
 }
 
-static void test_jump_out_of_handlers(void **state) {
+static void test_jump_out_of_handlers(void **state)
+{
     struct recording recording = record_ok("jump", NULL);
     assert_int_equal(report_sums(recording.report, "jump_handler_work").allocations, 1000);
     assert_some(recording.report, "after_jump_work", 1000, 1);
     recording_free(&recording);
 }
 
-static void test_jump_out_of_the_hooks(void **state) {
+static void test_jump_out_of_the_hooks(void **state)
+{
     struct recording recording = record_interruptible("timed_jump");
     assert_some(recording.report, "after_jump_work", 1000, 1);
     recording_free(&recording);

@@ -74,7 +74,7 @@ static void check_real(const struct real *real) {
     if (!have_command(real->argv[0]))
         SKIP("%s is not installed", real->argv[0]);
     const struct run_options options = {
-        .environment = real->environment, .input = real->input, .directory = real->directory, .timeout_s = 60};
+        .environment = real->environment, .input = real->input, .directory = real->directory, .timeout_s = 30};
     struct run_result plain = run(real->argv, &options);
     if (plain.signal) /* as a shell and record say it */
         plain.code = 128 + plain.signal;

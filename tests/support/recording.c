@@ -218,7 +218,6 @@ struct recording record_and_load(const char *const argv[], const struct record_o
     recording.run = run(record, &run_options);
     free(environment);
     free(heapwise_options);
-    free(file);
     if (recording.run.timed_out)
         fail_msg("out of time: %s; stderr:\n%s", run_describe(record), recording.run.err);
     recording.files = list_files(recording.directory, ".hwprof", &recording.file_count);
@@ -232,6 +231,7 @@ struct recording record_and_load(const char *const argv[], const struct record_o
         sort_by_start(&recording);
         recording.report = recording.reports[0];
     }
+    free(file);
     free(record);
     return recording;
 }
