@@ -6,9 +6,10 @@
  * of them alike. The first command is the plain program. What another command adds is taken round by round, against
  * the plain run of the same round; the medians of those differences and ratios are what the verdicts look at.
  *
- * Time is that of the whole command: from before fork() to the moment when the command has ended and been waited for.
- * Memory is the greatest resident set of any one process of the command, as wait4() gives it. For a command that is
- * one process, such as a program with a preloaded library, that is the VmHWM of the program itself.
+ * Wall time is that of the whole command: from before fork() to the moment when the command has ended and been waited
+ * for. CPU time is user + system time of all its processes; on a busy machine it is the steadier figure. Memory is the
+ * greatest resident set of any one process of the command, as wait4() gives it. For a command that is one process, such
+ * as a program with a preloaded library, that is the VmHWM of the program itself.
  *
  * It must not interpret what it runs: no shell, no knowledge of any profiler.
  */
@@ -52,19 +53,22 @@ static size_t competitor; /* index, 0 when there is none */
 static const char *title = "";
 static bool json, show_output;
 
-static void die(const char *what, const char *detail) {
+static void die(const char *what, const char *detail)
+{
     fprintf(stderr, "compare: %s: %s\n", what, detail);
     exit(2);
 }
 
 /* ---- statistics ------------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b) {
+static int by_value(const void *a, const void *b)
+{
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median(const double *values) {
+static double median(const double *values)
+{
     double *sorted = malloc(rounds * sizeof *sorted);
     if (!sorted)
         die("median", strerror(errno));
@@ -75,14 +79,16 @@ static double median(const double *values) {
     return middle;
 }
 
-static double least(const double *values) {
+static double least(const double *values)
+{
     double low = values[0];
     for (size_t i = 1; i < rounds; i++)
         low = values[i] < low ? values[i] : low;
     return low;
 }
 
-static double greatest(const double *values) {
+static double greatest(const double *values)
+{
     double high = values[0];
     for (size_t i = 1; i < rounds; i++)
         high = values[i] > high ? values[i] : high;
@@ -91,26 +97,48 @@ static double greatest(const double *values) {
 
 /* ---- targets ---------------------------------------------------------------------------------------------------- */
 
-static double least_added(const struct command *c) {
+static double least_added(const struct command *c)
+{
     return least(c->wall_s) - least(commands[0].wall_s);
 }
 
-static void share_of_competitor(const struct command *c, double *typical, double *best) {
+static double least_added_cpu(const struct command *c)
+{
+    return least(c->cpu_s) - least(commands[0].cpu_s);
+}
+
+static void share_of_competitor(const struct command *c, double *typical, double *best)
+{
     *typical = median(c->share);
     *best = least_added(c) / least_added(&commands[competitor]);
 }
 
-static void added_ms(const struct command *c, double *typical, double *best) {
+static void added_ms(const struct command *c, double *typical, double *best)
+{
     *typical = median(c->added_s) * 1e3;
     *best = least_added(c) * 1e3;
 }
 
-static void added_percent(const struct command *c, double *typical, double *best) {
+static void added_percent(const struct command *c, double *typical, double *best)
+{
     *typical = (median(c->ratio) - 1) * 100;
     *best = least_added(c) / least(commands[0].wall_s) * 100;
 }
 
-static void added_rss_mib(const struct command *c, double *typical, double *best) {
+static void cpu_share_of_competitor(const struct command *c, double *typical, double *best)
+{
+    *typical = median(c->cpu_share);
+    *best = least_added_cpu(c) / least_added_cpu(&commands[competitor]);
+}
+
+static void added_cpu_percent(const struct command *c, double *typical, double *best)
+{
+    *typical = median(c->added_cpu_s) / median(commands[0].cpu_s) * 100;
+    *best = least_added_cpu(c) / least(commands[0].cpu_s) * 100;
+}
+
+static void added_rss_mib(const struct command *c, double *typical, double *best)
+{
     *typical = median(c->rss_mib) - median(commands[0].rss_mib);
     *best = least(c->rss_mib) - least(commands[0].rss_mib);
 }
@@ -122,12 +150,15 @@ static const struct target_kind {
     {"share", "added time as a share of the competitor's", "", share_of_competitor},
     {"ms", "added time", " ms", added_ms},
     {"percent", "added time", " %", added_percent},
+    {"cpu-share", "added CPU time as a share of the competitor's", "", cpu_share_of_competitor},
+    {"cpu-percent", "added CPU time", " %", added_cpu_percent},
     {"rss-mib", "added resident memory", " MiB", added_rss_mib},
 };
 
 #define TARGET_KINDS (sizeof target_kinds / sizeof *target_kinds)
 
-static size_t find_command(const char *name, size_t length) {
+static size_t find_command(const char *name, size_t length)
+{
     for (size_t i = 0; i < command_count; i++)
         if (strlen(commands[i].name) == length && !memcmp(commands[i].name, name, length))
             return i;
@@ -136,7 +167,8 @@ static size_t find_command(const char *name, size_t length) {
 }
 
 /* The commands must be known already. */
-static void parse_target(struct target *t) {
+static void parse_target(struct target *t)
+{
     const char *kind = strchr(t->spec, ':');
     const char *value = kind ? strchr(kind + 1, ':') : NULL;
     if (!value)
@@ -152,23 +184,26 @@ static void parse_target(struct target *t) {
     t->limit = strtod(value + 1, &end);
     if (end == value + 1 || *end)
         die("not a number", t->spec);
-    if (target_kinds[t->kind].measure == share_of_competitor && !competitor)
+    if (strstr(target_kinds[t->kind].name, "share") && !competitor)
         die("this target needs --versus", t->spec);
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
-static double now_s(void) {
+static double now_s(void)
+{
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static double seconds(struct timeval t) {
+static double seconds(struct timeval t)
+{
     return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
-static _Noreturn void become(const struct command *c) {
+static _Noreturn void become(const struct command *c)
+{
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, 0);
     if (!show_output) {
@@ -184,7 +219,8 @@ static _Noreturn void become(const struct command *c) {
 }
 
 /* Runs the command once; the values go to index `round` unless it is a warm-up. */
-static void run_once(struct command *c, size_t round, bool keep) {
+static void run_once(struct command *c, size_t round, bool keep)
+{
     double start = now_s();
     pid_t child = fork();
     if (child < 0)
@@ -211,14 +247,16 @@ static void run_once(struct command *c, size_t round, bool keep) {
     c->rss_mib[round] = (double)usage.ru_maxrss / 1024;
 }
 
-static double *row(void) {
+static double *row(void)
+{
     double *values = calloc(rounds, sizeof *values);
     if (!values)
         die("calloc", strerror(errno));
     return values;
 }
 
-static void run_all(void) {
+static void run_all(void)
+{
     for (size_t i = 0; i < command_count; i++) {
         struct command *c = &commands[i];
         c->wall_s = row(), c->cpu_s = row(), c->rss_mib = row();
@@ -245,7 +283,8 @@ static void run_all(void) {
 
 /* ---- output ----------------------------------------------------------------------------------------------------- */
 
-static void print_table(void) {
+static void print_table(void)
+{
     printf("%s%s%zu rounds, interleaved\n", title, *title ? ": " : "", rounds);
     printf("%-22s %9s %9s %9s %9s %9s %7s %9s %9s %8s\n", "command", "wall min", "median", "CPU min", "median",
            "added ms", "x plain", "share of", "CPU share", "max RSS");
@@ -268,14 +307,15 @@ static void print_table(void) {
     for (size_t i = 0; i < target_count; i++) {
         const struct target *t = &targets[i];
         const struct target_kind *kind = &target_kinds[t->kind];
-        printf("%-7s %s: %s %.3f%s (minima: %.3f%s), at most %.6g%s wanted\n",
+        printf("%-7s %s: %s %.3f%s (minima: %.3f%s), at most %.4g%s wanted\n",
                t->typical <= t->limit ? "met" : "MISSED", commands[t->command].name, kind->label, t->typical,
                kind->unit, t->best, kind->unit, t->limit, kind->unit);
     }
     putchar('\n');
 }
 
-static void json_string(const char *s) {
+static void json_string(const char *s)
+{
     putchar('"');
     for (; *s; s++) {
         if (*s == '"' || *s == '\\')
@@ -288,7 +328,8 @@ static void json_string(const char *s) {
     putchar('"');
 }
 
-static void json_values(const char *key, const double *values) {
+static void json_values(const char *key, const double *values)
+{
     printf(", \"%s\": [", key);
     for (size_t i = 0; i < rounds; i++)
         printf("%s%.6f", i ? ", " : "", values[i]);
@@ -296,7 +337,8 @@ static void json_values(const char *key, const double *values) {
 }
 
 /* One object on one line, with the value of every round. */
-static void print_json(void) {
+static void print_json(void)
+{
     printf("{\"title\": ");
     json_string(title);
     printf(", \"rounds\": %zu, \"competitor\": ", rounds);
@@ -339,12 +381,14 @@ static const char usage[] =
     "  -w ROUNDS                 rounds before them that do not (1)\n"
     "  --title TEXT              printed above the table\n"
     "  --versus NAME             the competitor: the others' added time is also given as a share of its own\n"
-    "  --target NAME:KIND:VALUE  print whether the command keeps the limit; KIND is share, ms, percent or rss-mib\n"
+    "  --target NAME:KIND:VALUE  print whether the command keeps the limit; KIND is share, ms, percent,\n"
+    "                            cpu-share, cpu-percent or rss-mib\n"
     "  --json                    one JSON object on one line instead of the table\n"
     "  --show                    let the commands write to stdout and stderr\n"
     "The first command is the plain program. Exit code 1 when a command fails; missed targets do not change it.\n";
 
-static size_t parse_count(const char *text) {
+static size_t parse_count(const char *text)
+{
     char *end;
     unsigned long n = strtoul(text, &end, 10);
     if (end == text || *end || n > 100000)
@@ -353,7 +397,8 @@ static size_t parse_count(const char *text) {
 }
 
 /* Cuts the rest of the command line at each ":::". */
-static void parse_commands(char **argv) {
+static void parse_commands(char **argv)
+{
     while (*argv) {
         if (command_count == MAX_COMMANDS)
             die("too many commands", argv[1]);
@@ -368,7 +413,8 @@ static void parse_commands(char **argv) {
     }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     const char *versus = NULL;
     int i = 1;
     for (; i < argc && strcmp(argv[i], ":::"); i++) {
