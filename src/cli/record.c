@@ -303,19 +303,34 @@ static const char *why_no_profile(const struct record *record)
     return "the runtime was not loaded or stepped aside; --verbose lets it say why";
 }
 
-/* A program whose end the runtime could not see (killed, _exit) gets its exit status from here. */
-static void close_profile(const struct record *record, const struct hw_session *session,
-                          const struct hw_session_file *file)
+/* Is there a later program of the same process? Then this one ended by exec. */
+static bool was_replaced(const struct hw_session *session, const struct hw_session_file *file)
 {
-    if (file->process.exit_kind != HW_EXIT_UNKNOWN || record->launch.exit_kind == HW_EXIT_UNKNOWN)
-        return;
+    for (size_t i = 0; i < session->count; i++) {
+        const struct hw_process_info *other = &session->files[i].process;
+        if (other->pid == file->process.pid && !(other->flags & HW_PROCESS_FORKED) &&
+            other->start_realtime_ns > file->process.start_realtime_ns)
+            return true;
+    }
+    return false;
+}
+
+/* Seals the profile of a process that has ended. Programs whose end the runtime could not see (killed) get their exit
+ * status from here. */
+static void close_profile(const struct record *record, const struct hw_session *session,
+                          const struct hw_session_file *file, bool is_main)
+{
+    enum hw_exit_kind kind = is_main ? record->launch.exit_kind : HW_EXIT_UNKNOWN;
+    if (was_replaced(session, file))
+        kind = HW_EXIT_EXEC;
     /* The kernel adds what awaited children needed: with other processes around the figure is not this one's. */
-    bool alone = true;
+    bool alone = is_main;
     for (size_t i = 0; i < session->count; i++)
         alone &= session->files[i].process.pid == file->process.pid;
     struct hw_error error = {""};
-    if (!hw_profile_close(file->path, record->launch.exit_kind, record->launch.exit_value,
-                          alone ? record->launch.peak_rss_bytes : 0, &error))
+    if (!hw_profile_close(file->path, kind, kind == HW_EXIT_EXEC ? 0 : record->launch.exit_value,
+                          alone ? record->launch.peak_rss_bytes : 0, &error) &&
+        is_main)
         hw_say("%s", error.message);
 }
 
@@ -390,8 +405,9 @@ static void conclude(struct record *record)
     struct hw_session session;
     hw_session_find(&session, record->name.wildcard, record->session);
     const struct hw_session_file *main_file = hw_session_main(&session, record->launch.pid);
-    if (main_file)
-        close_profile(record, &session, main_file);
+    for (size_t i = 0; i < session.count; i++)
+        if (!session.files[i].running)
+            close_profile(record, &session, &session.files[i], &session.files[i] == main_file);
     say_result(record, &session, main_file);
     if (hw_session_running(&session) > 0)
         record->preload.folder[0] = '\0'; /* they may execute more programs: the link stays */

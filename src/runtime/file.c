@@ -499,7 +499,10 @@ bool hw_file_fork(void)
     return true;
 }
 
-void hw_file_set_exited(void)
+void hw_file_set_exited(bool exited)
 {
-    __atomic_fetch_or(&file.header->flags, HW_FILE_EXITED, __ATOMIC_RELEASE);
+    if (exited)
+        __atomic_fetch_or(&file.header->flags, HW_FILE_EXITED, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_and(&file.header->flags, ~(uint32_t)HW_FILE_EXITED, __ATOMIC_RELEASE);
 }

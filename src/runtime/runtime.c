@@ -278,7 +278,13 @@ void hw_process_end(enum hw_exit_kind kind, int value)
     hw_runtime.process->exit_value = value;
     hw_runtime.process->exit_kind = kind;
     hw_lock_drop(&hw_runtime.lock, old);
-    hw_file_set_exited();
+    hw_file_set_exited(true);
+}
+
+void hw_process_goes_on(void)
+{
+    hw_runtime.process->exit_kind = HW_EXIT_UNKNOWN;
+    hw_file_set_exited(false);
 }
 
 static void at_exit(int status, void *unused)

@@ -116,6 +116,8 @@ void hw_fork_prepare(void);
 /* Which allocator hw_real is: for the profile, and for what the runtime may assume of it. */
 void hw_describe_allocator(void);
 void hw_process_end(enum hw_exit_kind kind, int value);
+/* It did not end after all: exec failed. */
+void hw_process_goes_on(void);
 /* Adds to a note of this code and text, or makes it. Takes the lock. TEXT may be NULL. */
 void hw_note(enum hw_note_code code, const char *text);
 
@@ -177,7 +179,7 @@ uint32_t hw_file_string(const char *string);
 /* In a forked child: a new file with the parent's strings, maps, stacks and contexts (as many as COUNTS says). */
 bool hw_file_fork(void);
 /* The exit status in the process section is final. */
-void hw_file_set_exited(void);
+void hw_file_set_exited(bool exited);
 extern HW_HIDDEN char hw_file_path[1024];
 const char *hw_file_problem(void);
 /* Protects the descriptor from programs that close everything: see fds.c. */

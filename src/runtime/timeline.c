@@ -14,7 +14,7 @@ static struct {
 
 void hw_timeline_start(void)
 {
-    timeline.breakdown_live = 4 << 20;
+    timeline.breakdown_live = 256 << 10;
     timeline.rss_tick = 0;
     timeline.rss = 0;
     /* Before the first pair is known, guess 2.5 GHz: it only decides when the first points come. */
@@ -63,10 +63,10 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
         hw_runtime.timeline_next = tick - tick % timeline.interval + timeline.interval;
         hw_clock_refresh();
         add_point(tick);
-        /* RSS taken apart near the peak: each time it has grown by half. */
+        /* RSS taken apart near the peak: each time it has grown by half, from 8 MiB on, doubled before. */
         uint64_t live = hw_runtime.process->live_bytes > 0 ? (uint64_t)hw_runtime.process->live_bytes : 0;
         if (live > timeline.breakdown_live) {
-            timeline.breakdown_live = live + live / 2;
+            timeline.breakdown_live = live * 2 < 16 << 20 ? live * 2 : live + live / 2;
             hw_memory_take(HW_MOMENT_PEAK, tick, (int64_t)live);
         }
     }
