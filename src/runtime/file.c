@@ -28,23 +28,24 @@ static struct {
 #define M (1024ull * K)
 #define G (1024ull * M)
 
-/* Reserved address space is only an upper bound; where address space is limited the second figure holds. */
+/* Reserved address space is only an upper bound. Where it is limited each section gets a share of the limit, in 1/1024
+ * (0: it needs no more than the first figure anyway); all together take less than a tenth. */
 static const struct {
     uint32_t type, entry_size;
-    uint64_t reserve, reserve_limited, first_extent;
+    uint64_t reserve, limited_share, first_extent;
 } pool_table[HW_POOL_COUNT] = {
-    [HW_POOL_PROCESS] = {HW_SECTION_PROCESS, sizeof(struct hw_process_info), 4 * K, 4 * K, 4 * K},
-    [HW_POOL_STRINGS] = {HW_SECTION_STRINGS, 1, 16 * M, 1 * M, 8 * K},
-    [HW_POOL_MAPS] = {HW_SECTION_MAPS, sizeof(struct hw_map_entry), 64 * M, 256 * K, 4 * K},
-    [HW_POOL_STACKS] = {HW_SECTION_STACKS, sizeof(struct hw_stack_node), 4 * G, 8 * M, 16 * K},
-    [HW_POOL_CONTEXTS] = {HW_SECTION_CONTEXTS, sizeof(struct hw_context_entry), 256 * M, 1 * M, 8 * K},
-    [HW_POOL_MIBS] = {HW_SECTION_MIBS, sizeof(struct hw_mib), 64 * G, 16 * M, 32 * K},
-    [HW_POOL_THREADS] = {HW_SECTION_THREADS, sizeof(struct hw_thread_entry), 128 * M, 512 * K, 4 * K},
-    [HW_POOL_TIMELINE] = {HW_SECTION_TIMELINE, sizeof(struct hw_timeline_point), 160 * K, 160 * K, 160 * K},
-    [HW_POOL_FREE_STACKS] = {HW_SECTION_FREE_STACKS, sizeof(struct hw_free_stack), 1 * G, 4 * M, 0},
-    [HW_POOL_MEMORY] = {HW_SECTION_MEMORY, sizeof(struct hw_memory_breakdown), 64 * K, 64 * K, 4 * K},
-    [HW_POOL_NOTES] = {HW_SECTION_NOTES, sizeof(struct hw_note), 64 * K, 64 * K, 4 * K},
-    [HW_POOL_INHERITED] = {HW_SECTION_INHERITED, sizeof(struct hw_inherited), 384 * M, 1 * M, 0},
+    [HW_POOL_PROCESS] = {HW_SECTION_PROCESS, sizeof(struct hw_process_info), 4 * K, 0, 4 * K},
+    [HW_POOL_STRINGS] = {HW_SECTION_STRINGS, 1, 16 * M, 4, 8 * K},
+    [HW_POOL_MAPS] = {HW_SECTION_MAPS, sizeof(struct hw_map_entry), 64 * M, 2, 4 * K},
+    [HW_POOL_STACKS] = {HW_SECTION_STACKS, sizeof(struct hw_stack_node), 4 * G, 16, 16 * K},
+    [HW_POOL_CONTEXTS] = {HW_SECTION_CONTEXTS, sizeof(struct hw_context_entry), 256 * M, 4, 8 * K},
+    [HW_POOL_MIBS] = {HW_SECTION_MIBS, sizeof(struct hw_mib), 64 * G, 32, 32 * K},
+    [HW_POOL_THREADS] = {HW_SECTION_THREADS, sizeof(struct hw_thread_entry), 128 * M, 2, 4 * K},
+    [HW_POOL_TIMELINE] = {HW_SECTION_TIMELINE, sizeof(struct hw_timeline_point), 160 * K, 0, 160 * K},
+    [HW_POOL_FREE_STACKS] = {HW_SECTION_FREE_STACKS, sizeof(struct hw_free_stack), 1 * G, 8, 0},
+    [HW_POOL_MEMORY] = {HW_SECTION_MEMORY, sizeof(struct hw_memory_breakdown), 20 * K, 0, 4 * K},
+    [HW_POOL_NOTES] = {HW_SECTION_NOTES, sizeof(struct hw_note), 60 * K, 0, 4 * K},
+    [HW_POOL_INHERITED] = {HW_SECTION_INHERITED, sizeof(struct hw_inherited), 384 * M, 4, 0},
 };
 struct hw_pool hw_pools[HW_POOL_COUNT];
 
@@ -304,11 +305,13 @@ uint32_t hw_file_string(const char *string)
 
 static bool reserve_pools(void)
 {
-    bool limited = hw_address_space_limited();
+    uint64_t limit = hw_address_space_limit();
     for (int i = 0; i < HW_POOL_COUNT; i++) {
         struct hw_pool *pool = &hw_pools[i];
         char *base = pool->base;
-        uint64_t reserve = limited ? pool_table[i].reserve_limited : pool_table[i].reserve;
+        uint64_t reserve = pool_table[i].reserve, share = limit / 1024 * pool_table[i].limited_share;
+        if (pool_table[i].limited_share && share < reserve)
+            reserve = share < 32 * K ? 32 * K : share & ~(HW_PAGE - 1);
         *pool = (struct hw_pool){
             .type = pool_table[i].type,
             .entry_size = pool_table[i].entry_size,
@@ -318,6 +321,9 @@ static bool reserve_pools(void)
         };
         if (base) /* a forked child maps its own file over what it inherited */
             continue;
+        if (i == HW_POOL_CONTEXTS && hw_address_space_limited() && reserve > 1 * M)
+            reserve = 1 * M; /* each thread has an index of them */
+        pool->reserved = reserve;
         long address = hw_sys(SYS_mmap, 0, reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (hw_sys_failed(address)) {
             set_problem("no address space for the profile", address);
@@ -417,6 +423,9 @@ static bool open_new_file(void)
 static void give_up_file(void)
 {
     hw_message("cannot write a profile: ", file.problem);
+    for (int i = 0; i < HW_POOL_COUNT; i++) /* the program may need the address space */
+        if (hw_pools[i].base)
+            hw_sys(SYS_munmap, hw_pools[i].base, hw_pools[i].reserved);
     if (file.header) {
         hw_sys(SYS_unlink, hw_file_path);
         if (hw_file_descriptor() >= 0)

@@ -32,11 +32,16 @@ void *hw_own_pages(size_t bytes, bool wipe_on_fork)
     return pages;
 }
 
-bool hw_address_space_limited(void)
+uint64_t hw_address_space_limit(void)
 {
     uint64_t limit[2] = {~0ull, ~0ull};
     hw_sys(SYS_prlimit64, 0, 9 /* RLIMIT_AS */, 0, limit);
-    if (limit[0] != ~0ull)
+    return limit[0];
+}
+
+bool hw_address_space_limited(void)
+{
+    if (hw_address_space_limit() != ~0ull)
         return true;
     char mode[16];
     return hw_read_file("/proc/sys/vm/overcommit_memory", mode, sizeof mode) > 0 && mode[0] == '2';

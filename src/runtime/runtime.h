@@ -193,6 +193,9 @@ void hw_file_move_descriptor(int away_from);
 /* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
 void *hw_own_pages(size_t bytes, bool wipe_on_fork);
 void hw_own_range(const void *start, size_t bytes);
+/* RLIMIT_AS, ~0 when there is none. */
+uint64_t hw_address_space_limit(void);
+/* That, or the kernel counts every reservation (overcommit 2): large ones are out of the question. */
 bool hw_address_space_limited(void);
 /* Appends a breakdown of RSS. Lock held. */
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);

@@ -62,7 +62,7 @@ static struct hw_thread *new_state(void)
     if (threads.count == sizeof threads.all / sizeof *threads.all)
         return NULL;
     bool limited = hw_address_space_limited();
-    uint32_t contexts = limited ? 64 * 1024 : HW_CONTEXT_MAX;
+    uint32_t contexts = (uint32_t)(hw_pools[HW_POOL_CONTEXTS].reserved / sizeof(struct hw_context_entry));
     size_t bytes = state_bytes(contexts);
     if (left < bytes) {
         size_t slab_bytes = bytes * (limited ? 1 : 16);
