@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* True when the frames of CONTEXT from INDEX on begin with CHAIN, "a < b < … < main"; "…" stands for any frames. */
-static bool chain_matches(const json_t *context, size_t index, const char *chain) {
+static bool chain_matches(const json_t *context, size_t index, const char *chain)
+{
     char name[256];
     size_t length = strcspn(chain, " ");
     snprintf(name, sizeof name, "%.*s", (int)length, chain);
@@ -19,7 +20,7 @@ static bool chain_matches(const json_t *context, size_t index, const char *chain
                 return true;
         return false;
     }
-    if (index >= stack_depth(context) || strcmp(stack_function(context, index), name) != 0)
+    if (index >= stack_depth(context) || !is_function(stack_function(context, index), name))
         return false;
     return !*rest || chain_matches(context, index + 1, rest);
 }
@@ -31,15 +32,17 @@ struct chain {
     const char *or_chain; /* where that depends on the compiler, this one */
 };
 
-static int check_chain(const json_t *report, const struct chain *expected) {
+static int check_chain(const json_t *report, const struct chain *expected)
+{
     int64_t allocations = 0;
     int wrong = 0;
     size_t index;
     const json_t *context;
-    json_array_foreach(json_object_get(report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(report, "contexts"), index, context)
+    {
         bool has = false;
         for (size_t i = 0; i < stack_depth(context); i++)
-            has = has || strcmp(stack_function(context, i), expected->function) == 0;
+            has = has || is_function(stack_function(context, i), expected->function);
         if (!has)
             continue;
         allocations += json_number(context, "allocations");
@@ -58,7 +61,8 @@ static int check_chain(const json_t *report, const struct chain *expected) {
     return wrong;
 }
 
-static void check_chains(const json_t *report, const struct chain *chains, size_t count) {
+static void check_chains(const json_t *report, const struct chain *chains, size_t count)
+{
     int wrong = 0;
     for (size_t i = 0; i < count; i++)
         wrong += check_chain(report, &chains[i]);
@@ -96,7 +100,8 @@ static const struct chain chains[] = {
 #define CHAINS (sizeof chains / sizeof *chains)
 
 /* Frames of code that cannot be walked: the rest of the stack is either right or missing, never made up. */
-static void check_honest_end(const json_t *report, const char *function, const char *const *allowed) {
+static void check_honest_end(const json_t *report, const char *function, const char *const *allowed)
+{
     const json_t *context = only_context(report, function);
     assert_string_equal(stack_function(context, 0), function);
     size_t next = 0; /* allowed names come in this order */
@@ -113,7 +118,8 @@ static void check_honest_end(const json_t *report, const char *function, const c
     }
 }
 
-static void check_ends(const json_t *report) {
+static void check_ends(const json_t *report)
+{
     static const char *const assembly[] = {"assembly_without_cfi",
                                            "case_assembly",
                                            "main",
@@ -137,7 +143,8 @@ static void check_ends(const json_t *report) {
     int64_t found = 0;
     size_t index;
     const json_t *context;
-    json_array_foreach(json_object_get(report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(report, "contexts"), index, context)
+    {
         if (json_number(context, "size.min") == 1112 && json_number(context, "size.max") == 1112)
             found += json_number(context, "allocations");
     }
@@ -145,11 +152,13 @@ static void check_ends(const json_t *report) {
 }
 
 /* Each block of walk_leaf is as large as the number that its way spells, leaf last, in digits to the base of 4. */
-static void check_walks(const json_t *report) {
+static void check_walks(const json_t *report)
+{
     int wrong = 0;
     size_t index, ways = 0;
     const json_t *context;
-    json_array_foreach(json_object_get(report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(report, "contexts"), index, context)
+    {
         if (strcmp(stack_function(context, 0), "walk_leaf") != 0)
             continue;
         ways++;
@@ -179,7 +188,8 @@ static void check_walks(const json_t *report) {
     assert_true(ways > 500);
 }
 
-static struct recording record_stacks(const char *name, const char *const *cases) {
+static struct recording record_stacks(const char *name, const char *const *cases)
+{
     const char *program = program_path(name), *library = program_path("libnofp.so");
     if (!program || !library)
         SKIP("%s was not built", name);
@@ -193,7 +203,8 @@ static struct recording record_stacks(const char *name, const char *const *cases
     return recording;
 }
 
-static void check_skin(const char *name) {
+static void check_skin(const char *name)
+{
     struct recording recording = record_stacks(name, NULL);
     check_chains(recording.report, chains, CHAINS);
     check_walks(recording.report);
@@ -202,36 +213,44 @@ static void check_skin(const char *name) {
     recording_free(&recording);
 }
 
-static void test_gcc_O2(void **state) {
+static void test_gcc_O2(void **state)
+{
     check_skin("stacks");
 }
 
-static void test_gcc_O0(void **state) {
+static void test_gcc_O0(void **state)
+{
     check_skin("stacks-O0");
 }
 
-static void test_gcc_O3_frame_pointers(void **state) {
+static void test_gcc_O3_frame_pointers(void **state)
+{
     check_skin("stacks-O3-fp");
 }
 
-static void test_gcc_no_pie(void **state) {
+static void test_gcc_no_pie(void **state)
+{
     check_skin("stacks-no-pie");
 }
 
-static void test_clang_O2(void **state) {
+static void test_clang_O2(void **state)
+{
     check_skin("stacks-clang");
 }
 
-static void test_clang_no_pie(void **state) {
+static void test_clang_no_pie(void **state)
+{
     check_skin("stacks-clang-no-pie");
 }
 
-static void test_stripped_with_debuglink(void **state) {
+static void test_stripped_with_debuglink(void **state)
+{
     check_skin("stacks-debuglink");
 }
 
 /* Without any symbols: module and offset, and the same number of contexts. */
-static void test_stripped(void **state) {
+static void test_stripped(void **state)
+{
     struct recording recording = record_stacks("stacks-stripped", (const char *const[]){"alloca", "qsort", NULL});
     struct recording named = record_stacks("stacks", (const char *const[]){"alloca", "qsort", NULL});
     assert_int_equal(report_totals(recording.report).allocations, report_totals(named.report).allocations);
@@ -240,7 +259,8 @@ static void test_stripped(void **state) {
                      json_array_size(json_object_get(named.report, "contexts")));
     size_t index, with_program = 0;
     const json_t *context;
-    json_array_foreach(json_object_get(recording.report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(recording.report, "contexts"), index, context)
+    {
         for (size_t i = 0; i < stack_depth(context); i++) {
             const json_t *frame = json_array_get(json_object_get(context, "stack"), i);
             if (strstr(json_text(frame, "module"), "stacks-stripped")) {
@@ -256,7 +276,8 @@ static void test_stripped(void **state) {
 }
 
 /* 256 frames are kept of a deeper stack, and the report says that there were more. */
-static void test_depth(void **state) {
+static void test_depth(void **state)
+{
     struct recording recording = record_stacks("stacks", (const char *const[]){"recursion", NULL});
     const json_t *shallow = only_context(recording.report, "recursion_leaf_200");
     assert_true(stack_depth(shallow) >= 203);
@@ -271,7 +292,8 @@ static void test_depth(void **state) {
     recording_free(&recording);
 }
 
-static void check_exceptions(const char *name) {
+static void check_exceptions(const char *name)
+{
     const char *program = program_path(name);
     if (!program)
         SKIP("%s was not built", name);
@@ -292,25 +314,29 @@ static void check_exceptions(const char *name) {
     counted_free(&counted);
 }
 
-static void test_exceptions_gcc(void **state) {
+static void test_exceptions_gcc(void **state)
+{
     check_exceptions("exceptions");
 }
 
-static void test_exceptions_clang(void **state) {
+static void test_exceptions_clang(void **state)
+{
     check_exceptions("exceptions-clang");
 }
 
 /* Lines: the frame of main in the file and at a line that has the call. */
-static void test_files_and_lines(void **state) {
+static void test_files_and_lines(void **state)
+{
     struct recording recording = record_stacks("stacks", (const char *const[]){"alloca", NULL});
     const json_t *context = only_context(recording.report, "alloca_leaf");
     size_t index;
-    json_array_foreach(json_object_get(recording.report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(recording.report, "contexts"), index, context)
+    {
         for (size_t i = 0; i < stack_depth(context); i++) {
             const json_t *frame = json_array_get(json_object_get(context, "stack"), i);
             if (strcmp(json_text(frame, "function"), "alloca_middle") == 0) {
                 assert_contains(json_text(frame, "file"), "stacks.c");
-                assert_true(json_number(frame, "line") > 100);
+                assert_true(json_number(frame, "line") > 50);
             }
         }
     }

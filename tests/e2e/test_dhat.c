@@ -27,19 +27,22 @@ struct stacks {
     int64_t blocks;
 };
 
-static int compare_stacks(const void *a, const void *b) {
+static int compare_stacks(const void *a, const void *b)
+{
     return strcmp(((const struct stack *)a)->key, ((const struct stack *)b)->key);
 }
 
 static void add_stack(struct stacks *stacks, const char *key, int64_t blocks, int64_t bytes, bool reallocated,
-                      const char *text) {
+                      const char *text)
+{
     stacks->stack = realloc(stacks->stack, (stacks->count + 1) * sizeof *stacks->stack);
     stacks->stack[stacks->count++] = (struct stack){strdup(key), blocks, bytes, reallocated, strdup(text)};
     stacks->blocks += blocks;
 }
 
 /* Sorts, and merges equal keys. */
-static void finish_stacks(struct stacks *stacks) {
+static void finish_stacks(struct stacks *stacks)
+{
     qsort(stacks->stack, stacks->count, sizeof *stacks->stack, compare_stacks);
     size_t kept = 0;
     for (size_t i = 0; i < stacks->count; i++) {
@@ -57,7 +60,8 @@ static void finish_stacks(struct stacks *stacks) {
     stacks->count = kept;
 }
 
-static void free_stacks(struct stacks *stacks) {
+static void free_stacks(struct stacks *stacks)
+{
     for (size_t i = 0; i < stacks->count; i++) {
         free(stacks->stack[i].key);
         free(stacks->stack[i].text);
@@ -67,11 +71,13 @@ static void free_stacks(struct stacks *stacks) {
 
 enum { KEY_SIZE = 256 * 4 + 8 };
 
-static struct stacks dhat_stacks(const json_t *dhat, size_t depth) {
+static struct stacks dhat_stacks(const json_t *dhat, size_t depth)
+{
     struct stacks stacks = {0};
     const json_t *names = json_object_get(dhat, "ftbl"), *point;
     size_t index;
-    json_array_foreach(json_object_get(dhat, "pps"), index, point) {
+    json_array_foreach(json_object_get(dhat, "pps"), index, point)
+    {
         char key[KEY_SIZE] = "", text[4096] = "";
         size_t used = 0, written = 0;
         const json_t *frames = json_object_get(point, "fs");
@@ -94,11 +100,13 @@ static struct stacks dhat_stacks(const json_t *dhat, size_t depth) {
     return stacks;
 }
 
-static struct stacks heapwise_stacks(const json_t *report, size_t depth) {
+static struct stacks heapwise_stacks(const json_t *report, size_t depth)
+{
     struct stacks stacks = {0};
     size_t index;
     const json_t *context;
-    json_array_foreach(json_object_get(report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(report, "contexts"), index, context)
+    {
         char key[KEY_SIZE] = "";
         size_t used = 0, frames = 0;
         const json_t *stack = json_object_get(context, "stack");
@@ -120,7 +128,8 @@ static struct stacks heapwise_stacks(const json_t *report, size_t depth) {
     return stacks;
 }
 
-static json_t *run_dhat(const char *const argv[], const struct run_options *options, struct run_result *result) {
+static json_t *run_dhat(const char *const argv[], const struct run_options *options, struct run_result *result)
+{
     char *directory = make_directory(), *file = join_path(directory, "dhat.json"), argument[4200];
     snprintf(argument, sizeof argument, "--dhat-out-file=%s", file);
     const char *valgrind[32] = {"valgrind", "-q", "--tool=dhat", "--num-callers=250", "--read-inline-info=no",
@@ -138,7 +147,8 @@ static json_t *run_dhat(const char *const argv[], const struct run_options *opti
 }
 
 /* At least 99.5 % of the blocks that DHAT saw have the same stack here, in the same number. */
-static void compare_with_dhat(const char *const argv[], const char *const *environment, bool exact) {
+static void compare_with_dhat(const char *const argv[], const char *const *environment, bool exact)
+{
     setenv("PATH", "/usr/bin:/bin", 1);
     if (!have_command("valgrind"))
         SKIP("valgrind is not installed");
@@ -189,14 +199,16 @@ static void compare_with_dhat(const char *const argv[], const char *const *envir
     recording_free(&recording);
 }
 
-static void test_workload(void **state) {
+static void test_workload(void **state)
+{
     const char *program = program_path("workload");
     if (!program)
         SKIP("workload was not built");
     compare_with_dhat((const char *const[]){program, NULL}, NULL, true);
 }
 
-static void test_walks(void **state) {
+static void test_walks(void **state)
+{
     const char *program = program_path("stacks");
     if (!program)
         SKIP("stacks was not built");
@@ -205,7 +217,8 @@ static void test_walks(void **state) {
                       NULL, true);
 }
 
-static void test_sort(void **state) {
+static void test_sort(void **state)
+{
     char *directory = make_directory(), *file = join_path(directory, "lines");
     FILE *stream = fopen(file, "w");
     for (unsigned i = 0; i < 20000; i++)
@@ -218,7 +231,8 @@ static void test_sort(void **state) {
     remove_directory(directory);
 }
 
-static void test_sqlite(void **state) {
+static void test_sqlite(void **state)
+{
     const char *const argv[] = {
         "sqlite3", ":memory:",
         "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT, c REAL); CREATE INDEX i ON t(b);"
@@ -231,7 +245,8 @@ static void test_sqlite(void **state) {
     compare_with_dhat(argv, NULL, false);
 }
 
-static void test_perl(void **state) {
+static void test_perl(void **state)
+{
     const char *const environment[] = {"PERL_HASH_SEED=0", "PERL_PERTURB_KEYS=0", "LC_ALL=C", NULL};
     const char *const argv[] = {"perl", "-e",
                                 "my %h; for my $i (1..2000) { push @{$h{$i % 97}}, { name => \"n$i\", at => $i } }"
@@ -242,7 +257,8 @@ static void test_perl(void **state) {
     compare_with_dhat(argv, environment, false);
 }
 
-static void test_xz(void **state) {
+static void test_xz(void **state)
+{
     const char *const argv[] = {"xz", "-T1", "-2", "--stdout", "/etc/services", NULL};
     compare_with_dhat(argv, NULL, false);
 }

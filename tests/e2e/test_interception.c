@@ -11,7 +11,8 @@ struct expectation {
     int64_t allocations, frees, reallocations, bytes; /* bytes -1: not known beforehand */
 };
 
-static void check_expectations(const json_t *report, const struct expectation *expectations, size_t count) {
+static void check_expectations(const json_t *report, const struct expectation *expectations, size_t count)
+{
     int wrong = 0;
     for (size_t i = 0; i < count; i++) {
         const struct expectation *expected = &expectations[i];
@@ -31,7 +32,8 @@ static void check_expectations(const json_t *report, const struct expectation *e
 }
 
 /* Runs PROGRAM plainly, under the counter, under Heapwise, and under both: the same output, the same totals. */
-static struct recording compare_with_counter(const char *const argv[], const char *const *environment) {
+static struct recording compare_with_counter(const char *const argv[], const char *const *environment)
+{
     struct run_options options = {.environment = environment};
     struct run_result plain = run(argv, &options);
     assert_exit(&plain, 0, "the program alone");
@@ -81,7 +83,8 @@ static const struct expectation calls[] = {
 };
 #define CALLS (sizeof calls / sizeof *calls)
 
-static void check_calls(const char *name) {
+static void check_calls(const char *name)
+{
     const char *program = program_path(name);
     if (!program)
         SKIP("%s was not built", name);
@@ -91,23 +94,28 @@ static void check_calls(const char *name) {
     recording_free(&recording);
 }
 
-static void test_calls_gcc_O2(void **state) {
+static void test_calls_gcc_O2(void **state)
+{
     check_calls("calls");
 }
 
-static void test_calls_gcc_O0(void **state) {
+static void test_calls_gcc_O0(void **state)
+{
     check_calls("calls-O0");
 }
 
-static void test_calls_no_pie(void **state) {
+static void test_calls_no_pie(void **state)
+{
     check_calls("calls-no-pie");
 }
 
-static void test_calls_clang(void **state) {
+static void test_calls_clang(void **state)
+{
     check_calls("calls-clang");
 }
 
-static void test_calls_lazy_and_immediate_binding(void **state) {
+static void test_calls_lazy_and_immediate_binding(void **state)
+{
     const char *program = program_path("calls");
     if (!program)
         SKIP("calls was not built");
@@ -123,7 +131,8 @@ static void test_calls_lazy_and_immediate_binding(void **state) {
     }
 }
 
-static void test_sizes_of_blocks(void **state) {
+static void test_sizes_of_blocks(void **state)
+{
     const char *program = program_path("calls");
     if (!program)
         SKIP("calls was not built");
@@ -142,7 +151,8 @@ static void test_sizes_of_blocks(void **state) {
 }
 
 /* 5 GiB and more, never touched: sizes are exact, above 32 bits. */
-static void test_more_than_4_gib(void **state) {
+static void test_more_than_4_gib(void **state)
+{
     const char *program = program_path("calls");
     if (!program)
         SKIP("calls was not built");
@@ -185,7 +195,8 @@ static const struct expectation forms[] = {
     {"form_live", 10, 0, 0, 10000},
 };
 
-static void check_new(const char *name) {
+static void check_new(const char *name)
+{
     const char *program = program_path(name);
     if (!program)
         SKIP("%s was not built", name);
@@ -212,20 +223,24 @@ static void check_new(const char *name) {
     run_result_free(&plain);
 }
 
-static void test_operator_new_gcc(void **state) {
+static void test_operator_new_gcc(void **state)
+{
     check_new("new");
 }
 
-static void test_operator_new_clang(void **state) {
+static void test_operator_new_clang(void **state)
+{
     check_new("new-clang");
 }
 
-static void test_operator_new_static_libstdcxx(void **state) {
+static void test_operator_new_static_libstdcxx(void **state)
+{
     check_new("new-static-libstdc++");
 }
 
 /* The hooks' own frames are never shown. */
-static void test_own_frames_are_hidden(void **state) {
+static void test_own_frames_are_hidden(void **state)
+{
     const char *program = program_path("new");
     if (!program)
         SKIP("new was not built");
@@ -233,7 +248,8 @@ static void test_own_frames_are_hidden(void **state) {
     struct recording recording = record_and_load(argv, NULL);
     size_t index;
     const json_t *context;
-    json_array_foreach(json_object_get(recording.report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(recording.report, "contexts"), index, context)
+    {
         for (size_t i = 0; i < stack_depth(context); i++) {
             const json_t *frame = json_array_get(json_object_get(context, "stack"), i);
             assert_null(strstr(json_text(frame, "module"), "libheapwise"));
@@ -244,7 +260,8 @@ static void test_own_frames_are_hidden(void **state) {
     recording_free(&recording);
 }
 
-static void test_foreign_blocks(void **state) {
+static void test_foreign_blocks(void **state)
+{
     const char *program = program_path("foreign"), *library = program_path("libdeepbind.so");
     if (!program || !library)
         SKIP("foreign was not built");
@@ -265,7 +282,8 @@ static void test_foreign_blocks(void **state) {
     recording_free(&recording);
 }
 
-static void test_canonical_plt_entries(void **state) {
+static void test_canonical_plt_entries(void **state)
+{
     const char *program = program_path("canonical");
     if (!program)
         SKIP("canonical was not built");

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *need(const char *name) {
+static const char *need(const char *name)
+{
     const char *path = program_path(name);
     if (!path)
         SKIP("%s was not built", name);
@@ -20,7 +21,8 @@ static const char *need(const char *name) {
 }
 
 /* The totals of the workload's functions; one context may be missing when the profile could not grow. */
-static void check_workload(const json_t *report) {
+static void check_workload(const json_t *report)
+{
     assert_int_equal(report_sums(report, "work_churn").allocations, 20000);
     assert_int_equal(report_sums(report, "work_realloc").reallocations, 9000);
     assert_int_equal(report_sums(report, "work_realloc").live_bytes, 500000);
@@ -29,7 +31,8 @@ static void check_workload(const json_t *report) {
 
 /* ---- limits of the process ---- */
 
-static void check_limits(const struct run_limit *limits, const char *what, bool exact) {
+static void check_limits(const struct run_limit *limits, const char *what, bool exact)
+{
     const char *const argv[] = {need("workload"), NULL};
     const struct run_options options = {.limits = limits};
     struct run_result plain = run(argv, &options);
@@ -48,7 +51,8 @@ static void check_limits(const struct run_limit *limits, const char *what, bool 
     recording_free(&recording);
 }
 
-static void test_address_space(void **state) {
+static void test_address_space(void **state)
+{
     if (TEST_SANITIZED)
         SKIP("AddressSanitizer needs address space without limit");
     static const struct {
@@ -78,7 +82,8 @@ static void test_address_space(void **state) {
 }
 
 /* Where address space is limited blocks are kept in a table, and the report says so. */
-static void test_address_space_is_said(void **state) {
+static void test_address_space_is_said(void **state)
+{
     if (TEST_SANITIZED)
         SKIP("AddressSanitizer needs address space without limit");
     const struct run_limit limits[] = {{RLIMIT_AS, (rlim_t)1 << 30}, {-1, 0}};
@@ -90,7 +95,8 @@ static void test_address_space_is_said(void **state) {
 
 /* Linux refuses everything beyond the limit when it may not overcommit. This changes the whole machine: only on
  * request. */
-static void test_overcommit(void **state) {
+static void test_overcommit(void **state)
+{
     if (!getenv("HEAPWISE_TEST_OVERCOMMIT") || geteuid() != 0)
         SKIP("set HEAPWISE_TEST_OVERCOMMIT=1 as root to let this test change vm.overcommit_memory");
     int file = open("/proc/sys/vm/overcommit_memory", O_RDWR);
@@ -107,7 +113,8 @@ static void test_overcommit(void **state) {
     recording_free(&recording);
 }
 
-static void test_descriptors(void **state) {
+static void test_descriptors(void **state)
+{
     check_limits((const struct run_limit[]){{RLIMIT_NOFILE, 8}, {-1, 0}}, "ulimit -n 8", true);
     /* fewer than record itself needs: it says so, or manages */
     for (rlim_t limit = 4; limit < 8; limit++) {
@@ -125,14 +132,16 @@ static void test_descriptors(void **state) {
 }
 
 /* The limit holds for the files that output goes to as well: so it goes nowhere. */
-static void discard_output(void *closure) {
+static void discard_output(void *closure)
+{
     int file = open("/dev/null", O_WRONLY);
     if (dup2(file, 1) < 0 || dup2(file, 2) < 0)
         _exit(99);
 }
 
 /* A file that would grow beyond the limit is no reason to be killed by SIGXFSZ. */
-static void test_file_size(void **state) {
+static void test_file_size(void **state)
+{
     static const rlim_t sizes[] = {0, 1, 4096, 8192, 65536, 1 << 18, 1 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const struct run_limit limits[] = {{RLIMIT_FSIZE, sizes[i]}, {-1, 0}};
@@ -147,14 +156,16 @@ static void test_file_size(void **state) {
     check_limits((const struct run_limit[]){{RLIMIT_FSIZE, 64 << 20}, {-1, 0}}, "ulimit -f with 64 MiB", true);
 }
 
-static void test_locked_memory_and_stack(void **state) {
+static void test_locked_memory_and_stack(void **state)
+{
     check_limits((const struct run_limit[]){{RLIMIT_MEMLOCK, 0}, {RLIMIT_STACK, 256 << 10}, {RLIMIT_CORE, 0}, {-1, 0}},
                  "small stack, no locked memory", true);
 }
 
 /* ---- directories ---- */
 
-static void test_unwritable_directory(void **state) {
+static void test_unwritable_directory(void **state)
+{
     char *directory = make_directory();
     char *inside = join_path(directory, "not/there");
     static const char *places[] = {"/proc/x.hwprof", "/sys/kernel/x.hwprof", NULL, NULL};
@@ -186,12 +197,14 @@ static void test_unwritable_directory(void **state) {
     remove_directory(directory);
 }
 
-static void become_nobody(void *closure) {
+static void become_nobody(void *closure)
+{
     if (setgid(65534) != 0 || setuid(65534) != 0)
         _exit(99);
 }
 
-static void test_directory_of_another_user(void **state) {
+static void test_directory_of_another_user(void **state)
+{
     if (geteuid() != 0)
         SKIP("needs root");
     char *directory = make_directory();
@@ -212,14 +225,16 @@ static void test_directory_of_another_user(void **state) {
 
 /* ---- a full disk, and no /proc, in a mount namespace of this test ---- */
 
-static bool own_mounts(void) {
+static bool own_mounts(void)
+{
     static int answer = -1;
     if (answer < 0)
         answer = geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
     return answer == 1;
 }
 
-static void test_full_disk(void **state) {
+static void test_full_disk(void **state)
+{
     if (!own_mounts())
         SKIP("needs root, for a small file system");
     char *directory = make_directory();
@@ -268,7 +283,8 @@ static void test_full_disk(void **state) {
 }
 
 /* The disk fills up while the program runs. */
-static void test_disk_fills_up(void **state) {
+static void test_disk_fills_up(void **state)
+{
     if (!own_mounts())
         SKIP("needs root, for a small file system");
     char *directory = make_directory();
@@ -285,13 +301,15 @@ static void test_disk_fills_up(void **state) {
     remove_directory(directory);
 }
 
-static void hide_proc(void *closure) {
+static void hide_proc(void *closure)
+{
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", "/proc", "tmpfs", 0, NULL) != 0)
         _exit(99);
 }
 
-static void test_without_proc(void **state) {
+static void test_without_proc(void **state)
+{
     if (geteuid() != 0)
         SKIP("needs root, to hide /proc");
     /* the runtime alone: record may refuse */

@@ -8,7 +8,8 @@
 
 static struct recording recording; /* of one run, for all tests */
 
-static int record_once(void **state) {
+static int record_once(void **state)
+{
     const char *program = program_path("mib");
     if (!program)
         return 0;
@@ -17,26 +18,30 @@ static int record_once(void **state) {
     return recording.report && recording.run.code == 0 ? 0 : -1;
 }
 
-static int forget(void **state) {
+static int forget(void **state)
+{
     recording_free(&recording);
     return 0;
 }
 
-static struct sums sums_of(const char *function) {
+static struct sums sums_of(const char *function)
+{
     if (!recording.report)
         SKIP("mib was not built");
     return report_sums(recording.report, function);
 }
 
 /* Within ONE_IN of EXPECTED. */
-static void assert_near(const char *what, int64_t expected, int64_t actual, int64_t one_in) {
+static void assert_near(const char *what, int64_t expected, int64_t actual, int64_t one_in)
+{
     int64_t difference = llabs(expected - actual);
     if (difference > expected / one_in)
         fail_msg("%s: %lld, should be %lld", what, (long long)actual, (long long)expected);
 }
 
 /* The program measured each life from inside (at least) and from outside (at most). */
-static void test_lifetimes(void **state) {
+static void test_lifetimes(void **state)
+{
     struct sums sums = sums_of("lifetime_make");
     assert_int_equal(sums.allocations, 3);
     assert_int_equal(sums.frees, 3);
@@ -61,13 +66,15 @@ static void test_lifetimes(void **state) {
     assert_true(duration >= least_total);
 }
 
-static void test_overlaps(void **state) {
+static void test_overlaps(void **state)
+{
     assert_int_equal(sums_of("overlap_none_make").lifetime_overlaps, 0);
     assert_int_equal(sums_of("overlap_fifo_make").lifetime_overlaps, 9);
     assert_int_equal(sums_of("overlap_lifo_make").lifetime_overlaps, 9);
 }
 
-static void test_cpus(void **state) {
+static void test_cpus(void **state)
+{
     struct sums same = sums_of("cpu_same_make");
     if (strstr(recording.run.out, "cpus one"))
         SKIP("there is only one CPU here");
@@ -85,7 +92,8 @@ static void test_cpus(void **state) {
     assert_int_equal(alternating.same_free_cpu, 0);
 }
 
-static void test_reallocation(void **state) {
+static void test_reallocation(void **state)
+{
     struct sums growth = sums_of("case_realloc_growth");
     assert_int_equal(growth.allocations, 1);
     assert_int_equal(growth.reallocations, 9);
@@ -106,13 +114,15 @@ static void test_reallocation(void **state) {
     assert_int_equal(elsewhere.bytes, 50000);
 }
 
-static void test_temporary(void **state) {
+static void test_temporary(void **state)
+{
     assert_int_equal(sums_of("case_temporary_all").temporary, 10);
     assert_int_equal(sums_of("case_temporary_one_of_two").temporary, 1);
     assert_int_equal(sums_of("case_temporary_none").temporary, 0);
 }
 
-static void test_threads(void **state) {
+static void test_threads(void **state)
+{
     struct sums handed = sums_of("handed_over_make");
     assert_int_equal(handed.allocations, 1000);
     assert_int_equal(handed.frees, 1000);
@@ -127,7 +137,8 @@ static void test_threads(void **state) {
     assert_true(json_number(recording.report, "totals.threads") >= 8);
 }
 
-static void test_live_at_exit(void **state) {
+static void test_live_at_exit(void **state)
+{
     struct sums live = sums_of("case_live");
     assert_int_equal(live.allocations, 7);
     assert_int_equal(live.frees, 0);
@@ -137,7 +148,8 @@ static void test_live_at_exit(void **state) {
     assert_int_equal(totals.allocations - totals.frees, totals.live_allocations);
 }
 
-static void test_peak(void **state) {
+static void test_peak(void **state)
+{
     struct sums first = sums_of("peak_first_make"), second = sums_of("peak_second_make"), all = sums_of(NULL);
     struct totals totals = report_totals(recording.report);
     assert_near("share of the first", 4000000, first.peak_bytes, 100);
@@ -149,7 +161,8 @@ static void test_peak(void **state) {
     assert_true(when <= json_number(recording.report, "process.duration_ns"));
 }
 
-static void test_peak_of_two_threads(void **state) {
+static void test_peak_of_two_threads(void **state)
+{
     const char *program = program_path("mib");
     if (!program)
         SKIP("mib was not built");
@@ -163,14 +176,16 @@ static void test_peak_of_two_threads(void **state) {
     recording_free(&shared);
 }
 
-static void test_timeline(void **state) {
+static void test_timeline(void **state)
+{
     sums_of(NULL);
     const json_t *timeline = json_object_get(recording.report, "timeline"), *point;
     assert_true(json_array_size(timeline) >= 2);
     assert_true(json_array_size(timeline) <= 4096);
     int64_t time = -1, allocations = -1, most = 0;
     size_t index;
-    json_array_foreach(timeline, index, point) {
+    json_array_foreach(timeline, index, point)
+    {
         assert_true(json_number(point, "time_ns") >= time);
         assert_true(json_number(point, "allocations") >= allocations);
         time = json_number(point, "time_ns");
@@ -184,7 +199,8 @@ static void test_timeline(void **state) {
     assert_true(json_number(recording.report, "totals.peak_rss_bytes") >= 16000000);
 }
 
-static void test_process(void **state) {
+static void test_process(void **state)
+{
     sums_of(NULL);
     assert_contains(json_text(recording.report, "process.executable"), "/mib");
     assert_string_equal(json_text(recording.report, "process.mode"), "heap");
@@ -199,7 +215,8 @@ static void test_process(void **state) {
     assert_contexts_sum_to_totals(recording.report);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lifetimes),
         cmocka_unit_test(test_overlaps),

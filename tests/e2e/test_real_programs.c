@@ -20,13 +20,15 @@ struct real {
     bool threads;     /* of the program's own, still running at the end: totals may differ by events in flight */
 };
 
-static bool close_enough(int64_t a, int64_t b) {
+static bool close_enough(int64_t a, int64_t b)
+{
     int64_t difference = llabs(a - b);
     return difference <= 20 + (a > b ? a : b) / 1000;
 }
 
 /* Every process that both have seen: the same totals. */
-static void compare_processes(const struct recording *recording, const struct counted *counted, bool threads) {
+static void compare_processes(const struct recording *recording, const struct counted *counted, bool threads)
+{
     size_t compared = 0;
     for (size_t i = 0; i < recording->file_count; i++) {
         const json_t *report = recording->reports[i];
@@ -68,7 +70,8 @@ static void compare_processes(const struct recording *recording, const struct co
                  counted->process_count);
 }
 
-static void check_real(const struct real *real) {
+static void check_real(const struct real *real)
+{
     /* as installed by the system: not what shims of a user's PATH make of the names */
     setenv("PATH", "/usr/bin:/bin", 1);
     if (!have_command(real->argv[0]))
@@ -99,7 +102,8 @@ static void check_real(const struct real *real) {
 }
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void test_bash(void **state) {
+static void test_bash(void **state)
+{
     check_real(&(struct real){
         .argv = ARGV("bash", "--norc", "-c",
                      "declare -A m; for i in {1..500}; do m[k$i]=$((i * i)); done; "
@@ -110,7 +114,8 @@ static void test_bash(void **state) {
     });
 }
 
-static void test_bash_pipeline_and_jobs(void **state) {
+static void test_bash_pipeline_and_jobs(void **state)
+{
     check_real(&(struct real){
         .argv = ARGV("bash", "--norc", "-c",
                      "for i in 1 2 3 4 5; do (sleep 0.01; echo job $i) & wait $!; done; "
@@ -120,7 +125,8 @@ static void test_bash_pipeline_and_jobs(void **state) {
     });
 }
 
-static void test_sort(void **state) {
+static void test_sort(void **state)
+{
     char *input = malloc(200000);
     size_t used = 0;
     for (unsigned i = 0; i < 5000; i++)
@@ -134,13 +140,15 @@ static void test_sort(void **state) {
     free(input);
 }
 
-static void test_xz(void **state) {
+static void test_xz(void **state)
+{
     check_real(&(struct real){.argv = ARGV("xz", "-T1", "-6", "--stdout", "/etc/services"), .processes = 1});
     check_real(&(struct real){.argv = ARGV("xz", "-T2", "-0", "--stdout", "/etc/services"), .processes = 1});
     check_real(&(struct real){.argv = ARGV("xz", "-d"), .input = "this is not compressed", .code = 1, .processes = 1});
 }
 
-static void test_git(void **state) {
+static void test_git(void **state)
+{
     char *directory = make_directory();
     const char *const environment[] = {"GIT_AUTHOR_NAME=a",
                                        "GIT_AUTHOR_EMAIL=a@example.org",
@@ -169,7 +177,8 @@ static void test_git(void **state) {
     remove_directory(directory);
 }
 
-static void test_perl(void **state) {
+static void test_perl(void **state)
+{
     const char *const environment[] = {"PERL_HASH_SEED=0", "PERL_PERTURB_KEYS=0", NULL};
     check_real(&(struct real){
         .argv = ARGV(
@@ -184,7 +193,8 @@ static void test_perl(void **state) {
     });
 }
 
-static void test_python(void **state) {
+static void test_python(void **state)
+{
     const char *const environment[] = {"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", NULL};
     check_real(&(struct real){
         .argv = ARGV(
@@ -204,7 +214,8 @@ static void test_python(void **state) {
     });
 }
 
-static void test_sqlite(void **state) {
+static void test_sqlite(void **state)
+{
     check_real(&(struct real){
         .argv = ARGV("sqlite3", ":memory:"),
         .input =
@@ -216,7 +227,8 @@ static void test_sqlite(void **state) {
     });
 }
 
-static void test_gcc(void **state) {
+static void test_gcc(void **state)
+{
     if (!program_path("hello"))
         SKIP("no compiler");
     char *directory = make_directory(), *source = join_path(directory, "t.c");
@@ -238,7 +250,8 @@ static void test_gcc(void **state) {
     remove_directory(directory);
 }
 
-static void test_node(void **state) {
+static void test_node(void **state)
+{
     check_real(&(struct real){
         .argv = ARGV(
             "node", "-e",
@@ -253,7 +266,8 @@ static void test_node(void **state) {
     });
 }
 
-static void test_lua(void **state) {
+static void test_lua(void **state)
+{
     check_real(&(struct real){
         .argv =
             ARGV("lua5.4", "-e",
@@ -268,7 +282,8 @@ static void test_lua(void **state) {
 
 /* Programs that ask what is preloaded, or look at their own environment, may see the difference; tools about libraries
  * must work. */
-static void test_small_tools(void **state) {
+static void test_small_tools(void **state)
+{
     check_real(&(struct real){.argv = ARGV("true"), .processes = 1});
     check_real(&(struct real){.argv = ARGV("false"), .code = 1, .processes = 1});
     check_real(&(struct real){.argv = ARGV("date", "-u", "-d", "@0"), .processes = 1});

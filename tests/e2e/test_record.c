@@ -12,24 +12,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct run_result heapwise_in(const char *directory, const char *const arguments[]) {
+static struct run_result heapwise_in(const char *directory, const char *const arguments[])
+{
     return heapwise(arguments, &(struct run_options){.directory = directory});
 }
 
-static const char *need(const char *name) {
+static const char *need(const char *name)
+{
     const char *path = program_path(name);
     if (!path)
         SKIP("%s was not built", name);
     return path;
 }
 
-static size_t count_profiles(const char *directory) {
+static size_t count_profiles(const char *directory)
+{
     size_t count;
     free_list(list_files(directory, ".hwprof", &count));
     return count;
 }
 
-static void test_exit_codes_are_the_programs(void **state) {
+static void test_exit_codes_are_the_programs(void **state)
+{
     const char *hello = need("hello");
     static const char *const codes[] = {"0", "1", "2", "77", "124", "125", "126", "127", "128", "255"};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
@@ -42,7 +46,8 @@ static void test_exit_codes_are_the_programs(void **state) {
     }
 }
 
-static void test_not_found_and_not_executable(void **state) {
+static void test_not_found_and_not_executable(void **state)
+{
     char *directory = make_directory();
     struct run_result result = heapwise_in(directory, (const char *const[]){"record", "--", "no-such-program", NULL});
     assert_exit(&result, 127, "a program that is not there");
@@ -69,7 +74,8 @@ static void test_not_found_and_not_executable(void **state) {
 }
 
 /* Of what cannot be recorded: exit code 125, one clear message, nothing started, nothing written, no hang. */
-static void check_refused(const char *program, const char *reason) {
+static void check_refused(const char *program, const char *reason)
+{
     char *directory = make_directory();
     struct run_result result = heapwise_in(directory, (const char *const[]){"record", "--", program, NULL});
     assert_exit(&result, 125, program);
@@ -81,17 +87,20 @@ static void check_refused(const char *program, const char *reason) {
     remove_directory(directory);
 }
 
-static void test_static_programs(void **state) {
+static void test_static_programs(void **state)
+{
     check_refused(need("hello-static"), "static");
     check_refused(need("hello-static-pie"), "static");
 }
 
-static void test_static_musl_program(void **state) {
+static void test_static_musl_program(void **state)
+{
     check_refused(need("hello-musl-static"), "static");
 }
 
 /* With musl as the C library: recorded, or not, but then it says so; the program runs in any case. */
-static void test_musl_program(void **state) {
+static void test_musl_program(void **state)
+{
     const char *program = need("hello-musl");
     struct run_result plain = run((const char *const[]){program, "3", NULL}, NULL);
     if (plain.code != 3)
@@ -111,7 +120,8 @@ static void test_musl_program(void **state) {
     remove_directory(directory);
 }
 
-static char *copy_program(const char *directory, const char *name, const char *from) {
+static char *copy_program(const char *directory, const char *name, const char *from)
+{
     char *to = join_path(directory, name);
     struct run_result result = run((const char *const[]){"cp", from, to, NULL}, NULL);
     assert_exit(&result, 0, "cp");
@@ -119,12 +129,14 @@ static char *copy_program(const char *directory, const char *name, const char *f
     return to;
 }
 
-static void become_nobody(void *closure) {
+static void become_nobody(void *closure)
+{
     if (setgid(65534) != 0 || setuid(65534) != 0)
         _exit(99);
 }
 
-static void test_setuid_program(void **state) {
+static void test_setuid_program(void **state)
+{
     char *directory = make_directory();
     char *program = copy_program(directory, "hello-setuid", need("hello"));
     if (geteuid() != 0)
@@ -163,7 +175,8 @@ static void test_setuid_program(void **state) {
 }
 
 /* The same file with another machine in its header, then with another class. */
-static void test_foreign_programs(void **state) {
+static void test_foreign_programs(void **state)
+{
     char *directory = make_directory();
     char *program = copy_program(directory, "hello-foreign", need("hello"));
     int file = open(program, O_RDWR);
@@ -190,7 +203,8 @@ static void test_foreign_programs(void **state) {
     remove_directory(directory);
 }
 
-static void test_scripts(void **state) {
+static void test_scripts(void **state)
+{
     char *directory = make_directory();
     char *script = join_path(directory, "script");
     FILE *file = fopen(script, "w");
@@ -224,7 +238,8 @@ static void test_scripts(void **state) {
 
 /* ---- names of files ---- */
 
-static void test_default_name(void **state) {
+static void test_default_name(void **state)
+{
     char *directory = make_directory();
     struct run_result result = heapwise_in(directory, (const char *const[]){"record", "--", need("hello"), NULL});
     assert_exit(&result, 0, "hello");
@@ -243,7 +258,8 @@ static void test_default_name(void **state) {
     remove_directory(directory);
 }
 
-static void test_pattern(void **state) {
+static void test_pattern(void **state)
+{
     char *directory = make_directory();
     char host[256];
     gethostname(host, sizeof host);
@@ -266,7 +282,8 @@ static void test_pattern(void **state) {
 }
 
 /* An existing file is never overwritten without -f. */
-static void test_existing_file(void **state) {
+static void test_existing_file(void **state)
+{
     char *directory = make_directory();
     char *name = join_path(directory, "mine.hwprof");
     FILE *file = fopen(name, "w");
@@ -294,7 +311,8 @@ static void test_existing_file(void **state) {
 }
 
 /* Reports go to stdout, everything else to stderr; -q says nothing. */
-static void test_streams(void **state) {
+static void test_streams(void **state)
+{
     char *directory = make_directory();
     struct run_result result =
         heapwise_in(directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need("hello"), NULL});
@@ -312,7 +330,8 @@ static void test_streams(void **state) {
 }
 
 /* Options after the program are the program's; without "--" too. */
-static void test_arguments_of_the_program(void **state) {
+static void test_arguments_of_the_program(void **state)
+{
     char *directory = make_directory();
     struct run_result result = heapwise_in(
         directory, (const char *const[]){"record", "-q", "printf", "%s|", "-o", "--mode=x", "", "a b", NULL});
@@ -323,7 +342,8 @@ static void test_arguments_of_the_program(void **state) {
 }
 
 /* The program's standard input, directory, and descriptors are its own. */
-static void test_input_reaches_the_program(void **state) {
+static void test_input_reaches_the_program(void **state)
+{
     char *directory = make_directory();
     struct run_result result = heapwise((const char *const[]){"record", "-q", "--", "cat", NULL},
                                         &(struct run_options){.directory = directory, .input = "line one\nline two\n"});
@@ -342,7 +362,8 @@ static void test_input_reaches_the_program(void **state) {
 
 /* ---- usage ---- */
 
-static void check_usage(const char *const arguments[], int code) {
+static void check_usage(const char *const arguments[], int code)
+{
     char *directory = make_directory();
     struct run_result result = heapwise_in(directory, arguments);
     assert_exit(&result, code, run_describe(arguments));
@@ -356,7 +377,8 @@ static void check_usage(const char *const arguments[], int code) {
 }
 #define USAGE(code, ...) check_usage((const char *const[]){__VA_ARGS__, NULL}, code)
 
-static void test_usage(void **state) {
+static void test_usage(void **state)
+{
     check_usage((const char *const[]){NULL}, 2);
     USAGE(2, "no-such-verb");
     USAGE(2, "--no-such-option");
@@ -372,7 +394,8 @@ static void test_usage(void **state) {
 }
 
 /* record reports its own trouble with 125: 2 could be the program's. */
-static void test_usage_of_record(void **state) {
+static void test_usage_of_record(void **state)
+{
     USAGE(125, "record");
     USAGE(125, "record", "--");
     USAGE(125, "record", "--no-such-option", "true");
@@ -381,7 +404,8 @@ static void test_usage_of_record(void **state) {
     USAGE(125, "record", "--table=nonsense", "true");
 }
 
-static void test_help(void **state) {
+static void test_help(void **state)
+{
     static const char *const verbs[] = {"record", "report", "doctor"};
     struct run_result result = heapwise((const char *const[]){"--version", NULL}, NULL);
     assert_exit(&result, 0, "--version");
@@ -409,7 +433,8 @@ static void test_help(void **state) {
     recording_free(&recording);
 }
 
-static void test_doctor(void **state) {
+static void test_doctor(void **state)
+{
     struct run_result result = heapwise((const char *const[]){"doctor", NULL}, NULL);
     assert_true(result.code == 0 || result.code == 1);
     assert_true(result.out_size > 100);
@@ -417,7 +442,8 @@ static void test_doctor(void **state) {
 }
 
 /* The same runtime without `record`: LD_PRELOAD and the variable are enough. */
-static void test_without_record(void **state) {
+static void test_without_record(void **state)
+{
     char *directory = make_directory();
     char options[4200], preload[4200];
     snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s/direct.hwprof", directory);
@@ -438,7 +464,8 @@ static void test_without_record(void **state) {
 }
 
 /* Unknown keys of the variable are said, and harm nothing. */
-static void test_unknown_option(void **state) {
+static void test_unknown_option(void **state)
+{
     struct recording recording = record_and_load((const char *const[]){need("hello"), NULL},
                                                  &(struct record_options){.options = "no-such-key=1"});
     assert_exit(&recording.run, 0, "hello");
@@ -449,7 +476,8 @@ static void test_unknown_option(void **state) {
 
 /* ---- sorting, limiting, several files ---- */
 
-static void test_report_options(void **state) {
+static void test_report_options(void **state)
+{
     char *directory = make_directory();
     struct run_result result =
         heapwise_in(directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need("hello"), NULL});

@@ -23,7 +23,8 @@ struct steady {
     struct run_process process;
 };
 
-static void start_steady(struct steady *steady, int milliseconds) {
+static void start_steady(struct steady *steady, int milliseconds)
+{
     const char *program = program_path("steady");
     if (!program)
         SKIP("steady was not built");
@@ -45,14 +46,16 @@ static void start_steady(struct steady *steady, int milliseconds) {
     nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000l}, NULL);
 }
 
-static void end_steady(struct steady *steady) {
+static void end_steady(struct steady *steady)
+{
     munmap((void *)steady->progress, 4096);
     free(steady->progress_file);
     free(steady->profile);
     remove_directory(steady->directory);
 }
 
-static uint64_t both(const volatile struct progress *progress, size_t offset) {
+static uint64_t both(const volatile struct progress *progress, size_t offset)
+{
     uint64_t sum = 0;
     for (int i = 0; i < 2; i++)
         sum += *(const volatile uint64_t *)((const volatile char *)&progress[i] + offset);
@@ -61,7 +64,8 @@ static uint64_t both(const volatile struct progress *progress, size_t offset) {
 #define BOTH(steady, field) both((steady)->progress, offsetof(struct progress, field))
 
 /* What the profile says lies between what the program knows to have done and to have begun. */
-static void check_killed(struct steady *steady) {
+static void check_killed(struct steady *steady)
+{
     kill(steady->process.pid, SIGKILL);
     struct run_result result = run_finish(&steady->process, 10);
     assert_int_equal(result.signal, SIGKILL);
@@ -90,7 +94,8 @@ static void check_killed(struct steady *steady) {
     json_decref(report);
 }
 
-static void test_killed_at_50_moments(void **state) {
+static void test_killed_at_50_moments(void **state)
+{
     unsigned random = 20240229;
     for (int i = 0; i < 50; i++) {
         random = random * 1664525u + 1013904223u;
@@ -103,7 +108,8 @@ static void test_killed_at_50_moments(void **state) {
 }
 
 /* Under record, a killed program gets its way of ending written down. */
-static void test_killed_under_record(void **state) {
+static void test_killed_under_record(void **state)
+{
     const char *program = program_path("processes");
     if (!program)
         SKIP("processes was not built");
@@ -115,7 +121,8 @@ static void test_killed_under_record(void **state) {
 }
 
 /* The report of a process that is running; it can be had again and again, and counts only rise. */
-static void test_running_process(void **state) {
+static void test_running_process(void **state)
+{
     struct steady steady;
     start_steady(&steady, 100);
     int64_t allocations = 0;
@@ -143,7 +150,8 @@ static unsigned char *contents;
 static size_t contents_size;
 static char *damaged; /* name of the file that is damaged */
 
-static int make_profile(void **state) {
+static int make_profile(void **state)
+{
     const char *program = program_path("stacks");
     if (!program)
         return 0;
@@ -164,7 +172,8 @@ static int make_profile(void **state) {
     return 0;
 }
 
-static void write_damaged(const unsigned char *bytes, size_t size) {
+static void write_damaged(const unsigned char *bytes, size_t size)
+{
     int file = open(damaged, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_int_equal(write(file, bytes, size), size);
     close(file);
@@ -172,7 +181,8 @@ static void write_damaged(const unsigned char *bytes, size_t size) {
 
 /* The report, now as text and then as JSON, ends with EXPECTED (or, -1, 0 or 2), says why when it is 2, and never
  * crashes. Returns whether the damage was found. */
-static bool check_damaged(int expected, const char *what, size_t where) {
+static bool check_damaged(int expected, const char *what, size_t where)
+{
     static unsigned times;
     bool text = ++times % 2;
     const char *const arguments[] = {"report", text ? "--color=never" : "--json", damaged, NULL};
@@ -193,7 +203,8 @@ static bool check_damaged(int expected, const char *what, size_t where) {
     return found;
 }
 
-static void test_truncated(void **state) {
+static void test_truncated(void **state)
+{
     if (!contents)
         SKIP("stacks was not built");
     static const size_t sizes[] = {0, 1, 7, 8, 64, 255, 256, 300, 4095, 4096, 4097, 8192};
@@ -211,7 +222,8 @@ static void test_truncated(void **state) {
 }
 
 /* A sealed file has checksums: every flipped bit of what it holds is found. */
-static void test_flipped_bits(void **state) {
+static void test_flipped_bits(void **state)
+{
     if (!contents)
         SKIP("stacks was not built");
     unsigned random = 77;
@@ -232,7 +244,8 @@ static void test_flipped_bits(void **state) {
         fail_msg("only %zu of %d flipped bits were found", found, FLIPS);
 }
 
-static void test_garbage(void **state) {
+static void test_garbage(void **state)
+{
     if (!contents)
         SKIP("stacks was not built");
     unsigned random = 99;
@@ -260,7 +273,8 @@ static void test_garbage(void **state) {
 }
 
 /* Extreme numbers in each word of the first page, with the checksums unneeded: the file says that it is not sealed. */
-static void test_extreme_words(void **state) {
+static void test_extreme_words(void **state)
+{
     if (!contents)
         SKIP("stacks was not built");
     static const uint64_t values[] = {0, 1, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xffffffffffffffff};
@@ -288,7 +302,8 @@ static void test_extreme_words(void **state) {
     free(bytes);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed_at_50_moments), cmocka_unit_test(test_killed_under_record),
         cmocka_unit_test(test_running_process),      cmocka_unit_test(test_truncated),

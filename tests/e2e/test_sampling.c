@@ -9,15 +9,18 @@
 #include <string.h>
 
 /* Numbers of sampled runs stand under "sampled". */
-static int64_t sampled(const json_t *object, const char *key) {
+static int64_t sampled(const json_t *object, const char *key)
+{
     return json_number(json_object_get(object, "sampled"), key);
 }
 
-static const json_t *context_of(const json_t *report, const char *function) {
+static const json_t *context_of(const json_t *report, const char *function)
+{
     return only_context(report, function);
 }
 
-static struct recording record_sizes(const char *argument) {
+static struct recording record_sizes(const char *argument)
+{
     const char *program = program_path("sizes");
     if (!program)
         SKIP("sizes was not built");
@@ -30,7 +33,8 @@ static struct recording record_sizes(const char *argument) {
 
 /* A sample each 64 KiB on average, so a context of 64 MiB rests on about 1,024 samples (fewer for blocks larger than
  * that, which are all seen): six standard deviations are 19 %. */
-static void test_estimates(void **state) {
+static void test_estimates(void **state)
+{
     static const long sizes[] = {16, 24, 48, 100, 200, 512, 1000, 3000, 8192, 20000, 65536, 100000, 300000, 1048576};
     struct recording recording = record_sizes("--sample-bytes=64K");
     double ratios = 0;
@@ -68,7 +72,8 @@ static void test_estimates(void **state) {
 }
 
 /* Different runs take different samples. */
-static void test_samples_differ(void **state) {
+static void test_samples_differ(void **state)
+{
     struct recording first = record_sizes("--sample-bytes=1M"), second = record_sizes("--sample-bytes=1M");
     char *a = json_dumps(json_object_get(json_object_get(first.report, "totals"), "sampled"), JSON_SORT_KEYS);
     char *b = json_dumps(json_object_get(json_object_get(second.report, "totals"), "sampled"), JSON_SORT_KEYS);
@@ -79,7 +84,8 @@ static void test_samples_differ(void **state) {
     recording_free(&second);
 }
 
-static void test_exact_without_sampling(void **state) {
+static void test_exact_without_sampling(void **state)
+{
     const char *program = program_path("sizes");
     if (!program)
         SKIP("sizes was not built");
@@ -93,17 +99,20 @@ static void test_exact_without_sampling(void **state) {
 
 /* ---- the bounded store ---- */
 
-static int compare_lines(const void *a, const void *b) {
+static int compare_lines(const void *a, const void *b)
+{
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Each context as one line of its stack and its numbers, sorted. */
-static char **context_lines(const json_t *report, size_t *count) {
+static char **context_lines(const json_t *report, size_t *count)
+{
     const json_t *contexts = json_object_get(report, "contexts"), *context;
     char **lines = calloc(json_array_size(contexts) + 1, sizeof *lines);
     *count = 0;
     size_t index;
-    json_array_foreach(contexts, index, context) {
+    json_array_foreach(contexts, index, context)
+    {
         /* only what main does: start-up differs by the environment */
         const char *stack = stack_line(context);
         if (!strstr(stack, "< main"))
@@ -120,7 +129,8 @@ static char **context_lines(const json_t *report, size_t *count) {
     return lines;
 }
 
-static void test_bounded_table(void **state) {
+static void test_bounded_table(void **state)
+{
     const char *program = program_path("stacks");
     if (!program)
         SKIP("stacks was not built");
@@ -150,7 +160,8 @@ static void test_bounded_table(void **state) {
 }
 
 /* With threads, too: the workload's known totals. */
-static void test_bounded_table_with_threads(void **state) {
+static void test_bounded_table_with_threads(void **state)
+{
     const char *program = program_path("workload");
     if (!program)
         SKIP("workload was not built");

@@ -19,17 +19,20 @@
 
 /* ---- places ---- */
 
-const char *heapwise_path(void) {
+const char *heapwise_path(void)
+{
     const char *path = getenv("HEAPWISE_TEST_HEAPWISE");
     return path ? path : TEST_HEAPWISE;
 }
 
-const char *runtime_path(void) {
+const char *runtime_path(void)
+{
     const char *path = getenv("HEAPWISE_TEST_RUNTIME");
     return path ? path : TEST_RUNTIME;
 }
 
-const char *program_path(const char *name) {
+const char *program_path(const char *name)
+{
     static char paths[16][PATH_MAX];
     static unsigned next;
     char *path = paths[next++ % 16];
@@ -41,17 +44,20 @@ static char *made[64];
 static size_t made_count;
 static pid_t made_by;
 
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *position) {
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *position)
+{
     return remove(path);
 }
 
-static void remove_all(void) {
+static void remove_all(void)
+{
     for (size_t i = 0; i < made_count; i++)
         if (made[i] && getpid() == made_by && !getenv("HEAPWISE_TEST_KEEP"))
             nftw(made[i], remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-char *make_directory(void) {
+char *make_directory(void)
+{
     if (made_by != getpid()) {
         made_by = getpid();
         atexit(remove_all);
@@ -71,7 +77,8 @@ char *make_directory(void) {
     return path;
 }
 
-void remove_directory(char *path) {
+void remove_directory(char *path)
+{
     if (!path)
         return;
     for (size_t i = 0; i < made_count; i++)
@@ -82,18 +89,21 @@ void remove_directory(char *path) {
     free(path);
 }
 
-char *join_path(const char *directory, const char *name) {
+char *join_path(const char *directory, const char *name)
+{
     char *path;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         fail_msg("no memory");
     return path;
 }
 
-static int compare_names(const void *a, const void *b) {
+static int compare_names(const void *a, const void *b)
+{
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **list_files(const char *directory, const char *suffix, size_t *count) {
+char **list_files(const char *directory, const char *suffix, size_t *count)
+{
     char **list = calloc(1, sizeof *list);
     *count = 0;
     DIR *stream = opendir(directory);
@@ -111,13 +121,15 @@ char **list_files(const char *directory, const char *suffix, size_t *count) {
     return list;
 }
 
-void free_list(char **list) {
+void free_list(char **list)
+{
     for (char **item = list; item && *item; item++)
         free(*item);
     free(list);
 }
 
-bool have_command(const char *name) {
+bool have_command(const char *name)
+{
     const char *path = getenv("PATH");
     char *copy = strdup(path ? path : "/usr/bin:/bin"), *rest = copy;
     bool found = false;
@@ -132,14 +144,16 @@ bool have_command(const char *name) {
 
 /* ---- recording ---- */
 
-static size_t length_of(const char *const *list) {
+static size_t length_of(const char *const *list)
+{
     size_t count = 0;
     while (list && list[count])
         count++;
     return count;
 }
 
-struct run_result heapwise(const char *const arguments[], const struct run_options *options) {
+struct run_result heapwise(const char *const arguments[], const struct run_options *options)
+{
     size_t count = length_of(arguments);
     const char **argv = calloc(count + 2, sizeof *argv);
     argv[0] = heapwise_path();
@@ -149,7 +163,8 @@ struct run_result heapwise(const char *const arguments[], const struct run_optio
     return result;
 }
 
-json_t *load_report(const char *file, int expected_code) {
+json_t *load_report(const char *file, int expected_code)
+{
     const char *const arguments[] = {"report", "--json", file, NULL};
     struct run_result result = heapwise(arguments, NULL);
     if (expected_code >= 0 && (result.code != expected_code || result.timed_out))
@@ -164,7 +179,8 @@ json_t *load_report(const char *file, int expected_code) {
     return report;
 }
 
-static void sort_by_start(struct recording *recording) {
+static void sort_by_start(struct recording *recording)
+{
     for (size_t i = 1; i < recording->file_count; i++) {
         for (size_t j = i; j > 0; j--) {
             int64_t before = recording->reports[j - 1]
@@ -184,7 +200,8 @@ static void sort_by_start(struct recording *recording) {
     }
 }
 
-struct recording record_and_load(const char *const argv[], const struct record_options *options) {
+struct recording record_and_load(const char *const argv[], const struct record_options *options)
+{
     static const struct record_options defaults;
     if (!options)
         options = &defaults;
@@ -236,7 +253,8 @@ struct recording record_and_load(const char *const argv[], const struct record_o
     return recording;
 }
 
-void recording_free(struct recording *recording) {
+void recording_free(struct recording *recording)
+{
     for (size_t i = 0; i < recording->file_count; i++)
         json_decref(recording->reports[i]);
     free(recording->reports);
@@ -248,7 +266,8 @@ void recording_free(struct recording *recording) {
 
 /* ---- what a report says ---- */
 
-static const json_t *json_at(const json_t *object, const char *path) {
+static const json_t *json_at(const json_t *object, const char *path)
+{
     char copy[128];
     snprintf(copy, sizeof copy, "%s", path);
     char *rest = copy;
@@ -257,7 +276,8 @@ static const json_t *json_at(const json_t *object, const char *path) {
     return object;
 }
 
-int64_t json_number_or_none(const json_t *object, const char *path) {
+int64_t json_number_or_none(const json_t *object, const char *path)
+{
     const json_t *value = json_at(object, path);
     if (json_is_integer(value))
         return json_integer_value(value);
@@ -266,29 +286,34 @@ int64_t json_number_or_none(const json_t *object, const char *path) {
     return INT64_MIN;
 }
 
-int64_t json_number(const json_t *object, const char *path) {
+int64_t json_number(const json_t *object, const char *path)
+{
     int64_t value = json_number_or_none(object, path);
     if (value == INT64_MIN)
         fail_msg("the report has no number \"%s\"", path);
     return value;
 }
 
-const char *json_text(const json_t *object, const char *path) {
+const char *json_text(const json_t *object, const char *path)
+{
     const char *text = json_string_value(json_at(object, path));
     return text ? text : "";
 }
 
-bool report_says(const json_t *report, const char *word) {
+bool report_says(const json_t *report, const char *word)
+{
     size_t index;
     const json_t *sentence;
-    json_array_foreach(json_object_get(report, "not_observed"), index, sentence) {
+    json_array_foreach(json_object_get(report, "not_observed"), index, sentence)
+    {
         if (json_is_string(sentence) && strcasestr(json_string_value(sentence), word))
             return true;
     }
     return false;
 }
 
-struct totals report_totals(const json_t *report) {
+struct totals report_totals(const json_t *report)
+{
     return (struct totals){
         .allocations = json_number(report, "totals.allocations"),
         .frees = json_number(report, "totals.frees"),
@@ -301,15 +326,18 @@ struct totals report_totals(const json_t *report) {
     };
 }
 
-size_t stack_depth(const json_t *context) {
+size_t stack_depth(const json_t *context)
+{
     return json_array_size(json_object_get(context, "stack"));
 }
 
-const char *stack_function(const json_t *context, size_t index) {
+const char *stack_function(const json_t *context, size_t index)
+{
     return json_text(json_array_get(json_object_get(context, "stack"), index), "function");
 }
 
-const char *stack_line(const json_t *context) {
+const char *stack_line(const json_t *context)
+{
     static char line[4096];
     size_t used = 0;
     line[0] = 0;
@@ -325,33 +353,45 @@ const char *stack_line(const json_t *context) {
     return line;
 }
 
-static bool stack_has(const json_t *context, const char *function) {
+bool is_function(const char *name, const char *function)
+{
+    size_t length = strlen(function);
+    return strncmp(name, function, length) == 0 && (name[length] == 0 || name[length] == '.');
+}
+
+static bool stack_has(const json_t *context, const char *function)
+{
     for (size_t i = 0; i < stack_depth(context); i++)
-        if (strcmp(stack_function(context, i), function) == 0)
+        if (is_function(stack_function(context, i), function))
             return true;
     return false;
 }
 
-static int64_t number_or_zero(const json_t *object, const char *path) {
+static int64_t number_or_zero(const json_t *object, const char *path)
+{
     int64_t value = json_number_or_none(object, path);
     return value == INT64_MIN ? 0 : value;
 }
 
-static void lower(int64_t *value, int64_t other) {
+static void lower(int64_t *value, int64_t other)
+{
     if (other != INT64_MIN && other < *value)
         *value = other;
 }
 
-static void raise_to(int64_t *value, int64_t other) {
+static void raise_to(int64_t *value, int64_t other)
+{
     if (other > *value)
         *value = other;
 }
 
-struct sums report_sums(const json_t *report, const char *function) {
+struct sums report_sums(const json_t *report, const char *function)
+{
     struct sums sums = {.size_min = INT64_MAX, .lifetime_min_ns = INT64_MAX};
     size_t index;
     const json_t *context;
-    json_array_foreach(json_object_get(report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(report, "contexts"), index, context)
+    {
         if (function && !stack_has(context, function))
             continue;
         sums.contexts++;
@@ -376,21 +416,25 @@ struct sums report_sums(const json_t *report, const char *function) {
     return sums;
 }
 
-static void print_stacks(const json_t *report) {
+static void print_stacks(const json_t *report)
+{
     size_t index;
     const json_t *context;
-    json_array_foreach(json_object_get(report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(report, "contexts"), index, context)
+    {
         if (index < 40)
             print_error("  %5lld  %s\n", (long long)number_or_zero(context, "allocations"), stack_line(context));
     }
 }
 
-const json_t *only_context(const json_t *report, const char *function) {
+const json_t *only_context(const json_t *report, const char *function)
+{
     const json_t *found = NULL;
     int count = 0;
     size_t index;
     const json_t *context;
-    json_array_foreach(json_object_get(report, "contexts"), index, context) {
+    json_array_foreach(json_object_get(report, "contexts"), index, context)
+    {
         if (stack_has(context, function)) {
             found = context;
             count++;
@@ -405,12 +449,14 @@ const json_t *only_context(const json_t *report, const char *function) {
 
 /* ---- the counter ---- */
 
-static int compare_starts(const void *a, const void *b) {
+static int compare_starts(const void *a, const void *b)
+{
     const struct counter *x = a, *y = b;
     return (x->started_ns > y->started_ns) - (x->started_ns < y->started_ns);
 }
 
-struct counted read_counters(const char *directory) {
+struct counted read_counters(const char *directory)
+{
     struct counted counted = {0};
     size_t count;
     char **files = list_files(directory, ".count", &count);
@@ -447,7 +493,8 @@ struct counted read_counters(const char *directory) {
 }
 
 /* ENVIRONMENT with the counter: allocated list whose last two strings are allocated as well. */
-static const char **counter_environment(const char *const *environment, const char *directory) {
+static const char **counter_environment(const char *const *environment, const char *directory)
+{
     size_t count = length_of(environment);
     const char **list = calloc(count + 3, sizeof *list);
     const char *preload = getenv("LD_PRELOAD");
@@ -463,14 +510,16 @@ static const char **counter_environment(const char *const *environment, const ch
     return list;
 }
 
-static void free_counter_environment(const char **list) {
+static void free_counter_environment(const char **list)
+{
     size_t count = length_of(list);
     free((char *)list[count - 1]);
     free((char *)list[count - 2]);
     free(list);
 }
 
-struct counted count_run(const char *const argv[], const struct run_options *options) {
+struct counted count_run(const char *const argv[], const struct run_options *options)
+{
     struct run_options with = options ? *options : (struct run_options){0};
     char *directory = make_directory();
     chmod(directory, 0777);
@@ -487,7 +536,8 @@ struct counted count_run(const char *const argv[], const struct run_options *opt
 }
 
 struct recording record_with_counter(const char *const argv[], const struct record_options *options,
-                                     struct counted *counted) {
+                                     struct counted *counted)
+{
     struct record_options with = options ? *options : (struct record_options){0};
     char *directory = make_directory();
     chmod(directory, 0777);
@@ -500,7 +550,8 @@ struct recording record_with_counter(const char *const argv[], const struct reco
     return recording;
 }
 
-struct totals counted_totals(const struct counted *counted, const json_t *report) {
+struct totals counted_totals(const struct counted *counted, const json_t *report)
+{
     int64_t pid = json_number(report, "process.pid");
     const char *executable = json_text(report, "process.executable");
     for (size_t i = 0; i < counted->process_count; i++)
@@ -510,7 +561,8 @@ struct totals counted_totals(const struct counted *counted, const json_t *report
     return (struct totals){0};
 }
 
-void counted_free(struct counted *counted) {
+void counted_free(struct counted *counted)
+{
     run_result_free(&counted->run);
     free(counted->processes);
     *counted = (struct counted){0};
@@ -519,7 +571,8 @@ void counted_free(struct counted *counted) {
 /* ---- assertions ---- */
 
 static void compare_number(const char *name, int64_t expected, int64_t actual, int64_t tolerance, char *message,
-                           size_t size) {
+                           size_t size)
+{
     int64_t difference = expected > actual ? expected - actual : actual - expected;
     size_t used = strlen(message);
     if (difference > tolerance)
@@ -527,7 +580,8 @@ static void compare_number(const char *name, int64_t expected, int64_t actual, i
                  (long long)expected);
 }
 
-void assert_totals_equal(const char *what, struct totals expected, struct totals actual) {
+void assert_totals_equal(const char *what, struct totals expected, struct totals actual)
+{
     char message[1024] = "";
 #define COMPARE(field, tolerance)                                                                                      \
     compare_number(#field, expected.field, actual.field, tolerance, message, sizeof message)
@@ -544,7 +598,8 @@ void assert_totals_equal(const char *what, struct totals expected, struct totals
         fail_msg("%s:\n%s", what, message);
 }
 
-void assert_contexts_sum_to_totals(const json_t *report) {
+void assert_contexts_sum_to_totals(const json_t *report)
+{
     struct totals totals = report_totals(report);
     struct sums sums = report_sums(report, NULL);
     struct totals summed = {
@@ -560,19 +615,22 @@ void assert_contexts_sum_to_totals(const json_t *report) {
     assert_totals_equal("sums over contexts against the report's totals", totals, summed);
 }
 
-void assert_exit(const struct run_result *result, int code, const char *what) {
+void assert_exit(const struct run_result *result, int code, const char *what)
+{
     if (result->timed_out || result->code != code)
         fail_msg("%s: exit code %d, signal %d%s instead of exit code %d; stdout:\n%.2000s\nstderr:\n%.2000s", what,
                  result->code, result->signal, result->timed_out ? " (out of time)" : "", code, result->out,
                  result->err);
 }
 
-void assert_contains(const char *text, const char *part) {
+void assert_contains(const char *text, const char *part)
+{
     if (!strstr(text, part))
         fail_msg("\"%s\" is not in:\n%.2000s", part, text);
 }
 
-void assert_lacks(const char *text, const char *part) {
+void assert_lacks(const char *text, const char *part)
+{
     if (strstr(text, part))
         fail_msg("\"%s\" should not be in:\n%.2000s", part, text);
 }

@@ -89,6 +89,8 @@ const char *stack_line(const json_t *context);
 /* The number of frames. */
 size_t stack_depth(const json_t *context);
 const char *stack_function(const json_t *context, size_t index);
+/* True when NAME is FUNCTION or a part of it that the compiler split off (FUNCTION.cold, FUNCTION.part.0, …). */
+bool is_function(const char *name, const char *function);
 
 /* ---- the counter ---- */
 

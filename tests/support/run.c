@@ -13,12 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static _Noreturn void die(const char *what) {
+static _Noreturn void die(const char *what)
+{
     fprintf(stderr, "tests/support/run: %s: %s\n", what, strerror(errno));
     abort();
 }
 
-static void apply_environment(const char *const *environment) {
+static void apply_environment(const char *const *environment)
+{
     for (; environment && *environment; environment++) {
         if (strchr(*environment, '='))
             putenv((char *)*environment);
@@ -27,7 +29,8 @@ static void apply_environment(const char *const *environment) {
     }
 }
 
-static _Noreturn void run_child(const char *const argv[], const struct run_options *options, int out, int err) {
+static _Noreturn void run_child(const char *const argv[], const struct run_options *options, int out, int err)
+{
     setpgid(0, 0);
     int in = open("/dev/null", O_RDONLY);
     if (options->input) {
@@ -55,7 +58,8 @@ static _Noreturn void run_child(const char *const argv[], const struct run_optio
     _exit(127);
 }
 
-struct run_process run_start(const char *const argv[], const struct run_options *options) {
+struct run_process run_start(const char *const argv[], const struct run_options *options)
+{
     static const struct run_options defaults;
     struct run_process process = {.out = memfd_create("out", MFD_CLOEXEC), .err = memfd_create("err", MFD_CLOEXEC)};
     if (process.out < 0 || process.err < 0)
@@ -70,7 +74,8 @@ struct run_process run_start(const char *const argv[], const struct run_options 
     return process;
 }
 
-static char *take_output(int file, size_t *size) {
+static char *take_output(int file, size_t *size)
+{
     off_t end = lseek(file, 0, SEEK_END);
     char *text = malloc((size_t)end + 1);
     if (!text)
@@ -82,7 +87,8 @@ static char *take_output(int file, size_t *size) {
     return text;
 }
 
-struct run_result run_finish(struct run_process *process, unsigned timeout_s) {
+struct run_result run_finish(struct run_process *process, unsigned timeout_s)
+{
     struct run_result result = {.code = -1};
     int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (pidfd < 0)
@@ -110,18 +116,21 @@ struct run_result run_finish(struct run_process *process, unsigned timeout_s) {
     return result;
 }
 
-struct run_result run(const char *const argv[], const struct run_options *options) {
+struct run_result run(const char *const argv[], const struct run_options *options)
+{
     struct run_process process = run_start(argv, options);
     return run_finish(&process, options ? options->timeout_s : 0);
 }
 
-void run_result_free(struct run_result *result) {
+void run_result_free(struct run_result *result)
+{
     free(result->out);
     free(result->err);
     *result = (struct run_result){0};
 }
 
-const char *run_describe(const char *const argv[]) {
+const char *run_describe(const char *const argv[])
+{
     static char line[1024];
     size_t used = 0;
     line[0] = 0;
