@@ -271,6 +271,7 @@ struct hw_walk {
 #define HW_WALK_RING (64u * 1024u)
 /* Context of the call into the hook whose frame is FRAME. Never NULL. */
 struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame);
+bool hw_called_from_handler(struct hw_thread *thread);
 void hw_unwind_start(void);
 
 /* ---- contexts.c: call stacks -> context ids ------------------------------------------------------------------------ */

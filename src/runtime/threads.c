@@ -262,11 +262,13 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
         thread->gate = HW_GATE_OPEN;
         return thread;
     }
-    if ((thread->gate & HW_GATE_REAL) && !is_free) {
-        thread->entry->nested++;
+    struct hw_thread *borrowed = borrow(thread);
+    if (borrowed && !is_free && (thread->gate & HW_GATE_REAL) && !hw_called_from_handler(borrowed)) {
+        thread->entry->nested++; /* the allocator's own business: the outer call counts */
+        hw_leave_slow(borrowed);
         return NULL;
     }
-    return borrow(thread);
+    return borrowed;
 }
 
 void hw_leave_slow(struct hw_thread *thread)

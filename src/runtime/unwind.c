@@ -325,6 +325,33 @@ static __attribute__((noinline)) enum walk_result walk_registers(struct state *s
     return WALK_INCOMPLETE;
 }
 
+/* Did a signal handler call the hook in which this runs, while THREAD was inside the real allocator? Otherwise the
+ * allocator called it itself. Looks for a signal frame between this hook and the outer one. */
+bool hw_called_from_handler(struct hw_thread *thread)
+{
+    uint64_t registers[HW_REG_COUNT];
+    hw_arch_capture(registers);
+    struct hw_stack stack = thread->stack;
+    struct hw_cfi_memory memory = {may_read, &stack};
+    if (!on_stack(&stack, registers[HW_REG_SP]) && !find_stack(&stack, registers[HW_REG_SP]))
+        return false;
+    bool outside = false; /* past the frames of this hook */
+    for (int steps = 0; steps < HW_DEPTH_MAX; steps++) {
+        uint64_t pc = registers[HW_REG_PC];
+        bool own = pc - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start;
+        if (own && outside)
+            return false;
+        outside = !own;
+        const struct hw_module *module = hw_module_find(pc - (steps > 0));
+        bool signal_frame = false;
+        if (!module || hw_cfi_step(module, pc - (steps > 0), registers, &memory, &signal_frame) != HW_STEP_OK)
+            return signal_frame;
+        if (signal_frame)
+            return true;
+    }
+    return false;
+}
+
 /* ---- remembering ---------------------------------------------------------------------------------------------------------- */
 
 /* A slot in 64 bits: distance from the stack pointer in words (16 bits), value (48 bits). */
