@@ -24,7 +24,8 @@ static int (*next_posix_memalign)(void **, size_t, size_t);
 static void *(*next_valloc)(size_t);
 static void *(*next_pvalloc)(size_t);
 
-static void find_next(void) {
+static void find_next(void)
+{
     if (next_malloc)
         return;
     next_calloc = dlsym(RTLD_NEXT, "calloc");
@@ -44,7 +45,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct counter *count; /* NULL until there is a file: then nothing is counted */
 static char directory[512];   /* kept: programs change their environment */
 
-static void open_file(void) {
+static void open_file(void)
+{
     char path[700];
     int file = -1;
     for (int number = 0; number < 1000 && file < 0; number++) {
@@ -70,7 +72,8 @@ static void open_file(void) {
 }
 
 /* Called with the lock held, at the first event. */
-static void start(void) {
+static void start(void)
+{
     static bool started;
     if (started)
         return;
@@ -94,14 +97,16 @@ struct block {
 static struct block *buckets[BUCKETS];
 static struct block *spare;
 
-static struct block **find(void *address) {
+static struct block **find(void *address)
+{
     struct block **link = &buckets[((uintptr_t)address >> 4) * 0x9e3779b97f4a7c15ull >> 46];
     while (*link && (*link)->address != address)
         link = &(*link)->next;
     return link;
 }
 
-static void insert(void *address, size_t size) {
+static void insert(void *address, size_t size)
+{
     struct block **link = find(address);
     if (*link) { /* vanished without a free that could be seen: the newer block counts */
         count->live_bytes -= (*link)->size;
@@ -127,7 +132,8 @@ static void insert(void *address, size_t size) {
 }
 
 /* Removes the block; false when it is not known. */
-static bool take(void *address, size_t *size) {
+static bool take(void *address, size_t *size)
+{
     struct block **link = find(address);
     struct block *block = *link;
     if (!block)
@@ -144,13 +150,15 @@ static bool take(void *address, size_t *size) {
 static __thread void *last
     __attribute__((tls_model("initial-exec"))); /* the thread's latest event was its allocation */
 
-static void grow(uint64_t live_bytes) {
+static void grow(uint64_t live_bytes)
+{
     count->live_bytes = live_bytes;
     if (live_bytes > count->peak_bytes)
         count->peak_bytes = live_bytes;
 }
 
-static void *allocated(void *address, size_t size) {
+static void *allocated(void *address, size_t size)
+{
     int saved = errno;
     pthread_mutex_lock(&lock);
     start();
@@ -170,7 +178,8 @@ static void *allocated(void *address, size_t size) {
 }
 
 /* Before the block goes back: its address can be handed out again at once. */
-static void freed(void *address) {
+static void freed(void *address)
+{
     size_t size;
     pthread_mutex_lock(&lock);
     start();
@@ -188,7 +197,8 @@ static void freed(void *address) {
     pthread_mutex_unlock(&lock);
 }
 
-static void *reallocate(void *old, size_t size) {
+static void *reallocate(void *old, size_t size)
+{
     if (!old)
         return allocated(next_realloc(NULL, size), size);
     size_t old_size = 0;
@@ -224,22 +234,26 @@ static void *reallocate(void *old, size_t size) {
 
 /* ---- the functions ---- */
 
-void *malloc(size_t size) {
+void *malloc(size_t size)
+{
     find_next();
     return allocated(next_malloc(size), size);
 }
 
-void *calloc(size_t number, size_t size) {
+void *calloc(size_t number, size_t size)
+{
     find_next();
     return allocated(next_calloc(number, size), number * size);
 }
 
-void *realloc(void *address, size_t size) {
+void *realloc(void *address, size_t size)
+{
     find_next();
     return reallocate(address, size);
 }
 
-void *reallocarray(void *address, size_t number, size_t size) {
+void *reallocarray(void *address, size_t number, size_t size)
+{
     size_t bytes;
     if (__builtin_mul_overflow(number, size, &bytes)) {
         errno = ENOMEM;
@@ -249,7 +263,8 @@ void *reallocarray(void *address, size_t number, size_t size) {
     return reallocate(address, bytes);
 }
 
-void free(void *address) {
+void free(void *address)
+{
     if (!address)
         return;
     find_next();
@@ -259,44 +274,52 @@ void free(void *address) {
     next_free(address);
 }
 
-void *memalign(size_t alignment, size_t size) {
+void *memalign(size_t alignment, size_t size)
+{
     find_next();
     return allocated(next_memalign(alignment, size), size);
 }
 
-void *aligned_alloc(size_t alignment, size_t size) {
+void *aligned_alloc(size_t alignment, size_t size)
+{
     find_next();
     return allocated(next_aligned_alloc(alignment, size), size);
 }
 
-int posix_memalign(void **result, size_t alignment, size_t size) {
+int posix_memalign(void **result, size_t alignment, size_t size)
+{
     find_next();
     int error = next_posix_memalign(result, alignment, size);
     allocated(error ? NULL : *result, size);
     return error;
 }
 
-void *valloc(size_t size) {
+void *valloc(size_t size)
+{
     find_next();
     return allocated(next_valloc(size), size);
 }
 
-void *pvalloc(size_t size) {
+void *pvalloc(size_t size)
+{
     find_next();
     return allocated(next_pvalloc(size), size);
 }
 
 /* ---- fork: the child counts from zero, in a file of its own, and knows its inherited blocks as foreign ones ---- */
 
-static void before_fork(void) {
+static void before_fork(void)
+{
     pthread_mutex_lock(&lock);
 }
 
-static void after_fork(void) {
+static void after_fork(void)
+{
     pthread_mutex_unlock(&lock);
 }
 
-static void in_child(void) {
+static void in_child(void)
+{
     if (count) {
         for (unsigned i = 0; i < BUCKETS; i++)
             buckets[i] = NULL;
@@ -307,7 +330,8 @@ static void in_child(void) {
     pthread_mutex_unlock(&lock);
 }
 
-__attribute__((constructor)) static void begin(void) {
+__attribute__((constructor)) static void begin(void)
+{
     pthread_mutex_lock(&lock);
     start();
     pthread_mutex_unlock(&lock);

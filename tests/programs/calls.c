@@ -9,11 +9,13 @@
 
 static const size_t impossible = (size_t)PTRDIFF_MAX;
 
-static int aligned(const void *pointer, size_t alignment) {
+static int aligned(const void *pointer, size_t alignment)
+{
     return (uintptr_t)pointer % alignment == 0;
 }
 
-NOINLINE static void case_malloc(void) {
+NOINLINE static void case_malloc(void)
+{
     for (size_t size = 1; size <= 100; size++) {
         char *p = malloc(size);
         MUST(p && aligned(p, 16) && malloc_usable_size(p) >= size);
@@ -24,7 +26,8 @@ NOINLINE static void case_malloc(void) {
     HERE();
 }
 
-NOINLINE static void case_malloc_zero(void) {
+NOINLINE static void case_malloc_zero(void)
+{
     void *a = malloc(0), *b = malloc(0);
     MUST(a && b && a != b);
     KEEP(a);
@@ -34,7 +37,8 @@ NOINLINE static void case_malloc_zero(void) {
     HERE();
 }
 
-NOINLINE static void case_calloc(void) {
+NOINLINE static void case_calloc(void)
+{
     for (size_t i = 0; i < 10; i++) {
         unsigned char *dirty = malloc(700);
         MUST(dirty);
@@ -51,7 +55,8 @@ NOINLINE static void case_calloc(void) {
     HERE();
 }
 
-NOINLINE static void case_calloc_zero(void) {
+NOINLINE static void case_calloc_zero(void)
+{
     void *a = calloc(0, 8), *b = calloc(8, 0);
     MUST(a && b);
     KEEP(a);
@@ -61,7 +66,8 @@ NOINLINE static void case_calloc_zero(void) {
     HERE();
 }
 
-NOINLINE static void case_free_null(void) {
+NOINLINE static void case_free_null(void)
+{
     free(NULL);
     errno = 77;
     void *p = malloc(10);
@@ -77,7 +83,8 @@ NOINLINE static void case_free_null(void) {
     HERE();
 }
 
-NOINLINE static void case_overflow(void) {
+NOINLINE static void case_overflow(void)
+{
     volatile size_t half = SIZE_MAX / 2 + 2;
     errno = 0;
     void *volatile p = calloc(half, 2);
@@ -98,7 +105,8 @@ NOINLINE static void case_overflow(void) {
     HERE();
 }
 
-NOINLINE static void case_failure(void) {
+NOINLINE static void case_failure(void)
+{
     volatile size_t size = impossible;
     errno = 0;
     void *volatile p = malloc(size);
@@ -131,7 +139,8 @@ NOINLINE static void case_failure(void) {
     HERE();
 }
 
-NOINLINE static void case_realloc_null(void) {
+NOINLINE static void case_realloc_null(void)
+{
     char *p = realloc(NULL, 123);
     MUST(p && malloc_usable_size(p) >= 123);
     KEEP(p);
@@ -140,7 +149,8 @@ NOINLINE static void case_realloc_null(void) {
 }
 
 /* One block, 100 -> 1000 -> 100000 -> 50 bytes -> freed by realloc to 0. */
-NOINLINE static void case_realloc_chain(void) {
+NOINLINE static void case_realloc_chain(void)
+{
     char *p = realloc(NULL, 100);
     MUST(p);
     memset(p, 7, 100);
@@ -158,7 +168,8 @@ NOINLINE static void case_realloc_chain(void) {
     HERE();
 }
 
-NOINLINE static void case_reallocarray(void) {
+NOINLINE static void case_reallocarray(void)
+{
     int *p = reallocarray(NULL, 10, sizeof *p);
     MUST(p);
     for (int i = 0; i < 10; i++)
@@ -170,7 +181,8 @@ NOINLINE static void case_reallocarray(void) {
     HERE();
 }
 
-NOINLINE static void case_memalign(void) {
+NOINLINE static void case_memalign(void)
+{
     for (size_t alignment = 16; alignment <= 65536; alignment *= 2) {
         void *p = memalign(alignment, 24);
         MUST(p && aligned(p, alignment));
@@ -180,7 +192,8 @@ NOINLINE static void case_memalign(void) {
     HERE();
 }
 
-NOINLINE static void case_aligned_alloc(void) {
+NOINLINE static void case_aligned_alloc(void)
+{
     for (size_t alignment = 16; alignment <= 65536; alignment *= 2) {
         void *p = aligned_alloc(alignment, alignment * 2);
         MUST(p && aligned(p, alignment));
@@ -190,7 +203,8 @@ NOINLINE static void case_aligned_alloc(void) {
     HERE();
 }
 
-NOINLINE static void case_posix_memalign(void) {
+NOINLINE static void case_posix_memalign(void)
+{
     void *const untouched = (void *)0x1234;
     void *p = untouched;
     errno = 55;
@@ -212,7 +226,8 @@ NOINLINE static void case_posix_memalign(void) {
     HERE();
 }
 
-NOINLINE static void case_valloc(void) {
+NOINLINE static void case_valloc(void)
+{
     void *p = valloc(100);
     MUST(p && aligned(p, 4096));
     KEEP(p);
@@ -220,7 +235,8 @@ NOINLINE static void case_valloc(void) {
     HERE();
 }
 
-NOINLINE static void case_pvalloc(void) {
+NOINLINE static void case_pvalloc(void)
+{
     void *p = pvalloc(4096);
     MUST(p && aligned(p, 4096) && malloc_usable_size(p) >= 4096);
     KEEP(p);
@@ -228,7 +244,8 @@ NOINLINE static void case_pvalloc(void) {
     HERE();
 }
 
-NOINLINE static void case_cfree_family(void) {
+NOINLINE static void case_cfree_family(void)
+{
     MUST(malloc_usable_size(NULL) == 0);
     char *p = malloc(1000);
     MUST(p);
@@ -239,7 +256,8 @@ NOINLINE static void case_cfree_family(void) {
 }
 
 /* What the C library allocates on behalf of the program. */
-NOINLINE static void case_strdup(void) {
+NOINLINE static void case_strdup(void)
+{
     char *p = strdup("0123456789");
     MUST(p && strlen(p) == 10);
     KEEP(p);
@@ -251,7 +269,8 @@ NOINLINE static void case_strdup(void) {
     HERE();
 }
 
-NOINLINE static void case_asprintf(void) {
+NOINLINE static void case_asprintf(void)
+{
     char *p = NULL;
     MUST(asprintf(&p, "%0*d", 300, 1) == 300);
     KEEP(p);
@@ -259,7 +278,8 @@ NOINLINE static void case_asprintf(void) {
     HERE();
 }
 
-NOINLINE static void case_getline(void) {
+NOINLINE static void case_getline(void)
+{
     FILE *file = fopen("/proc/self/status", "r");
     MUST(file);
     char *line = NULL;
@@ -271,7 +291,8 @@ NOINLINE static void case_getline(void) {
     HERE();
 }
 
-NOINLINE static void case_memstream(void) {
+NOINLINE static void case_memstream(void)
+{
     char *text = NULL;
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
@@ -284,7 +305,8 @@ NOINLINE static void case_memstream(void) {
     HERE();
 }
 
-NOINLINE static void case_huge(void) {
+NOINLINE static void case_huge(void)
+{
     volatile size_t size = (size_t)5 << 30;
     void *p = malloc(size);
     if (!p) {
@@ -306,7 +328,8 @@ NOINLINE static void case_huge(void) {
 }
 
 /* Sizes around every power of two up to 1 MiB. */
-NOINLINE static void case_sizes(void) {
+NOINLINE static void case_sizes(void)
+{
     for (size_t power = 16; power <= 1 << 20; power *= 2) {
         for (size_t size = power - 1; size <= power + 1; size++) {
             unsigned char *p = malloc(size);
@@ -320,7 +343,8 @@ NOINLINE static void case_sizes(void) {
     HERE();
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     case_malloc();
     case_malloc_zero();
     case_calloc();

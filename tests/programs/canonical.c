@@ -2,7 +2,8 @@
  * symbols of these names with a value, that of its PLT entry, which are no definitions. python3 is such a program. */
 #include "program.h"
 
-NOINLINE static void canonical_work(void *(*make)(size_t), void *(*grow)(void *, size_t), void (*drop)(void *)) {
+NOINLINE static void canonical_work(void *(*make)(size_t), void *(*grow)(void *, size_t), void (*drop)(void *))
+{
     for (int i = 0; i < 100; i++) {
         void *block = make(100);
         KEEP(block);
@@ -13,7 +14,8 @@ NOINLINE static void canonical_work(void *(*make)(size_t), void *(*grow)(void *,
     HERE();
 }
 
-int main(void) {
+int main(void)
+{
     canonical_work(malloc, realloc, free);
     return 0;
 }

@@ -4,10 +4,12 @@
 void *deep_make(size_t size);
 void deep_drop(void *pointer);
 
-void *deep_make(size_t size) {
+void *deep_make(size_t size)
+{
     return malloc(size);
 }
 
-void deep_drop(void *pointer) {
+void deep_drop(void *pointer)
+{
     free(pointer);
 }

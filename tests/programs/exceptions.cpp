@@ -6,21 +6,24 @@
 
 extern "C" {
 
-NOINLINE void destructor_on_the_way() {
+NOINLINE void destructor_on_the_way()
+{
     void *p = malloc(100);
     KEEP(p);
     free(p);
     HERE();
 }
 
-NOINLINE void in_the_catch() {
+NOINLINE void in_the_catch()
+{
     void *p = malloc(200);
     KEEP(p);
     free(p);
     HERE();
 }
 
-NOINLINE void after_the_catch() {
+NOINLINE void after_the_catch()
+{
     void *p = malloc(300);
     KEEP(p);
     free(p);
@@ -29,25 +32,29 @@ NOINLINE void after_the_catch() {
 }
 
 struct Guard {
-    ~Guard() {
+    ~Guard()
+    {
         destructor_on_the_way();
     }
 };
 
-extern "C" NOINLINE void thrower(int depth) {
+extern "C" NOINLINE void thrower(int depth)
+{
     if (depth == 0)
         throw std::runtime_error("an error with a message that is too long for the small string buffer");
     thrower(depth - 1);
     HERE();
 }
 
-extern "C" NOINLINE void middle_with_guard() {
+extern "C" NOINLINE void middle_with_guard()
+{
     Guard guard;
     thrower(5);
     HERE();
 }
 
-extern "C" NOINLINE void catcher() {
+extern "C" NOINLINE void catcher()
+{
     try {
         middle_with_guard();
     } catch (const std::exception &error) {
@@ -58,7 +65,8 @@ extern "C" NOINLINE void catcher() {
     after_the_catch();
 }
 
-extern "C" NOINLINE void rethrower() {
+extern "C" NOINLINE void rethrower()
+{
     try {
         try {
             thrower(2);
@@ -71,7 +79,8 @@ extern "C" NOINLINE void rethrower() {
     HERE();
 }
 
-int main() {
+int main()
+{
     for (int i = 0; i < 50; i++)
         catcher();
     for (int i = 0; i < 50; i++)

@@ -10,7 +10,8 @@
 extern void *__libc_malloc(size_t);
 extern void __libc_free(void *);
 
-NOINLINE static void case_foreign_free(void) {
+NOINLINE static void case_foreign_free(void)
+{
     for (int i = 0; i < 1000; i++) {
         void *p = __libc_malloc(48);
         KEEP(p);
@@ -19,7 +20,8 @@ NOINLINE static void case_foreign_free(void) {
     HERE();
 }
 
-NOINLINE static void case_foreign_realloc(void) {
+NOINLINE static void case_foreign_realloc(void)
+{
     for (int i = 0; i < 100; i++) {
         char *p = __libc_malloc(48);
         strcpy(p, "kept");
@@ -33,7 +35,8 @@ NOINLINE static void case_foreign_realloc(void) {
 }
 
 /* A block vanishes; its address comes back with the next allocation, for the same and for another size. */
-NOINLINE static void case_vanishing(void) {
+NOINLINE static void case_vanishing(void)
+{
     for (int i = 0; i < 100; i++) {
         void *p = malloc(64);
         KEEP(p);
@@ -45,7 +48,8 @@ NOINLINE static void case_vanishing(void) {
     HERE();
 }
 
-NOINLINE static void case_deepbind(const char *path) {
+NOINLINE static void case_deepbind(const char *path)
+{
     void *library = dlopen(path, RTLD_NOW | RTLD_DEEPBIND);
     MUST(library);
     void *(*make)(size_t) = dlsym(library, "deep_make");
@@ -59,7 +63,8 @@ NOINLINE static void case_deepbind(const char *path) {
     HERE();
 }
 
-NOINLINE static void case_known(void) {
+NOINLINE static void case_known(void)
+{
     for (int i = 0; i < 500; i++) {
         void *p = malloc(100);
         KEEP(p);
@@ -69,7 +74,8 @@ NOINLINE static void case_known(void) {
     HERE();
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     case_foreign_free();
     case_foreign_realloc();
     case_vanishing();

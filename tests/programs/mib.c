@@ -8,13 +8,15 @@
 
 static int first_cpu = -1, second_cpu = -1;
 
-static int64_t now_ns(void) {
+static int64_t now_ns(void)
+{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-static void go_to(int cpu) {
+static void go_to(int cpu)
+{
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
@@ -23,14 +25,16 @@ static void go_to(int cpu) {
 
 /* ---- lifetimes ---- */
 
-NOINLINE static void *lifetime_make(void) {
+NOINLINE static void *lifetime_make(void)
+{
     void *block = malloc(100);
     KEEP(block);
     return block;
 }
 
 /* Three blocks; prints for each how long it lived at least and at most. */
-NOINLINE static void case_lifetime(void) {
+NOINLINE static void case_lifetime(void)
+{
     static const long sleeps[] = {2000000, 30000000, 90000000};
     for (int i = 0; i < 3; i++) {
         int64_t before = now_ns();
@@ -49,25 +53,29 @@ NOINLINE static void case_lifetime(void) {
 
 enum { SOME = 10 };
 
-NOINLINE static void *overlap_none_make(void) {
+NOINLINE static void *overlap_none_make(void)
+{
     void *block = malloc(64);
     KEEP(block);
     return block;
 }
 
-NOINLINE static void *overlap_fifo_make(void) {
+NOINLINE static void *overlap_fifo_make(void)
+{
     void *block = malloc(64);
     KEEP(block);
     return block;
 }
 
-NOINLINE static void *overlap_lifo_make(void) {
+NOINLINE static void *overlap_lifo_make(void)
+{
     void *block = malloc(64);
     KEEP(block);
     return block;
 }
 
-NOINLINE static void case_overlaps(void) {
+NOINLINE static void case_overlaps(void)
+{
     void *blocks[SOME];
     for (int i = 0; i < SOME; i++)
         free(overlap_none_make());
@@ -84,25 +92,29 @@ NOINLINE static void case_overlaps(void) {
 
 /* ---- CPUs ---- */
 
-NOINLINE static void *cpu_same_make(void) {
+NOINLINE static void *cpu_same_make(void)
+{
     void *block = malloc(64);
     KEEP(block);
     return block;
 }
 
-NOINLINE static void *cpu_migrating_make(void) {
+NOINLINE static void *cpu_migrating_make(void)
+{
     void *block = malloc(64);
     KEEP(block);
     return block;
 }
 
-NOINLINE static void *cpu_alternating_make(void) {
+NOINLINE static void *cpu_alternating_make(void)
+{
     void *block = malloc(64);
     KEEP(block);
     return block;
 }
 
-NOINLINE static void case_cpus(void) {
+NOINLINE static void case_cpus(void)
+{
     cpu_set_t set;
     MUST(sched_getaffinity(0, sizeof set, &set) == 0);
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
@@ -137,7 +149,8 @@ NOINLINE static void case_cpus(void) {
 
 /* ---- reallocation ---- */
 
-NOINLINE static void case_realloc_growth(void) {
+NOINLINE static void case_realloc_growth(void)
+{
     char *block = malloc(10);
     for (size_t size = 20; size <= 100; size += 10) {
         block = realloc(block, size);
@@ -147,7 +160,8 @@ NOINLINE static void case_realloc_growth(void) {
     HERE();
 }
 
-NOINLINE static void case_realloc_shrink(void) {
+NOINLINE static void case_realloc_shrink(void)
+{
     char *block = malloc(1000);
     KEEP(block);
     for (size_t size = 900; size >= 100; size -= 100) {
@@ -157,14 +171,16 @@ NOINLINE static void case_realloc_shrink(void) {
     HERE(); /* 100 bytes stay live */
 }
 
-NOINLINE static void *realloc_elsewhere_make(void) {
+NOINLINE static void *realloc_elsewhere_make(void)
+{
     void *block = malloc(50);
     KEEP(block);
     return block;
 }
 
 /* The block keeps the context it was made in. */
-NOINLINE static void case_realloc_elsewhere(void) {
+NOINLINE static void case_realloc_elsewhere(void)
+{
     for (int i = 0; i < SOME; i++) {
         void *block = realloc(realloc_elsewhere_make(), 5000);
         KEEP(block);
@@ -175,7 +191,8 @@ NOINLINE static void case_realloc_elsewhere(void) {
 
 /* ---- temporary ---- */
 
-NOINLINE static void case_temporary_all(void) {
+NOINLINE static void case_temporary_all(void)
+{
     for (int i = 0; i < SOME; i++) {
         void *block = malloc(64);
         KEEP(block);
@@ -184,7 +201,8 @@ NOINLINE static void case_temporary_all(void) {
     HERE();
 }
 
-NOINLINE static void case_temporary_one_of_two(void) {
+NOINLINE static void case_temporary_one_of_two(void)
+{
     void *a = malloc(64), *b = malloc(64);
     KEEP(a);
     KEEP(b);
@@ -193,7 +211,8 @@ NOINLINE static void case_temporary_one_of_two(void) {
     HERE();
 }
 
-NOINLINE static void case_temporary_none(void) {
+NOINLINE static void case_temporary_none(void)
+{
     void *a = malloc(64), *b = malloc(64);
     KEEP(a);
     KEEP(b);
@@ -209,27 +228,31 @@ NOINLINE static void case_temporary_none(void) {
 static void *queue[1000];
 static pthread_barrier_t barrier;
 
-NOINLINE static void *handed_over_make(void) {
+NOINLINE static void *handed_over_make(void)
+{
     void *block = malloc(200);
     KEEP(block);
     return block;
 }
 
-static void *producer(void *argument) {
+static void *producer(void *argument)
+{
     for (int i = 0; i < 1000; i++)
         queue[i] = handed_over_make();
     pthread_barrier_wait(&barrier);
     return NULL;
 }
 
-static void *consumer(void *argument) {
+static void *consumer(void *argument)
+{
     pthread_barrier_wait(&barrier);
     for (int i = 0; i < 1000; i++)
         free(queue[i]);
     return NULL;
 }
 
-NOINLINE static void case_handed_over(void) {
+NOINLINE static void case_handed_over(void)
+{
     pthread_t threads[2];
     pthread_barrier_init(&barrier, NULL, 2);
     MUST(pthread_create(&threads[0], NULL, producer, NULL) == 0);
@@ -239,7 +262,8 @@ NOINLINE static void case_handed_over(void) {
     HERE();
 }
 
-NOINLINE static void many_threads_work(void) {
+NOINLINE static void many_threads_work(void)
+{
     for (int i = 0; i < 100; i++) {
         void *block = malloc(300);
         KEEP(block);
@@ -248,13 +272,15 @@ NOINLINE static void many_threads_work(void) {
     HERE();
 }
 
-static void *many_threads_main(void *argument) {
+static void *many_threads_main(void *argument)
+{
     many_threads_work();
     pthread_barrier_wait(&barrier); /* all live at once */
     return NULL;
 }
 
-NOINLINE static void case_many_threads(void) {
+NOINLINE static void case_many_threads(void)
+{
     enum { THREADS = 5 };
     pthread_t threads[THREADS];
     pthread_barrier_init(&barrier, NULL, THREADS);
@@ -267,7 +293,8 @@ NOINLINE static void case_many_threads(void) {
 
 /* ---- live at exit, peak ---- */
 
-NOINLINE static void case_live(void) {
+NOINLINE static void case_live(void)
+{
     for (int i = 0; i < 7; i++) {
         void *block = malloc(1000);
         KEEP(block);
@@ -275,13 +302,15 @@ NOINLINE static void case_live(void) {
     HERE();
 }
 
-NOINLINE static void *peak_first_make(void) {
+NOINLINE static void *peak_first_make(void)
+{
     void *block = malloc(1000);
     KEEP(block);
     return block;
 }
 
-NOINLINE static void *peak_second_make(void) {
+NOINLINE static void *peak_second_make(void)
+{
     void *block = malloc(3000);
     KEEP(block);
     return block;
@@ -289,7 +318,8 @@ NOINLINE static void *peak_second_make(void) {
 
 /* Peak: 4,000 blocks of the first kind and 4,000 of the second: 16,000,000 bytes. Later more of the first, less in all.
  */
-NOINLINE static void case_peak(void) {
+NOINLINE static void case_peak(void)
+{
     enum { EACH = 4000 };
     static void *first[EACH * 3], *second[EACH];
     for (int i = 0; i < EACH; i++) {
@@ -306,13 +336,15 @@ NOINLINE static void case_peak(void) {
 }
 
 /* Only in a run of its own: two threads hold 20,000 blocks of 1,000 bytes each at the same moment. */
-NOINLINE static void *shared_peak_make(void) {
+NOINLINE static void *shared_peak_make(void)
+{
     void *block = malloc(1000);
     KEEP(block);
     return block;
 }
 
-static void *shared_peak_thread(void *argument) {
+static void *shared_peak_thread(void *argument)
+{
     enum { EACH = 20000 };
     void **blocks = calloc(EACH, sizeof *blocks);
     for (int i = 0; i < EACH; i++)
@@ -324,7 +356,8 @@ static void *shared_peak_thread(void *argument) {
     return NULL;
 }
 
-NOINLINE static void case_shared_peak(void) {
+NOINLINE static void case_shared_peak(void)
+{
     pthread_t threads[2];
     pthread_barrier_init(&barrier, NULL, 2);
     for (int i = 0; i < 2; i++)
@@ -334,7 +367,8 @@ NOINLINE static void case_shared_peak(void) {
     HERE();
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     if (argc > 1) {
         case_shared_peak();
         return 0;

@@ -10,41 +10,47 @@
 
 static const std::size_t impossible = PTRDIFF_MAX;
 
-static bool aligned(const void *pointer, std::size_t alignment) {
+static bool aligned(const void *pointer, std::size_t alignment)
+{
     return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
 }
 
 extern "C" {
 
-NOINLINE void form_plain() {
+NOINLINE void form_plain()
+{
     void *p = ::operator new(100);
     KEEP(p);
     ::operator delete(p);
     HERE();
 }
 
-NOINLINE void form_array() {
+NOINLINE void form_array()
+{
     void *p = ::operator new[](200);
     KEEP(p);
     ::operator delete[](p);
     HERE();
 }
 
-NOINLINE void form_nothrow() {
+NOINLINE void form_nothrow()
+{
     void *p = ::operator new(300, std::nothrow);
     KEEP(p);
     ::operator delete(p, std::nothrow);
     HERE();
 }
 
-NOINLINE void form_array_nothrow() {
+NOINLINE void form_array_nothrow()
+{
     void *p = ::operator new[](400, std::nothrow);
     KEEP(p);
     ::operator delete[](p, std::nothrow);
     HERE();
 }
 
-NOINLINE void form_aligned() {
+NOINLINE void form_aligned()
+{
     void *p = ::operator new(512, std::align_val_t(256));
     MUST(aligned(p, 256));
     KEEP(p);
@@ -52,7 +58,8 @@ NOINLINE void form_aligned() {
     HERE();
 }
 
-NOINLINE void form_array_aligned() {
+NOINLINE void form_array_aligned()
+{
     void *p = ::operator new[](1024, std::align_val_t(512));
     MUST(aligned(p, 512));
     KEEP(p);
@@ -60,7 +67,8 @@ NOINLINE void form_array_aligned() {
     HERE();
 }
 
-NOINLINE void form_aligned_nothrow() {
+NOINLINE void form_aligned_nothrow()
+{
     void *p = ::operator new(128, std::align_val_t(128), std::nothrow);
     MUST(p && aligned(p, 128));
     KEEP(p);
@@ -68,7 +76,8 @@ NOINLINE void form_aligned_nothrow() {
     HERE();
 }
 
-NOINLINE void form_array_aligned_nothrow() {
+NOINLINE void form_array_aligned_nothrow()
+{
     void *p = ::operator new[](192, std::align_val_t(64), std::nothrow);
     MUST(p && aligned(p, 64));
     KEEP(p);
@@ -76,7 +85,8 @@ NOINLINE void form_array_aligned_nothrow() {
     HERE();
 }
 
-NOINLINE void form_sized() {
+NOINLINE void form_sized()
+{
     void *p = ::operator new(80);
     KEEP(p);
     ::operator delete(p, std::size_t(80));
@@ -86,7 +96,8 @@ NOINLINE void form_sized() {
     HERE();
 }
 
-NOINLINE void form_sized_aligned() {
+NOINLINE void form_sized_aligned()
+{
     void *p = ::operator new(64, std::align_val_t(64));
     KEEP(p);
     ::operator delete(p, std::size_t(64), std::align_val_t(64));
@@ -96,7 +107,8 @@ NOINLINE void form_sized_aligned() {
     HERE();
 }
 
-NOINLINE void form_null() {
+NOINLINE void form_null()
+{
     ::operator delete(nullptr);
     ::operator delete[](nullptr);
     ::operator delete(nullptr, std::size_t(8));
@@ -105,7 +117,8 @@ NOINLINE void form_null() {
     HERE();
 }
 
-NOINLINE void form_zero() {
+NOINLINE void form_zero()
+{
     void *p = ::operator new(0), *q = ::operator new[](0);
     MUST(p && q && p != q);
     KEEP(p);
@@ -115,7 +128,8 @@ NOINLINE void form_zero() {
     HERE();
 }
 
-NOINLINE void form_failing() {
+NOINLINE void form_failing()
+{
     volatile std::size_t size = impossible;
     MUST(::operator new(size, std::nothrow) == nullptr);
     MUST(::operator new[](size, std::nothrow) == nullptr);
@@ -142,7 +156,8 @@ NOINLINE void form_failing() {
 
 static int handler_calls;
 
-static void handler() {
+static void handler()
+{
     void *p = std::malloc(48); // a handler may allocate
     KEEP(p);
     std::free(p);
@@ -150,7 +165,8 @@ static void handler() {
         throw std::runtime_error("thrown by the handler");
 }
 
-NOINLINE void form_handler() {
+NOINLINE void form_handler()
+{
     volatile std::size_t size = impossible;
     std::set_new_handler(handler);
     bool caught = false;
@@ -166,14 +182,16 @@ NOINLINE void form_handler() {
 
 struct Thrower {
     char filler[72];
-    Thrower() {
+    Thrower()
+    {
         KEEP(this);
         throw 5;
     }
 };
 
 // The block of an object whose constructor throws is given back.
-NOINLINE void form_constructor_throws() {
+NOINLINE void form_constructor_throws()
+{
     int caught = 0;
     try {
         KEEP(new Thrower);
@@ -184,7 +202,8 @@ NOINLINE void form_constructor_throws() {
     HERE();
 }
 
-NOINLINE void form_mixed_with_library() {
+NOINLINE void form_mixed_with_library()
+{
     std::vector<int> numbers;
     for (int i = 0; i < 1000; i++)
         numbers.push_back(i);
@@ -195,7 +214,8 @@ NOINLINE void form_mixed_with_library() {
 }
 
 // Allocated here, freed by a C function, as some programs do with malloc'ed memory behind new.
-NOINLINE void form_live() {
+NOINLINE void form_live()
+{
     for (int i = 0; i < 10; i++) {
         char *p = new char[1000];
         KEEP(p);
@@ -204,7 +224,8 @@ NOINLINE void form_live() {
 }
 }
 
-int main() {
+int main()
+{
     form_plain();
     form_array();
     form_nothrow();

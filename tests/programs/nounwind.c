@@ -3,12 +3,14 @@
 
 void nounwind_outer(void (*function)(void));
 
-NOINLINE static void nounwind_inner(void (*function)(void)) {
+NOINLINE static void nounwind_inner(void (*function)(void))
+{
     function();
     HERE();
 }
 
-void nounwind_outer(void (*function)(void)) {
+void nounwind_outer(void (*function)(void))
+{
     nounwind_inner(function);
     HERE();
 }

@@ -7,14 +7,16 @@
 
 void FUNCTION(_run)(void);
 
-NOINLINE static void FUNCTION(_leaf)(void) {
+NOINLINE static void FUNCTION(_leaf)(void)
+{
     void *block = malloc(PLUGIN_SIZE);
     KEEP(block);
     free(block);
     HERE();
 }
 
-void FUNCTION(_run)(void) {
+void FUNCTION(_run)(void)
+{
     FUNCTION(_leaf)();
     HERE();
 }

@@ -22,7 +22,8 @@ extern char **environ;
 static const char *self;
 static char **arguments;
 
-static void wait_for(pid_t pid) {
+static void wait_for(pid_t pid)
+{
     int status;
     MUST(pid > 0);
     MUST(waitpid(pid, &status, 0) == pid);
@@ -30,7 +31,8 @@ static void wait_for(pid_t pid) {
 }
 
 /* COUNT blocks of 100 bytes, every other one freed. */
-static inline __attribute__((always_inline)) void allocate_some(int count) {
+static inline __attribute__((always_inline)) void allocate_some(int count)
+{
     for (int i = 0; i < count; i++) {
         void *block = malloc(100);
         KEEP(block);
@@ -42,31 +44,36 @@ static inline __attribute__((always_inline)) void allocate_some(int count) {
 
 /* ---- threads ---- */
 
-NOINLINE static void thread_work(void) {
+NOINLINE static void thread_work(void)
+{
     allocate_some(10);
 }
 
 static pthread_barrier_t barrier;
 
-static void *thread_and_wait(void *argument) {
+static void *thread_and_wait(void *argument)
+{
     thread_work();
     pthread_barrier_wait(&barrier);
     return NULL;
 }
 
-static void *thread_only(void *argument) {
+static void *thread_only(void *argument)
+{
     thread_work();
     return NULL;
 }
 
-static pthread_attr_t *small_stack(void) {
+static pthread_attr_t *small_stack(void)
+{
     static pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 65536);
     return &attributes;
 }
 
-static void case_threads(void) {
+static void case_threads(void)
+{
     enum { THREADS = 2000 };
     static pthread_t threads[THREADS];
     pthread_barrier_init(&barrier, NULL, THREADS);
@@ -76,7 +83,8 @@ static void case_threads(void) {
         pthread_join(threads[i], NULL);
 }
 
-static void case_sequence(void) {
+static void case_sequence(void)
+{
     for (int i = 0; i < 10000; i++) {
         pthread_t thread;
         MUST(pthread_create(&thread, small_stack(), thread_only, NULL) == 0);
@@ -86,13 +94,15 @@ static void case_sequence(void) {
 
 static atomic_int finished;
 
-static void *thread_detached(void *argument) {
+static void *thread_detached(void *argument)
+{
     thread_work();
     atomic_fetch_add(&finished, 1);
     return NULL;
 }
 
-static void case_detached(void) {
+static void case_detached(void)
+{
     enum { THREADS = 200 };
     pthread_attr_t *attributes = small_stack();
     pthread_attr_setdetachstate(attributes, PTHREAD_CREATE_DETACHED);
@@ -104,7 +114,8 @@ static void case_detached(void) {
         usleep(1000);
 }
 
-static void *thread_cancelled(void *argument) {
+static void *thread_cancelled(void *argument)
+{
     void *block = malloc(100);
     pthread_cleanup_push(free, block);
     thread_work();
@@ -114,7 +125,8 @@ static void *thread_cancelled(void *argument) {
     return NULL;
 }
 
-static void case_cancel(void) {
+static void case_cancel(void)
+{
     enum { THREADS = 200 };
     static pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
@@ -131,19 +143,22 @@ static void case_cancel(void) {
 
 static pthread_key_t key;
 
-NOINLINE static void key_destructor(void *value) {
+NOINLINE static void key_destructor(void *value)
+{
     free(value);
     allocate_some(10);
 }
 
-static void *thread_with_key(void *argument) {
+static void *thread_with_key(void *argument)
+{
     pthread_setspecific(key, malloc(100));
     thread_work();
     return NULL;
 }
 
 /* Destructors of thread-specific data allocate and free while the thread goes. */
-static void case_keys(void) {
+static void case_keys(void)
+{
     pthread_key_create(&key, key_destructor);
     for (int i = 0; i < 100; i++) {
         pthread_t thread;
@@ -154,13 +169,15 @@ static void case_keys(void) {
 
 static int clone_stack_size = 1 << 20;
 
-NOINLINE static int clone_work(void *argument) {
+NOINLINE static int clone_work(void *argument)
+{
     allocate_some(100);
     return 0;
 }
 
 /* A process that shares memory, and even the thread-local storage; it runs while its parent waits. */
-static void case_clone_vm(void) {
+static void case_clone_vm(void)
+{
     char *stack = mmap(NULL, (size_t)clone_stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     thread_work();
     wait_for(clone(clone_work, stack + clone_stack_size, CLONE_VM | SIGCHLD, NULL));
@@ -168,7 +185,8 @@ static void case_clone_vm(void) {
 }
 
 /* A fork that no handler of pthread_atfork hears of. */
-static void case_clone_fork(void) {
+static void case_clone_fork(void)
+{
     thread_work();
     pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0) {
@@ -183,7 +201,8 @@ static void case_clone_fork(void) {
 
 static void *inherited[10];
 
-NOINLINE static void before_fork(void) {
+NOINLINE static void before_fork(void)
+{
     for (int i = 0; i < 10; i++) {
         inherited[i] = malloc(1000);
         KEEP(inherited[i]);
@@ -191,19 +210,23 @@ NOINLINE static void before_fork(void) {
     HERE();
 }
 
-NOINLINE static void child_work(void) {
+NOINLINE static void child_work(void)
+{
     allocate_some(20);
 }
 
-NOINLINE static void grandchild_work(void) {
+NOINLINE static void grandchild_work(void)
+{
     allocate_some(30);
 }
 
-NOINLINE static void after_fork(void) {
+NOINLINE static void after_fork(void)
+{
     allocate_some(40);
 }
 
-static void case_fork(void) {
+static void case_fork(void)
+{
     before_fork();
     pid_t child = fork();
     if (child == 0) {
@@ -224,7 +247,8 @@ static void case_fork(void) {
 
 static atomic_int stop;
 
-static void *allocate_until_stopped(void *argument) {
+static void *allocate_until_stopped(void *argument)
+{
     while (!atomic_load(&stop)) {
         void *block = malloc(64);
         KEEP(block);
@@ -233,7 +257,8 @@ static void *allocate_until_stopped(void *argument) {
     return NULL;
 }
 
-static void case_fork_threads(void) {
+static void case_fork_threads(void)
+{
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
         MUST(pthread_create(&threads[i], NULL, allocate_until_stopped, NULL) == 0);
@@ -251,7 +276,8 @@ static void case_fork_threads(void) {
     after_fork();
 }
 
-static void case_vfork(void) {
+static void case_vfork(void)
+{
     static volatile int rounds;
     for (; rounds < 5; rounds = rounds + 1) {
         thread_work();
@@ -269,7 +295,8 @@ static void case_vfork(void) {
     after_fork();
 }
 
-static void case_spawn(void) {
+static void case_spawn(void)
+{
     thread_work();
     char *const argv[] = {(char *)self, "child", NULL};
     pid_t pid;
@@ -279,11 +306,13 @@ static void case_spawn(void) {
     after_fork();
 }
 
-static void case_child(void) {
+static void case_child(void)
+{
     child_work();
 }
 
-static void case_system(void) {
+static void case_system(void)
+{
     thread_work();
     int status = system("exit 3");
     MUST(WIFEXITED(status) && WEXITSTATUS(status) == 3);
@@ -294,12 +323,14 @@ static void case_system(void) {
     after_fork();
 }
 
-NOINLINE static void exec_work(void) {
+NOINLINE static void exec_work(void)
+{
     allocate_some(10);
 }
 
 /* Replaces itself as often as the second argument says, then ends with 5. */
-static void case_exec(void) {
+static void case_exec(void)
+{
     exec_work();
     int left = atoi(arguments[2]);
     if (left == 0)
@@ -312,7 +343,8 @@ static void case_exec(void) {
 }
 
 /* An exec that fails leaves everything as it was. */
-static void case_exec_fails(void) {
+static void case_exec_fails(void)
+{
     exec_work();
     char *const argv[] = {"nothing", NULL};
     MUST(execv("/nowhere/at/all", argv) == -1);
@@ -321,7 +353,8 @@ static void case_exec_fails(void) {
 }
 
 /* An exec with an empty environment. */
-static void case_exec_bare(void) {
+static void case_exec_bare(void)
+{
     exec_work();
     char *const argv[] = {(char *)self, "child", NULL}, *const environment[] = {NULL};
     execve(self, argv, environment);
@@ -331,7 +364,8 @@ static void case_exec_bare(void) {
 /* ---- descriptors, directories, users ---- */
 
 /* 400 new contexts: the profile has to grow. */
-NOINLINE static void new_contexts(int depth) {
+NOINLINE static void new_contexts(int depth)
+{
     void *block = malloc(100);
     KEEP(block);
     free(block);
@@ -340,13 +374,15 @@ NOINLINE static void new_contexts(int depth) {
     HERE();
 }
 
-static void many_new_contexts(void) {
+static void many_new_contexts(void)
+{
     new_contexts(250);
     for (int i = 0; i < 100; i++)
         thread_work();
 }
 
-static void case_daemon(void) {
+static void case_daemon(void)
+{
     thread_work();
     pid_t pid = fork();
     if (pid == 0) {
@@ -360,7 +396,8 @@ static void case_daemon(void) {
 }
 
 /* All descriptors are closed and their numbers used again: what the program writes must stay its own. */
-static void case_close_all(void) {
+static void case_close_all(void)
+{
     thread_work();
     const char *directory = arguments[2];
     MUST(close_range(3, ~0u, 0) == 0);
@@ -380,7 +417,8 @@ static void case_close_all(void) {
     }
 }
 
-static void case_chroot(void) {
+static void case_chroot(void)
+{
     thread_work();
     MUST(chroot(arguments[2]) == 0 && chdir("/") == 0);
     MUST(setgid(65534) == 0 && setuid(65534) == 0);
@@ -393,7 +431,8 @@ static void case_chroot(void) {
     wait_for(pid);
 }
 
-static void case_environment(void) {
+static void case_environment(void)
+{
     thread_work();
     clearenv();
     MUST(chdir("/") == 0);
@@ -402,7 +441,8 @@ static void case_environment(void) {
 
 /* ---- ends ---- */
 
-static void case_end(void) {
+static void case_end(void)
+{
     thread_work();
     const char *how = arguments[2];
     if (strcmp(how, "return") == 0)
@@ -431,18 +471,21 @@ static void case_end(void) {
 }
 
 /* Own handlers of fatal signals stay in force. */
-static void on_segv(int signal) {
+static void on_segv(int signal)
+{
     allocate_some(10);
     _exit(42);
 }
 
-static void case_own_handler(void) {
+static void case_own_handler(void)
+{
     signal(SIGSEGV, on_segv);
     thread_work();
     *(volatile char *)NULL = 1;
 }
 
-static void case_exit_while_allocating(void) {
+static void case_exit_while_allocating(void)
+{
     for (int i = 0; i < 4; i++) {
         pthread_t thread;
         MUST(pthread_create(&thread, NULL, allocate_until_stopped, NULL) == 0);
@@ -457,7 +500,8 @@ static void case_exit_while_allocating(void) {
 static volatile sig_atomic_t handler_rounds;
 enum { STORM_ROUNDS = 3000, JUMP_ROUNDS = 500 };
 
-NOINLINE static void storm_handler_work(void) {
+NOINLINE static void storm_handler_work(void)
+{
     allocate_some(4);
 }
 
@@ -465,12 +509,14 @@ static timer_t timer;
 
 /* One signal, so that what the timer interrupts gets on however long the handler takes: the handler asks for the next
  * one. */
-static void arm_timer(long after_us) {
+static void arm_timer(long after_us)
+{
     struct itimerspec once = {{0, 0}, {0, after_us * 1000}};
     MUST(timer_settime(timer, 0, &once, NULL) == 0);
 }
 
-static void start_timer(void (*handler)(int), long after_us) {
+static void start_timer(void (*handler)(int), long after_us)
+{
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
@@ -478,14 +524,16 @@ static void start_timer(void (*handler)(int), long after_us) {
     arm_timer(after_us);
 }
 
-static void on_storm(int signal) {
+static void on_storm(int signal)
+{
     storm_handler_work();
     handler_rounds = handler_rounds + 1;
     if (handler_rounds < STORM_ROUNDS)
         arm_timer(20 + handler_rounds % 60);
 }
 
-NOINLINE static long storm_main_work(long rounds) {
+NOINLINE static long storm_main_work(long rounds)
+{
     long done = 0;
     for (long i = 0; i < rounds; i++) {
         void *block = malloc((size_t)(1 + i % 1000));
@@ -500,7 +548,8 @@ NOINLINE static long storm_main_work(long rounds) {
 }
 
 /* Prints what main and the handler did. */
-static void case_storm(void) {
+static void case_storm(void)
+{
     start_timer(on_storm, 50);
     long done = 0;
     while (handler_rounds < STORM_ROUNDS)
@@ -514,20 +563,24 @@ static void case_storm(void) {
 
 static sigjmp_buf out_of_handler;
 
-NOINLINE static void jump_handler_work(void) {
+NOINLINE static void jump_handler_work(void)
+{
     allocate_some(10);
 }
 
-static void on_jump(int signal) {
+static void on_jump(int signal)
+{
     jump_handler_work();
     siglongjmp(out_of_handler, 1);
 }
 
-NOINLINE static void after_jump_work(void) {
+NOINLINE static void after_jump_work(void)
+{
     allocate_some(1000);
 }
 
-static void case_jump(void) {
+static void case_jump(void)
+{
     static volatile int rounds;
     struct sigaction action = {.sa_handler = on_jump};
     sigaction(SIGUSR1, &action, NULL);
@@ -538,7 +591,8 @@ static void case_jump(void) {
     after_jump_work();
 }
 
-static void on_timed_jump(int signal) {
+static void on_timed_jump(int signal)
+{
     handler_rounds = handler_rounds + 1;
     if (handler_rounds < JUMP_ROUNDS)
         arm_timer(100);
@@ -546,7 +600,8 @@ static void on_timed_jump(int signal) {
 }
 
 /* The handler leaves allocator functions in the middle. What comes afterwards must be counted all the same. */
-static void case_timed_jump(void) {
+static void case_timed_jump(void)
+{
     if (sigsetjmp(out_of_handler, 1) == 0)
         start_timer(on_timed_jump, 200);
     while (handler_rounds < JUMP_ROUNDS)
@@ -587,7 +642,8 @@ static const struct {
     {"timed_jump", case_timed_jump},
 };
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     static char path[4096];
     MUST(argc >= 2 && readlink("/proc/self/exe", path, sizeof path - 1) > 0);
     self = path;

@@ -21,7 +21,8 @@
 #define HERE() __asm__ volatile("" : : : "memory")
 
 /* printf without stdio and without the heap. */
-__attribute__((format(printf, 1, 2), unused)) static void say(const char *format, ...) {
+__attribute__((format(printf, 1, 2), unused)) static void say(const char *format, ...)
+{
     char line[512];
     va_list arguments;
     va_start(arguments, format);

@@ -14,7 +14,8 @@ static const size_t arena_size = (size_t)64 << 30; /* of address space */
 static _Atomic(char *) arena;
 static atomic_size_t used;
 
-static void *take(size_t alignment, size_t size) {
+static void *take(size_t alignment, size_t size)
+{
     char *base = atomic_load(&arena);
     if (!base) {
         char *fresh =
@@ -42,21 +43,25 @@ static void *take(size_t alignment, size_t size) {
     return block;
 }
 
-size_t malloc_usable_size(void *block) {
+size_t malloc_usable_size(void *block)
+{
     size_t size = 0;
     if (block)
         memcpy(&size, (char *)block - sizeof size, sizeof size);
     return size;
 }
 
-void *malloc(size_t size) {
+void *malloc(size_t size)
+{
     return take(16, size);
 }
 
-void free(void *block) {
+void free(void *block)
+{
 }
 
-void *calloc(size_t number, size_t size) {
+void *calloc(size_t number, size_t size)
+{
     size_t bytes;
     if (__builtin_mul_overflow(number, size, &bytes)) {
         errno = ENOMEM;
@@ -65,7 +70,8 @@ void *calloc(size_t number, size_t size) {
     return take(16, bytes);
 }
 
-void *realloc(void *block, size_t size) {
+void *realloc(void *block, size_t size)
+{
     if (!block)
         return take(16, size);
     if (size == 0)
@@ -77,15 +83,18 @@ void *realloc(void *block, size_t size) {
     return fresh;
 }
 
-void *memalign(size_t alignment, size_t size) {
+void *memalign(size_t alignment, size_t size)
+{
     return take(alignment < 16 ? 16 : alignment, size);
 }
 
-void *aligned_alloc(size_t alignment, size_t size) {
+void *aligned_alloc(size_t alignment, size_t size)
+{
     return memalign(alignment, size);
 }
 
-int posix_memalign(void **result, size_t alignment, size_t size) {
+int posix_memalign(void **result, size_t alignment, size_t size)
+{
     void *block = memalign(alignment, size);
     if (!block)
         return ENOMEM;

@@ -6,7 +6,8 @@
         apply(65536) apply(100000) apply(300000) apply(1048576)
 
 #define DEFINE(size)                                                                                                   \
-    NOINLINE static void of_size_##size(void) {                                                                        \
+    NOINLINE static void of_size_##size(void)                                                                          \
+    {                                                                                                                  \
         for (long left = 64 << 20; left > 0; left -= size) {                                                           \
             void *block = malloc(size);                                                                                \
             KEEP(block);                                                                                               \
@@ -17,7 +18,8 @@
 SIZES(DEFINE)
 
 /* 32 MiB that stay. */
-NOINLINE static void of_live(void) {
+NOINLINE static void of_live(void)
+{
     for (int i = 0; i < 32768; i++) {
         void *block = malloc(1024);
         KEEP(block);
@@ -25,7 +27,8 @@ NOINLINE static void of_live(void) {
     HERE();
 }
 
-int main(void) {
+int main(void)
+{
 #define RUN(size) of_size_##size();
     SIZES(RUN)
     of_live();

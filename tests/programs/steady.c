@@ -15,7 +15,8 @@ struct progress {
 
 enum { THREADS = 2, LIVE = 1000 };
 
-NOINLINE static void *steady_allocate(unsigned depth, unsigned way, size_t size, struct progress *progress) {
+NOINLINE static void *steady_allocate(unsigned depth, unsigned way, size_t size, struct progress *progress)
+{
     void *block;
     if (depth > 0) {
         /* two different calls: the stacks are as many as the numbers of DEPTH bits */
@@ -33,7 +34,8 @@ NOINLINE static void *steady_allocate(unsigned depth, unsigned way, size_t size,
     return block;
 }
 
-static void *work(void *argument) {
+static void *work(void *argument)
+{
     struct progress *progress = argument;
     static _Thread_local void *live[LIVE];
     for (uint64_t i = 0;; i++) {
@@ -48,7 +50,8 @@ static void *work(void *argument) {
     return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     MUST(argc == 2);
     int file = open(argv[1], O_RDWR | O_CREAT, 0600);
     MUST(file >= 0 && ftruncate(file, 4096) == 0);

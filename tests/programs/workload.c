@@ -9,13 +9,15 @@
 
 enum { LIVE = 512, ROUNDS = 20000 };
 
-static uint32_t next_random(uint32_t *state) {
+static uint32_t next_random(uint32_t *state)
+{
     *state = *state * 1664525u + 1013904223u;
     return *state >> 8;
 }
 
 /* ROUNDS allocations of 16 to 2063 bytes, of which LIVE live at a time; all are freed. */
-NOINLINE static void work_churn(uint32_t seed) {
+NOINLINE static void work_churn(uint32_t seed)
+{
     unsigned char *live[LIVE] = {0};
     size_t sizes[LIVE] = {0};
     for (int i = 0; i < ROUNDS; i++) {
@@ -36,7 +38,8 @@ NOINLINE static void work_churn(uint32_t seed) {
 }
 
 /* 1,000 blocks that grow in 10 steps of 100 bytes; every other one stays. */
-NOINLINE static void work_realloc(void) {
+NOINLINE static void work_realloc(void)
+{
     for (int i = 0; i < 1000; i++) {
         char *p = NULL;
         for (size_t size = 100; size <= 1000; size += 100) {
@@ -52,7 +55,8 @@ NOINLINE static void work_realloc(void) {
 }
 
 /* 300 zeroed blocks of 10 times 100 bytes. */
-NOINLINE static void work_calloc(void) {
+NOINLINE static void work_calloc(void)
+{
     for (int i = 0; i < 300; i++) {
         char *p = calloc(10, 100);
         MUST(p && p[0] == 0 && p[999] == 0);
@@ -64,7 +68,8 @@ NOINLINE static void work_calloc(void) {
 }
 
 /* 100 aligned blocks for each of three functions. */
-NOINLINE static void work_aligned(void) {
+NOINLINE static void work_aligned(void)
+{
     for (int i = 0; i < 100; i++) {
         void *p = aligned_alloc(128, 256), *q = memalign(64, 100), *r = NULL;
         MUST(posix_memalign(&r, 4096, 500) == 0);
@@ -80,7 +85,8 @@ NOINLINE static void work_aligned(void) {
 }
 
 /* 20 large blocks. */
-NOINLINE static void work_large(void) {
+NOINLINE static void work_large(void)
+{
     for (int i = 0; i < 20; i++) {
         char *p = malloc(3 << 20);
         MUST(p && malloc_usable_size(p) >= 3 << 20);
@@ -92,7 +98,8 @@ NOINLINE static void work_large(void) {
 }
 
 /* What cannot be satisfied fails cleanly. */
-NOINLINE static void work_failing(void) {
+NOINLINE static void work_failing(void)
+{
     volatile size_t impossible = (size_t)PTRDIFF_MAX - 4096;
     errno = 0;
     MUST(malloc(impossible) == NULL && errno == ENOMEM);
@@ -100,12 +107,14 @@ NOINLINE static void work_failing(void) {
     HERE();
 }
 
-static void *thread(void *argument) {
+static void *thread(void *argument)
+{
     work_churn((uint32_t)(uintptr_t)argument);
     return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     work_churn(1);
     work_realloc();
     work_calloc();

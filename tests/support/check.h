@@ -22,7 +22,8 @@
 
 /* The main function: HEAPWISE_TEST=PATTERN in the environment runs only the tests whose names match. */
 #define TEST_MAIN(...)                                                                                                 \
-    int main(void) {                                                                                                   \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
         const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
         if (getenv("HEAPWISE_TEST"))                                                                                   \
             cmocka_set_test_filter(getenv("HEAPWISE_TEST"));                                                           \

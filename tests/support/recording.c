@@ -538,6 +538,8 @@ struct counted count_run(const char *const argv[], const struct run_options *opt
 struct recording record_with_counter(const char *const argv[], const struct record_options *options,
                                      struct counted *counted)
 {
+    if (TEST_SANITIZED)
+        SKIP("the counter cannot be preloaded into tools built with AddressSanitizer");
     struct record_options with = options ? *options : (struct record_options){0};
     char *directory = make_directory();
     chmod(directory, 0777);
