@@ -12,6 +12,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+extern unsigned long getauxval(unsigned long) __attribute__((weak));
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
 
 static struct {
@@ -30,6 +31,7 @@ struct image {
     size_t header_count;
     const char *path;
     uint32_t flags;
+    bool linked; /* the dynamic linker knows it */
 };
 
 static void find_build_id(const struct image *image, struct hw_map_entry *entry)
@@ -57,6 +59,21 @@ static void find_build_id(const struct image *image, struct hw_map_entry *entry)
     }
 }
 
+/* Libraries may be loaded by a path relative to a directory that nobody knows afterwards. */
+static uint32_t store_path(const char *path)
+{
+    static char buffer[4096]; /* under the lock, or before there are threads */
+    if (*path == '/' || *path == '[' || !*path)
+        return hw_file_string(path);
+    long n = hw_sys(SYS_getcwd, buffer, sizeof buffer - 1);
+    if (n <= 0)
+        return hw_file_string(path);
+    struct hw_text text = {buffer, sizeof buffer, (size_t)n - 1};
+    hw_text_char(&text, '/');
+    hw_text_string(&text, hw_starts_with(path, "./") ? path + 2 : path);
+    return hw_file_string(buffer);
+}
+
 /* Writes a MAPS entry; its index. Lock held. */
 static uint32_t add_map(const struct hw_map_entry *entry, const char *path)
 {
@@ -65,7 +82,7 @@ static uint32_t add_map(const struct hw_map_entry *entry, const char *path)
         return HW_NONE;
     struct hw_map_entry *to = HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, index);
     *to = *entry;
-    to->path = hw_file_string(path);
+    to->path = store_path(path);
     to->loaded_tick = hw_ticks_raw() - hw_runtime.tick_base;
     hw_pool_publish(HW_POOL_MAPS);
     return index;
@@ -85,6 +102,7 @@ static bool known(const struct hw_modules *list, uintptr_t start, uintptr_t end,
 struct builder {
     struct hw_modules *list;
     uint32_t capacity;
+    bool changed; /* more than which modules there are */
 };
 
 static size_t list_bytes(uint32_t capacity)
@@ -112,7 +130,7 @@ static void insert(struct builder *builder, const struct hw_module *module)
 /* Adds the executable segments of an image. What the present list has already is taken over as it is. */
 static void add_image(struct builder *builder, const struct image *image)
 {
-    struct hw_module module = {.bias = image->bias, .image_start = UINTPTR_MAX, .map = HW_NONE, .flags = image->flags};
+    struct hw_module module = {.bias = image->bias, .image_start = UINTPTR_MAX, .map = HW_NONE, .flags = image->flags, .linked = image->linked};
     for (size_t i = 0; i < image->header_count; i++) {
         const ElfW(Phdr) *header = &image->headers[i];
         uintptr_t start = image->bias + header->p_vaddr, end = start + header->p_memsz;
@@ -132,11 +150,15 @@ static void add_image(struct builder *builder, const struct image *image)
         module.end = module.start + header->p_memsz;
         const struct hw_module *old;
         if (known(modules.list, module.start, module.end, module.bias, &old)) {
-            insert(builder, old);
+            struct hw_module again = *old;
+            builder->changed |= image->linked && !again.linked;
+            again.linked |= image->linked;
+            insert(builder, &again);
             continue;
         }
         struct hw_map_entry entry = {.start = module.start, .end = module.end, .offset = header->p_offset, .bias = image->bias};
-        if (hw_runtime.text_start >= module.start && hw_runtime.text_start < module.end)
+        uintptr_t own = (uintptr_t)hw_modules_rescan;
+        if (own >= module.start && own < module.end)
             module.flags |= HW_MAP_RUNTIME;
         uintptr_t allocator = (uintptr_t)hw_real_malloc_address();
         if (allocator >= module.start && allocator < module.end)
@@ -162,7 +184,7 @@ static int add_linked(struct dl_phdr_info *info, size_t size, void *closure)
     (void)size;
     struct builder *builder = closure;
     struct image image = {
-        .bias = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum, .path = info->dlpi_name};
+        .bias = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum, .path = info->dlpi_name, .linked = true};
     bool is_main = !builder->list->count && !*info->dlpi_name;
     if (is_main) {
         image.path = main_path;
@@ -171,7 +193,9 @@ static int add_linked(struct dl_phdr_info *info, size_t size, void *closure)
         image.path = "[vdso]";
     else if (!*info->dlpi_name)
         image.path = "[vdso]"; /* musl and older glibc leave it without a name */
+    hw_sigset old = hw_lock_take(&hw_runtime.lock); /* the linker's lock is held: always before ours, never after it */
     add_image(builder, &image);
+    hw_lock_drop(&hw_runtime.lock, old);
     return 0;
 }
 
@@ -185,7 +209,7 @@ static void replace_list(struct builder *builder, bool linked_only)
         const struct hw_module *module = &old->module[i];
         if (known(fresh, module->start, module->end, module->bias, &still))
             continue;
-        if (linked_only && (module->flags & HW_MAP_ANONYMOUS)) {
+        if (linked_only && !module->linked) {
             insert(builder, module);
             continue;
         }
@@ -194,7 +218,7 @@ static void replace_list(struct builder *builder, bool linked_only)
             HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map)->unloaded_tick =
                 hw_ticks_raw() - hw_runtime.tick_base;
     }
-    if (!gone && fresh->count == old->count) { /* nothing new either */
+    if (!gone && !builder->changed && fresh->count == old->count) { /* nothing new either */
         hw_sys(SYS_munmap, fresh, list_bytes(builder->capacity));
         return;
     }
@@ -217,11 +241,10 @@ void hw_modules_rescan(void)
 {
     if (!dl_iterate_phdr)
         return;
-    /* The linker's lock must not be asked for with ours held: collect first. A thread that loads a library meanwhile
-     * makes the counts differ; what is missed is found when it is met. */
+    /* A thread that loads a library meanwhile makes the counts differ; what is missed is found when it is met. */
     uint32_t count = 16 + modules.list->count;
     dl_iterate_phdr(count_linked, &count);
-    struct builder builder = {new_list(count), count};
+    struct builder builder = {.list = new_list(count), .capacity = count};
     if (!builder.list)
         return;
     dl_iterate_phdr(add_linked, &builder);
@@ -234,7 +257,12 @@ void hw_modules_start(void)
 {
     publish(&no_modules);
     long n = hw_sys(SYS_readlink, "/proc/self/exe", main_path, sizeof main_path - 1);
-    main_path[n > 0 ? n : 0] = 0;
+    if (n <= 0) { /* no /proc */
+        struct hw_text text;
+        hw_text_init(&text, main_path, sizeof main_path);
+        hw_text_string(&text, getauxval && getauxval(AT_EXECFN) ? (const char *)getauxval(AT_EXECFN) : "");
+    } else
+        main_path[n] = 0;
     modules.look_distance = 0;
     hw_modules_rescan();
 }
@@ -318,6 +346,7 @@ static bool image_at(uintptr_t header, uintptr_t code, uint64_t code_offset, con
     image->header_count = elf->e_phnum;
     image->path = path;
     image->flags = 0;
+    image->linked = false;
     for (size_t i = 0; i < image->header_count; i++) {
         const ElfW(Phdr) *segment = &image->headers[i];
         if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) &&
@@ -351,7 +380,7 @@ static void add_from_maps(uintptr_t pc)
     struct hw_modules *fresh = new_list(modules.list->count + 16);
     if (!fresh)
         return;
-    struct builder builder = {fresh, modules.list->count + 16};
+    struct builder builder = {.list = fresh, .capacity = modules.list->count + 16};
     for (uint32_t i = 0; i < modules.list->count; i++)
         if (modules.list->module[i].end <= mapping.start || modules.list->module[i].start >= mapping.end)
             insert(&builder, &modules.list->module[i]); /* others overlap what is there now: they are gone */

@@ -213,6 +213,7 @@ struct hw_module {
     size_t eh_frame_hdr_size;
     uint32_t map; /* index into MAPS */
     uint32_t flags; /* enum hw_map_flags */
+    bool linked;    /* the dynamic linker knows it: it can tell when it is gone */
 };
 struct hw_modules {
     uint32_t count;

@@ -11,8 +11,10 @@ extern int dladdr1(const void *, void *, void **, int) __attribute__((weak));
 
 #define RTLD_FIRST_FOUND ((void *)0) /* RTLD_DEFAULT */
 
-#define DECLARE(index, symbol, ...) void *hw_hook_##symbol(void);
+#define DECLARE(index, symbol, ...) void *hw_hook_##symbol(size_t, size_t, const void *);
 HW_NEW_FORMS(DECLARE)
+#undef DECLARE
+#define DECLARE(index, symbol) void hw_hook_##symbol(void *, size_t, size_t);
 HW_DELETE_FORMS(DECLARE)
 #undef DECLARE
 

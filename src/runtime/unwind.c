@@ -75,6 +75,8 @@ static inline uint64_t rule_at(uintptr_t pc)
 
 /* ---- how far the stack goes --------------------------------------------------------------------------------------------- */
 
+extern char **environ __attribute__((weak));
+
 #define STACK_MOST (1ul << 30)
 
 static bool pages_mapped(uintptr_t start, uintptr_t end)
@@ -133,6 +135,9 @@ static bool find_stack(struct hw_stack *stack, uintptr_t sp)
         end = above; /* a thread's stack lies below its control block */
     else
         end = mapping_end(sp);
+    above = (uintptr_t)(&environ ? environ : NULL);
+    if (!end && sp < above && above - sp < STACK_MOST && pages_mapped(sp, above))
+        end = above; /* no /proc: the first thread's stack reaches at least to its environment */
     if (!end)
         return false;
     stack->low = sp & ~(HW_PAGE - 1);
@@ -279,6 +284,12 @@ static bool may_read(void *closure, uintptr_t address)
     return on_stack(closure, address);
 }
 
+/* The walk begins in the runtime's own frames, below what the program's part of the stack was checked for. */
+static uintptr_t lower(uintptr_t low, uintptr_t sp)
+{
+    return sp < low && low - sp < 16 * HW_PAGE ? sp & ~(HW_PAGE - 1) : low;
+}
+
 /* The thorough way: all callee-saved registers, from inside the runtime. Not remembered. */
 static __attribute__((noinline)) enum walk_result walk_registers(struct state *s)
 {
@@ -287,6 +298,7 @@ static __attribute__((noinline)) enum walk_result walk_registers(struct state *s
     struct hw_stack *stack = &s->thread->stack; /* after a signal frame: the interrupted one */
     struct hw_cfi_memory memory = {may_read, stack};
     bool exact = true;
+    stack->low = lower(stack->low, registers[HW_REG_SP]);
     s->depth = 0;
     s->flags = 0;
     s->cacheable = false;
@@ -333,6 +345,7 @@ bool hw_called_from_handler(struct hw_thread *thread)
     hw_arch_capture(registers);
     struct hw_stack stack = thread->stack;
     struct hw_cfi_memory memory = {may_read, &stack};
+    stack.low = lower(stack.low, registers[HW_REG_SP]);
     if (!on_stack(&stack, registers[HW_REG_SP]) && !find_stack(&stack, registers[HW_REG_SP]))
         return false;
     bool outside = false; /* past the frames of this hook */
