@@ -20,6 +20,7 @@ static struct {
     bool fresh; /* taken for the fork that is under way */
 } at_fork;
 
+extern unsigned long getauxval(unsigned long) __attribute__((weak));
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak));
 
 /* Bounds of the runtime's own image: the linker's. */
@@ -240,6 +241,10 @@ void hw_start(void)
     if (!__atomic_compare_exchange_n(&hw_runtime.state, &expected, HW_STATE_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return;
     hw_real_resolve();
+    if (getauxval && getauxval(23 /* AT_SECURE */)) { /* other rights than its user's: it must not write files for him */
+        hw_runtime.state = HW_STATE_OFF;
+        return;
+    }
     hw_options_read();
     hw_runtime.text_start = (uintptr_t)__ehdr_start;
     hw_runtime.text_end = (uintptr_t)etext;
