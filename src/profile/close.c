@@ -19,7 +19,8 @@ struct closing {
     struct hw_error *error;
 };
 
-static bool write_at(struct closing *closing, const void *bytes, size_t size, uint64_t offset) {
+static bool write_at(struct closing *closing, const void *bytes, size_t size, uint64_t offset)
+{
     size_t done = 0;
     while (done < size) {
         ssize_t put = pwrite(closing->container.fd, (const char *)bytes + done, size - done, (off_t)(offset + done));
@@ -34,13 +35,15 @@ static bool write_at(struct closing *closing, const void *bytes, size_t size, ui
     return true;
 }
 
-static bool refuse(struct closing *closing, const char *why) {
+static bool refuse(struct closing *closing, const char *why)
+{
     hw_error_set(closing->error, "cannot close '%s': %s", closing->container.path, why);
     return false;
 }
 
 /* Everything is checked before the first byte is written. */
-static bool check(struct closing *closing) {
+static bool check(struct closing *closing)
+{
     struct hw_container *container = &closing->container;
     if (container->problems->count > 0)
         return refuse(closing, container->problems->sentences[0]);
@@ -71,7 +74,8 @@ static bool check(struct closing *closing) {
 }
 
 /* Puts the exit status into the process section, if it has none. */
-static bool write_process(struct closing *closing) {
+static bool write_process(struct closing *closing)
+{
     struct hw_process_info *process = &closing->process;
     struct hw_file_header *header = &closing->container.header;
     if (process->exit_kind == HW_EXIT_UNKNOWN) {
@@ -87,7 +91,8 @@ static bool write_process(struct closing *closing) {
 }
 
 /* The extent that ends last gives back the pages it does not use. */
-static void trim(struct closing *closing) {
+static void trim(struct closing *closing)
+{
     struct hw_container *container = &closing->container;
     struct hw_section *last = NULL;
     for (size_t i = 0; i < container->extent_count; i++)
@@ -103,7 +108,8 @@ static void trim(struct closing *closing) {
 
 /* Writes the directory entry of an extent with the checksum of its bytes; into the copy of the first page when it
  * lies there. */
-static bool write_entry(struct closing *closing, struct hw_extent *extent) {
+static bool write_entry(struct closing *closing, struct hw_extent *extent)
+{
     struct hw_container *container = &closing->container;
     errno = 0;
     if (!hw_container_checksum(container->fd, extent->entry.offset, extent->entry.used, &extent->entry.checksum))
@@ -115,7 +121,8 @@ static bool write_entry(struct closing *closing, struct hw_extent *extent) {
     return write_at(closing, &extent->entry, sizeof extent->entry, extent->position);
 }
 
-static bool write_sections(struct closing *closing) {
+static bool write_sections(struct closing *closing)
+{
     struct hw_container *container = &closing->container;
     for (size_t i = 0; i < container->extent_count; i++)
         if (container->extents[i].entry.type != HW_SECTION_DIRECTORY && !write_entry(closing, &container->extents[i]))
@@ -125,7 +132,8 @@ static bool write_sections(struct closing *closing) {
 
 /* A directory's checksum covers the checksums of the extents it lists, so sections come before directories and later
  * directories before earlier ones. */
-static bool write_directories(struct closing *closing) {
+static bool write_directories(struct closing *closing)
+{
     struct hw_container *container = &closing->container;
     for (size_t i = container->extent_count; i-- > 0;)
         if (container->extents[i].entry.type == HW_SECTION_DIRECTORY && !write_entry(closing, &container->extents[i]))
@@ -133,7 +141,8 @@ static bool write_directories(struct closing *closing) {
     return true;
 }
 
-static bool write_first_page(struct closing *closing) {
+static bool write_first_page(struct closing *closing)
+{
     struct hw_container *container = &closing->container;
     struct hw_file_header *header = &container->header;
     header->flags |= HW_FILE_SEALED;
@@ -144,7 +153,8 @@ static bool write_first_page(struct closing *closing) {
     return write_at(closing, container->page, sizeof container->page, 0);
 }
 
-static bool close_checked(struct closing *closing) {
+static bool close_checked(struct closing *closing)
+{
     struct hw_container *container = &closing->container;
     bool sealed = container->sealed;
     if (sealed && (closing->process.exit_kind != HW_EXIT_UNKNOWN || closing->kind == HW_EXIT_UNKNOWN))
@@ -165,7 +175,8 @@ static bool close_checked(struct closing *closing) {
 }
 
 bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes,
-                      struct hw_error *error) {
+                      struct hw_error *error)
+{
     struct hw_arena arena = {0};
     struct hw_problems problems = {.arena = &arena};
     struct closing closing = {

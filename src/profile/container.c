@@ -36,18 +36,21 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 
-const struct hw_section_rule *hw_section_rule(uint32_t type) {
+const struct hw_section_rule *hw_section_rule(uint32_t type)
+{
     return type < HW_SECTION_KNOWN && rules[type].name ? &rules[type] : NULL;
 }
 
-static const char *section_name(uint32_t type) {
+static const char *section_name(uint32_t type)
+{
     const struct hw_section_rule *rule = hw_section_rule(type);
     return rule ? rule->name : "unknown";
 }
 
 /* ---- bytes ---- */
 
-int hw_container_open(const char *path, bool writable, struct hw_error *error) {
+int hw_container_open(const char *path, bool writable, struct hw_error *error)
+{
     /* O_NONBLOCK: opening a fifo must not wait for a writer. */
     int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat status;
@@ -63,7 +66,8 @@ int hw_container_open(const char *path, bool writable, struct hw_error *error) {
     return -1;
 }
 
-int64_t hw_container_read(int fd, void *buffer, size_t size, uint64_t offset) {
+int64_t hw_container_read(int fd, void *buffer, size_t size, uint64_t offset)
+{
     size_t done = 0;
     while (done < size) {
         ssize_t got = pread(fd, (char *)buffer + done, size - done, (off_t)(offset + done));
@@ -78,14 +82,16 @@ int64_t hw_container_read(int fd, void *buffer, size_t size, uint64_t offset) {
     return (int64_t)done;
 }
 
-uint64_t hw_container_page_checksum(const unsigned char *page) {
+uint64_t hw_container_page_checksum(const unsigned char *page)
+{
     unsigned char copy[HW_FILE_PAGE];
     memcpy(copy, page, sizeof copy);
     memset(copy + offsetof(struct hw_file_header, checksum), 0, sizeof(uint64_t));
     return XXH64(copy, sizeof copy, 0);
 }
 
-bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *checksum) {
+bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *checksum)
+{
     enum { CHUNK = 1 << 18 };
     char *buffer = malloc(CHUNK);
     XXH64_state_t *state = XXH64_createState();
@@ -115,7 +121,8 @@ bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *che
 /* ---- first page ---- */
 
 /* One look at the first page and, after it, at the length of the file. */
-static bool read_page(struct hw_container *container, struct hw_error *error) {
+static bool read_page(struct hw_container *container, struct hw_error *error)
+{
     static const unsigned char magic[8] = {0x89, 'H', 'W', 'P', 'R', 'O', 'F', '\n'};
     struct stat status;
     int64_t got = hw_container_read(container->fd, container->page, HW_FILE_PAGE, 0);
@@ -141,7 +148,8 @@ static bool read_page(struct hw_container *container, struct hw_error *error) {
     return true;
 }
 
-static bool check_version(const struct hw_container *container, struct hw_error *error) {
+static bool check_version(const struct hw_container *container, struct hw_error *error)
+{
     uint32_t major = container->header.version_major, minor = container->header.version_minor;
     if (major > HW_FILE_VERSION_MAJOR) {
         hw_error_set(error,
@@ -157,12 +165,14 @@ static bool check_version(const struct hw_container *container, struct hw_error 
 }
 
 /* Sealing stores checksum and flag one after the other. Whoever looks between the two waits a moment. */
-static bool half_sealed(const struct hw_file_header *header) {
+static bool half_sealed(const struct hw_file_header *header)
+{
     return !!(header->flags & HW_FILE_SEALED) != (header->checksum != 0);
 }
 
 /* Decides whether checksums hold, and says so when the first page contradicts itself. */
-static void judge_seal(struct hw_container *container) {
+static void judge_seal(struct hw_container *container)
+{
     struct hw_file_header *header = &container->header;
     bool flag = header->flags & HW_FILE_SEALED;
     container->sealed = flag;
@@ -190,7 +200,8 @@ static void judge_seal(struct hw_container *container) {
     }
 }
 
-static bool page_is_trusted(const struct hw_container *container) {
+static bool page_is_trusted(const struct hw_container *container)
+{
     const unsigned char *page = container->page;
     uint32_t flags;
     memcpy(&flags, page + offsetof(struct hw_file_header, flags), sizeof flags);
@@ -201,7 +212,8 @@ static bool page_is_trusted(const struct hw_container *container) {
 
 /* ---- directories ---- */
 
-static bool entry_size_possible(const struct hw_section *entry) {
+static bool entry_size_possible(const struct hw_section *entry)
+{
     const struct hw_section_rule *rule = hw_section_rule(entry->type);
     if (!rule)
         return true; /* nothing is read from it */
@@ -211,7 +223,8 @@ static bool entry_size_possible(const struct hw_section *entry) {
 }
 
 /* What is wrong with a directory entry by itself, or NULL. */
-static const char *entry_fault(const struct hw_section *entry) {
+static const char *entry_fault(const struct hw_section *entry)
+{
     uint64_t end;
     if (entry->offset < HW_FILE_PAGE || entry->offset % HW_FILE_PAGE != 0)
         return "has an impossible offset";
@@ -225,7 +238,8 @@ static const char *entry_fault(const struct hw_section *entry) {
 }
 
 /* False when the memory does not suffice. A faulty entry is reported and left out. */
-static bool add_entry(struct hw_container *container, const struct hw_section *entry, uint64_t position, bool trusted) {
+static bool add_entry(struct hw_container *container, const struct hw_section *entry, uint64_t position, bool trusted)
+{
     const char *fault = entry_fault(entry);
     if (!fault && entry->used > USED_BYTES_MOST)
         fault = "is larger than any profile";
@@ -257,7 +271,8 @@ static bool add_entry(struct hw_container *container, const struct hw_section *e
 /* Adds the COUNT entries of one directory, which lie at POSITION in the file. *CHAIN becomes the index of the extent
  * with the next directory, or SIZE_MAX. */
 static bool add_directory(struct hw_container *container, const unsigned char *entries, size_t count, uint64_t position,
-                          bool trusted, size_t *chain) {
+                          bool trusted, size_t *chain)
+{
     size_t last = 0; /* behind the last entry in use: a writer may count a whole page as used, with entries of type 0 */
     struct hw_section entry;
     *chain = SIZE_MAX;
@@ -286,7 +301,8 @@ static bool add_directory(struct hw_container *container, const unsigned char *e
 
 /* Reads the entries of a chained directory; *ENTRIES is malloc'ed. False when the memory does not suffice. */
 static bool read_directory(struct hw_container *container, const struct hw_extent *extent, unsigned char **entries,
-                           size_t *count, bool *trusted) {
+                           size_t *count, bool *trusted)
+{
     size_t size = (size_t)extent->available;
     *count = 0;
     *entries = malloc(size ? size : 1);
@@ -308,7 +324,8 @@ static bool read_directory(struct hw_container *container, const struct hw_exten
     return true;
 }
 
-static bool load_directories(struct hw_container *container) {
+static bool load_directories(struct hw_container *container)
+{
     uint32_t used = container->header.directory_used;
     bool trusted = page_is_trusted(container);
     uint64_t position = 0;
@@ -348,7 +365,8 @@ struct span {
     size_t index;
 };
 
-static int compare_spans(const void *left, const void *right) {
+static int compare_spans(const void *left, const void *right)
+{
     const struct span *a = left, *b = right;
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
@@ -356,7 +374,8 @@ static int compare_spans(const void *left, const void *right) {
 }
 
 /* Of two extents that overlap, the one that the directory lists first stays. */
-static bool drop_overlaps(struct hw_container *container) {
+static bool drop_overlaps(struct hw_container *container)
+{
     size_t count = container->extent_count, kept = 0;
     struct span *spans = malloc((count + 1) * sizeof *spans);
     bool *drop = calloc(count + 1, sizeof *drop);
@@ -396,7 +415,8 @@ static bool drop_overlaps(struct hw_container *container) {
     return true;
 }
 
-bool hw_container_load(struct hw_container *container, struct hw_error *error) {
+bool hw_container_load(struct hw_container *container, struct hw_error *error)
+{
     const struct timespec moment = {.tv_nsec = 2000000};
     container->extent_count = 0;
     container->cut = false;
@@ -416,7 +436,8 @@ bool hw_container_load(struct hw_container *container, struct hw_error *error) {
     return false;
 }
 
-void hw_container_free(struct hw_container *container) {
+void hw_container_free(struct hw_container *container)
+{
     free(container->extents);
     container->extents = NULL;
     container->extent_count = container->extent_room = 0;
@@ -425,7 +446,8 @@ void hw_container_free(struct hw_container *container) {
 /* ---- the process ---- */
 
 /* Start time (field 22 of /proc/PID/stat) of a process that lives; false when there is none or it is a zombie. */
-static bool start_time_of(uint32_t pid, uint64_t *start_time) {
+static bool start_time_of(uint32_t pid, uint64_t *start_time)
+{
     char path[64], line[1024], state;
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -444,7 +466,8 @@ static bool start_time_of(uint32_t pid, uint64_t *start_time) {
 
 /* False when the process certainly does not map the file: it has replaced its program by exec and left this file
  * behind. Files are compared by inode, and by name where the file system shows another inode in the list. */
-static bool may_map(uint32_t pid, int profile, const char *name) {
+static bool may_map(uint32_t pid, int profile, const char *name)
+{
     char path[64], *line = NULL;
     size_t room = 0;
     uint64_t inode;
@@ -471,7 +494,8 @@ static bool may_map(uint32_t pid, int profile, const char *name) {
     return found;
 }
 
-bool hw_process_writes(uint32_t pid, uint64_t start_time, int fd, const char *path) {
+bool hw_process_writes(uint32_t pid, uint64_t start_time, int fd, const char *path)
+{
     uint64_t found;
     return pid > 0 && pid <= INT32_MAX && start_time_of(pid, &found) && found == start_time && may_map(pid, fd, path);
 }

@@ -21,11 +21,11 @@
 
 #include <stdint.h>
 
-#define HW_FILE_MAGIC 0x0a464f5250574889ull /* bytes 89 48 57 50 52 4f 46 0a: "\x89HWPROF\n" */
-#define HW_FILE_VERSION_MAJOR 1             /* a reader refuses a greater one */
-#define HW_FILE_VERSION_MINOR 0             /* a reader accepts a greater one, skipping what it does not know */
-#define HW_FILE_PAGE 4096u
-#define HW_NONE 0xffffffffu /* "no index" in every u32 index field */
+#define HW_FILE_MAGIC         0x0a464f5250574889ull /* bytes 89 48 57 50 52 4f 46 0a: "\x89HWPROF\n" */
+#define HW_FILE_VERSION_MAJOR 1                     /* a reader refuses a greater one */
+#define HW_FILE_VERSION_MINOR 0                     /* a reader accepts a greater one, skipping what it does not know */
+#define HW_FILE_PAGE          4096u
+#define HW_NONE               0xffffffffu /* "no index" in every u32 index field */
 
 enum hw_file_flags {
     HW_FILE_SEALED = 1u << 0, /* the process closed the file; checksums hold */
@@ -51,13 +51,14 @@ struct hw_file_header {
 enum hw_section_type {
     HW_SECTION_DIRECTORY = 1, /* an extent of further directory entries; always the last entry of its directory */
     HW_SECTION_PROCESS = 2,   /* one struct hw_process_info */
-    HW_SECTION_STRINGS = 3,   /* NUL-terminated UTF-8 strings, addressed by the offset within the section; offset 0 is "" */
-    HW_SECTION_MAPS = 4,      /* struct hw_map_entry */
-    HW_SECTION_STACKS = 5,    /* struct hw_stack_node; node 0 is the root and stands for "no frame" */
-    HW_SECTION_CONTEXTS = 6,  /* struct hw_context_entry; the index is the context id; context 0 is "unknown stack" */
-    HW_SECTION_MIBS = 7,      /* struct hw_mib, any number for one context: the reader adds them up */
-    HW_SECTION_THREADS = 8,   /* struct hw_thread_entry, one a slot; exited threads leave their slot to later ones */
-    HW_SECTION_TIMELINE = 9,  /* struct hw_timeline_point, sorted by time, at most HW_TIMELINE_POINTS */
+    HW_SECTION_STRINGS =
+        3,               /* NUL-terminated UTF-8 strings, addressed by the offset within the section; offset 0 is "" */
+    HW_SECTION_MAPS = 4, /* struct hw_map_entry */
+    HW_SECTION_STACKS = 5,   /* struct hw_stack_node; node 0 is the root and stands for "no frame" */
+    HW_SECTION_CONTEXTS = 6, /* struct hw_context_entry; the index is the context id; context 0 is "unknown stack" */
+    HW_SECTION_MIBS = 7,     /* struct hw_mib, any number for one context: the reader adds them up */
+    HW_SECTION_THREADS = 8,  /* struct hw_thread_entry, one a slot; exited threads leave their slot to later ones */
+    HW_SECTION_TIMELINE = 9, /* struct hw_timeline_point, sorted by time, at most HW_TIMELINE_POINTS */
     HW_SECTION_FREE_STACKS = 10, /* struct hw_free_stack, optional */
     HW_SECTION_MEMORY = 11,      /* struct hw_memory_breakdown: what RSS is made of, at some moments */
     HW_SECTION_NOTES = 12,       /* struct hw_note: what was lost or could not be observed */
@@ -89,36 +90,36 @@ enum hw_process_flags {
 /* The run as a whole. Live values are updated in place. Strings are offsets into the STRINGS section. */
 struct hw_process_info {
     uint32_t pid, parent_pid;
-    uint32_t mode;  /* enum hw_mode */
-    uint32_t flags; /* enum hw_process_flags */
+    uint32_t mode;                                           /* enum hw_mode */
+    uint32_t flags;                                          /* enum hw_process_flags */
     uint32_t executable, allocator, allocator_path, options; /* strings */
-    uint32_t command;                                        /* string: arguments, one NUL-terminated string after the other */
+    uint32_t command; /* string: arguments, one NUL-terminated string after the other */
     uint32_t command_count;
     uint32_t cpus;
-    uint32_t block_store;     /* enum hw_block_store */
-    uint64_t start_realtime_ns; /* CLOCK_REALTIME at tick 0 */
+    uint32_t block_store;        /* enum hw_block_store */
+    uint64_t start_realtime_ns;  /* CLOCK_REALTIME at tick 0 */
     uint64_t start_time_jiffies; /* field 22 of /proc/PID/stat: with pid tells whether this very process still runs */
     /* ns = ticks * clock_ns / clock_ticks: the pair is refreshed during the run and is exact at its own moment.
      * clock_ns is CLOCK_MONOTONIC since tick 0. Both are 1 when ticks are nanoseconds already. */
     uint64_t clock_ticks, clock_ns;
-    uint64_t end_tick;  /* of the latest refresh; of the end, when the process closed the file */
-    uint32_t exit_kind; /* enum hw_exit_kind */
-    int32_t exit_value; /* exit code or signal */
+    uint64_t end_tick;       /* of the latest refresh; of the end, when the process closed the file */
+    uint32_t exit_kind;      /* enum hw_exit_kind */
+    int32_t exit_value;      /* exit code or signal */
     uint64_t peak_rss_bytes; /* VmHWM, as of the latest refresh */
     uint64_t sample_bytes;   /* mean distance of sampled allocations; 0: every allocation is counted (exact) */
     uint64_t table_entries;  /* table=N; 0: unbounded */
     /* live bytes of all threads. Threads flush deltas: the exact value is the sum over THREADS of live_bytes. */
     int64_t live_bytes;
     int64_t live_blocks;
-    uint64_t peak_bytes;     /* greatest total of live bytes */
-    uint64_t peak_tick;      /* when */
-    uint64_t peak_epoch;     /* number of the current peak, see hw_mib.peak_epoch */
-    uint64_t threads_seen;   /* threads that allocated or freed so far */
-    uint64_t threads_most;   /* most of them at once */
-    uint64_t timeline_interval_ticks; /* present distance of timeline points */
-    uint64_t startup_ns;     /* time the runtime took to start, for the report of its own cost */
+    uint64_t peak_bytes;                       /* greatest total of live bytes */
+    uint64_t peak_tick;                        /* when */
+    uint64_t peak_epoch;                       /* number of the current peak, see hw_mib.peak_epoch */
+    uint64_t threads_seen;                     /* threads that allocated or freed so far */
+    uint64_t threads_most;                     /* most of them at once */
+    uint64_t timeline_interval_ticks;          /* present distance of timeline points */
+    uint64_t startup_ns;                       /* time the runtime took to start, for the report of its own cost */
     int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
-    uint64_t evictions;      /* of the bounded table */
+    uint64_t evictions;                        /* of the bounded table */
     uint64_t reserved[16];
 };
 
@@ -129,7 +130,7 @@ struct hw_map_entry {
     uint64_t bias;       /* address - bias = address in the ELF file (p_vaddr) */
     uint8_t build_id[32];
     uint32_t build_id_size;
-    uint32_t path; /* string; "[vdso]" for the vDSO, "" for anonymous code */
+    uint32_t path;                       /* string; "[vdso]" for the vDSO, "" for anonymous code */
     uint64_t loaded_tick, unloaded_tick; /* unloaded_tick is 0 while it is mapped */
     uint32_t flags;                      /* enum hw_map_flags */
     uint32_t reserved0;
@@ -145,23 +146,24 @@ enum hw_map_flags {
 
 /* A frame in the tree of call stacks: a stack is a leaf and its parents, leaf first. */
 struct hw_stack_node {
-    uint64_t pc; /* address of the call instruction's last byte: return address - 1; exact pc of a frame that a signal interrupted */
+    uint64_t pc;  /* address of the call instruction's last byte: return address - 1; exact pc of a frame that a signal
+                     interrupted */
     uint32_t map; /* index into MAPS, or HW_NONE */
     uint32_t parent; /* node index, always smaller than the own one; 0 at the root */
-}; /* 16 bytes */
+};                   /* 16 bytes */
 
 enum hw_context_flags {
-    HW_CONTEXT_TRUNCATED = 1u << 0, /* deeper than the limit of frames */
+    HW_CONTEXT_TRUNCATED = 1u << 0,  /* deeper than the limit of frames */
     HW_CONTEXT_INCOMPLETE = 1u << 1, /* the walk stopped before the thread's start: see `stop` */
     HW_CONTEXT_FREE = 1u << 2,       /* only seen as a free stack */
 };
 
 struct hw_context_entry {
-    uint32_t leaf;  /* stack node; 0: nothing is known of the stack */
-    uint16_t depth; /* frames */
-    uint16_t flags; /* enum hw_context_flags */
+    uint32_t leaf;       /* stack node; 0: nothing is known of the stack */
+    uint16_t depth;      /* frames */
+    uint16_t flags;      /* enum hw_context_flags */
     uint64_t first_tick; /* when it was seen first */
-}; /* 16 bytes */
+};                       /* 16 bytes */
 
 /* Memory info block: all that was measured about one context by one thread slot. The reader merges the entries of one
  * context: sums for counts, minimum and maximum for those, the entry with the latest tick for the `last_*` fields.
@@ -183,8 +185,8 @@ struct hw_mib {
     /* line 0: allocation */
     uint32_t context;
     uint16_t last_alloc_cpu, last_free_cpu;
-    uint64_t allocations; /* blocks obtained; reallocation of a block does not count */
-    uint64_t bytes;       /* requested, plus what reallocations added */
+    uint64_t allocations;        /* blocks obtained; reallocation of a block does not count */
+    uint64_t bytes;              /* requested, plus what reallocations added */
     uint64_t size_min, size_max; /* size_min is UINT64_MAX while there is none */
     int64_t live_bytes;
     int64_t live_blocks;
@@ -193,14 +195,16 @@ struct hw_mib {
     uint64_t peak_epoch;
     int64_t peak_bytes;
     int64_t peak_blocks;
-    uint64_t live_ticks; /* sum (mod 2^64) of allocation ticks of live blocks: age total = live_blocks * now - live_ticks */
+    uint64_t
+        live_ticks; /* sum (mod 2^64) of allocation ticks of live blocks: age total = live_blocks * now - live_ticks */
     uint32_t alloc_thread, free_thread;   /* serial of the thread that did so last */
     uint32_t alloc_threads, free_threads; /* how many distinct threads did */
     uint64_t samples;
     uint64_t temporary; /* freed with no allocation between, in the same thread */
     /* line 2: free */
     uint64_t frees;
-    uint64_t lifetime_total, lifetime_min, lifetime_max; /* ticks, of freed blocks; min is UINT64_MAX while there is none */
+    uint64_t lifetime_total, lifetime_min,
+        lifetime_max; /* ticks, of freed blocks; min is UINT64_MAX while there is none */
     uint64_t last_free_tick;
     uint64_t migrated_cpu;      /* freed on another CPU than allocated */
     uint64_t lifetime_overlaps; /* allocated before the previous block was freed */
@@ -211,10 +215,11 @@ struct hw_mib {
     uint16_t flags;               /* enum hw_mib_flags */
     uint32_t lifetime_total_high; /* bits 64 to 95 of lifetime_total: a million blocks fill 64 bits in two hours */
     uint64_t reallocations;
-    uint64_t realloc_moved;          /* of them to a new address */
+    uint64_t realloc_moved; /* of them to a new address */
     uint64_t realloc_grown_bytes, realloc_shrunk_bytes;
-    uint64_t inherited_frees, inherited_freed_bytes; /* blocks of the parent, freed here after fork; in no other count */
-}; /* 256 bytes */
+    uint64_t inherited_frees,
+        inherited_freed_bytes; /* blocks of the parent, freed here after fork; in no other count */
+};                             /* 256 bytes */
 
 enum hw_mib_flags {
     HW_MIB_EVICTED = 1u << 0, /* pushed out of a bounded table */
@@ -227,22 +232,22 @@ struct hw_thread_entry {
     uint64_t allocations, frees, reallocations, temporary;
     uint64_t bytes; /* as hw_mib.bytes */
     int64_t live_bytes, live_blocks;
-    uint64_t foreign_frees;     /* of blocks that the runtime has not seen allocated; passed through */
+    uint64_t foreign_frees; /* of blocks that the runtime has not seen allocated; passed through */
     uint64_t foreign_reallocs;
-    uint64_t failed;            /* allocations that returned NULL */
-    uint64_t nested;            /* calls from inside an allocator call: passed through uncounted */
-    uint64_t walks, verified;   /* stacks walked anew, stacks that were recognised */
+    uint64_t failed;          /* allocations that returned NULL */
+    uint64_t nested;          /* calls from inside an allocator call: passed through uncounted */
+    uint64_t walks, verified; /* stacks walked anew, stacks that were recognised */
     uint64_t incomplete_walks;
-    uint64_t lost;              /* events that found no room (see notes) */
-}; /* 128 bytes */
+    uint64_t lost; /* events that found no room (see notes) */
+};                 /* 128 bytes */
 
 #define HW_TIMELINE_POINTS 4096
 struct hw_timeline_point {
     uint64_t tick;
     int64_t live_bytes;
-    uint64_t rss_bytes; /* 0: not read */
+    uint64_t rss_bytes;          /* 0: not read */
     uint64_t allocations, frees; /* up to this moment */
-}; /* 40 bytes */
+};                               /* 40 bytes */
 
 /* How often a free stack freed blocks of an allocation context (on request: free-stacks=1). */
 struct hw_free_stack {
@@ -258,36 +263,36 @@ struct hw_memory_breakdown {
     uint32_t moment; /* enum hw_memory_moment; a later entry of a moment replaces an earlier one */
     uint32_t reserved0;
     uint64_t rss;
-    uint64_t heap;      /* resident in [heap] and anonymous mappings that hold tracked blocks or came from the program */
-    uint64_t file;      /* code, read-only and private data of executables and libraries, other mapped files */
-    uint64_t stack;     /* stacks of threads, as far as they can be told apart */
-    uint64_t runtime;   /* Heapwise's own memory */
-    uint64_t other;     /* shared memory, vDSO, the rest */
+    uint64_t heap;    /* resident in [heap] and anonymous mappings that hold tracked blocks or came from the program */
+    uint64_t file;    /* code, read-only and private data of executables and libraries, other mapped files */
+    uint64_t stack;   /* stacks of threads, as far as they can be told apart */
+    uint64_t runtime; /* Heapwise's own memory */
+    uint64_t other;   /* shared memory, vDSO, the rest */
     int64_t live_bytes; /* requested and not freed at this moment */
     uint64_t swap;
 }; /* 80 bytes */
 
 enum hw_note_code {
-    HW_NOTE_TABLE_STORE = 1,    /* address space is limited: blocks are kept in a table */
-    HW_NOTE_FILE_FULL = 2,      /* the file could not grow (text says why): new contexts were counted as unknown */
-    HW_NOTE_NO_MEMORY = 3,      /* the runtime got no memory: events were passed through uncounted */
-    HW_NOTE_EXEC = 4,           /* the process started another program (text) by exec: that one has a file of its own */
-    HW_NOTE_EXEC_UNPROFILED = 5, /* …but it cannot be profiled: text says which and why */
+    HW_NOTE_TABLE_STORE = 1, /* address space is limited: blocks are kept in a table */
+    HW_NOTE_FILE_FULL = 2,   /* the file could not grow (text says why): new contexts were counted as unknown */
+    HW_NOTE_NO_MEMORY = 3,   /* the runtime got no memory: events were passed through uncounted */
+    HW_NOTE_EXEC = 4,        /* the process started another program (text) by exec: that one has a file of its own */
+    HW_NOTE_EXEC_UNPROFILED = 5,  /* …but it cannot be profiled: text says which and why */
     HW_NOTE_STATIC_ALLOCATOR = 6, /* an allocator linked into the program could not be hooked: text says why */
-    HW_NOTE_NO_UNWIND = 7,      /* a module without unwind tables: stacks through it rest on frame pointers: text = path */
-    HW_NOTE_BLOCK_REPLACED = 8, /* blocks that vanished without a free that could be seen */
+    HW_NOTE_NO_UNWIND = 7, /* a module without unwind tables: stacks through it rest on frame pointers: text = path */
+    HW_NOTE_BLOCK_REPLACED = 8,  /* blocks that vanished without a free that could be seen */
     HW_NOTE_THREADS_AT_EXIT = 9, /* threads still ran when the process ended */
-    HW_NOTE_CLOCK = 10,         /* the time stamp counter is not usable: clock_gettime served */
-    HW_NOTE_JIT = 11,           /* stacks end at code generated at run time */
+    HW_NOTE_CLOCK = 10,          /* the time stamp counter is not usable: clock_gettime served */
+    HW_NOTE_JIT = 11,            /* stacks end at code generated at run time */
     HW_NOTE_OTHER = 12,
 };
 
 struct hw_note {
-    uint32_t code; /* enum hw_note_code */
-    uint32_t text; /* string */
+    uint32_t code;  /* enum hw_note_code */
+    uint32_t text;  /* string */
     uint64_t count; /* how often; may still rise */
     uint64_t tick;  /* when first */
-}; /* 24 bytes */
+};                  /* 24 bytes */
 
 /* Live blocks a forked child inherited, by context (the child's own id). */
 struct hw_inherited {

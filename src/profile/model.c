@@ -17,37 +17,43 @@ struct builder {
 
 /* ---- time ---- */
 
-static uint64_t scale(uint64_t ticks, uint64_t clock_ns, uint64_t clock_ticks) {
+static uint64_t scale(uint64_t ticks, uint64_t clock_ns, uint64_t clock_ticks)
+{
     if (clock_ticks == 0 || clock_ns == 0 || clock_ns == clock_ticks)
         return ticks;
     unsigned __int128 ns = (unsigned __int128)ticks * clock_ns / clock_ticks;
     return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
-uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks) {
+uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks)
+{
     return scale(ticks, profile->process.clock_ns, profile->process.clock_ticks);
 }
 
-static void note_tick(struct builder *builder, uint64_t tick) {
+static void note_tick(struct builder *builder, uint64_t tick)
+{
     if (tick > builder->last_tick)
         builder->last_tick = tick;
 }
 
 /* ---- strings ---- */
 
-const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset) {
+const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset)
+{
     return offset < profile->string_size ? profile->strings + offset : "";
 }
 
 /* Replaces a string offset that points nowhere by 0, the empty string. */
-static void check_string(struct builder *builder, uint32_t *offset, const char *where) {
+static void check_string(struct builder *builder, uint32_t *offset, const char *where)
+{
     if (*offset == 0 || *offset < builder->profile->string_size)
         return;
     *offset = 0;
     hw_problem(builder->problems, "Strings are missing in the %s section.", where);
 }
 
-static void take_strings(struct builder *builder) {
+static void take_strings(struct builder *builder)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_STRINGS];
     struct hw_profile *profile = builder->profile;
     profile->strings = table->entries;
@@ -59,7 +65,8 @@ static void take_strings(struct builder *builder) {
 
 /* ---- process ---- */
 
-static void take_command(struct builder *builder) {
+static void take_command(struct builder *builder)
+{
     struct hw_profile *profile = builder->profile;
     size_t offset = profile->process.command, count = profile->process.command_count, taken = 0;
     if (count > profile->string_size) {
@@ -79,7 +86,8 @@ static void take_command(struct builder *builder) {
     profile->process.command_count = (uint32_t)taken;
 }
 
-static void take_process(struct builder *builder) {
+static void take_process(struct builder *builder)
+{
     struct hw_profile *profile = builder->profile;
     const struct hw_table *table = &builder->tables->of[HW_SECTION_PROCESS];
     if (table->count == 0)
@@ -107,7 +115,8 @@ static void take_process(struct builder *builder) {
 
 /* ---- maps, frames, contexts ---- */
 
-static void take_maps(struct builder *builder) {
+static void take_maps(struct builder *builder)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_MAPS];
     struct hw_map_entry *maps = table->entries;
     for (size_t i = 0; i < table->count; i++) {
@@ -127,7 +136,8 @@ static void take_maps(struct builder *builder) {
 
 /* After this every parent is smaller than its node, so that every walk ends, and every map index is valid. A frame that
  * is lost is passed over: what lay below it is not known. */
-static bool take_nodes(struct builder *builder) {
+static bool take_nodes(struct builder *builder)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_STACKS];
     const struct hw_table *maps = &builder->tables->of[HW_SECTION_MAPS];
     struct hw_stack_node *nodes = table->entries;
@@ -168,7 +178,8 @@ static bool take_nodes(struct builder *builder) {
     return true;
 }
 
-static void take_context_entries(struct builder *builder) {
+static void take_context_entries(struct builder *builder)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_CONTEXTS];
     const struct hw_table *stacks = &builder->tables->of[HW_SECTION_STACKS];
     struct hw_context_entry *entries = table->entries;
@@ -196,7 +207,8 @@ static void take_context_entries(struct builder *builder) {
     builder->profile->context_entry_count = count;
 }
 
-size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity) {
+size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity)
+{
     size_t count = 0;
     while (leaf != 0 && leaf < profile->node_count) {
         if (count < capacity)
@@ -218,16 +230,19 @@ struct sum {
 };
 
 /* Counters wrap instead of overflowing: a damaged file may hold any number. */
-static void add_signed(int64_t *sum, int64_t value) {
+static void add_signed(int64_t *sum, int64_t value)
+{
     *sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
 }
 
-static bool mib_is_empty(const struct hw_mib *mib) {
+static bool mib_is_empty(const struct hw_mib *mib)
+{
     return !(mib->allocations | mib->frees | mib->reallocations | mib->bytes | mib->inherited_frees | mib->samples) &&
            mib->live_blocks == 0 && mib->live_bytes == 0;
 }
 
-static void add_allocations(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib) {
+static void add_allocations(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib)
+{
     context->allocations += mib->allocations;
     context->reallocations += mib->reallocations;
     context->bytes += mib->bytes;
@@ -250,7 +265,8 @@ static void add_allocations(struct hw_profile_context *context, struct sum *sum,
     }
 }
 
-static void add_frees(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib) {
+static void add_frees(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib)
+{
     context->frees += mib->frees;
     context->temporary += mib->temporary;
     context->free_threads += mib->free_threads;
@@ -272,7 +288,8 @@ static void add_frees(struct hw_profile_context *context, struct sum *sum, const
 }
 
 static void add_live(struct builder *builder, struct hw_profile_context *context, struct sum *sum,
-                     const struct hw_mib *mib) {
+                     const struct hw_mib *mib)
+{
     /* Of another epoch: nothing has changed here since the peak, so what is live now was live then. An epoch that is
      * later than the process's can only be seen while the process runs: its peak is the later one. */
     bool saved = mib->peak_epoch >= builder->profile->process.peak_epoch;
@@ -283,7 +300,8 @@ static void add_live(struct builder *builder, struct hw_profile_context *context
     sum->live_ticks += mib->live_ticks;
 }
 
-static void add_total(struct hw_profile_totals *totals, const struct hw_mib *mib) {
+static void add_total(struct hw_profile_totals *totals, const struct hw_mib *mib)
+{
     totals->allocations += mib->allocations;
     totals->frees += mib->frees;
     totals->reallocations += mib->reallocations;
@@ -293,7 +311,8 @@ static void add_total(struct hw_profile_totals *totals, const struct hw_mib *mib
     add_signed(&totals->live_bytes, mib->live_bytes);
 }
 
-static void merge_mibs(struct builder *builder, struct hw_profile_context *contexts, struct sum *sums) {
+static void merge_mibs(struct builder *builder, struct hw_profile_context *contexts, struct sum *sums)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_MIBS];
     const struct hw_mib *mibs = table->entries;
     for (size_t i = 0; i < table->count; i++) {
@@ -317,7 +336,8 @@ static void merge_mibs(struct builder *builder, struct hw_profile_context *conte
     }
 }
 
-static void add_inherited(struct builder *builder, struct hw_profile_context *contexts, struct sum *sums) {
+static void add_inherited(struct builder *builder, struct hw_profile_context *contexts, struct sum *sums)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_INHERITED];
     const struct hw_inherited *inherited = table->entries;
     for (size_t i = 0; i < table->count; i++) {
@@ -336,7 +356,8 @@ static void add_inherited(struct builder *builder, struct hw_profile_context *co
 
 /* Sum of the ages of live blocks, in ticks. live_ticks is kept modulo 2^64, so the difference is right modulo 2^64: it
  * is the age unless blocks were so many and so old that the age itself does not fit; then UINT64_MAX. */
-static uint64_t live_age(int64_t blocks, uint64_t live_ticks, uint64_t first_tick, uint64_t now) {
+static uint64_t live_age(int64_t blocks, uint64_t live_ticks, uint64_t first_tick, uint64_t now)
+{
     if (blocks <= 0)
         return 0;
     uint64_t oldest = now > first_tick ? now - first_tick : 0;
@@ -348,7 +369,8 @@ static uint64_t live_age(int64_t blocks, uint64_t live_ticks, uint64_t first_tic
     return age > most ? (age > UINT64_MAX - (UINT64_MAX >> 2) ? 0 : (uint64_t)most) : age;
 }
 
-static void finish_context(struct builder *builder, struct hw_profile_context *context, const struct sum *sum) {
+static void finish_context(struct builder *builder, struct hw_profile_context *context, const struct sum *sum)
+{
     const struct hw_profile *profile = builder->profile;
     const struct hw_context_entry *entry = &profile->context_entries[context->id];
     context->leaf = entry->leaf;
@@ -373,7 +395,8 @@ static void finish_context(struct builder *builder, struct hw_profile_context *c
 }
 
 /* One context for each id that has something to tell, sorted by id. */
-static bool take_contexts(struct builder *builder) {
+static bool take_contexts(struct builder *builder)
+{
     struct hw_profile *profile = builder->profile;
     size_t count = profile->context_entry_count, kept = 0;
     struct hw_profile_context *contexts = calloc(count, sizeof *contexts);
@@ -404,7 +427,8 @@ static bool take_contexts(struct builder *builder) {
 
 /* ---- threads, timeline, the rest ---- */
 
-static void take_threads(struct builder *builder) {
+static void take_threads(struct builder *builder)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_THREADS];
     const struct hw_thread_entry *threads = table->entries;
     struct hw_profile_totals *totals = &builder->profile->totals;
@@ -430,7 +454,8 @@ static void take_threads(struct builder *builder) {
 
 /* Points out of order: the timeline was being thinned out when it was copied or when the process was killed. They are
  * left out; in a sealed file they are damage. */
-static bool take_timeline(struct builder *builder) {
+static bool take_timeline(struct builder *builder)
+{
     struct hw_profile *profile = builder->profile;
     const struct hw_table *table = &builder->tables->of[HW_SECTION_TIMELINE];
     const struct hw_timeline_point *points = table->entries;
@@ -457,7 +482,8 @@ static bool take_timeline(struct builder *builder) {
     return true;
 }
 
-static void take_free_stacks(struct builder *builder) {
+static void take_free_stacks(struct builder *builder)
+{
     struct hw_profile *profile = builder->profile;
     const struct hw_table *table = &builder->tables->of[HW_SECTION_FREE_STACKS];
     struct hw_free_stack *stacks = table->entries;
@@ -477,7 +503,8 @@ static void take_free_stacks(struct builder *builder) {
     profile->free_stack_count = kept;
 }
 
-static void take_notes(struct builder *builder) {
+static void take_notes(struct builder *builder)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_NOTES];
     struct hw_note *notes = table->entries;
     size_t kept = 0;
@@ -492,7 +519,8 @@ static void take_notes(struct builder *builder) {
     builder->profile->note_count = kept;
 }
 
-static void take_memory(struct builder *builder) {
+static void take_memory(struct builder *builder)
+{
     const struct hw_table *table = &builder->tables->of[HW_SECTION_MEMORY];
     builder->profile->memory = table->entries;
     builder->profile->memory_count = table->count;
@@ -500,7 +528,8 @@ static void take_memory(struct builder *builder) {
 
 /* ---- the whole ---- */
 
-static bool build(struct builder *builder) {
+static bool build(struct builder *builder)
+{
     struct hw_profile *profile = builder->profile;
     take_strings(builder);
     take_process(builder);
@@ -521,7 +550,8 @@ static bool build(struct builder *builder) {
 }
 
 static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd, const char *path,
-                      struct hw_error *error) {
+                      struct hw_error *error)
+{
     struct hw_problems problems = {.arena = arena};
     struct hw_container container = {.fd = fd, .path = path, .problems = &problems};
     struct hw_tables tables;
@@ -549,7 +579,8 @@ static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd
     return fine;
 }
 
-struct hw_profile *hw_profile_read(const char *path, struct hw_error *error) {
+struct hw_profile *hw_profile_read(const char *path, struct hw_error *error)
+{
     struct hw_profile *profile = calloc(1, sizeof *profile);
     struct hw_arena *arena = calloc(1, sizeof *arena);
     int fd = -1;
@@ -573,7 +604,8 @@ struct hw_profile *hw_profile_read(const char *path, struct hw_error *error) {
     return NULL;
 }
 
-void hw_profile_free(struct hw_profile *profile) {
+void hw_profile_free(struct hw_profile *profile)
+{
     if (!profile)
         return;
     hw_arena_free(profile->storage);

@@ -9,7 +9,8 @@ struct hw_arena_block {
     uint64_t reserved; /* keeps what follows aligned to 16 bytes */
 };
 
-void *hw_arena_allocate(struct hw_arena *arena, size_t count, size_t size) {
+void *hw_arena_allocate(struct hw_arena *arena, size_t count, size_t size)
+{
     size_t bytes;
     struct hw_arena_block *block = NULL;
     if (!__builtin_mul_overflow(count, size, &bytes) && !__builtin_add_overflow(bytes, sizeof *block, &bytes))
@@ -23,7 +24,8 @@ void *hw_arena_allocate(struct hw_arena *arena, size_t count, size_t size) {
     return block + 1;
 }
 
-char *hw_arena_copy(struct hw_arena *arena, const char *string) {
+char *hw_arena_copy(struct hw_arena *arena, const char *string)
+{
     size_t size = strlen(string) + 1;
     char *copy = hw_arena_allocate(arena, size, 1);
     if (copy)
@@ -31,7 +33,8 @@ char *hw_arena_copy(struct hw_arena *arena, const char *string) {
     return copy;
 }
 
-void hw_arena_free(struct hw_arena *arena) {
+void hw_arena_free(struct hw_arena *arena)
+{
     struct hw_arena_block *block = arena->blocks;
     while (block) {
         struct hw_arena_block *next = block->next;
@@ -41,7 +44,8 @@ void hw_arena_free(struct hw_arena *arena) {
     arena->blocks = NULL;
 }
 
-static void keep(struct hw_problems *problems, const char *sentence) {
+static void keep(struct hw_problems *problems, const char *sentence)
+{
     /* One place more than the most, for the closing sentence. */
     if (!problems->sentences)
         problems->sentences = hw_arena_allocate(problems->arena, HW_PROBLEMS_MOST + 1, sizeof *problems->sentences);
@@ -50,7 +54,8 @@ static void keep(struct hw_problems *problems, const char *sentence) {
         problems->sentences[problems->count++] = copy;
 }
 
-void hw_problem(struct hw_problems *problems, const char *format, ...) {
+void hw_problem(struct hw_problems *problems, const char *format, ...)
+{
     char sentence[512];
     va_list arguments;
     va_start(arguments, format);
@@ -65,7 +70,8 @@ void hw_problem(struct hw_problems *problems, const char *format, ...) {
         problems->left_out = true;
 }
 
-void hw_problems_finish(struct hw_problems *problems) {
+void hw_problems_finish(struct hw_problems *problems)
+{
     if (problems->left_out)
         keep(problems, "There are further problems; they are not listed.");
 }

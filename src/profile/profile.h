@@ -12,17 +12,18 @@
 #include "profile/error.h"
 #include "profile/format.h"
 
-/* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns. */
+/* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns.
+ */
 struct hw_profile_context {
     uint32_t id;
-    uint32_t leaf;  /* index into nodes, 0: unknown stack */
+    uint32_t leaf; /* index into nodes, 0: unknown stack */
     uint32_t depth;
     uint32_t flags; /* enum hw_context_flags */
     uint64_t allocations, frees, reallocations, temporary, bytes, samples;
     uint64_t size_min, size_max; /* 0 when there was no allocation */
     int64_t live_blocks, live_bytes;
-    int64_t peak_blocks, peak_bytes; /* at the process's peak */
-    unsigned __int128 lifetime_total_ns; /* of freed blocks; 0 when frees == 0 */
+    int64_t peak_blocks, peak_bytes;           /* at the process's peak */
+    unsigned __int128 lifetime_total_ns;       /* of freed blocks; 0 when frees == 0 */
     uint64_t lifetime_min_ns, lifetime_max_ns; /* likewise */
     uint64_t live_age_total_ns; /* ages of live blocks at the end, summed; UINT64_MAX: too much to be known */
     uint64_t last_alloc_ns, last_free_ns;
@@ -54,15 +55,15 @@ struct hw_profile {
     struct hw_file_header header;
     struct hw_process_info process;
     bool sealed;
-    bool running;  /* the process that writes it still lives on this machine (pid and start time agree) */
-    bool cut;      /* the file is shorter than it says: what was there has been read, see problems */
+    bool running; /* the process that writes it still lives on this machine (pid and start time agree) */
+    bool cut;     /* the file is shorter than it says: what was there has been read, see problems */
     double ns_per_tick;
-    uint64_t duration_ns;    /* of the run so far */
+    uint64_t duration_ns; /* of the run so far */
     uint64_t peak_time_ns;
     const char *executable, *allocator, *allocator_path, *options;
-    const char **command;    /* command_count strings */
+    const char **command; /* command_count strings */
     size_t command_count;
-    struct hw_profile_totals totals; /* from the THREADS section */
+    struct hw_profile_totals totals;         /* from the THREADS section */
     struct hw_profile_totals context_totals; /* from the MIBs: the two agree, but for events in flight */
     const struct hw_map_entry *maps;
     size_t map_count;
@@ -84,11 +85,11 @@ struct hw_profile {
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
     size_t problem_count;
-    void *storage;   /* private */
+    void *storage; /* private */
 };
 
-/* Reads the file. NULL with ERROR when it is not a profile or nothing can be saved of it. When it is damaged but part of
- * it can be read, returns that part with `problems`. Verbs then print them and exit with 2 after their output. */
+/* Reads the file. NULL with ERROR when it is not a profile or nothing can be saved of it. When it is damaged but part
+ * of it can be read, returns that part with `problems`. Verbs then print them and exit with 2 after their output. */
 struct hw_profile *hw_profile_read(const char *path, struct hw_error *error);
 void hw_profile_free(struct hw_profile *profile);
 
@@ -104,6 +105,7 @@ uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks
 /* After the process has ended: records how (exit code or signal) in the file of a process that could not do so itself,
  * cuts off the unused tail, and seals it. Used by `heapwise record`. False with ERROR on failure. A file that is sealed
  * already only gets the exit status if it has none. */
-bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes, struct hw_error *error);
+bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes,
+                      struct hw_error *error);
 
 #endif

@@ -13,12 +13,14 @@
 
 /* ---- one extent ---- */
 
-static const char *name_of(const struct hw_extent *extent) {
+static const char *name_of(const struct hw_extent *extent)
+{
     return hw_section_rule(extent->entry.type)->name;
 }
 
 /* Packs COUNT entries of ENTRY_SIZE bytes into entries of SIZE bytes; TARGET is zeroed. */
-static void pack(char *target, size_t size, const char *source, size_t entry_size, size_t count) {
+static void pack(char *target, size_t size, const char *source, size_t entry_size, size_t count)
+{
     size_t shared = size < entry_size ? size : entry_size;
     for (size_t i = 0; i < count; i++)
         memcpy(target + i * size, source + i * entry_size, shared);
@@ -26,7 +28,8 @@ static void pack(char *target, size_t size, const char *source, size_t entry_siz
 
 /* True when the bytes of an extent may be used. Reports why not, and what is missing. */
 static bool bytes_are_good(struct hw_container *container, const struct hw_extent *extent, const char *bytes,
-                           size_t got) {
+                           size_t got)
+{
     if (got < extent->entry.used) {
         if (container->sealed && !extent->trusted) {
             hw_problem(container->problems,
@@ -50,7 +53,8 @@ static bool bytes_are_good(struct hw_container *container, const struct hw_exten
 
 /* Copies an extent into TARGET, which has zeroed room for all its entries of SIZE bytes. Returns how many entries are
  * good; SIZE_MAX when the memory does not suffice. */
-static size_t load_extent(struct hw_container *container, const struct hw_extent *extent, char *target, size_t size) {
+static size_t load_extent(struct hw_container *container, const struct hw_extent *extent, char *target, size_t size)
+{
     size_t entry_size = extent->entry.entry_size, available = (size_t)extent->available;
     size_t count = available / entry_size;
     bool direct = entry_size == size && available % entry_size == 0;
@@ -83,7 +87,8 @@ static size_t load_extent(struct hw_container *container, const struct hw_extent
  * entries behind it keep their index; claims that the whole file could not hold (*CLAIMED_BYTES is their sum so far)
  * are not believed. */
 static bool entries_claimed(const struct hw_container *container, const struct hw_extent *extent, bool indexed,
-                            uint64_t *claimed_bytes, size_t *count) {
+                            uint64_t *claimed_bytes, size_t *count)
+{
     bool believed = !indexed || extent->entry.used <= container->file_size - *claimed_bytes;
     uint64_t bytes = indexed && believed ? extent->entry.used : extent->available;
     if (indexed && believed)
@@ -93,7 +98,8 @@ static bool entries_claimed(const struct hw_container *container, const struct h
 }
 
 static bool allocate_table(struct hw_container *container, struct hw_arena *arena, uint32_t type,
-                           struct hw_table *table) {
+                           struct hw_table *table)
+{
     const struct hw_section_rule *rule = hw_section_rule(type);
     size_t entries = 0, extents = 0, count;
     uint64_t claimed_bytes = 0;
@@ -115,14 +121,16 @@ static bool allocate_table(struct hw_container *container, struct hw_arena *aren
     return table->entries && (table->holes || !rule->indexed);
 }
 
-static void add_hole(struct hw_table *table, size_t first, size_t end) {
+static void add_hole(struct hw_table *table, size_t first, size_t end)
+{
     if (table->holes && first < end)
         table->holes[table->hole_count++] = (struct hw_hole){first, end};
 }
 
 /* Reads all extents of TYPE. False when the memory does not suffice. */
 static bool read_section(struct hw_container *container, struct hw_arena *arena, uint32_t type,
-                         struct hw_tables *tables) {
+                         struct hw_tables *tables)
+{
     const struct hw_section_rule *rule = hw_section_rule(type);
     struct hw_table *table = &tables->of[type];
     uint64_t claimed_bytes = 0;
@@ -156,7 +164,8 @@ static bool read_section(struct hw_container *container, struct hw_arena *arena,
 }
 
 /* An extent of a type that this reader does not know is not used, but damage to it is damage to the file. */
-static void check_unknown(struct hw_container *container) {
+static void check_unknown(struct hw_container *container)
+{
     for (size_t i = 0; i < container->extent_count; i++) {
         const struct hw_extent *extent = &container->extents[i];
         uint64_t checksum;
@@ -172,7 +181,8 @@ static void check_unknown(struct hw_container *container) {
 
 /* ---- all sections ---- */
 
-static uint64_t peak_epoch(const struct hw_tables *tables) {
+static uint64_t peak_epoch(const struct hw_tables *tables)
+{
     const struct hw_table *table = &tables->of[HW_SECTION_PROCESS];
     return table->count ? ((const struct hw_process_info *)table->entries)->peak_epoch : 0;
 }
@@ -180,7 +190,8 @@ static uint64_t peak_epoch(const struct hw_tables *tables) {
 /* Everything that only refers to others. The share of the peak in a MIB is counted against the epoch in the process
  * section, so both must be of one moment: the epoch must be the same before and after. In a program that grows without
  * a pause that may never happen; the last attempt then stands, and is off by what happened while it was copied. */
-static bool read_referring(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables) {
+static bool read_referring(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables)
+{
     static const uint32_t types[] = {HW_SECTION_THREADS, HW_SECTION_TIMELINE, HW_SECTION_FREE_STACKS,
                                      HW_SECTION_MEMORY,  HW_SECTION_NOTES,    HW_SECTION_INHERITED};
     for (int attempt = 0; attempt < 4; attempt++) {
@@ -203,7 +214,8 @@ static bool read_referring(struct hw_container *container, struct hw_arena *aren
 }
 
 /* True when the file was sealed in the middle of reading: then it is read again, with checksums. */
-static bool reload(struct hw_container *container, struct hw_error *error, bool *fine) {
+static bool reload(struct hw_container *container, struct hw_error *error, bool *fine)
+{
     bool sealed = container->sealed;
     if (sealed) {
         *fine = true; /* nothing moves any more */
@@ -216,7 +228,8 @@ static bool reload(struct hw_container *container, struct hw_error *error, bool 
 enum outcome { READ, SEALED_MEANWHILE, FAILED };
 
 static enum outcome read_once(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,
-                              struct hw_error *error) {
+                              struct hw_error *error)
+{
     static const uint32_t referred[] = {HW_SECTION_CONTEXTS, HW_SECTION_STACKS, HW_SECTION_MAPS, HW_SECTION_STRINGS};
     bool fine;
     memset(tables, 0, sizeof *tables);
@@ -234,7 +247,8 @@ static enum outcome read_once(struct hw_container *container, struct hw_arena *a
 }
 
 bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,
-                    struct hw_error *error) {
+                    struct hw_error *error)
+{
     enum outcome outcome = SEALED_MEANWHILE;
     for (int attempt = 0; attempt < 3 && outcome == SEALED_MEANWHILE; attempt++) {
         if (!hw_container_load(container, error))
@@ -260,7 +274,8 @@ bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, stru
     return true;
 }
 
-bool hw_table_missing(const struct hw_table *table, size_t index) {
+bool hw_table_missing(const struct hw_table *table, size_t index)
+{
     size_t low = 0, high = table->hole_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(struct hw_buffer *buffer, size_t more) {
+static bool make_room(struct hw_buffer *buffer, size_t more)
+{
     if (buffer->failed)
         return false;
     if (buffer->capacity - buffer->used > more)
@@ -25,7 +26,8 @@ static bool make_room(struct hw_buffer *buffer, size_t more) {
     return true;
 }
 
-void hw_buffer_bytes(struct hw_buffer *buffer, const char *data, size_t size) {
+void hw_buffer_bytes(struct hw_buffer *buffer, const char *data, size_t size)
+{
     if (!make_room(buffer, size))
         return;
     if (size)
@@ -34,7 +36,8 @@ void hw_buffer_bytes(struct hw_buffer *buffer, const char *data, size_t size) {
     buffer->data[buffer->used] = '\0';
 }
 
-void hw_buffer_add(struct hw_buffer *buffer, const char *format, ...) {
+void hw_buffer_add(struct hw_buffer *buffer, const char *format, ...)
+{
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
@@ -51,7 +54,8 @@ void hw_buffer_add(struct hw_buffer *buffer, const char *format, ...) {
 
 /* Length of the UTF-8 sequence at TEXT with its code point, 0 when it is not one (overlong, surrogate, too great, cut).
  */
-static size_t decode(const unsigned char *text, uint32_t *point) {
+static size_t decode(const unsigned char *text, uint32_t *point)
+{
     static const struct {
         unsigned char mask, lead;
         uint32_t least;
@@ -73,7 +77,8 @@ static size_t decode(const unsigned char *text, uint32_t *point) {
     return 0;
 }
 
-void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean clean) {
+void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean clean)
+{
     const unsigned char *at = (const unsigned char *)text, *plain = at;
     while (*at) {
         uint32_t point = 0;
@@ -92,11 +97,13 @@ void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean c
     hw_buffer_bytes(buffer, (const char *)plain, (size_t)(at - plain));
 }
 
-const char *hw_buffer_text(const struct hw_buffer *buffer) {
+const char *hw_buffer_text(const struct hw_buffer *buffer)
+{
     return buffer->data ? buffer->data : "";
 }
 
-void hw_buffer_cut(struct hw_buffer *buffer, size_t size) {
+void hw_buffer_cut(struct hw_buffer *buffer, size_t size)
+{
     if (size > buffer->used)
         return;
     buffer->used = size;
@@ -104,23 +111,27 @@ void hw_buffer_cut(struct hw_buffer *buffer, size_t size) {
         buffer->data[size] = '\0';
 }
 
-void hw_buffer_clear(struct hw_buffer *buffer) {
+void hw_buffer_clear(struct hw_buffer *buffer)
+{
     hw_buffer_cut(buffer, 0);
 }
 
-void hw_buffer_free(struct hw_buffer *buffer) {
+void hw_buffer_free(struct hw_buffer *buffer)
+{
     free(buffer->data);
     *buffer = (struct hw_buffer){0};
 }
 
-size_t hw_text_width(const char *text) {
+size_t hw_text_width(const char *text)
+{
     size_t columns = 0;
     for (; *text; text++)
         columns += ((unsigned char)*text & 0xc0) != 0x80;
     return columns;
 }
 
-size_t hw_text_cut(const char *text, size_t columns) {
+size_t hw_text_cut(const char *text, size_t columns)
+{
     size_t i = 0;
     for (; text[i]; i++) {
         if (((unsigned char)text[i] & 0xc0) == 0x80)

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *hw_human_bytes(char *buffer, uint64_t bytes) {
+const char *hw_human_bytes(char *buffer, uint64_t bytes)
+{
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     if (bytes < 1024) {
         snprintf(buffer, HW_HUMAN, "%u B", (unsigned)bytes);
@@ -22,7 +23,8 @@ const char *hw_human_bytes(char *buffer, uint64_t bytes) {
     return buffer;
 }
 
-const char *hw_human_count(char *buffer, uint64_t count) {
+const char *hw_human_count(char *buffer, uint64_t count)
+{
     char digits[24];
     size_t length = (size_t)snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
     char *out = buffer;
@@ -35,7 +37,8 @@ const char *hw_human_count(char *buffer, uint64_t count) {
     return buffer;
 }
 
-const char *hw_human_of(char *buffer, uint64_t count, const char *noun) {
+const char *hw_human_of(char *buffer, uint64_t count, const char *noun)
+{
     hw_human_count(buffer, count);
     const size_t used = strlen(buffer);
     snprintf(buffer + used, HW_HUMAN - used, " %s%s", noun, count == 1 ? "" : "s");
@@ -43,12 +46,14 @@ const char *hw_human_of(char *buffer, uint64_t count, const char *noun) {
 }
 
 /* Three significant digits: 1.52, 15.2, 152. */
-static void three_digits(char *buffer, double value, const char *unit) {
+static void three_digits(char *buffer, double value, const char *unit)
+{
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
     snprintf(buffer, HW_HUMAN, "%.*f %s", decimals, value, unit);
 }
 
-const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8) {
+const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8)
+{
     const double seconds = (double)ns / 1e9;
     if (ns < 1000)
         snprintf(buffer, HW_HUMAN, "%u ns", (unsigned)ns);
@@ -69,7 +74,8 @@ const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8) {
     return buffer;
 }
 
-const char *hw_human_percent(char *buffer, double part, double whole) {
+const char *hw_human_percent(char *buffer, double part, double whole)
+{
     if (!(whole > 0)) {
         memcpy(buffer, "-", 2);
         return buffer;

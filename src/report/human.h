@@ -22,7 +22,8 @@ const char *hw_human_percent(char *buffer, double part,
 #define HW_PERCENT(part, whole) hw_human_percent((char[HW_HUMAN]){0}, (part), (whole))
 
 /* Live counts are sums of thread-local deltas: below zero only for events in flight. */
-static inline uint64_t hw_not_negative(int64_t value) {
+static inline uint64_t hw_not_negative(int64_t value)
+{
     return value > 0 ? (uint64_t)value : 0;
 }
 

@@ -24,24 +24,29 @@ struct json_writer {
 
 /* ---- values ---- */
 
-static void set(struct json_writer *writer, json_t *object, const char *key, json_t *value) {
+static void set(struct json_writer *writer, json_t *object, const char *key, json_t *value)
+{
     if (!value || json_object_set_new(object, key, value))
         writer->failed = true;
 }
 
-static void set_count(struct json_writer *writer, json_t *object, const char *key, uint64_t value) {
+static void set_count(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
+{
     set(writer, object, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
-static void set_signed(struct json_writer *writer, json_t *object, const char *key, int64_t value) {
+static void set_signed(struct json_writer *writer, json_t *object, const char *key, int64_t value)
+{
     set(writer, object, key, json_integer(value));
 }
 
-static void set_ratio(struct json_writer *writer, json_t *object, const char *key, uint64_t sum, uint64_t count) {
+static void set_ratio(struct json_writer *writer, json_t *object, const char *key, uint64_t sum, uint64_t count)
+{
     set(writer, object, key, count ? json_real((double)sum / (double)count) : json_null());
 }
 
-static json_t *text_value(struct json_writer *writer, const char *text) {
+static json_t *text_value(struct json_writer *writer, const char *text)
+{
     if (!text)
         return json_null();
     hw_buffer_clear(&writer->text);
@@ -49,16 +54,19 @@ static json_t *text_value(struct json_writer *writer, const char *text) {
     return json_string(hw_buffer_text(&writer->text));
 }
 
-static void set_text(struct json_writer *writer, json_t *object, const char *key, const char *text) {
+static void set_text(struct json_writer *writer, json_t *object, const char *key, const char *text)
+{
     set(writer, object, key, text_value(writer, text));
 }
 
 /* NULL for text that is empty when it is not known. */
-static const char *known(const char *text) {
+static const char *known(const char *text)
+{
     return text && *text ? text : NULL;
 }
 
-static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module) {
+static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module)
+{
     char hex[2 * sizeof((struct hw_map_entry *)0)->build_id + 1];
     if (!module || !module->build_id_size) {
         set(writer, object, "build_id", json_null());
@@ -71,7 +79,8 @@ static void set_build_id(struct json_writer *writer, json_t *object, const struc
 
 /* An object of its own, or in sampled runs the one below "sampled": counts that are estimates never stand under the
  * key of an exact number. */
-static json_t *counts_of(struct json_writer *writer, json_t *object, uint64_t samples) {
+static json_t *counts_of(struct json_writer *writer, json_t *object, uint64_t samples)
+{
     if (!writer->sampled)
         return object;
     json_t *sampled = json_object();
@@ -83,19 +92,22 @@ static json_t *counts_of(struct json_writer *writer, json_t *object, uint64_t sa
 #define JSON_STYLE (JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY)
 
 /* Prints VALUE and lets go of it. */
-static void print_value(struct json_writer *writer, json_t *value) {
+static void print_value(struct json_writer *writer, json_t *value)
+{
     if (!value || (json_dumpf(value, writer->stream, JSON_STYLE) && !ferror(writer->stream)))
         writer->failed = true;
     json_decref(value);
 }
 
-static void print_key(struct json_writer *writer, const char *key) {
+static void print_key(struct json_writer *writer, const char *key)
+{
     fprintf(writer->stream, ",\n\"%s\":", key);
 }
 
 /* ---- process and totals ---- */
 
-static json_t *exit_value(struct json_writer *writer) {
+static json_t *exit_value(struct json_writer *writer)
+{
     const struct hw_process_info *process = &writer->view->profile->process;
     static const char *const keys[] = {[HW_EXIT_CODE] = "code", [HW_EXIT_SIGNAL] = "signal"};
     if (process->exit_kind == HW_EXIT_EXEC)
@@ -105,7 +117,8 @@ static json_t *exit_value(struct json_writer *writer) {
     return json_pack("{s:i}", keys[process->exit_kind], (int)process->exit_value);
 }
 
-static json_t *process_value(struct json_writer *writer) {
+static json_t *process_value(struct json_writer *writer)
+{
     static const char *const modes[] = {
         [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
     const struct hw_profile *profile = writer->view->profile;
@@ -139,7 +152,8 @@ static json_t *process_value(struct json_writer *writer) {
     return object;
 }
 
-static json_t *totals_value(struct json_writer *writer) {
+static json_t *totals_value(struct json_writer *writer)
+{
     const struct hw_profile *profile = writer->view->profile;
     const struct hw_profile_totals *totals = &writer->view->totals;
     const struct hw_process_info *info = &profile->process;
@@ -172,7 +186,8 @@ static json_t *totals_value(struct json_writer *writer) {
 
 /* ---- stacks ---- */
 
-static json_t *frame_value(struct json_writer *writer, const struct hw_view_location *location, uint32_t index) {
+static json_t *frame_value(struct json_writer *writer, const struct hw_view_location *location, uint32_t index)
+{
     const struct hw_frame *symbol = &location->frames.frame[index];
     const struct hw_view_module *module = location->module == HW_NONE ? NULL : &writer->view->modules[location->module];
     json_t *object = json_object();
@@ -187,7 +202,8 @@ static json_t *frame_value(struct json_writer *writer, const struct hw_view_loca
 }
 
 /* The frames of a location, separated by commas. */
-static const struct hw_buffer *location_frames(struct json_writer *writer, uint32_t index) {
+static const struct hw_buffer *location_frames(struct json_writer *writer, uint32_t index)
+{
     struct hw_buffer *text = &writer->stacks[index];
     const struct hw_view_location *location = &writer->view->locations[index];
     if (text->data)
@@ -205,7 +221,8 @@ static const struct hw_buffer *location_frames(struct json_writer *writer, uint3
     return text;
 }
 
-static void print_stack(struct json_writer *writer, uint32_t leaf) {
+static void print_stack(struct json_writer *writer, uint32_t leaf)
+{
     const struct hw_view *view = writer->view;
     fputs("\"stack\":[", writer->stream);
     for (uint32_t node = leaf; node; node = view->nodes[node].parent) {
@@ -219,7 +236,8 @@ static void print_stack(struct json_writer *writer, uint32_t leaf) {
 
 /* ---- contexts ---- */
 
-static void set_sizes(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum) {
+static void set_sizes(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum)
+{
     if (!sum->allocations) {
         set(writer, counts, "size", json_null());
         return;
@@ -231,14 +249,17 @@ static void set_sizes(struct json_writer *writer, json_t *counts, const struct h
     set(writer, counts, "size", size);
 }
 
-static void set_lifetimes(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum) {
+static void set_lifetimes(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum)
+{
     json_t *lifetime = sum->frees ? json_object() : json_null(),
            *age = sum->live_blocks > 0 ? json_object() : json_null();
     if (sum->frees) {
-        set_count(writer, lifetime, "total", sum->lifetime_total_ns > INT64_MAX ? INT64_MAX : (uint64_t)sum->lifetime_total_ns);
+        set_count(writer, lifetime, "total",
+                  sum->lifetime_total_ns > INT64_MAX ? INT64_MAX : (uint64_t)sum->lifetime_total_ns);
         set_count(writer, lifetime, "min", sum->lifetime_min_ns);
         set_count(writer, lifetime, "max", sum->lifetime_max_ns);
-        set_ratio(writer, lifetime, "mean", (uint64_t)(sum->lifetime_total_ns / (sum->frees ? sum->frees : 1)), sum->frees ? 1 : 0);
+        set_ratio(writer, lifetime, "mean", (uint64_t)(sum->lifetime_total_ns / (sum->frees ? sum->frees : 1)),
+                  sum->frees ? 1 : 0);
     }
     if (sum->live_blocks > 0) {
         set_count(writer, age, "total", sum->live_age_total_ns);
@@ -249,7 +270,8 @@ static void set_lifetimes(struct json_writer *writer, json_t *counts, const stru
 }
 
 /* What is estimated in sampled runs. */
-static void set_counts(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum) {
+static void set_counts(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum)
+{
     set_count(writer, counts, "allocations", sum->allocations);
     set_count(writer, counts, "frees", sum->frees);
     set_count(writer, counts, "reallocations", sum->reallocations);
@@ -272,13 +294,15 @@ static void set_counts(struct json_writer *writer, json_t *counts, const struct 
     set(writer, counts, "realloc", moved);
 }
 
-static void set_last(struct json_writer *writer, json_t *object, const char *key, bool any, uint64_t ns, uint32_t cpu) {
+static void set_last(struct json_writer *writer, json_t *object, const char *key, bool any, uint64_t ns, uint32_t cpu)
+{
     set(writer, object, key,
         any ? json_pack("{s:I,s:I}", "time_ns", (json_int_t)ns, "cpu", (json_int_t)cpu) : json_null());
 }
 
 /* All of a context but its id and its stacks. */
-static json_t *context_value(struct json_writer *writer, const struct hw_view_context *context) {
+static json_t *context_value(struct json_writer *writer, const struct hw_view_context *context)
+{
     const struct hw_profile_context *sum = &context->sum;
     json_t *object = json_object();
     const bool whole = sum->leaf && !(sum->flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE));
@@ -301,7 +325,8 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     return object;
 }
 
-static void print_free_stacks(struct json_writer *writer, size_t index) {
+static void print_free_stacks(struct json_writer *writer, size_t index)
+{
     size_t count;
     const struct hw_view_free_stack *stacks = hw_view_free_stacks(writer->view, index, &count);
     fputs(",\"free_stacks\":[", writer->stream);
@@ -314,7 +339,8 @@ static void print_free_stacks(struct json_writer *writer, size_t index) {
     fputc(']', writer->stream);
 }
 
-static void print_contexts(struct json_writer *writer) {
+static void print_contexts(struct json_writer *writer)
+{
     const struct hw_view *view = writer->view;
     size_t count;
     uint32_t *order = hw_view_sorted(view->contexts, view->context_count, writer->options->sort, true, &count);
@@ -347,7 +373,8 @@ static void print_contexts(struct json_writer *writer) {
 
 /* ---- the rest ---- */
 
-static void print_timeline(struct json_writer *writer) {
+static void print_timeline(struct json_writer *writer)
+{
     const struct hw_profile *profile = writer->view->profile;
     print_key(writer, "timeline");
     fputc('[', writer->stream);
@@ -368,7 +395,8 @@ static void print_timeline(struct json_writer *writer) {
     fputs("\n]", writer->stream);
 }
 
-static void print_memory(struct json_writer *writer) {
+static void print_memory(struct json_writer *writer)
+{
     static const char *const moments[] = {
         [HW_MOMENT_PEAK] = "peak", [HW_MOMENT_END] = "end", [HW_MOMENT_DUMP] = "dump"};
     json_t *array = json_array();
@@ -397,7 +425,8 @@ static void print_memory(struct json_writer *writer) {
     print_value(writer, array);
 }
 
-static void print_modules(struct json_writer *writer) {
+static void print_modules(struct json_writer *writer)
+{
     const struct hw_view *view = writer->view;
     print_key(writer, "modules");
     fputc('[', writer->stream);
@@ -426,7 +455,8 @@ static void print_modules(struct json_writer *writer) {
     fputs("\n]", writer->stream);
 }
 
-static void print_notes(struct json_writer *writer) {
+static void print_notes(struct json_writer *writer)
+{
     const struct hw_profile *profile = writer->view->profile;
     json_t *array = json_array();
     for (size_t i = 0; i < profile->note_count; i++) {
@@ -443,7 +473,8 @@ static void print_notes(struct json_writer *writer) {
     print_value(writer, array);
 }
 
-static void print_not_observed(struct json_writer *writer) {
+static void print_not_observed(struct json_writer *writer)
+{
     struct hw_buffer sentences = {0};
     json_t *array = json_array();
     hw_not_observed(writer->view, &sentences);
@@ -460,7 +491,8 @@ static void print_not_observed(struct json_writer *writer) {
 #define BIT(section) (1u << (section))
 #define ALL_LISTS    (BIT(HW_REPORT_NOT_OBSERVED) - BIT(HW_REPORT_LISTS))
 
-static void print_report(struct json_writer *writer) {
+static void print_report(struct json_writer *writer)
+{
     static const struct {
         uint32_t sections; /* any of them asks for it */
         void (*print)(struct json_writer *writer);
@@ -482,7 +514,8 @@ static void print_report(struct json_writer *writer) {
 }
 
 bool hw_report_json(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
-                    struct hw_error *error) {
+                    struct hw_error *error)
+{
     struct json_writer writer = {.view = view, .options = options, .stream = stream, .sampled = hw_view_sampled(view)};
     writer.stacks = calloc(view->location_count + 1, sizeof *writer.stacks);
     if (writer.stacks)

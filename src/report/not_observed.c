@@ -39,18 +39,21 @@ static const struct {
 
 #define NOTES (sizeof notes / sizeof *notes)
 
-static size_t find_note(uint32_t code) {
+static size_t find_note(uint32_t code)
+{
     size_t i = 0;
     while (i < NOTES - 1 && notes[i].code != code)
         i++;
     return i;
 }
 
-const char *hw_note_name(uint32_t code) {
+const char *hw_note_name(uint32_t code)
+{
     return notes[find_note(code)].name;
 }
 
-static void add_notes(const struct hw_profile *profile, struct hw_buffer *out) {
+static void add_notes(const struct hw_profile *profile, struct hw_buffer *out)
+{
     for (size_t i = 0; i < profile->note_count; i++) {
         const struct hw_note *note = &profile->notes[i];
         const size_t known = find_note(note->code);
@@ -67,7 +70,8 @@ static void add_notes(const struct hw_profile *profile, struct hw_buffer *out) {
 
 /* ---- the run as a whole ---- */
 
-static void add_state(const struct hw_profile *profile, struct hw_buffer *out) {
+static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
+{
     for (size_t i = 0; i < profile->problem_count; i++)
         hw_buffer_add(out, "The file is damaged: %s\n", profile->problems[i]);
     if (profile->running)
@@ -79,7 +83,8 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out) {
                                                                     : "");
 }
 
-static void add_sampling(const struct hw_view *view, struct hw_buffer *out) {
+static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
+{
     if (!hw_view_sampled(view))
         return;
     hw_buffer_add(
@@ -89,7 +94,8 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out) {
         HW_BYTES(view->profile->process.sample_bytes), HW_COUNT(view->samples));
 }
 
-static void add_events(const struct hw_profile *profile, struct hw_buffer *out) {
+static void add_events(const struct hw_profile *profile, struct hw_buffer *out)
+{
     const struct hw_profile_totals *totals = &profile->totals;
     if (totals->lost)
         hw_buffer_add(out, "%s found no room: missing from all numbers.\n", HW_OF(totals->lost, "event"));
@@ -124,7 +130,8 @@ static void add_events(const struct hw_profile *profile, struct hw_buffer *out) 
 
 /* ---- stacks and names ---- */
 
-static void add_stacks(const struct hw_view *view, struct hw_buffer *out) {
+static void add_stacks(const struct hw_view *view, struct hw_buffer *out)
+{
     const struct hw_profile *profile = view->profile;
     uint64_t unknown = 0, truncated = 0, incomplete = 0, all = 0;
     for (size_t i = 0; i < view->context_count; i++) {
@@ -149,7 +156,8 @@ static void add_stacks(const struct hw_view *view, struct hw_buffer *out) {
                       HW_OF(truncated, "allocation"), HW_PERCENT((double)truncated, (double)all));
 }
 
-static void add_modules(const struct hw_view *view, struct hw_buffer *out) {
+static void add_modules(const struct hw_view *view, struct hw_buffer *out)
+{
     for (size_t i = 0; view->symbolizer && i < view->module_count; i++) {
         const int symbols = view->modules[i].symbols;
         const char *problem = symbols < 0 ? NULL : hw_symbolizer_module_problem(view->symbolizer, symbols);
@@ -162,7 +170,8 @@ static void add_modules(const struct hw_view *view, struct hw_buffer *out) {
 
 /* ---- what this mode does not look at ---- */
 
-static void add_scope(const struct hw_view *view, struct hw_buffer *out) {
+static void add_scope(const struct hw_view *view, struct hw_buffer *out)
+{
     if (!view->context_count)
         hw_buffer_add(
             out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");
@@ -180,7 +189,8 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out) {
                   "in the resident memory only.\n");
 }
 
-void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer) {
+void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
+{
     add_state(view->profile, buffer);
     add_sampling(view, buffer);
     add_notes(view->profile, buffer);

@@ -10,7 +10,8 @@ static const char *const styles[] = {
     [HW_NAME] = "\033[1;36m", [HW_FAINT] = "\033[2m",   [HW_ALERT] = "\033[1;31m",
 };
 
-void hw_page_print(const struct hw_page *page, enum hw_style style, const char *format, ...) {
+void hw_page_print(const struct hw_page *page, enum hw_style style, const char *format, ...)
+{
     const bool colored = page->color && style != HW_PLAIN;
     if (colored)
         fputs(styles[style], page->stream);
@@ -22,11 +23,13 @@ void hw_page_print(const struct hw_page *page, enum hw_style style, const char *
         fputs("\033[0m", page->stream);
 }
 
-void hw_page_pad(const struct hw_page *page, size_t count) {
+void hw_page_pad(const struct hw_page *page, size_t count)
+{
     fprintf(page->stream, "%*s", (int)count, "");
 }
 
-void hw_page_heading(const struct hw_page *page, const char *title) {
+void hw_page_heading(const struct hw_page *page, const char *title)
+{
     fputc('\n', page->stream);
     hw_page_print(page, HW_HEADING, "%s", title);
     fputc('\n', page->stream);
@@ -36,7 +39,8 @@ void hw_page_heading(const struct hw_page *page, const char *title) {
 }
 
 /* Whether WORD (SIZE bytes) is a unit that stays with the number before it. */
-static bool is_unit(const char *word, size_t size) {
+static bool is_unit(const char *word, size_t size)
+{
     static const char *const units[] = {"B",       "KiB", "MiB", "GiB", "TiB", "%",  "ns", "us",
                                         "\u00b5s", "ms",  "s",   "min", "h",   "%,", "%;"};
     while (size && strchr(".,;:)", word[size - 1]))
@@ -47,7 +51,8 @@ static bool is_unit(const char *word, size_t size) {
     return false;
 }
 
-static size_t columns_of(const char *text, size_t size) {
+static size_t columns_of(const char *text, size_t size)
+{
     size_t columns = 0;
     for (size_t i = 0; i < size; i++)
         columns += ((unsigned char)text[i] & 0xc0) != 0x80;
@@ -55,7 +60,8 @@ static size_t columns_of(const char *text, size_t size) {
 }
 
 /* Bytes of the piece at TEXT that must stay on one line: a word, and the units that follow a number. */
-static size_t piece(const char *text) {
+static size_t piece(const char *text)
+{
     size_t size = strcspn(text, " \n");
     while (size && isdigit((unsigned char)text[size - 1]) && text[size] == ' ') {
         const size_t next = strcspn(text + size + 1, " \n");
@@ -67,7 +73,8 @@ static size_t piece(const char *text) {
 }
 
 /* Wraps TEXT; the cursor stands at COLUMN, lines after the first begin at INDENT. Ends the last line. */
-static void wrap(const struct hw_page *page, size_t column, size_t indent, const char *text) {
+static void wrap(const struct hw_page *page, size_t column, size_t indent, const char *text)
+{
     bool begun = false;
     while (*text) {
         const size_t size = piece(text), columns = columns_of(text, size);
@@ -98,14 +105,16 @@ static void wrap(const struct hw_page *page, size_t column, size_t indent, const
 
 #define LABEL_WIDTH 12
 
-void hw_page_item(const struct hw_page *page, const char *label, const char *text) {
+void hw_page_item(const struct hw_page *page, const char *label, const char *text)
+{
     hw_page_print(page, HW_STRONG, "%s", label);
     const size_t width = hw_text_width(label), pad = width < LABEL_WIDTH ? LABEL_WIDTH - width : 1;
     hw_page_pad(page, pad);
     wrap(page, width + pad, LABEL_WIDTH, text);
 }
 
-void hw_page_wrap(const struct hw_page *page, unsigned indent, const char *bullet, const char *text) {
+void hw_page_wrap(const struct hw_page *page, unsigned indent, const char *bullet, const char *text)
+{
     const size_t width = hw_text_width(bullet);
     fputs(bullet, page->stream);
     if (width < indent)
@@ -113,7 +122,8 @@ void hw_page_wrap(const struct hw_page *page, unsigned indent, const char *bulle
     wrap(page, indent, indent, text);
 }
 
-void hw_page_facts(const struct hw_page *page, unsigned indent, const char *facts) {
+void hw_page_facts(const struct hw_page *page, unsigned indent, const char *facts)
+{
     size_t column = 0;
     while (*facts) {
         const size_t size = strcspn(facts, "\n"), columns = columns_of(facts, size);
@@ -137,11 +147,13 @@ void hw_page_facts(const struct hw_page *page, unsigned indent, const char *fact
         fputc('\n', page->stream);
 }
 
-const char *hw_page_ellipsis(const struct hw_page *page) {
+const char *hw_page_ellipsis(const struct hw_page *page)
+{
     return page->utf8 ? "\u2026" : "...";
 }
 
-const char *hw_page_cut(const struct hw_page *page, struct hw_buffer *buffer, const char *text, size_t columns) {
+const char *hw_page_cut(const struct hw_page *page, struct hw_buffer *buffer, const char *text, size_t columns)
+{
     hw_buffer_clear(buffer);
     const size_t mark = hw_text_width(hw_page_ellipsis(page));
     if (hw_text_width(text) <= columns || columns <= mark) {
@@ -153,7 +165,8 @@ const char *hw_page_cut(const struct hw_page *page, struct hw_buffer *buffer, co
     return hw_buffer_text(buffer);
 }
 
-const char *hw_page_clean(const struct hw_page *page, struct hw_buffer *buffer, const char *text) {
+const char *hw_page_clean(const struct hw_page *page, struct hw_buffer *buffer, const char *text)
+{
     hw_buffer_clear(buffer);
     hw_buffer_clean(buffer, text, page->utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
     return hw_buffer_text(buffer);

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-bool hw_pairs_make(struct hw_pairs *pairs, size_t expected) {
+bool hw_pairs_make(struct hw_pairs *pairs, size_t expected)
+{
     size_t size = 64;
     while (size < expected * 2)
         size *= 2;
@@ -14,12 +15,14 @@ bool hw_pairs_make(struct hw_pairs *pairs, size_t expected) {
     return pairs->places != NULL;
 }
 
-void hw_pairs_free(struct hw_pairs *pairs) {
+void hw_pairs_free(struct hw_pairs *pairs)
+{
     free(pairs->places);
     pairs->places = NULL;
 }
 
-uint32_t hw_pairs_intern(struct hw_pairs *pairs, uint64_t a, uint32_t b, uint32_t next, bool *new) {
+uint32_t hw_pairs_intern(struct hw_pairs *pairs, uint64_t a, uint32_t b, uint32_t next, bool *new)
+{
     uint64_t hash = (a ^ (uint64_t)b << 32 ^ b) * 0x9e3779b97f4a7c15ull;
     hash ^= hash >> 29;
     hash *= 0xbf58476d1ce4e5b9ull;

@@ -24,7 +24,8 @@ struct paths {
 };
 
 /* Nameless code is its own function at each address. */
-static bool number_functions(struct paths *paths, const struct hw_view *view) {
+static bool number_functions(struct paths *paths, const struct hw_view *view)
+{
     struct hw_pairs functions;
     paths->function = malloc((view->location_count + 1) * sizeof *paths->function);
     if (!paths->function || !hw_pairs_make(&functions, view->location_count))
@@ -41,13 +42,15 @@ static bool number_functions(struct paths *paths, const struct hw_view *view) {
 }
 
 /* The path's prefix that ends with FUNCTION, or 0. */
-static uint32_t find_on_path(const struct paths *paths, uint32_t path, uint32_t function) {
+static uint32_t find_on_path(const struct paths *paths, uint32_t path, uint32_t function)
+{
     while (path && paths->path[path].function != function)
         path = paths->path[path].parent;
     return path;
 }
 
-static bool make_paths(struct paths *paths, const struct hw_view *view) {
+static bool make_paths(struct paths *paths, const struct hw_view *view)
+{
     struct hw_pairs known;
     paths->path = malloc((view->node_count + 1) * sizeof *paths->path);
     paths->of_node = malloc((view->node_count + 1) * sizeof *paths->of_node);
@@ -72,14 +75,16 @@ static bool make_paths(struct paths *paths, const struct hw_view *view) {
     return true;
 }
 
-static void free_paths(struct paths *paths) {
+static void free_paths(struct paths *paths)
+{
     free(paths->path);
     free(paths->of_node);
     free(paths->recurses);
     free(paths->function);
 }
 
-static void add_to_place(struct hw_view_context *place, const struct hw_view_context *context, uint64_t *greatest) {
+static void add_to_place(struct hw_view_context *place, const struct hw_view_context *context, uint64_t *greatest)
+{
     if (context->sum.bytes > *greatest) {
         *greatest = context->sum.bytes;
         place->sum.leaf = context->sum.leaf;
@@ -90,7 +95,8 @@ static void add_to_place(struct hw_view_context *place, const struct hw_view_con
     place->merged = context->merged > place->merged ? context->merged : place->merged;
 }
 
-static bool group(struct hw_places *places, const struct hw_view *view, const struct paths *paths, uint64_t *greatest) {
+static bool group(struct hw_places *places, const struct hw_view *view, const struct paths *paths, uint64_t *greatest)
+{
     struct hw_pairs known;
     if (!hw_pairs_make(&known, view->context_count))
         return false;
@@ -114,7 +120,8 @@ static bool group(struct hw_places *places, const struct hw_view *view, const st
     return true;
 }
 
-bool hw_places_make(struct hw_places *places, const struct hw_view *view, bool each) {
+bool hw_places_make(struct hw_places *places, const struct hw_view *view, bool each)
+{
     struct paths paths = {0};
     uint64_t *greatest =
         malloc((view->context_count + 1) * sizeof *greatest); /* bytes of the greatest stack of a place */
@@ -134,7 +141,8 @@ bool hw_places_make(struct hw_places *places, const struct hw_view *view, bool e
     return done;
 }
 
-void hw_places_free(struct hw_places *places) {
+void hw_places_free(struct hw_places *places)
+{
     free(places->place);
     *places = (struct hw_places){0};
 }

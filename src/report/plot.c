@@ -19,7 +19,8 @@ struct plot {
     bool rss_fits;
 };
 
-static void measure(struct plot *plot, const struct hw_profile *profile) {
+static void measure(struct plot *plot, const struct hw_profile *profile)
+{
     const struct hw_profile_point *points = profile->timeline;
     const size_t count = profile->timeline_count;
     const uint64_t end =
@@ -50,7 +51,8 @@ static void measure(struct plot *plot, const struct hw_profile *profile) {
 }
 
 /* What stands at column C of the row whose bottom is BOTTOM eighths of a row high. */
-static const char *cell(const struct plot *plot, bool utf8, unsigned c, unsigned row) {
+static const char *cell(const struct plot *plot, bool utf8, unsigned c, unsigned row)
+{
     static const char *const eighths[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                           "\u2585", "\u2586", "\u2587", "\u2588"};
     const unsigned bottom = row * 8;
@@ -67,7 +69,8 @@ static const char *cell(const struct plot *plot, bool utf8, unsigned c, unsigned
     return utf8 ? eighths[part] : part >= 4 ? "#" : part ? "_" : " ";
 }
 
-static void print_row(const struct hw_page *page, const struct plot *plot, unsigned row) {
+static void print_row(const struct hw_page *page, const struct plot *plot, unsigned row)
+{
     const bool top = row == ROWS - 1, half = row == ROWS / 2 - 1;
     const char *label = top ? HW_BYTES(plot->scale) : half ? HW_BYTES(plot->scale / 2) : "";
     fprintf(page->stream, "%*s %s", LABEL - 2, label, page->utf8 ? "\u2502" : "|");
@@ -79,7 +82,8 @@ static void print_row(const struct hw_page *page, const struct plot *plot, unsig
     fputc('\n', page->stream);
 }
 
-bool hw_plot_timeline(const struct hw_page *page, const struct hw_profile *profile) {
+bool hw_plot_timeline(const struct hw_page *page, const struct hw_profile *profile)
+{
     struct plot plot = {.columns = page->width - LABEL - 1};
     if (plot.columns > MOST_COLUMNS)
         plot.columns = MOST_COLUMNS;

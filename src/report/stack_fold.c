@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool starts(const char *text, const char *beginning) {
+static bool starts(const char *text, const char *beginning)
+{
     return !strncmp(text, beginning, strlen(beginning));
 }
 
-static bool starts_with_any(const char *text, const char *const *beginnings, size_t count) {
+static bool starts_with_any(const char *text, const char *const *beginnings, size_t count)
+{
     for (size_t i = 0; text && i < count; i++)
         if (starts(text, beginnings[i]))
             return true;
@@ -33,7 +35,8 @@ static const char *const allocating_endings[] = {"malloc",    "calloc",      "re
                                                  "mallocraw", "mallocrawnn", "malloczero", "new_block"};
 
 /* xmalloc, g_malloc0, PyMem_Calloc: functions whose name ends in what they do. */
-static bool only_allocates(const char *function) {
+static bool only_allocates(const char *function)
+{
     size_t length = strlen(function);
     while (length && (isdigit((unsigned char)function[length - 1]) || function[length - 1] == '_'))
         length--;
@@ -45,11 +48,13 @@ static bool only_allocates(const char *function) {
     return STARTS_WITH_ANY(function, allocating_functions);
 }
 
-static bool is_system(const struct hw_view_frame *frame) {
+static bool is_system(const struct hw_view_frame *frame)
+{
     return !frame->module || frame->module->kind != HW_MODULE_PROGRAM;
 }
 
-const char *hw_qualified_name(const char *function) {
+const char *hw_qualified_name(const char *function)
+{
     const char *name = function;
     int depth = 0;
     for (const char *at = function; *at; at++) {
@@ -62,13 +67,15 @@ const char *hw_qualified_name(const char *function) {
     return strncmp(function, "operator ", 9) ? name : function;
 }
 
-static bool is_library_template(const struct hw_view_frame *frame) {
+static bool is_library_template(const struct hw_view_frame *frame)
+{
     return STARTS_WITH_ANY(frame->symbol->linkage_name, library_linkage) ||
            STARTS_WITH_ANY(frame->symbol->function, library_functions) ||
            (frame->symbol->function && STARTS_WITH_ANY(hw_qualified_name(frame->symbol->function), library_functions));
 }
 
-size_t hw_stack_headline(const struct hw_view_stack *stack) {
+size_t hw_stack_headline(const struct hw_view_stack *stack)
+{
     const size_t none = stack->count;
     size_t own = none, in_program = none;
     for (size_t i = 0; i < stack->count; i++) {
@@ -108,7 +115,8 @@ static const char *const start_functions[] = {"__libc_start_main",
 static const char *const trampolines[] = {"_ZNSt6thread", "_ZSt8__invoke", "_ZSt13__invoke_impl",
                                           "_ZNSt13__future_base", "_ZNKSt6thread"};
 
-static bool is_start(const struct hw_view_frame *frame, bool root, bool stripped) {
+static bool is_start(const struct hw_view_frame *frame, bool root, bool stripped)
+{
     const char *function = frame->symbol->function;
     if (function && (!strcmp(function, "_start") || starts(function, "__libc_csu_")))
         return true;
@@ -121,13 +129,15 @@ static bool is_start(const struct hw_view_frame *frame, bool root, bool stripped
 }
 
 /* _start of a stripped program: nameless, at the root, and caller of __libc_start_main. */
-static bool is_nameless_start(const struct hw_view_stack *stack) {
+static bool is_nameless_start(const struct hw_view_stack *stack)
+{
     const struct hw_view_frame *root = &stack->frames[stack->count - 1];
     const char *called = stack->count > 1 ? root[-1].symbol->function : NULL;
     return called && starts(called, "__libc_start_main") && !root->symbol->function;
 }
 
-size_t hw_stack_without_start(const struct hw_view_stack *stack) {
+size_t hw_stack_without_start(const struct hw_view_stack *stack)
+{
     size_t count = stack->count;
     if (count > 1 && is_nameless_start(stack))
         count--;
@@ -138,7 +148,8 @@ size_t hw_stack_without_start(const struct hw_view_stack *stack) {
 
 /* ---- folding ---- */
 
-static bool add_item(struct hw_fold *fold, struct hw_fold_item item) {
+static bool add_item(struct hw_fold *fold, struct hw_fold_item item)
+{
     if (fold->count == fold->capacity) {
         const size_t capacity = fold->capacity ? fold->capacity * 2 : 64;
         struct hw_fold_item *items = realloc(fold->items, capacity * sizeof *items);
@@ -153,7 +164,8 @@ static bool add_item(struct hw_fold *fold, struct hw_fold_item item) {
 
 /* Names are interned: equal functions have equal pointers. Calls from different lines of a function are its recursion
  * too; nameless frames are equal only at the same address. */
-static bool same_function(const struct hw_view_frame *a, const struct hw_view_frame *b) {
+static bool same_function(const struct hw_view_frame *a, const struct hw_view_frame *b)
+{
     if (a->symbol->function || b->symbol->function)
         return a->symbol->function == b->symbol->function && a->module == b->module;
     return a->location == b->location;
@@ -162,7 +174,8 @@ static bool same_function(const struct hw_view_frame *a, const struct hw_view_fr
 #define LONGEST_GROUP 12
 
 /* The group at FIRST whose repetition saves most lines: its length, or 0; sets TIMES. */
-static size_t find_group(const struct hw_view_stack *stack, size_t first, size_t end, size_t *times) {
+static size_t find_group(const struct hw_view_stack *stack, size_t first, size_t end, size_t *times)
+{
     size_t best = 0, best_saved = 0;
     for (size_t length = 1; length <= LONGEST_GROUP && first + 2 * length <= end; length++) {
         size_t equal = 0;
@@ -180,7 +193,8 @@ static size_t find_group(const struct hw_view_stack *stack, size_t first, size_t
     return best;
 }
 
-static bool fold_recursion(struct hw_fold *fold, const struct hw_view_stack *stack, size_t end) {
+static bool fold_recursion(struct hw_fold *fold, const struct hw_view_stack *stack, size_t end)
+{
     for (size_t i = 0; i < end;) {
         size_t times = 1;
         const size_t group = find_group(stack, i, end, &times);
@@ -202,7 +216,8 @@ static bool fold_recursion(struct hw_fold *fold, const struct hw_view_stack *sta
 #define SHOWN_AT_END 3
 
 /* Keeps the beginning, the headline with what is around it, and the end; LIMIT is at least 10. */
-static void fold_middle(struct hw_fold *fold, size_t limit) {
+static void fold_middle(struct hw_fold *fold, size_t limit)
+{
     size_t headline = 0, out = 0;
     for (size_t i = 0; i < fold->count; i++)
         if (fold->items[i].kind == HW_FOLD_FRAME && fold->items[i].frame <= fold->headline)
@@ -225,7 +240,8 @@ static void fold_middle(struct hw_fold *fold, size_t limit) {
     fold->count = out;
 }
 
-bool hw_fold_stack(struct hw_fold *fold, const struct hw_view_stack *stack, size_t limit, bool full) {
+bool hw_fold_stack(struct hw_fold *fold, const struct hw_view_stack *stack, size_t limit, bool full)
+{
     fold->count = 0;
     fold->headline = hw_stack_headline(stack);
     if (full) {
@@ -244,7 +260,8 @@ bool hw_fold_stack(struct hw_fold *fold, const struct hw_view_stack *stack, size
     return true;
 }
 
-void hw_fold_free(struct hw_fold *fold) {
+void hw_fold_free(struct hw_fold *fold)
+{
     free(fold->items);
     *fold = (struct hw_fold){0};
 }

@@ -33,7 +33,8 @@ static const uint32_t usual_sections = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT
 
 /* ---- summary ---- */
 
-static void describe_end(const struct hw_profile *profile, struct hw_buffer *out) {
+static void describe_end(const struct hw_profile *profile, struct hw_buffer *out)
+{
     const struct hw_process_info *process = &profile->process;
     const char *signal = process->exit_kind == HW_EXIT_SIGNAL ? sigabbrev_np(process->exit_value) : NULL;
     if (process->exit_kind == HW_EXIT_CODE)
@@ -51,7 +52,8 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
                                            : "end not known: killed, or still running elsewhere");
 }
 
-static void add_run(const struct hw_text *text, struct hw_buffer *out) {
+static void add_run(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile *profile = text->view->profile;
     hw_buffer_add(out, "process %u, %s, ", (unsigned)profile->process.pid,
                   HW_NS(profile->duration_ns, text->page.utf8));
@@ -60,7 +62,8 @@ static void add_run(const struct hw_text *text, struct hw_buffer *out) {
         hw_buffer_add(out, "; forked from process %u", (unsigned)profile->process.parent_pid);
 }
 
-static void add_allocated(const struct hw_text *text, struct hw_buffer *out) {
+static void add_allocated(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile_totals *totals = &text->view->totals;
     if (totals->allocations)
         hw_buffer_add(out, "%s in %s", HW_BYTES(totals->bytes), HW_OF(totals->allocations, "block"));
@@ -72,7 +75,8 @@ static void add_allocated(const struct hw_text *text, struct hw_buffer *out) {
         hw_buffer_add(out, "; %s failed", HW_OF(totals->failed, "allocation"));
 }
 
-static void add_peak(const struct hw_text *text, struct hw_buffer *out) {
+static void add_peak(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile *profile = text->view->profile;
     if (!profile->process.peak_bytes)
         return;
@@ -81,7 +85,8 @@ static void add_peak(const struct hw_text *text, struct hw_buffer *out) {
                   HW_PERCENT((double)profile->peak_time_ns, (double)profile->duration_ns));
 }
 
-static void add_live(const struct hw_text *text, struct hw_buffer *out) {
+static void add_live(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile *profile = text->view->profile;
     const struct hw_profile_totals *totals = &text->view->totals;
     if (!totals->allocations)
@@ -97,7 +102,8 @@ static void add_live(const struct hw_text *text, struct hw_buffer *out) {
 }
 
 /* What a forked child had from its parent. */
-static void add_inherited(const struct hw_text *text, struct hw_buffer *out) {
+static void add_inherited(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_process_info *process = &text->view->profile->process;
     uint64_t frees = 0;
     if (!(process->flags & HW_PROCESS_FORKED))
@@ -109,7 +115,8 @@ static void add_inherited(const struct hw_text *text, struct hw_buffer *out) {
                   HW_OF(hw_not_negative(process->inherited_blocks), "block"), HW_COUNT(frees));
 }
 
-static void add_temporary(const struct hw_text *text, struct hw_buffer *out) {
+static void add_temporary(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile_totals *totals = &text->view->totals;
     if (totals->allocations && !totals->temporary)
         hw_buffer_add(out, "none");
@@ -118,7 +125,8 @@ static void add_temporary(const struct hw_text *text, struct hw_buffer *out) {
                       HW_PERCENT((double)totals->temporary, (double)totals->allocations));
 }
 
-static void add_threads(const struct hw_text *text, struct hw_buffer *out) {
+static void add_threads(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_process_info *process = &text->view->profile->process;
     if (process->threads_seen > 1)
         hw_buffer_add(out, "%s used the heap, at most %s at once", HW_COUNT(process->threads_seen),
@@ -127,7 +135,8 @@ static void add_threads(const struct hw_text *text, struct hw_buffer *out) {
         hw_buffer_add(out, "1");
 }
 
-static void add_resident(const struct hw_text *text, struct hw_buffer *out) {
+static void add_resident(const struct hw_text *text, struct hw_buffer *out)
+{
     const uint64_t bytes = text->view->profile->process.peak_rss_bytes;
     if (bytes)
         hw_buffer_add(out, "%s at most (RSS: heap, code, stacks and the rest)", HW_BYTES(bytes));
@@ -135,14 +144,16 @@ static void add_resident(const struct hw_text *text, struct hw_buffer *out) {
         hw_buffer_add(out, "not known");
 }
 
-static void add_sampled(const struct hw_text *text, struct hw_buffer *out) {
+static void add_sampled(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_view *view = text->view;
     if (hw_view_sampled(view))
         hw_buffer_add(out, "counts and bytes are estimated from %s, one for every %s on average",
                       HW_OF(view->samples, "sample"), HW_BYTES(view->profile->process.sample_bytes));
 }
 
-static void add_allocator(const struct hw_text *text, struct hw_buffer *out) {
+static void add_allocator(const struct hw_text *text, struct hw_buffer *out)
+{
     const char *allocator = text->view->profile->allocator;
     hw_buffer_clean(out, allocator && *allocator ? allocator : "not known",
                     text->page.utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
@@ -151,7 +162,8 @@ static void add_allocator(const struct hw_text *text, struct hw_buffer *out) {
 #define LONGEST_COMMAND 300 /* columns; --full shows all */
 
 /* The command, or the executable where it is not known. */
-static void add_command(const struct hw_text *text, struct hw_buffer *out) {
+static void add_command(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile *profile = text->view->profile;
     const enum hw_clean clean = text->page.utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII;
     for (size_t i = 0; i < profile->command_count; i++) {
@@ -170,7 +182,8 @@ static void add_command(const struct hw_text *text, struct hw_buffer *out) {
         hw_buffer_clean(out, profile->executable, clean);
 }
 
-static void print_summary(struct hw_text *text) {
+static void print_summary(struct hw_text *text)
+{
     static const struct {
         const char *label;
         void (*add)(const struct hw_text *text, struct hw_buffer *out); /* adds nothing: no line */
@@ -191,7 +204,8 @@ static void print_summary(struct hw_text *text) {
 }
 
 /* "Heapwise report for lua5.4", with the file where there is room for it. */
-static void print_title(struct hw_text *text) {
+static void print_title(struct hw_text *text)
+{
     const struct hw_page *page = &text->page;
     const struct hw_profile *profile = text->view->profile;
     const char *slash = strrchr(profile->executable, '/');
@@ -211,7 +225,8 @@ static void print_title(struct hw_text *text) {
 
 /* ---- what was not observed ---- */
 
-static void print_not_observed(struct hw_text *text) {
+static void print_not_observed(struct hw_text *text)
+{
     const struct hw_page *page = &text->page;
     struct hw_buffer sentences = {0};
     hw_not_observed(text->view, &sentences);
@@ -230,7 +245,8 @@ static void print_not_observed(struct hw_text *text) {
 
 /* ---- the whole ---- */
 
-static void print_sections(struct hw_text *text, uint32_t sections) {
+static void print_sections(struct hw_text *text, uint32_t sections)
+{
     static void (*const print[HW_REPORT_SECTIONS])(struct hw_text *) = {
         [HW_REPORT_SUMMARY] = print_summary,           [HW_REPORT_TIMELINE] = hw_text_timeline,
         [HW_REPORT_MEMORY] = hw_text_memory,           [HW_REPORT_FUNCTIONS] = hw_text_functions,
@@ -247,7 +263,8 @@ static void print_sections(struct hw_text *text, uint32_t sections) {
 }
 
 /* The usual sections without those that would be empty: the last one says what is missing. */
-static uint32_t sections_with_content(const struct hw_view *view) {
+static uint32_t sections_with_content(const struct hw_view *view)
+{
     uint32_t sections = usual_sections;
     if (view->profile->timeline_count < 2)
         sections &= ~(1u << HW_REPORT_TIMELINE);
@@ -260,7 +277,8 @@ static uint32_t sections_with_content(const struct hw_view *view) {
 }
 
 bool hw_report_text(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
-                    struct hw_error *error) {
+                    struct hw_error *error)
+{
     struct hw_text text = {.view = view,
                            .options = options,
                            .page = {.stream = stream,

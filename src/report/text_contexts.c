@@ -8,7 +8,8 @@
 
 #define DEFAULT_TOP 10
 
-const char *hw_text_end(const struct hw_profile *profile) {
+const char *hw_text_end(const struct hw_profile *profile)
+{
     if (profile->running)
         return "now";
     return profile->process.exit_kind == HW_EXIT_CODE ? "at exit" : "at the end";
@@ -16,43 +17,51 @@ const char *hw_text_end(const struct hw_profile *profile) {
 
 /* ---- what a list is about ---- */
 
-static void peak_title(const struct hw_text *text, struct hw_buffer *out) {
+static void peak_title(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile *profile = text->view->profile;
     hw_buffer_add(out, "Live at the peak: %s after %s", HW_BYTES(profile->process.peak_bytes),
                   HW_NS(profile->peak_time_ns, text->page.utf8));
 }
 
-static void bytes_title(const struct hw_text *text, struct hw_buffer *out) {
+static void bytes_title(const struct hw_text *text, struct hw_buffer *out)
+{
     hw_buffer_add(out, "Allocated over the whole run: %s", HW_BYTES(text->view->totals.bytes));
 }
 
-static void count_title(const struct hw_text *text, struct hw_buffer *out) {
+static void count_title(const struct hw_text *text, struct hw_buffer *out)
+{
     hw_buffer_add(out, "Number of allocations: %s", HW_COUNT(text->view->totals.allocations));
 }
 
-static void leaked_title(const struct hw_text *text, struct hw_buffer *out) {
+static void leaked_title(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile *profile = text->view->profile;
     hw_buffer_add(out, profile->running ? "Live now: " : "Not freed %s: ", hw_text_end(profile));
     hw_buffer_add(out, "%s in %s", HW_BYTES(hw_not_negative(text->view->totals.live_bytes)),
                   HW_OF(hw_not_negative(text->view->totals.live_blocks), "block"));
 }
 
-static void temporary_title(const struct hw_text *text, struct hw_buffer *out) {
+static void temporary_title(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_profile_totals *totals = &text->view->totals;
     hw_buffer_add(out, "Temporary, freed before the thread allocated again: %s", HW_COUNT(totals->temporary));
     if (totals->temporary)
         hw_buffer_add(out, " (%s)", HW_PERCENT((double)totals->temporary, (double)totals->allocations));
 }
 
-static void lifetime_title(const struct hw_text *text, struct hw_buffer *out) {
+static void lifetime_title(const struct hw_text *text, struct hw_buffer *out)
+{
     hw_buffer_add(out, "Longest lives of freed blocks, on average");
 }
 
-static void realloc_title(const struct hw_text *text, struct hw_buffer *out) {
+static void realloc_title(const struct hw_text *text, struct hw_buffer *out)
+{
     hw_buffer_add(out, "Number of reallocations: %s", HW_COUNT(text->view->totals.reallocations));
 }
 
-static void threads_title(const struct hw_text *text, struct hw_buffer *out) {
+static void threads_title(const struct hw_text *text, struct hw_buffer *out)
+{
     const struct hw_process_info *process = &text->view->profile->process;
     hw_buffer_add(out, "Threads that use the heap: %s, %s of them at once", HW_COUNT(process->threads_seen),
                   HW_COUNT(process->threads_most));
@@ -77,7 +86,8 @@ static const struct {
 };
 
 /* What the shares of a list refer to. Contexts and totals agree but for events in flight: never less than the sum. */
-static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uint64_t sum) {
+static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uint64_t sum)
+{
     const struct hw_profile_totals *totals = &view->totals;
     const uint64_t values[HW_SORT_KEYS] = {
         [HW_SORT_PEAK] = view->profile->process.peak_bytes,
@@ -90,7 +100,8 @@ static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uin
     return values[key] > sum ? values[key] : sum;
 }
 
-static const char *value_text(const struct hw_text *text, enum value_kind kind, uint64_t value, char *buffer) {
+static const char *value_text(const struct hw_text *text, enum value_kind kind, uint64_t value, char *buffer)
+{
     switch (kind) {
     case VALUE_BYTES:
         return hw_human_bytes(buffer, value);
@@ -103,7 +114,8 @@ static const char *value_text(const struct hw_text *text, enum value_kind kind, 
 
 /* ---- one context ---- */
 
-static void size_facts(const struct hw_profile_context *sum, struct hw_buffer *facts) {
+static void size_facts(const struct hw_profile_context *sum, struct hw_buffer *facts)
+{
     hw_buffer_add(facts, "%s, %s in all\n", HW_OF(sum->allocations, "allocation"), HW_BYTES(sum->bytes));
     if (!sum->allocations)
         return;
@@ -119,7 +131,8 @@ static void size_facts(const struct hw_profile_context *sum, struct hw_buffer *f
     hw_buffer_add(facts, "\n");
 }
 
-static void life_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts) {
+static void life_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
+{
     const struct hw_profile *profile = text->view->profile;
     const bool utf8 = text->page.utf8;
     if (sum->peak_bytes > 0)
@@ -140,7 +153,8 @@ static void life_facts(const struct hw_text *text, const struct hw_profile_conte
         hw_buffer_add(facts, "%s temporary\n", HW_PERCENT((double)sum->temporary, (double)sum->allocations));
 }
 
-static void realloc_facts(const struct hw_profile_context *sum, struct hw_buffer *facts) {
+static void realloc_facts(const struct hw_profile_context *sum, struct hw_buffer *facts)
+{
     if (!sum->reallocations)
         return;
     hw_buffer_add(facts, "reallocated %s (%s moved", HW_OF(sum->reallocations, "time"), HW_COUNT(sum->realloc_moved));
@@ -151,7 +165,8 @@ static void realloc_facts(const struct hw_profile_context *sum, struct hw_buffer
     hw_buffer_add(facts, ")\n");
 }
 
-static void thread_facts(const struct hw_profile_context *sum, struct hw_buffer *facts) {
+static void thread_facts(const struct hw_profile_context *sum, struct hw_buffer *facts)
+{
     if (sum->alloc_threads <= 1 && sum->free_threads <= 1)
         hw_buffer_add(facts, "1 thread\n");
     else
@@ -159,7 +174,8 @@ static void thread_facts(const struct hw_profile_context *sum, struct hw_buffer 
                       HW_COUNT(sum->free_threads));
 }
 
-static void free_stack_facts(struct hw_text *text, size_t index, struct hw_buffer *facts) {
+static void free_stack_facts(struct hw_text *text, size_t index, struct hw_buffer *facts)
+{
     size_t count;
     const struct hw_view_free_stack *stacks = hw_view_free_stacks(text->view, text->places.place[index].index, &count);
     uint64_t all = 0;
@@ -178,7 +194,8 @@ static void free_stack_facts(struct hw_text *text, size_t index, struct hw_buffe
     }
 }
 
-static void print_facts(struct hw_text *text, size_t index) {
+static void print_facts(struct hw_text *text, size_t index)
+{
     const struct hw_view_context *context = &text->places.place[index];
     const struct hw_profile_context *sum = &context->sum;
     struct hw_buffer facts = {0};
@@ -203,7 +220,8 @@ static void print_facts(struct hw_text *text, size_t index) {
 }
 
 /* " 1.   58.1 MiB  94.9 %  luaH_resize  ltable.c:554" */
-static void print_headline(struct hw_text *text, enum hw_sort_key key, size_t rank, size_t index, uint64_t total) {
+static void print_headline(struct hw_text *text, enum hw_sort_key key, size_t rank, size_t index, uint64_t total)
+{
     const struct hw_page *page = &text->page;
     const struct hw_view_context *context = &text->places.place[index];
     const uint64_t value = hw_sort_value(key, context);
@@ -242,7 +260,8 @@ static void print_headline(struct hw_text *text, enum hw_sort_key key, size_t ra
     fputc('\n', page->stream);
 }
 
-static void print_context(struct hw_text *text, enum hw_sort_key key, size_t rank, size_t index, uint64_t total) {
+static void print_context(struct hw_text *text, enum hw_sort_key key, size_t rank, size_t index, uint64_t total)
+{
     print_headline(text, key, rank, index, total);
     if (text->shown[index])
         return;
@@ -257,7 +276,8 @@ static void print_context(struct hw_text *text, enum hw_sort_key key, size_t ran
 /* How many contexts the list shows: without --top those that are next to nothing, of the whole and beside the first,
  * are left to the last line. */
 static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, const uint32_t *order, size_t count,
-                          uint64_t total) {
+                          uint64_t total)
+{
     const size_t top = text->options->top ? text->options->top : DEFAULT_TOP;
     size_t shown = count < top ? count : top;
     if (text->options->top || !lists[key].shared || !shown)
@@ -269,7 +289,8 @@ static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, cons
     return shown;
 }
 
-void hw_text_list(struct hw_text *text, enum hw_sort_key key) {
+void hw_text_list(struct hw_text *text, enum hw_sort_key key)
+{
     const struct hw_page *page = &text->page;
     const struct hw_view *view = text->view;
     size_t count;
@@ -320,14 +341,16 @@ struct by_function {
     uint64_t peak, bytes, allocations;
 };
 
-static int compare_keys(const void *left, const void *right) {
+static int compare_keys(const void *left, const void *right)
+{
     const struct by_function *a = left, *b = right;
     if (a->key != b->key)
         return (uintptr_t)a->key < (uintptr_t)b->key ? -1 : 1;
     return (a->context > b->context) - (a->context < b->context);
 }
 
-static int compare_sums(const void *left, const void *right) {
+static int compare_sums(const void *left, const void *right)
+{
     const struct by_function *a = left, *b = right;
     if (a->peak != b->peak)
         return a->peak > b->peak ? -1 : 1;
@@ -337,7 +360,8 @@ static int compare_sums(const void *left, const void *right) {
 }
 
 /* Sums of the contexts by the function that names them, greatest share of the peak first; COUNT of them. */
-static struct by_function *sum_functions(struct hw_text *text, size_t *count) {
+static struct by_function *sum_functions(struct hw_text *text, size_t *count)
+{
     const struct hw_view *view = text->view;
     struct by_function *sums = malloc((text->places.count + 1) * sizeof *sums);
     *count = 0;
@@ -373,7 +397,8 @@ static struct by_function *sum_functions(struct hw_text *text, size_t *count) {
     return sums;
 }
 
-static void print_function(struct hw_text *text, const struct by_function *sum, uint64_t peak) {
+static void print_function(struct hw_text *text, const struct by_function *sum, uint64_t peak)
+{
     const struct hw_page *page = &text->page;
     fprintf(page->stream, "%10s %8s %10s %13s  ", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak),
             HW_BYTES(sum->bytes), HW_COUNT(sum->allocations));
@@ -386,7 +411,8 @@ static void print_function(struct hw_text *text, const struct by_function *sum, 
     fputc('\n', page->stream);
 }
 
-void hw_text_functions(struct hw_text *text) {
+void hw_text_functions(struct hw_text *text)
+{
     const struct hw_page *page = &text->page;
     size_t count;
     struct by_function *sums = sum_functions(text, &count);

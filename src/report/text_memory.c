@@ -6,7 +6,8 @@
 #include "report/human.h"
 #include "report/plot.h"
 
-void hw_text_timeline(struct hw_text *text) {
+void hw_text_timeline(struct hw_text *text)
+{
     hw_page_heading(&text->page, "Heap and resident memory over time");
     if (!hw_plot_timeline(&text->page, text->view->profile))
         fputs("There are too few points in time for a timeline.\n", text->page.stream);
@@ -14,36 +15,44 @@ void hw_text_timeline(struct hw_text *text) {
 
 /* ---- the parts of RSS ---- */
 
-static int64_t live_part(const struct hw_memory_breakdown *memory) {
+static int64_t live_part(const struct hw_memory_breakdown *memory)
+{
     return memory->live_bytes;
 }
 
 /* Resident heap beyond the requested bytes; below zero where requested memory was never touched. */
-static int64_t overhead(const struct hw_memory_breakdown *memory) {
+static int64_t overhead(const struct hw_memory_breakdown *memory)
+{
     return (int64_t)memory->heap - memory->live_bytes;
 }
 
-static int64_t kept_part(const struct hw_memory_breakdown *memory) {
+static int64_t kept_part(const struct hw_memory_breakdown *memory)
+{
     return overhead(memory) > 0 ? overhead(memory) : 0;
 }
 
-static int64_t untouched_part(const struct hw_memory_breakdown *memory) {
+static int64_t untouched_part(const struct hw_memory_breakdown *memory)
+{
     return overhead(memory) < 0 ? overhead(memory) : 0;
 }
 
-static int64_t file_part(const struct hw_memory_breakdown *memory) {
+static int64_t file_part(const struct hw_memory_breakdown *memory)
+{
     return (int64_t)memory->file;
 }
 
-static int64_t stack_part(const struct hw_memory_breakdown *memory) {
+static int64_t stack_part(const struct hw_memory_breakdown *memory)
+{
     return (int64_t)memory->stack;
 }
 
-static int64_t runtime_part(const struct hw_memory_breakdown *memory) {
+static int64_t runtime_part(const struct hw_memory_breakdown *memory)
+{
     return (int64_t)memory->runtime;
 }
 
-static int64_t other_part(const struct hw_memory_breakdown *memory) {
+static int64_t other_part(const struct hw_memory_breakdown *memory)
+{
     return (int64_t)memory->other;
 }
 
@@ -67,7 +76,8 @@ static const struct part {
 #define LABEL_WIDTH 50
 
 /* A size with its sign: -1.2 MiB. */
-static const char *signed_bytes(char buffer[static HW_HUMAN + 1], int64_t bytes) {
+static const char *signed_bytes(char buffer[static HW_HUMAN + 1], int64_t bytes)
+{
     buffer[0] = '-';
     hw_human_bytes(buffer + 1, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes);
     return bytes < 0 ? buffer : buffer + 1;
@@ -79,7 +89,8 @@ struct moment {
 };
 
 static void print_line(const struct hw_page *page, const char *label, const struct moment *moments, size_t count,
-                       const struct part *part) {
+                       const struct part *part)
+{
     char value[HW_HUMAN + 1];
     fprintf(page->stream, "%-*s", LABEL_WIDTH, label);
     for (size_t i = 0; i < count; i++)
@@ -88,7 +99,8 @@ static void print_line(const struct hw_page *page, const char *label, const stru
     fputc('\n', page->stream);
 }
 
-static void print_table(const struct hw_page *page, const struct moment *moments, size_t count) {
+static void print_table(const struct hw_page *page, const struct moment *moments, size_t count)
+{
     char line[LABEL_WIDTH + 64];
     size_t at = (size_t)snprintf(line, sizeof line, "%-*s", LABEL_WIDTH, "");
     for (size_t i = 0; i < count; i++)
@@ -106,7 +118,8 @@ static void print_table(const struct hw_page *page, const struct moment *moments
 }
 
 /* "… 18.9 MiB more than its heap blocks: mostly memory that the allocator keeps around the blocks (12.0 MiB) and …" */
-static void print_sentence(struct hw_text *text, const struct moment *moment) {
+static void print_sentence(struct hw_text *text, const struct moment *moment)
+{
     const struct hw_memory_breakdown *memory = moment->memory;
     const int64_t more = (int64_t)memory->rss - memory->live_bytes;
     struct hw_buffer *line = &text->line;
@@ -140,7 +153,8 @@ static void print_sentence(struct hw_text *text, const struct moment *moment) {
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(line));
 }
 
-void hw_text_memory(struct hw_text *text) {
+void hw_text_memory(struct hw_text *text)
+{
     const struct hw_view *view = text->view;
     const struct moment all[] = {{"at the peak", hw_view_memory(view, HW_MOMENT_PEAK)},
                                  {"at the dump", hw_view_memory(view, HW_MOMENT_DUMP)},

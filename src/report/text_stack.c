@@ -12,7 +12,8 @@
 
 /* Copies "operator<" and its like, whose brackets are none. Returns the bytes of NAME that were used, 0 if it is not
  * one. */
-static size_t copy_operator(struct hw_buffer *out, const char *name, bool at_word) {
+static size_t copy_operator(struct hw_buffer *out, const char *name, bool at_word)
+{
     static const char word[] = "operator";
     if (!at_word || strncmp(name, word, sizeof word - 1))
         return 0;
@@ -26,7 +27,8 @@ static size_t copy_operator(struct hw_buffer *out, const char *name, bool at_wor
 }
 
 /* Bytes of the bracketed text at NAME, which begins with OPEN; 0 when it is not closed. */
-static size_t bracketed(const char *name, char open, char close) {
+static size_t bracketed(const char *name, char open, char close)
+{
     size_t depth = 0;
     for (size_t i = 0; name[i]; i++) {
         if (name[i] == open)
@@ -38,7 +40,8 @@ static size_t bracketed(const char *name, char open, char close) {
 }
 
 /* NAME with what stands between brackets OPEN and CLOSE left out. */
-static void collapse(struct hw_buffer *out, const char *name, char open, char close, const char *ellipsis) {
+static void collapse(struct hw_buffer *out, const char *name, char open, char close, const char *ellipsis)
+{
     hw_buffer_clear(out);
     for (size_t i = 0; name[i];) {
         const bool at_word = i == 0 || !(isalnum((unsigned char)name[i - 1]) || name[i - 1] == '_');
@@ -57,7 +60,8 @@ static void collapse(struct hw_buffer *out, const char *name, char open, char cl
     }
 }
 
-static void swap_name(struct hw_text *text) {
+static void swap_name(struct hw_text *text)
+{
     const struct hw_buffer swap = text->name;
     text->name = text->cleaned;
     text->cleaned = swap;
@@ -65,7 +69,8 @@ static void swap_name(struct hw_text *text) {
 
 /* Makes text->name fit: first without the returned type, then without parameters, without template arguments, and at
  * last without its beginning. */
-static void shorten(struct hw_text *text, size_t columns) {
+static void shorten(struct hw_text *text, size_t columns)
+{
     static const char brackets[][2] = {{'(', ')'}, {'<', '>'}};
     const char *ellipsis = hw_page_ellipsis(&text->page);
     if (hw_text_width(hw_buffer_text(&text->name)) > columns) {
@@ -86,7 +91,8 @@ static void shorten(struct hw_text *text, size_t columns) {
     swap_name(text);
 }
 
-const char *hw_text_function(struct hw_text *text, const struct hw_view_frame *frame, size_t columns) {
+const char *hw_text_function(struct hw_text *text, const struct hw_view_frame *frame, size_t columns)
+{
     hw_buffer_clear(&text->name);
     if (frame->symbol->function) {
         hw_page_clean(&text->page, &text->name, frame->symbol->function);
@@ -101,7 +107,8 @@ const char *hw_text_function(struct hw_text *text, const struct hw_view_frame *f
     return hw_buffer_text(&text->name);
 }
 
-const char *hw_text_place(struct hw_text *text, const struct hw_view_frame *frame) {
+const char *hw_text_place(struct hw_text *text, const struct hw_view_frame *frame)
+{
     hw_buffer_clear(&text->place);
     const struct hw_frame *symbol = frame->symbol;
     if (symbol->file) {
@@ -122,7 +129,8 @@ const char *hw_text_place(struct hw_text *text, const struct hw_view_frame *fram
 
 /* ---- stacks ---- */
 
-bool hw_text_load(struct hw_text *text, uint32_t leaf) {
+bool hw_text_load(struct hw_text *text, uint32_t leaf)
+{
     if (!hw_view_stack(text->view, leaf, &text->stack) ||
         !hw_fold_stack(&text->fold, &text->stack, STACK_LINES, text->options->full)) {
         text->failed = true;
@@ -132,7 +140,8 @@ bool hw_text_load(struct hw_text *text, uint32_t leaf) {
 }
 
 /* "… 12 times": after a function that calls itself, or on a line of its own for a group. */
-static void print_times(struct hw_text *text, const struct hw_fold_item *item, const char *before) {
+static void print_times(struct hw_text *text, const struct hw_fold_item *item, const char *before)
+{
     if (text->summed)
         hw_page_print(&text->page, HW_FAINT, "%s%s recursing", before, hw_page_ellipsis(&text->page));
     else
@@ -140,7 +149,8 @@ static void print_times(struct hw_text *text, const struct hw_fold_item *item, c
                       item->times);
 }
 
-static void print_frame(struct hw_text *text, const struct hw_fold_item *item, size_t columns) {
+static void print_frame(struct hw_text *text, const struct hw_fold_item *item, size_t columns)
+{
     const struct hw_page *page = &text->page;
     const bool headline = item->frame == text->fold.headline;
     const struct hw_view_frame *frame = &text->stack.frames[item->frame];
@@ -160,7 +170,8 @@ static void print_frame(struct hw_text *text, const struct hw_fold_item *item, s
 }
 
 /* The column the functions get: as wide as they are, as far as the places leave room. */
-static size_t function_columns(struct hw_text *text) {
+static size_t function_columns(struct hw_text *text)
+{
     size_t widest = 0, place = 0;
     for (size_t i = 0; i < text->fold.count; i++) {
         if (text->fold.items[i].kind != HW_FOLD_FRAME)
@@ -179,7 +190,8 @@ static size_t function_columns(struct hw_text *text) {
     return widest < room ? widest : room;
 }
 
-void hw_text_stack(struct hw_text *text) {
+void hw_text_stack(struct hw_text *text)
+{
     const struct hw_page *page = &text->page;
     const size_t columns = function_columns(text);
     for (size_t i = 0; i < text->fold.count; i++) {

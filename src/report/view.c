@@ -6,11 +6,13 @@
 
 #include "report/pairs.h"
 
-static uint64_t smaller(uint64_t a, uint64_t b) {
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
     return a < b ? a : b;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b) {
+static uint64_t greater(uint64_t a, uint64_t b)
+{
     return a > b ? a : b;
 }
 
@@ -23,7 +25,8 @@ static const char *const system_names[] = {
     "libstdc++.so", "libc++.so",  "libc++abi",   "libgcc_s", "libunwind.",  "libjemalloc", "libtcmalloc",
     "libmimalloc",  "libasan.so", "libubsan.so", "[vdso]",   "libatomic.so"};
 
-static enum hw_module_kind module_kind(const struct hw_view_module *module) {
+static enum hw_module_kind module_kind(const struct hw_view_module *module)
+{
     if (!*module->path || module->flags & HW_MAP_ANONYMOUS)
         return HW_MODULE_GENERATED;
     if (module->flags & HW_MAP_MAIN)
@@ -42,7 +45,8 @@ struct sorted_map {
     uint32_t index;
 };
 
-static int compare_identity(const struct sorted_map *a, const struct sorted_map *b) {
+static int compare_identity(const struct sorted_map *a, const struct sorted_map *b)
+{
     int order = strcmp(a->path, b->path);
     if (order)
         return order;
@@ -51,18 +55,21 @@ static int compare_identity(const struct sorted_map *a, const struct sorted_map 
     return memcmp(a->map->build_id, b->map->build_id, smaller(a->map->build_id_size, sizeof a->map->build_id));
 }
 
-static int compare_maps(const void *left, const void *right) {
+static int compare_maps(const void *left, const void *right)
+{
     const struct sorted_map *a = left, *b = right;
     int order = compare_identity(a, b);
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-static int compare_first_map(const void *left, const void *right) {
+static int compare_first_map(const void *left, const void *right)
+{
     const struct hw_view_module *a = left, *b = right;
     return (a->symbols > b->symbols) - (a->symbols < b->symbols);
 }
 
-static void module_add_map(struct hw_view_module *module, const struct sorted_map *sorted) {
+static void module_add_map(struct hw_view_module *module, const struct sorted_map *sorted)
+{
     const struct hw_map_entry *map = sorted->map;
     if (!module->path) {
         const char *slash = strrchr(sorted->path, '/');
@@ -83,7 +90,8 @@ static void module_add_map(struct hw_view_module *module, const struct sorted_ma
 
 /* Groups the maps into modules, in the order of their first maps, and fills MODULE_OF (by map). While this runs,
  * `symbols` holds the index of a module's first map: it becomes the number in the symbolizer later. */
-static bool make_modules(struct hw_view *view, uint32_t *module_of) {
+static bool make_modules(struct hw_view *view, uint32_t *module_of)
+{
     const struct hw_profile *profile = view->profile;
     struct sorted_map *sorted = malloc((profile->map_count + 1) * sizeof *sorted);
     view->modules = calloc(profile->map_count + 1, sizeof *view->modules);
@@ -124,7 +132,8 @@ static bool make_modules(struct hw_view *view, uint32_t *module_of) {
 
 /* Fills CANONICAL: for each node of the profile the view's node that stands for it. Parents come first in the file, so
  * one pass does it. */
-static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t *canonical) {
+static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t *canonical)
+{
     const struct hw_profile *profile = view->profile;
     const size_t count = profile->node_count;
     struct hw_pairs locations = {0}, nodes = {0};
@@ -163,7 +172,8 @@ static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t
 
 /* As the MIBs of one context are added up; threads may be the same ones in both, so the greater count is what is known.
  */
-void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_context *from) {
+void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_context *from)
+{
     if (from->allocations) {
         to->size_min = to->allocations ? smaller(to->size_min, from->size_min) : from->size_min;
         to->size_max = greater(to->size_max, from->size_max);
@@ -209,14 +219,16 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
     to->inherited_bytes += from->inherited_bytes;
 }
 
-static bool has_blocks(const struct hw_profile_context *context) {
+static bool has_blocks(const struct hw_profile_context *context)
+{
     return context->allocations || context->frees || context->live_blocks || context->inherited_blocks ||
            context->inherited_frees;
 }
 
 /* Fills CONTEXT_OF (by id) with indexes into the view's contexts. The profile's contexts are sorted by id, so merged
  * ones keep the smallest. An unknown stack (leaf 0) is a context like any other. */
-static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint32_t *context_of, size_t ids) {
+static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint32_t *context_of, size_t ids)
+{
     const struct hw_profile *profile = view->profile;
     struct hw_pairs leaves = {0};
     view->contexts = calloc(profile->context_count + 1, sizeof *view->contexts);
@@ -246,7 +258,8 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
     return true;
 }
 
-static int compare_free_stacks(const void *left, const void *right) {
+static int compare_free_stacks(const void *left, const void *right)
+{
     const struct hw_view_free_stack *a = left, *b = right;
     if (a->context != b->context)
         return a->context < b->context ? -1 : 1;
@@ -255,7 +268,8 @@ static int compare_free_stacks(const void *left, const void *right) {
     return (a->leaf > b->leaf) - (a->leaf < b->leaf);
 }
 
-static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids) {
+static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids)
+{
     const struct hw_profile *profile = view->profile;
     struct hw_pairs pairs = {0};
     if (!profile->free_stack_count)
@@ -292,8 +306,8 @@ static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, co
 /* What a location is called when nothing is known: one frame without a name. */
 static const struct hw_frame nameless;
 
-static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_options *options,
-                                    struct hw_error *error) {
+static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
+{
     view->symbolizer = hw_symbolizer_new(&options->symbolizer, error);
     long *tickets = malloc((view->location_count + 1) * sizeof *tickets);
     bool done = view->symbolizer && tickets;
@@ -319,7 +333,8 @@ static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_o
     return done;
 }
 
-static bool resolve(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error) {
+static bool resolve(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
+{
     for (size_t i = 0; i < view->location_count; i++)
         view->locations[i].frames = (struct hw_frames){&nameless, 1};
     if (!options->resolve)
@@ -340,7 +355,8 @@ static bool resolve(struct hw_view *view, const struct hw_view_options *options,
 
 /* The totals of threads count what the contexts count. Of a damaged file either may be lost: a zero must not stand for
  * it. */
-static struct hw_profile_totals whole_totals(const struct hw_profile *profile) {
+static struct hw_profile_totals whole_totals(const struct hw_profile *profile)
+{
     struct hw_profile_totals totals = profile->totals;
     const struct hw_profile_totals *contexts = &profile->context_totals;
     if (!profile->problem_count || totals.allocations >= contexts->allocations)
@@ -358,7 +374,8 @@ static struct hw_profile_totals whole_totals(const struct hw_profile *profile) {
 /* ---- the view ---- */
 
 struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_view_options *options,
-                            struct hw_error *error) {
+                            struct hw_error *error)
+{
     static const struct hw_view_options defaults;
     options = options ? options : &defaults;
     const size_t ids = profile->context_entry_count + 1;
@@ -387,7 +404,8 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
     return view;
 }
 
-void hw_view_free(struct hw_view *view) {
+void hw_view_free(struct hw_view *view)
+{
     if (!view)
         return;
     if (view->symbolizer)
@@ -400,7 +418,8 @@ void hw_view_free(struct hw_view *view) {
     free(view);
 }
 
-bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_stack *stack) {
+bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_stack *stack)
+{
     stack->count = 0;
     for (uint32_t node = leaf; node; node = view->nodes[node].parent) {
         const struct hw_view_location *location = &view->locations[view->nodes[node].location];
@@ -422,12 +441,14 @@ bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_sta
     return true;
 }
 
-void hw_view_stack_free(struct hw_view_stack *stack) {
+void hw_view_stack_free(struct hw_view_stack *stack)
+{
     free(stack->frames);
     *stack = (struct hw_view_stack){0};
 }
 
-const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view, size_t context, size_t *count) {
+const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view, size_t context, size_t *count)
+{
     size_t low = 0, high = view->free_stack_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -444,7 +465,8 @@ const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view,
 
 /* ---- order ---- */
 
-uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context) {
+uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context)
+{
     const struct hw_profile_context *sum = &context->sum;
     const uint64_t values[HW_SORT_KEYS] = {
         [HW_SORT_PEAK] = sum->peak_bytes > 0 ? (uint64_t)sum->peak_bytes : 0,
@@ -464,7 +486,8 @@ struct ranked {
     uint32_t index;
 };
 
-static int compare_ranked(const void *left, const void *right) {
+static int compare_ranked(const void *left, const void *right)
+{
     const struct ranked *a = left, *b = right;
     if (a->value != b->value)
         return a->value > b->value ? -1 : 1;
@@ -472,7 +495,8 @@ static int compare_ranked(const void *left, const void *right) {
 }
 
 uint32_t *hw_view_sorted(const struct hw_view_context *contexts, size_t context_count, enum hw_sort_key key, bool all,
-                         size_t *count) {
+                         size_t *count)
+{
     struct ranked *ranked = malloc((context_count + 1) * sizeof *ranked);
     uint32_t *order = malloc((context_count + 1) * sizeof *order);
     *count = 0;
@@ -493,7 +517,8 @@ uint32_t *hw_view_sorted(const struct hw_view_context *contexts, size_t context_
     return order;
 }
 
-const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment) {
+const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment)
+{
     for (size_t i = view->profile->memory_count; i-- > 0;)
         if (view->profile->memory[i].moment == moment)
             return &view->profile->memory[i];

@@ -138,7 +138,8 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
 const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment);
 
 /* Every count of a sampled run is an estimate. */
-static inline bool hw_view_sampled(const struct hw_view *view) {
+static inline bool hw_view_sampled(const struct hw_view *view)
+{
     return view->profile->process.sample_bytes != 0;
 }
 

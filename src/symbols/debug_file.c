@@ -19,7 +19,8 @@
 
 static const char debug_directory[] = "/usr/lib/debug";
 
-bool hw_debug_paths_init(struct hw_debug_paths *paths, const char *sysroot) {
+bool hw_debug_paths_init(struct hw_debug_paths *paths, const char *sysroot)
+{
     *paths = (struct hw_debug_paths){.sysroot = sysroot};
     int length = *sysroot ? asprintf(&paths->search, ":.debug:%s%s:%s", sysroot, debug_directory, debug_directory)
                           : asprintf(&paths->search, ":.debug:%s", debug_directory);
@@ -34,12 +35,14 @@ bool hw_debug_paths_init(struct hw_debug_paths *paths, const char *sysroot) {
     return true;
 }
 
-void hw_debug_paths_free(struct hw_debug_paths *paths) {
+void hw_debug_paths_free(struct hw_debug_paths *paths)
+{
     free(paths->search);
 }
 
 /* This process's vDSO as a file, because libdwfl wants one. -1 when there is none. */
-static int open_vdso(void) {
+static int open_vdso(void)
+{
     const char *image = (const char *)getauxval(AT_SYSINFO_EHDR); /* NOLINT(performance-no-int-to-ptr) */
     if (!image)
         return -1;
@@ -64,7 +67,8 @@ static int open_vdso(void) {
 }
 
 /* A descriptor of a regular file, or -1 with PROBLEM. Never blocks on a FIFO or a device. */
-static int open_regular(const char *path, char *problem, size_t problem_size) {
+static int open_regular(const char *path, char *problem, size_t problem_size)
+{
     if (strcmp(path, "[vdso]") == 0) {
         int fd = open_vdso();
         if (fd < 0)
@@ -85,7 +89,8 @@ static int open_regular(const char *path, char *problem, size_t problem_size) {
     return fd;
 }
 
-static bool check_build_id(Elf *elf, const uint8_t *build_id, size_t size, char *problem, size_t problem_size) {
+static bool check_build_id(Elf *elf, const uint8_t *build_id, size_t size, char *problem, size_t problem_size)
+{
     if (size == 0)
         return true;
     const void *found = NULL;
@@ -100,7 +105,8 @@ static bool check_build_id(Elf *elf, const uint8_t *build_id, size_t size, char 
 }
 
 /* Looks at the segments: where code starts, and whether the file holds all that they promise. */
-static void look_at_segments(Elf *elf, size_t file_size, uint64_t *text_start, bool *cut_short) {
+static void look_at_segments(Elf *elf, size_t file_size, uint64_t *text_start, bool *cut_short)
+{
     size_t count = 0;
     GElf_Ehdr header;
     *text_start = UINT64_MAX;
@@ -120,7 +126,8 @@ static void look_at_segments(Elf *elf, size_t file_size, uint64_t *text_start, b
 
 /* False when the file cannot serve. A file that is cut short still serves as far as it goes, with PROBLEM set. */
 static bool examine(int fd, const uint8_t *build_id, size_t build_id_size, uint64_t *text_start, char *problem,
-                    size_t problem_size) {
+                    size_t problem_size)
+{
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     struct stat status;
     GElf_Ehdr header;
@@ -140,7 +147,8 @@ static bool examine(int fd, const uint8_t *build_id, size_t build_id_size, uint6
 }
 
 static bool open_exactly(struct hw_debug_file *file, const struct hw_debug_paths *paths, const char *path,
-                         const uint8_t *build_id, size_t build_id_size, char *problem, size_t problem_size) {
+                         const uint8_t *build_id, size_t build_id_size, char *problem, size_t problem_size)
+{
     *file = (struct hw_debug_file){0};
     int fd = open_regular(path, problem, problem_size);
     if (fd < 0)
@@ -170,7 +178,8 @@ static bool open_exactly(struct hw_debug_file *file, const struct hw_debug_paths
 
 /* The debug file that was installed for the build that ran, though its program is gone. */
 static bool open_by_build_id(struct hw_debug_file *file, const struct hw_debug_paths *paths, const char *root,
-                             const uint8_t *build_id, size_t build_id_size) {
+                             const uint8_t *build_id, size_t build_id_size)
+{
     char path[4096], ignored[256] = "";
     int length = snprintf(path, sizeof path, "%s%s/.build-id/%02x/", root, debug_directory, build_id[0]);
     for (size_t i = 1; i < build_id_size && length > 0 && (size_t)length + 9 < sizeof path; i++)
@@ -182,7 +191,8 @@ static bool open_by_build_id(struct hw_debug_file *file, const struct hw_debug_p
 }
 
 bool hw_debug_file_open(struct hw_debug_file *file, const struct hw_debug_paths *paths, const char *path,
-                        const uint8_t *build_id, size_t build_id_size, char *problem, size_t problem_size) {
+                        const uint8_t *build_id, size_t build_id_size, char *problem, size_t problem_size)
+{
     char rooted[4096];
     problem[0] = '\0';
     bool special = path[0] == '[';
@@ -202,7 +212,8 @@ bool hw_debug_file_open(struct hw_debug_file *file, const struct hw_debug_paths 
     return true;
 }
 
-void hw_debug_file_close(struct hw_debug_file *file) {
+void hw_debug_file_close(struct hw_debug_file *file)
+{
     if (file->dwfl)
         dwfl_end(file->dwfl);
     *file = (struct hw_debug_file){0};

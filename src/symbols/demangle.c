@@ -12,12 +12,14 @@
 enum { LONGEST_NAME = 1 << 16 };
 
 /* Only names that announce their scheme: the demangler would also read "i" as the type int. */
-static bool is_mangled(const char *name) {
+static bool is_mangled(const char *name)
+{
     return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0 || strncmp(name, "___Z", 4) == 0 ||
            strncmp(name, "_GLOBAL_", 8) == 0;
 }
 
-char *hw_demangle(const char *linkage_name) {
+char *hw_demangle(const char *linkage_name)
+{
     if (!is_mangled(linkage_name) || strnlen(linkage_name, LONGEST_NAME) == LONGEST_NAME)
         return NULL;
     char *readable = cplus_demangle(linkage_name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);

@@ -26,7 +26,8 @@ struct hw_elf_symbols {
 };
 
 static bool add_text(struct hw_elf_symbols *symbols, const char *name, size_t length, const char *suffix,
-                     uint32_t *offset) {
+                     uint32_t *offset)
+{
     size_t needed = symbols->text_size + length + strlen(suffix) + 1;
     if (needed > UINT32_MAX)
         return false;
@@ -46,7 +47,8 @@ static bool add_text(struct hw_elf_symbols *symbols, const char *name, size_t le
 }
 
 /* The name is cut at @VERSION. */
-static bool add_symbol(struct hw_elf_symbols *symbols, const char *name, const char *suffix, struct symbol symbol) {
+static bool add_symbol(struct hw_elf_symbols *symbols, const char *name, const char *suffix, struct symbol symbol)
+{
     if (symbols->count == symbols->capacity) {
         size_t capacity = symbols->capacity ? symbols->capacity * 2 : 256;
         struct symbol *larger = realloc(symbols->symbol, capacity * sizeof *larger);
@@ -62,7 +64,8 @@ static bool add_symbol(struct hw_elf_symbols *symbols, const char *name, const c
 }
 
 /* Whether SECTION holds code; its end, which bounds symbols without a size, in END. */
-static bool is_code_section(Elf *elf, GElf_Word index, GElf_Addr bias, uint64_t *end) {
+static bool is_code_section(Elf *elf, GElf_Word index, GElf_Addr bias, uint64_t *end)
+{
     GElf_Shdr section;
     Elf_Scn *found = elf ? elf_getscn(elf, index) : NULL;
     if (!found || !gelf_getshdr(found, &section) || !(section.sh_flags & SHF_EXECINSTR))
@@ -71,7 +74,8 @@ static bool is_code_section(Elf *elf, GElf_Word index, GElf_Addr bias, uint64_t 
     return true;
 }
 
-static uint8_t rank_of(const GElf_Sym *symbol) {
+static uint8_t rank_of(const GElf_Sym *symbol)
+{
     static const uint8_t by_binding[] = {[STB_LOCAL] = 2, [STB_GLOBAL] = 0, [STB_WEAK] = 1};
     unsigned binding = GELF_ST_BIND(symbol->st_info);
     uint8_t rank = binding < sizeof by_binding ? by_binding[binding] : 0;
@@ -79,11 +83,13 @@ static uint8_t rank_of(const GElf_Sym *symbol) {
 }
 
 /* Compilers' and assemblers' labels are no functions: .L, $x of mapping symbols, and empty names. */
-static bool is_label(const char *name) {
+static bool is_label(const char *name)
+{
     return !*name || *name == '$' || strncmp(name, ".L", 2) == 0 || strncmp(name, "..", 2) == 0;
 }
 
-static bool read_symbol(struct hw_elf_symbols *symbols, Dwfl_Module *module, int index) {
+static bool read_symbol(struct hw_elf_symbols *symbols, Dwfl_Module *module, int index)
+{
     GElf_Sym symbol;
     GElf_Addr address = 0, bias = 0;
     GElf_Word section = 0;
@@ -114,7 +120,8 @@ struct plt_sections {
     Elf_Data *relocations, *symbols;
 };
 
-static bool find_plt(Elf *elf, struct plt_sections *plt) {
+static bool find_plt(Elf *elf, struct plt_sections *plt)
+{
     size_t strings = 0;
     if (elf_getshdrstrndx(elf, &strings) != 0)
         return false;
@@ -139,7 +146,8 @@ static bool find_plt(Elf *elf, struct plt_sections *plt) {
 
 /* Entry N of .plt.sec, or N + 1 of .plt (the first is the resolver's), belongs to relocation N: so every x86-64 linker
  * lays it out, with 16 bytes an entry. Other machines' PLTs stay without names. */
-static bool read_plt(struct hw_elf_symbols *symbols, Dwfl_Module *module) {
+static bool read_plt(struct hw_elf_symbols *symbols, Dwfl_Module *module)
+{
     enum { ENTRY_SIZE = 16 };
     GElf_Addr bias = 0;
     GElf_Ehdr header;
@@ -166,13 +174,15 @@ static bool read_plt(struct hw_elf_symbols *symbols, Dwfl_Module *module) {
 
 /* ---- the table ---- */
 
-static int compare_names(const char *left, const char *right) {
+static int compare_names(const char *left, const char *right)
+{
     size_t a = strspn(left, "_"), b = strspn(right, "_");
     return a != b ? (a < b ? -1 : 1) : strcmp(left, right);
 }
 
 /* By start; at one start the better name comes last, where a search from behind meets it first. */
-static int compare_symbols(const void *left, const void *right, void *text) {
+static int compare_symbols(const void *left, const void *right, void *text)
+{
     const struct symbol *a = left, *b = right;
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
@@ -184,7 +194,8 @@ static int compare_symbols(const void *left, const void *right, void *text) {
 }
 
 /* A symbol without a size ends where the next one starts, and never lies inside one with a size. */
-static void bound_sizeless(struct hw_elf_symbols *symbols) {
+static void bound_sizeless(struct hw_elf_symbols *symbols)
+{
     uint64_t next = UINT64_MAX, covered = 0, reach = 0;
     for (size_t i = symbols->count; i-- > 0;) {
         struct symbol *symbol = &symbols->symbol[i];
@@ -205,7 +216,8 @@ static void bound_sizeless(struct hw_elf_symbols *symbols) {
     }
 }
 
-struct hw_elf_symbols *hw_elf_symbols_read(Dwfl_Module *module) {
+struct hw_elf_symbols *hw_elf_symbols_read(Dwfl_Module *module)
+{
     struct hw_elf_symbols *symbols = calloc(1, sizeof *symbols);
     int count = dwfl_module_getsymtab(module);
     bool ok = symbols != NULL;
@@ -221,7 +233,8 @@ struct hw_elf_symbols *hw_elf_symbols_read(Dwfl_Module *module) {
     return symbols;
 }
 
-void hw_elf_symbols_free(struct hw_elf_symbols *symbols) {
+void hw_elf_symbols_free(struct hw_elf_symbols *symbols)
+{
     if (!symbols)
         return;
     free(symbols->symbol);
@@ -229,11 +242,13 @@ void hw_elf_symbols_free(struct hw_elf_symbols *symbols) {
     free(symbols);
 }
 
-size_t hw_elf_symbols_count(const struct hw_elf_symbols *symbols) {
+size_t hw_elf_symbols_count(const struct hw_elf_symbols *symbols)
+{
     return symbols->count;
 }
 
-const char *hw_elf_symbols_find(const struct hw_elf_symbols *symbols, uint64_t address) {
+const char *hw_elf_symbols_find(const struct hw_elf_symbols *symbols, uint64_t address)
+{
     size_t low = 0, high = symbols->count; /* the first symbol that starts behind the address */
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -70,17 +70,20 @@ struct unit {
 
 /* ---- the walk ---- */
 
-static bool is_c(int language) {
+static bool is_c(int language)
+{
     return language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 || language == DW_LANG_C11;
 }
 
-static bool is_c_plus_plus(int language) {
+static bool is_c_plus_plus(int language)
+{
     return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
            language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14;
 }
 
 /* The first of the wanted. */
-static size_t first_at_or_after(const struct unit *unit, uint64_t address) {
+static size_t first_at_or_after(const struct unit *unit, uint64_t address)
+{
     size_t low = 0, high = unit->wanted_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -92,7 +95,8 @@ static size_t first_at_or_after(const struct unit *unit, uint64_t address) {
     return low;
 }
 
-static int32_t add_entry(struct unit *unit, const Dwarf_Die *die, int32_t parent, int depth, bool inlined) {
+static int32_t add_entry(struct unit *unit, const Dwarf_Die *die, int32_t parent, int depth, bool inlined)
+{
     if (unit->entry_count == unit->entry_capacity) {
         size_t capacity = unit->entry_capacity ? unit->entry_capacity * 2 : 64;
         struct entry *larger = capacity > INT32_MAX ? NULL : realloc(unit->entry, capacity * sizeof *larger);
@@ -109,7 +113,8 @@ static int32_t add_entry(struct unit *unit, const Dwarf_Die *die, int32_t parent
 }
 
 /* Makes an entry of DIE if it covers any address, and gives it those that no deeper entry has. */
-static int32_t claim(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth, bool inlined) {
+static int32_t claim(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth, bool inlined)
+{
     Dwarf_Addr base = 0, start = 0, end = 0;
     ptrdiff_t offset = 0;
     int32_t claimed = NOTHING;
@@ -134,7 +139,8 @@ static int32_t claim(struct unit *unit, Dwarf_Die *die, int32_t parent, int dept
 
 static void walk_children(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth);
 
-static void visit(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth) {
+static void visit(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth)
+{
     int32_t claimed = NOTHING;
     switch (dwarf_tag(die)) {
     case DW_TAG_subprogram:
@@ -175,7 +181,8 @@ static void visit(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth) 
     }
 }
 
-static void walk_children(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth) {
+static void walk_children(struct unit *unit, Dwarf_Die *die, int32_t parent, int depth)
+{
     Dwarf_Die child;
     if (depth >= DEEPEST_TREE || dwarf_child(die, &child) != 0)
         return;
@@ -191,19 +198,22 @@ static void walk_children(struct unit *unit, Dwarf_Die *die, int32_t parent, int
 
 /* ---- names ---- */
 
-static const char *string_attribute(Dwarf_Die *die, unsigned name) {
+static const char *string_attribute(Dwarf_Die *die, unsigned name)
+{
     Dwarf_Attribute attribute;
     return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-static struct name_memo *find_memo(const struct name_memo *memo, size_t capacity, const void *key) {
+static struct name_memo *find_memo(const struct name_memo *memo, size_t capacity, const void *key)
+{
     size_t i = ((uintptr_t)key * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
     while (memo[i].key && memo[i].key != key)
         i = (i + 1) & (capacity - 1);
     return (struct name_memo *)&memo[i];
 }
 
-static struct name_memo *make_memo(struct unit *unit, const void *key) {
+static struct name_memo *make_memo(struct unit *unit, const void *key)
+{
     if (unit->memo_count >= unit->memo_capacity / 2) {
         size_t capacity = unit->memo_capacity ? unit->memo_capacity * 2 : 64;
         struct name_memo *larger = calloc(capacity, sizeof *larger);
@@ -223,7 +233,8 @@ static struct name_memo *make_memo(struct unit *unit, const void *key) {
 }
 
 /* Where the function of DIE is declared: at the end of its abstract origins and specifications. */
-static Dwarf_Die declaration_of(const Dwarf_Die *die) {
+static Dwarf_Die declaration_of(const Dwarf_Die *die)
+{
     Dwarf_Die declaration = *die, next;
     Dwarf_Attribute attribute;
     for (int i = 0; i < 16; i++) {
@@ -236,7 +247,8 @@ static Dwarf_Die declaration_of(const Dwarf_Die *die) {
 }
 
 /* The name of a type or namespace, NULL for what is no such scope. FUNCTION: the name of a function within. */
-static const char *scope_name(Dwarf_Die *die, const char *function) {
+static const char *scope_name(Dwarf_Die *die, const char *function)
+{
     const char *name = dwarf_diename(die);
     switch (dwarf_tag(die)) {
     case DW_TAG_namespace:
@@ -251,7 +263,8 @@ static const char *scope_name(Dwarf_Die *die, const char *function) {
 }
 
 /* The last child of SCOPE that does not begin behind TARGET: it is TARGET or around it. False when there is none. */
-static bool child_around(struct unit *unit, Dwarf_Die *scope, const Dwarf_Die *target, Dwarf_Die *child) {
+static bool child_around(struct unit *unit, Dwarf_Die *scope, const Dwarf_Die *target, Dwarf_Die *child)
+{
     Dwarf_Die next;
     if (scope->addr >= target->addr || dwarf_child(scope, child) != 0)
         return false;
@@ -267,7 +280,8 @@ enum { DEEPEST_SCOPE = 4 }; /* functions within functions whose own declarations
 
 /* Writes NAME with the namespaces, types and functions around DIE's declaration in front (QUALIFIED: LONGEST_NAME
  * bytes). DIEs do not know their parents, so this comes down from the unit. */
-static void qualify(struct unit *unit, const Dwarf_Die *die, const char *name, char *qualified, int nesting) {
+static void qualify(struct unit *unit, const Dwarf_Die *die, const char *name, char *qualified, int nesting)
+{
     Dwarf_Die declaration = declaration_of(die), scope, child;
     size_t length = 0;
     if (!dwarf_diecu(&declaration, &scope, NULL, NULL))
@@ -290,7 +304,8 @@ static void qualify(struct unit *unit, const Dwarf_Die *die, const char *name, c
 }
 
 /* False when there is no memory. Names that are not in the DIE or its origins stay NULL. */
-static bool read_names(struct unit *unit, Dwarf_Die *die, struct name_memo *memo) {
+static bool read_names(struct unit *unit, Dwarf_Die *die, struct name_memo *memo)
+{
     const char *name = string_attribute(die, DW_AT_name);
     const char *linkage_name = string_attribute(die, DW_AT_linkage_name);
     if (!linkage_name)
@@ -316,7 +331,8 @@ static bool read_names(struct unit *unit, Dwarf_Die *die, struct name_memo *memo
 
 /* Whether READABLE (of a symbol) can be the function that DWARF calls NAME: template arguments are written differently.
  */
-static bool same_function(const char *readable, const char *name) {
+static bool same_function(const char *readable, const char *name)
+{
     const char *found = readable;
     size_t length = strcspn(name, "<(");
     while (length && (found = strchr(found, name[0])) && strncmp(found, name, length) != 0)
@@ -326,7 +342,8 @@ static bool same_function(const char *readable, const char *name) {
 
 /* gcc gives functions that involve lambdas or local types no linkage name in DWARF. Those that were not inlined have a
  * symbol, which tells it; in C both names are the same. ADDRESS: one that the entry covers. */
-static bool complete_linkage_name(struct unit *unit, struct entry *entry, uint64_t address) {
+static bool complete_linkage_name(struct unit *unit, struct entry *entry, uint64_t address)
+{
     if (entry->linkage_name)
         return true;
     if (entry->function && is_c(unit->language))
@@ -348,7 +365,8 @@ static bool complete_linkage_name(struct unit *unit, struct entry *entry, uint64
     return entry->linkage_name != NULL;
 }
 
-static void read_call_site(struct unit *unit, struct entry *entry) {
+static void read_call_site(struct unit *unit, struct entry *entry)
+{
     Dwarf_Attribute attribute;
     Dwarf_Word value = 0;
     Dwarf_Files *files = NULL;
@@ -364,7 +382,8 @@ static void read_call_site(struct unit *unit, struct entry *entry) {
 }
 
 /* ADDRESS: one that the entry covers. */
-static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t address) {
+static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t address)
+{
     if (entry->resolved)
         return true;
     Dwarf_Attribute attribute;
@@ -389,12 +408,14 @@ static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t addre
 
 /* ---- chains ---- */
 
-static struct hw_frame at_line(struct hw_source_line line) {
+static struct hw_frame at_line(struct hw_source_line line)
+{
     return (struct hw_frame){.file = line.file, .line = line.line, .column = line.column};
 }
 
 /* Fills FRAME, innermost first; returns the number of frames, 0 without memory. */
-static uint32_t build_chain(struct unit *unit, size_t index, struct hw_frame frame[LONGEST_CHAIN]) {
+static uint32_t build_chain(struct unit *unit, size_t index, struct hw_frame frame[LONGEST_CHAIN])
+{
     uint64_t address = unit->address[index];
     struct hw_source_line line = {0};
     if (unit->line_die.addr)
@@ -424,7 +445,8 @@ static uint32_t build_chain(struct unit *unit, size_t index, struct hw_frame fra
 }
 
 bool hw_symbol_frame(struct hw_module *module, const struct hw_debug_file *file, struct hw_names *names,
-                     uint64_t address, struct hw_frame *frame) {
+                     uint64_t address, struct hw_frame *frame)
+{
     *frame = (struct hw_frame){0};
     const struct hw_elf_symbols *symbols = hw_module_symbols(module, file);
     const char *name = symbols ? hw_elf_symbols_find(symbols, address) : NULL;
@@ -437,7 +459,8 @@ bool hw_symbol_frame(struct hw_module *module, const struct hw_debug_file *file,
 
 /* Finds the unit's DIE and, for split DWARF, the one in the .dwo file: then returns true. The
  * DIEs of a unit that cannot be read have no address. */
-static bool open_unit(struct unit *unit, uint64_t die_offset) {
+static bool open_unit(struct unit *unit, uint64_t die_offset)
+{
     uint8_t type = 0;
     if (!dwarf_offdie(unit->file->dwarf, die_offset, &unit->line_die))
         unit->line_die = (Dwarf_Die){0};
@@ -455,7 +478,8 @@ static bool open_unit(struct unit *unit, uint64_t die_offset) {
     return split.addr != NULL;
 }
 
-static bool resolve_all(struct unit *unit, hw_chain_sink *sink, void *closure) {
+static bool resolve_all(struct unit *unit, hw_chain_sink *sink, void *closure)
+{
     struct hw_frame frame[LONGEST_CHAIN];
     for (size_t i = 0; i < unit->address_count; i++) {
         uint32_t count = build_chain(unit, i, frame);
@@ -466,7 +490,8 @@ static bool resolve_all(struct unit *unit, hw_chain_sink *sink, void *closure) {
 }
 
 /* Both walks. */
-static void walk(struct unit *unit, uint64_t entries_size) {
+static void walk(struct unit *unit, uint64_t entries_size)
+{
     uint64_t bound = entries_size ? entries_size : MOST_ENTRIES;
     for (size_t i = 0; i < unit->address_count; i++) {
         unit->deepest[i] = NOTHING;
@@ -490,7 +515,8 @@ static void walk(struct unit *unit, uint64_t entries_size) {
 }
 
 bool hw_unit_resolve(struct hw_module *module, const struct hw_debug_file *file, uint32_t index, struct hw_names *names,
-                     const uint64_t *address, size_t count, hw_chain_sink *sink, void *closure) {
+                     const uint64_t *address, size_t count, hw_chain_sink *sink, void *closure)
+{
     const struct hw_unit_entry *known = &module->unit[index];
     struct unit unit = {.module = module, .file = file, .names = names, .address = address, .address_count = count};
     unit.deepest = malloc((count + 1) * sizeof *unit.deepest);

@@ -10,7 +10,8 @@
 
 #include "symbols/symbols_internal.h"
 
-bool hw_module_init(struct hw_module *module, const char *path, const uint8_t *build_id, size_t build_id_size) {
+bool hw_module_init(struct hw_module *module, const char *path, const uint8_t *build_id, size_t build_id_size)
+{
     *module = (struct hw_module){.path = strdup(path), .build_id_size = build_id_size};
     module->build_id = malloc(build_id_size + 1);
     if (!module->path || !module->build_id) {
@@ -24,7 +25,8 @@ bool hw_module_init(struct hw_module *module, const char *path, const uint8_t *b
     return true;
 }
 
-void hw_module_clear(struct hw_module *module) {
+void hw_module_clear(struct hw_module *module)
+{
     free(module->path);
     free(module->build_id);
     free(module->unit);
@@ -34,7 +36,8 @@ void hw_module_clear(struct hw_module *module) {
     pthread_mutex_destroy(&module->lock);
 }
 
-void hw_module_note_problem(struct hw_module *module, const char *problem) {
+void hw_module_note_problem(struct hw_module *module, const char *problem)
+{
     if (!*problem)
         return;
     pthread_mutex_lock(&module->lock);
@@ -43,7 +46,8 @@ void hw_module_note_problem(struct hw_module *module, const char *problem) {
     pthread_mutex_unlock(&module->lock);
 }
 
-const struct hw_elf_symbols *hw_module_symbols(struct hw_module *module, const struct hw_debug_file *file) {
+const struct hw_elf_symbols *hw_module_symbols(struct hw_module *module, const struct hw_debug_file *file)
+{
     pthread_mutex_lock(&module->lock);
     if (!module->symbols)
         module->symbols = hw_elf_symbols_read(file->module);
@@ -52,14 +56,16 @@ const struct hw_elf_symbols *hw_module_symbols(struct hw_module *module, const s
 }
 
 /* Room for one more in an array that grows by doubling whenever COUNT is a power of two. */
-static void *make_room(void *array, size_t count, size_t element_size) {
+static void *make_room(void *array, size_t count, size_t element_size)
+{
     if (count & (count - 1))
         return array;
     return realloc(array, (count ? count * 2 : 1) * element_size);
 }
 
 static bool add_range(struct hw_module *module, const struct hw_debug_file *file, uint64_t start, uint64_t end,
-                      size_t unit) {
+                      size_t unit)
+{
     start += file->bias;
     end += file->bias;
     if (start >= end || start < file->text_start)
@@ -72,7 +78,8 @@ static bool add_range(struct hw_module *module, const struct hw_debug_file *file
     return true;
 }
 
-static bool add_unit(struct hw_module *module, Dwarf_Die *die) {
+static bool add_unit(struct hw_module *module, Dwarf_Die *die)
+{
     struct hw_unit_entry *unit = make_room(module->unit, module->unit_count, sizeof *unit);
     if (!unit)
         return false;
@@ -82,8 +89,8 @@ static bool add_unit(struct hw_module *module, Dwarf_Die *die) {
 }
 
 /* COUNTED gets the number of ranges that the unit's DIE tells. */
-static bool add_unit_ranges(struct hw_module *module, const struct hw_debug_file *file, Dwarf_Die *die,
-                            size_t *counted) {
+static bool add_unit_ranges(struct hw_module *module, const struct hw_debug_file *file, Dwarf_Die *die, size_t *counted)
+{
     Dwarf_Addr base = 0, start = 0, end = 0;
     ptrdiff_t offset = 0;
     for (*counted = 0; (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0; ++*counted) {
@@ -93,13 +100,15 @@ static bool add_unit_ranges(struct hw_module *module, const struct hw_debug_file
     return true;
 }
 
-static int compare_unit_offset(const void *key, const void *element) {
+static int compare_unit_offset(const void *key, const void *element)
+{
     uint64_t offset = *(const uint64_t *)key, other = ((const struct hw_unit_entry *)element)->die_offset;
     return offset < other ? -1 : offset > other;
 }
 
 /* For units whose DIE does not say where their code is. */
-static bool add_from_aranges(struct hw_module *module, const struct hw_debug_file *file, const bool *silent) {
+static bool add_from_aranges(struct hw_module *module, const struct hw_debug_file *file, const bool *silent)
+{
     Dwarf_Aranges *aranges = NULL;
     size_t count = 0;
     if (dwarf_getaranges(file->dwarf, &aranges, &count) != 0)
@@ -120,14 +129,16 @@ static bool add_from_aranges(struct hw_module *module, const struct hw_debug_fil
     return true;
 }
 
-static int compare_range_start(const void *left, const void *right) {
+static int compare_range_start(const void *left, const void *right)
+{
     const struct hw_unit_range *a = left, *b = right;
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
     return a->unit < b->unit ? -1 : a->unit > b->unit;
 }
 
-static void sort_ranges(struct hw_module *module) {
+static void sort_ranges(struct hw_module *module)
+{
     if (module->range_count)
         qsort(module->range, module->range_count, sizeof *module->range, compare_range_start);
     uint64_t reach = 0;
@@ -139,7 +150,8 @@ static void sort_ranges(struct hw_module *module) {
 }
 
 /* Lists the units and their ranges. False when there is no memory; DAMAGED when libdw gave up half-way. */
-static bool list_units(struct hw_module *module, const struct hw_debug_file *file, bool *damaged) {
+static bool list_units(struct hw_module *module, const struct hw_debug_file *file, bool *damaged)
+{
     Dwarf_CU *cu = NULL;
     Dwarf_Die die;
     uint8_t type = 0;
@@ -170,7 +182,8 @@ static bool list_units(struct hw_module *module, const struct hw_debug_file *fil
 }
 
 /* A sentence for a module whose file could be opened. */
-static bool judge(struct hw_module *module, const struct hw_debug_file *file, bool damaged) {
+static bool judge(struct hw_module *module, const struct hw_debug_file *file, bool damaged)
+{
     if (damaged) {
         hw_module_note_problem(module, "the debug information is damaged, some names come from the symbol table");
         return true;
@@ -186,7 +199,8 @@ static bool judge(struct hw_module *module, const struct hw_debug_file *file, bo
     return true;
 }
 
-bool hw_module_index(struct hw_module *module, const struct hw_debug_paths *paths, struct hw_debug_file *file) {
+bool hw_module_index(struct hw_module *module, const struct hw_debug_paths *paths, struct hw_debug_file *file)
+{
     char problem[512];
     module->indexed = true;
     module->usable =
@@ -200,7 +214,8 @@ bool hw_module_index(struct hw_module *module, const struct hw_debug_paths *path
     return judge(module, file, damaged);
 }
 
-uint32_t hw_module_find_unit(const struct hw_module *module, uint64_t address) {
+uint32_t hw_module_find_unit(const struct hw_module *module, uint64_t address)
+{
     size_t low = 0, high = module->range_count; /* the first range that starts behind the address */
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -29,7 +29,8 @@ struct hw_names {
 
 enum { CHUNK_SIZE = 1 << 16, FIRST_CAPACITY = 1 << 10 };
 
-struct hw_names *hw_names_new(void) {
+struct hw_names *hw_names_new(void)
+{
     struct hw_names *names = calloc(1, sizeof *names);
     if (!names)
         return NULL;
@@ -43,7 +44,8 @@ struct hw_names *hw_names_new(void) {
     return names;
 }
 
-void hw_names_free(struct hw_names *names) {
+void hw_names_free(struct hw_names *names)
+{
     if (!names)
         return;
     for (struct chunk *chunk = names->chunk, *next; chunk; chunk = next) {
@@ -55,7 +57,8 @@ void hw_names_free(struct hw_names *names) {
     free(names);
 }
 
-static uint64_t hash_text(const char *text, size_t length) {
+static uint64_t hash_text(const char *text, size_t length)
+{
     uint64_t hash = 0xcbf29ce484222325u ^ length; /* FNV-1a over words of eight bytes, then mixed */
     for (; length >= 8; text += 8, length -= 8) {
         uint64_t word;
@@ -68,7 +71,8 @@ static uint64_t hash_text(const char *text, size_t length) {
     return hash ^ hash >> 29;
 }
 
-static char *store_text(struct hw_names *names, const char *text, size_t length) {
+static char *store_text(struct hw_names *names, const char *text, size_t length)
+{
     struct chunk *chunk = names->chunk;
     if (!chunk || chunk->size - chunk->used <= length) {
         size_t size = length + 1 > CHUNK_SIZE ? length + 1 : CHUNK_SIZE;
@@ -85,7 +89,8 @@ static char *store_text(struct hw_names *names, const char *text, size_t length)
 }
 
 /* The entry of TEXT, or the free one where it belongs. */
-static struct entry *find_entry(const struct hw_names *names, const char *text, uint64_t hash) {
+static struct entry *find_entry(const struct hw_names *names, const char *text, uint64_t hash)
+{
     for (size_t i = hash & (names->capacity - 1);; i = (i + 1) & (names->capacity - 1)) {
         struct entry *entry = &names->entry[i];
         if (!entry->text || (entry->hash == hash && strcmp(entry->text, text) == 0))
@@ -93,7 +98,8 @@ static struct entry *find_entry(const struct hw_names *names, const char *text, 
     }
 }
 
-static bool grow(struct hw_names *names) {
+static bool grow(struct hw_names *names)
+{
     struct hw_names larger = {.capacity = names->capacity * 2};
     larger.entry = calloc(larger.capacity, sizeof *larger.entry);
     if (!larger.entry)
@@ -109,7 +115,8 @@ static bool grow(struct hw_names *names) {
 }
 
 /* Under the lock. The entry stays where it is until the next call. */
-static struct entry *intern_entry(struct hw_names *names, const char *text) {
+static struct entry *intern_entry(struct hw_names *names, const char *text)
+{
     size_t length = strlen(text);
     uint64_t hash = hash_text(text, length);
     struct entry *entry = find_entry(names, text, hash);
@@ -128,7 +135,8 @@ static struct entry *intern_entry(struct hw_names *names, const char *text) {
     return entry;
 }
 
-const char *hw_names_intern(struct hw_names *names, const char *text) {
+const char *hw_names_intern(struct hw_names *names, const char *text)
+{
     pthread_mutex_lock(&names->lock);
     struct entry *entry = intern_entry(names, text);
     const char *interned = entry ? entry->text : NULL;
@@ -136,7 +144,8 @@ const char *hw_names_intern(struct hw_names *names, const char *text) {
     return interned;
 }
 
-const char *hw_names_readable(struct hw_names *names, const char *linkage_name) {
+const char *hw_names_readable(struct hw_names *names, const char *linkage_name)
+{
     pthread_mutex_lock(&names->lock);
     struct entry *entry = intern_entry(names, linkage_name);
     const char *own = entry ? entry->text : NULL, *readable = entry ? entry->readable : NULL;

@@ -7,7 +7,8 @@
 
 #include "symbols/symbols_internal.h"
 
-static const char *intern_absolute(struct hw_names *names, Dwarf_Die *unit_die, const char *path) {
+static const char *intern_absolute(struct hw_names *names, Dwarf_Die *unit_die, const char *path)
+{
     Dwarf_Attribute attribute;
     const char *directory = NULL;
     if (path[0] != '/')
@@ -22,7 +23,8 @@ static const char *intern_absolute(struct hw_names *names, Dwarf_Die *unit_die, 
     return interned;
 }
 
-const char *hw_source_path(struct hw_names *names, struct hw_path_memo *memo, Dwarf_Die *unit_die, const char *path) {
+const char *hw_source_path(struct hw_names *names, struct hw_path_memo *memo, Dwarf_Die *unit_die, const char *path)
+{
     if (!path)
         return NULL;
     size_t slot = ((uintptr_t)path >> 3 ^ (uintptr_t)path >> 9) % (sizeof memo->raw / sizeof *memo->raw);
@@ -34,7 +36,8 @@ const char *hw_source_path(struct hw_names *names, struct hw_path_memo *memo, Dw
 }
 
 struct hw_source_line hw_source_line_find(struct hw_names *names, struct hw_path_memo *memo, Dwarf_Die *unit_die,
-                                          uint64_t address) {
+                                          uint64_t address)
+{
     struct hw_source_line result = {0};
     Dwarf_Line *row = dwarf_getsrc_die(unit_die, address);
     if (!row)

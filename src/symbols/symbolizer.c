@@ -88,7 +88,8 @@ static const struct hw_frame unknown_frame;
 
 /* ---- making and filling ---- */
 
-struct hw_symbolizer *hw_symbolizer_new(const struct hw_symbolizer_options *options, struct hw_error *error) {
+struct hw_symbolizer *hw_symbolizer_new(const struct hw_symbolizer_options *options, struct hw_error *error)
+{
     static const struct hw_symbolizer_options defaults;
     if (!options)
         options = &defaults;
@@ -114,7 +115,8 @@ struct hw_symbolizer *hw_symbolizer_new(const struct hw_symbolizer_options *opti
     return symbolizer;
 }
 
-void hw_symbolizer_free(struct hw_symbolizer *symbolizer) {
+void hw_symbolizer_free(struct hw_symbolizer *symbolizer)
+{
     if (!symbolizer)
         return;
     for (size_t i = 0; i < symbolizer->module_count; i++) {
@@ -135,7 +137,8 @@ void hw_symbolizer_free(struct hw_symbolizer *symbolizer) {
 }
 
 int hw_symbolizer_add_module(struct hw_symbolizer *symbolizer, const char *path, const uint8_t *build_id,
-                             size_t build_id_size) {
+                             size_t build_id_size)
+{
     struct hw_module *module = malloc(sizeof *module);
     struct hw_module **larger = realloc(symbolizer->module, (symbolizer->module_count + 1) * sizeof *larger);
     if (larger)
@@ -148,13 +151,15 @@ int hw_symbolizer_add_module(struct hw_symbolizer *symbolizer, const char *path,
     return (int)symbolizer->module_count++;
 }
 
-static size_t first_slot(uint32_t module, uint64_t address, size_t slot_count) {
+static size_t first_slot(uint32_t module, uint64_t address, size_t slot_count)
+{
     uint64_t hash = (address ^ (uint64_t)module << 48) * 0x9e3779b97f4a7c15u;
     return (hash ^ hash >> 32) & (slot_count - 1);
 }
 
 /* The slot with the ticket of this address, or the free one for it. */
-static uint32_t *find_slot(const struct hw_symbolizer *symbolizer, uint32_t module, uint64_t address) {
+static uint32_t *find_slot(const struct hw_symbolizer *symbolizer, uint32_t module, uint64_t address)
+{
     for (size_t i = first_slot(module, address, symbolizer->slot_count);; i = (i + 1) & (symbolizer->slot_count - 1)) {
         uint32_t *slot = &symbolizer->slot[i];
         if (*slot == 0)
@@ -166,7 +171,8 @@ static uint32_t *find_slot(const struct hw_symbolizer *symbolizer, uint32_t modu
 }
 
 /* Twice the tickets, and twice as many slots again: they are at most half full. */
-static bool grow_tickets(struct hw_symbolizer *symbolizer) {
+static bool grow_tickets(struct hw_symbolizer *symbolizer)
+{
     size_t capacity = symbolizer->slot_count ? symbolizer->slot_count : 1024;
     struct ticket *ticket = capacity > UINT32_MAX / 2 ? NULL : realloc(symbolizer->ticket, capacity * sizeof *ticket);
     if (!ticket)
@@ -183,7 +189,8 @@ static bool grow_tickets(struct hw_symbolizer *symbolizer) {
     return true;
 }
 
-long hw_symbolizer_add(struct hw_symbolizer *symbolizer, int module, uint64_t address) {
+long hw_symbolizer_add(struct hw_symbolizer *symbolizer, int module, uint64_t address)
+{
     if (module < 0 || (size_t)module >= symbolizer->module_count)
         return -1;
     if (symbolizer->ticket_count >= symbolizer->slot_count / 2 && !grow_tickets(symbolizer))
@@ -199,7 +206,8 @@ long hw_symbolizer_add(struct hw_symbolizer *symbolizer, int module, uint64_t ad
 
 /* ---- what the workers do ---- */
 
-static struct hw_debug_file *open_file(struct worker *worker, uint32_t number) {
+static struct hw_debug_file *open_file(struct worker *worker, uint32_t number)
+{
     struct hw_symbolizer *symbolizer = worker->run->symbolizer;
     struct hw_module *module = symbolizer->module[number];
     struct hw_debug_file *file = &worker->file[number];
@@ -210,14 +218,16 @@ static struct hw_debug_file *open_file(struct worker *worker, uint32_t number) {
     return file;
 }
 
-static bool index_module(struct worker *worker, size_t job) {
+static bool index_module(struct worker *worker, size_t job)
+{
     uint32_t number = worker->run->new_module[job];
     struct hw_symbolizer *symbolizer = worker->run->symbolizer;
     return hw_module_index(symbolizer->module[number], &symbolizer->paths, &worker->file[number]);
 }
 
 /* A sink for hw_unit_resolve; INDEX counts within the job. */
-static bool keep_chain(void *closure, size_t index, const struct hw_frame *frame, uint32_t count) {
+static bool keep_chain(void *closure, size_t index, const struct hw_frame *frame, uint32_t count)
+{
     struct worker *worker = closure;
     struct frame_chunk *chunk = worker->frames;
     if (!chunk || chunk->size - chunk->used < count) {
@@ -237,7 +247,8 @@ static bool keep_chain(void *closure, size_t index, const struct hw_frame *frame
 }
 
 /* Addresses outside every unit: the symbol table's names. */
-static bool resolve_by_symbols(struct worker *worker, const struct job *job) {
+static bool resolve_by_symbols(struct worker *worker, const struct job *job)
+{
     struct hw_symbolizer *symbolizer = worker->run->symbolizer;
     struct hw_module *module = symbolizer->module[worker->request->module];
     struct hw_debug_file *file = module->usable ? open_file(worker, worker->request->module) : NULL;
@@ -251,7 +262,8 @@ static bool resolve_by_symbols(struct worker *worker, const struct job *job) {
     return true;
 }
 
-static bool resolve_job(struct worker *worker, size_t number) {
+static bool resolve_job(struct worker *worker, size_t number)
+{
     const struct job *job = &worker->run->job[number];
     struct hw_symbolizer *symbolizer = worker->run->symbolizer;
     worker->request = &worker->run->request[job->first];
@@ -272,7 +284,8 @@ static bool resolve_job(struct worker *worker, size_t number) {
                            worker->address, job->count, keep_chain, worker);
 }
 
-static void *work(void *argument) {
+static void *work(void *argument)
+{
     struct worker *worker = argument;
     struct run *run = worker->run;
     size_t job;
@@ -291,7 +304,8 @@ static void *work(void *argument) {
 /* Does JOBS jobs with all workers, the caller being the first. Where a thread cannot be started the others do its part.
  */
 static bool do_pass(struct run *run, struct worker *worker, unsigned threads,
-                    bool (*do_job)(struct worker *worker, size_t job), size_t jobs) {
+                    bool (*do_job)(struct worker *worker, size_t job), size_t jobs)
+{
     run->do_job = do_job;
     run->pass_jobs = jobs;
     run->next_job = 0;
@@ -307,7 +321,8 @@ static bool do_pass(struct run *run, struct worker *worker, unsigned threads,
 
 /* ---- the run ---- */
 
-static int compare_requests(const void *left, const void *right) {
+static int compare_requests(const void *left, const void *right)
+{
     const struct request *a = left, *b = right;
     if (a->module != b->module)
         return a->module < b->module ? -1 : 1;
@@ -316,7 +331,8 @@ static int compare_requests(const void *left, const void *right) {
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static bool collect_requests(struct run *run) {
+static bool collect_requests(struct run *run)
+{
     const struct hw_symbolizer *symbolizer = run->symbolizer;
     size_t pending = symbolizer->ticket_count - symbolizer->resolved_count;
     run->request = malloc((pending + 1) * sizeof *run->request);
@@ -338,7 +354,8 @@ static bool collect_requests(struct run *run) {
     return true;
 }
 
-static void make_jobs(struct run *run) {
+static void make_jobs(struct run *run)
+{
     for (size_t i = 0; i < run->request_count; i++) {
         struct request *request = &run->request[i];
         request->unit = hw_module_find_unit(run->symbolizer->module[request->module], request->address);
@@ -352,7 +369,8 @@ static void make_jobs(struct run *run) {
     }
 }
 
-static bool make_workers(struct run *run, struct worker *worker, unsigned threads) {
+static bool make_workers(struct run *run, struct worker *worker, unsigned threads)
+{
     for (unsigned i = 0; i < threads; i++) {
         worker[i] = (struct worker){.run = run, .leader = i == 0};
         worker[i].file = calloc(run->symbolizer->module_count + 1, sizeof *worker[i].file);
@@ -362,7 +380,8 @@ static bool make_workers(struct run *run, struct worker *worker, unsigned thread
     return true;
 }
 
-static void end_workers(struct run *run, struct worker *worker, unsigned threads) {
+static void end_workers(struct run *run, struct worker *worker, unsigned threads)
+{
     struct hw_symbolizer *symbolizer = run->symbolizer;
     for (unsigned i = 0; i < threads; i++) {
         for (size_t j = 0; worker[i].file && j < symbolizer->module_count; j++)
@@ -378,7 +397,8 @@ static void end_workers(struct run *run, struct worker *worker, unsigned threads
     }
 }
 
-static bool do_run(struct run *run, struct worker *worker, unsigned threads) {
+static bool do_run(struct run *run, struct worker *worker, unsigned threads)
+{
     if (!collect_requests(run) || !make_workers(run, worker, threads))
         return false;
     if (!do_pass(run, worker, threads, index_module, run->new_module_count))
@@ -394,7 +414,8 @@ static bool do_run(struct run *run, struct worker *worker, unsigned threads) {
 
 /* libdwfl asks debuginfod whenever the variable is set and has no other switch. Returns the value to restore, or NULL.
  */
-static char *silence_debuginfod(const struct hw_symbolizer *symbolizer) {
+static char *silence_debuginfod(const struct hw_symbolizer *symbolizer)
+{
     const char *urls = symbolizer->no_debuginfod ? getenv("DEBUGINFOD_URLS") : NULL;
     char *saved = urls ? strdup(urls) : NULL;
     if (saved)
@@ -402,7 +423,8 @@ static char *silence_debuginfod(const struct hw_symbolizer *symbolizer) {
     return saved;
 }
 
-bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error) {
+bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error)
+{
     struct run run = {.symbolizer = symbolizer};
     struct worker worker[MOST_THREADS] = {0};
     char *urls = silence_debuginfod(symbolizer);
@@ -421,19 +443,22 @@ bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error)
 
 /* ---- answers ---- */
 
-struct hw_frames hw_symbolizer_frames(const struct hw_symbolizer *symbolizer, long ticket) {
+struct hw_frames hw_symbolizer_frames(const struct hw_symbolizer *symbolizer, long ticket)
+{
     if (ticket < 0 || (size_t)ticket >= symbolizer->ticket_count || symbolizer->ticket[ticket].frame_count == 0)
         return (struct hw_frames){.frame = &unknown_frame, .count = 1};
     const struct ticket *answer = &symbolizer->ticket[ticket];
     return (struct hw_frames){.frame = answer->frame, .count = answer->frame_count};
 }
 
-const char *hw_symbolizer_module_problem(const struct hw_symbolizer *symbolizer, int module) {
+const char *hw_symbolizer_module_problem(const struct hw_symbolizer *symbolizer, int module)
+{
     if (module < 0 || (size_t)module >= symbolizer->module_count)
         return NULL;
     return symbolizer->module[module]->problem;
 }
 
-bool hw_symbolizer_module_has_debug_info(const struct hw_symbolizer *symbolizer, int module) {
+bool hw_symbolizer_module_has_debug_info(const struct hw_symbolizer *symbolizer, int module)
+{
     return module >= 0 && (size_t)module < symbolizer->module_count && symbolizer->module[module]->has_debug_info;
 }

@@ -2,8 +2,9 @@
  *
  * Works after the run, outside the profiled process, from module path + build id + address. Separate debug files are
  * found by build id, .gnu_debuglink and, when DEBUGINFOD_URLS is set, debuginfod. C++ and Rust names are demangled.
- * Not thread-safe per object; hw_symbolizer_run uses threads of its own. With no_debuginfod it takes DEBUGINFOD_URLS out of the
- * environment while it runs (libdwfl has no other switch): no other thread should use the environment then. */
+ * Not thread-safe per object; hw_symbolizer_run uses threads of its own. With no_debuginfod it takes DEBUGINFOD_URLS
+ * out of the environment while it runs (libdwfl has no other switch): no other thread should use the environment then.
+ */
 #ifndef HW_SYMBOLS_SYMBOLS_H
 #define HW_SYMBOLS_SYMBOLS_H
 
@@ -18,11 +19,11 @@ struct hw_symbolizer;
 /* One function of the inline chain at an address. Strings are owned by the symbolizer and live as long as it does;
  * they are interned: equal strings have equal pointers. */
 struct hw_frame {
-    const char *function; /* demangled; NULL when there is nothing better than module + offset */
+    const char *function;     /* demangled; NULL when there is nothing better than module + offset */
     const char *linkage_name; /* as in the symbol table, not demangled; NULL when unknown */
-    const char *file;     /* source path as the compiler recorded it, made absolute with the compilation directory; NULL */
+    const char *file; /* source path as the compiler recorded it, made absolute with the compilation directory; NULL */
     uint32_t line, column; /* 0: unknown */
-    bool inlined;         /* this function was inlined into the next frame of the chain */
+    bool inlined;          /* this function was inlined into the next frame of the chain */
 };
 
 /* The chain for one address, innermost (most deeply inlined) first. count >= 1; the last is not inlined. */
@@ -32,9 +33,9 @@ struct hw_frames {
 };
 
 struct hw_symbolizer_options {
-    unsigned threads;         /* 0: one for each processor */
-    bool no_debuginfod;       /* do not ask debuginfod even when DEBUGINFOD_URLS is set */
-    const char *sysroot;      /* prefix for module paths and for /usr/lib/debug, or NULL */
+    unsigned threads;    /* 0: one for each processor */
+    bool no_debuginfod;  /* do not ask debuginfod even when DEBUGINFOD_URLS is set */
+    const char *sysroot; /* prefix for module paths and for /usr/lib/debug, or NULL */
     /* Called now and then, from the thread that called hw_symbolizer_run, with addresses done and in all; or NULL. */
     void (*progress)(void *closure, size_t done, size_t total);
     void *closure;
@@ -62,8 +63,9 @@ bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error)
 /* The answer for a ticket, after hw_symbolizer_run. Always at least one frame (all fields NULL/0 when unknown). */
 struct hw_frames hw_symbolizer_frames(const struct hw_symbolizer *symbolizer, long ticket);
 
-/* Why a module's names are poor, as one sentence that starts with the module's path ("…: no debug information, names from the symbol table", "…: the
- * file has changed since the run (another build id)", "…: cannot open: …"), or NULL when there is nothing to say. */
+/* Why a module's names are poor, as one sentence that starts with the module's path ("…: no debug information, names
+ * from the symbol table", "…: the file has changed since the run (another build id)", "…: cannot open: …"), or NULL
+ * when there is nothing to say. */
 const char *hw_symbolizer_module_problem(const struct hw_symbolizer *symbolizer, int module);
 
 /* True when the module has DWARF line information. */

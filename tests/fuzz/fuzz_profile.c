@@ -21,7 +21,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigne
 static volatile size_t touched;
 
 /* What profile.h promises. */
-static void exercise(const struct hw_profile *profile) {
+static void exercise(const struct hw_profile *profile)
+{
     for (size_t i = 0; i < profile->problem_count; i++)
         touched += strlen(profile->problems[i]);
     for (size_t i = 0; i < profile->command_count; i++)
@@ -44,7 +45,8 @@ static void exercise(const struct hw_profile *profile) {
         touched += profile->memory[i].rss;
 }
 
-static void read_and_use(const char *path) {
+static void read_and_use(const char *path)
+{
     struct hw_error error = {.message = ""};
     struct hw_profile *profile = hw_profile_read(path, &error);
     DEMAND((profile == NULL) == (error.message[0] != 0));
@@ -53,7 +55,8 @@ static void read_and_use(const char *path) {
     hw_profile_free(profile);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
     struct memory_file file = memory_file(bytes, size);
     read_and_use(file.path);
     if (hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, NULL))
@@ -63,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 }
 
 /* Seals again what the mutation broke, as far as the directory can still be followed. */
-static void repair(uint8_t *bytes, size_t size, size_t first, size_t entries, int depth) {
+static void repair(uint8_t *bytes, size_t size, size_t first, size_t entries, int depth)
+{
     for (size_t i = 0; i < entries && first + (i + 1) * sizeof(struct hw_section) <= size; i++) {
         struct hw_section entry;
         memcpy(&entry, bytes + first + i * sizeof entry, sizeof entry);
@@ -76,7 +80,8 @@ static void repair(uint8_t *bytes, size_t size, size_t first, size_t entries, in
     }
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned seed) {
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned seed)
+{
     struct hw_file_header header;
     size = LLVMFuzzerMutate(bytes, size, most);
     if (size < HW_FILE_PAGE || seed % 2)

@@ -5,7 +5,8 @@
 
 static int failed;
 
-static void save(const char *directory, const char *name, const struct image *image) {
+static void save(const char *directory, const char *name, const struct image *image)
+{
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", directory, name);
     FILE *file = fopen(path, "wb");
@@ -18,7 +19,8 @@ static void save(const char *directory, const char *name, const struct image *im
 }
 
 /* The image as a running process would leave it, and sealed. */
-static void save_both(const char *directory, const char *name, struct image *image) {
+static void save_both(const char *directory, const char *name, struct image *image)
+{
     char sealed[256];
     snprintf(sealed, sizeof sealed, "%s.sealed", name);
     save(directory, name, image);
@@ -27,7 +29,8 @@ static void save_both(const char *directory, const char *name, struct image *ima
     image_free(image);
 }
 
-int main(int count, char **arguments) {
+int main(int count, char **arguments)
+{
     if (count != 2) {
         fprintf(stderr, "usage: make_profile_corpus DIRECTORY\n");
         return 2;

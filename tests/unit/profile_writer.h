@@ -26,11 +26,13 @@ struct image {
     size_t directory_used, directory_room;
 };
 
-HELPER struct hw_file_header *image_header(struct image *image) {
+HELPER struct hw_file_header *image_header(struct image *image)
+{
     return (struct hw_file_header *)image->bytes;
 }
 
-HELPER void image_resize(struct image *image, size_t size) {
+HELPER void image_resize(struct image *image, size_t size)
+{
     image->bytes = realloc(image->bytes, size);
     if (!image->bytes)
         abort();
@@ -39,7 +41,8 @@ HELPER void image_resize(struct image *image, size_t size) {
     image->size = size;
 }
 
-HELPER struct image image_new(void) {
+HELPER struct image image_new(void)
+{
     struct image image = {0};
     image_resize(&image, HW_FILE_PAGE);
     *image_header(&image) = (struct hw_file_header){
@@ -54,14 +57,16 @@ HELPER struct image image_new(void) {
     return image;
 }
 
-HELPER void image_free(struct image *image) {
+HELPER void image_free(struct image *image)
+{
     free(image->bytes);
     *image = (struct image){0};
 }
 
 /* Appends an extent and its directory entry; returns the offset of the entry. CAPACITY is rounded up to pages. */
 HELPER size_t image_add(struct image *image, uint32_t type, size_t entry_size, const void *data, size_t used,
-                        size_t capacity) {
+                        size_t capacity)
+{
     size_t offset = image->size, position = image->directory + image->directory_used * sizeof(struct hw_section);
     if (capacity < used)
         capacity = used;
@@ -94,17 +99,20 @@ HELPER size_t image_add(struct image *image, uint32_t type, size_t entry_size, c
     return position;
 }
 
-HELPER struct hw_section *image_section(struct image *image, size_t position) {
+HELPER struct hw_section *image_section(struct image *image, size_t position)
+{
     return (struct hw_section *)(image->bytes + position);
 }
 
 /* The bytes of an extent. */
-HELPER void *image_data(struct image *image, size_t position) {
+HELPER void *image_data(struct image *image, size_t position)
+{
     return image->bytes + image_section(image, position)->offset;
 }
 
 /* Appends a further directory; later entries go there. Returns the offset of its entry. */
-HELPER size_t image_chain(struct image *image, size_t entries) {
+HELPER size_t image_chain(struct image *image, size_t entries)
+{
     size_t position =
         image_add(image, HW_SECTION_DIRECTORY, sizeof(struct hw_section), NULL, 0, entries * sizeof(struct hw_section));
     image->directory = image_section(image, position)->offset;
@@ -114,7 +122,8 @@ HELPER size_t image_chain(struct image *image, size_t entries) {
     return position;
 }
 
-HELPER void image_seal_directory(struct image *image, size_t first, size_t count) {
+HELPER void image_seal_directory(struct image *image, size_t first, size_t count)
+{
     for (size_t i = 0; i < count; i++) {
         struct hw_section *entry = image_section(image, first + i * sizeof *entry);
         if (entry->type == HW_SECTION_DIRECTORY)
@@ -123,7 +132,8 @@ HELPER void image_seal_directory(struct image *image, size_t first, size_t count
     }
 }
 
-HELPER void image_seal(struct image *image) {
+HELPER void image_seal(struct image *image)
+{
     struct hw_file_header *header = image_header(image);
     image_seal_directory(image, sizeof *header, header->directory_used);
     header->flags |= HW_FILE_SEALED;
@@ -137,7 +147,8 @@ struct memory_file {
     char path[64];
 };
 
-HELPER struct memory_file memory_file(const void *bytes, size_t size) {
+HELPER struct memory_file memory_file(const void *bytes, size_t size)
+{
     struct memory_file file = {.fd = memfd_create("profile", MFD_CLOEXEC)};
     if (file.fd < 0 || (size > 0 && pwrite(file.fd, bytes, size, 0) != (ssize_t)size))
         abort();
@@ -166,7 +177,8 @@ struct sample {
 };
 
 /* 2 ns a tick; the run lasts 1,000,000 ticks. */
-HELPER struct hw_process_info sample_process(void) {
+HELPER struct hw_process_info sample_process(void)
+{
     return (struct hw_process_info){
         .pid = 1,
         .executable = SAMPLE_EXECUTABLE,
@@ -191,12 +203,14 @@ HELPER struct hw_process_info sample_process(void) {
     };
 }
 
-HELPER struct hw_mib sample_mib(uint32_t context) {
+HELPER struct hw_mib sample_mib(uint32_t context)
+{
     return (struct hw_mib){.context = context, .size_min = UINT64_MAX, .lifetime_min = UINT64_MAX};
 }
 
 /* Context 1: two MIBs, of two threads; context 2: one; context 3: seen only as a free stack. */
-HELPER void sample_mibs(struct hw_mib mibs[4]) {
+HELPER void sample_mibs(struct hw_mib mibs[4])
+{
     mibs[0] = sample_mib(1);
     mibs[0].allocations = mibs[0].samples = 10;
     mibs[0].bytes = 1000;
@@ -247,7 +261,8 @@ HELPER void sample_mibs(struct hw_mib mibs[4]) {
     mibs[3] = (struct hw_mib){0}; /* a slot not in use yet */
 }
 
-HELPER struct sample sample_new(void) {
+HELPER struct sample sample_new(void)
+{
     static const struct hw_map_entry maps[2] = {
         {.start = 0x400000,
          .end = 0x500000,

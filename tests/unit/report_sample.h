@@ -20,9 +20,13 @@ struct named_address {
 #define LIBC   "/lib/x86_64-linux-gnu/libc.so.6"
 
 #define FRAME(name, path, number)                                                                                      \
-    { .function = (name), .file = (path), .line = (number), .column = 9 }
+    {                                                                                                                  \
+        .function = (name), .file = (path), .line = (number), .column = 9                                              \
+    }
 #define INLINED(name, linkage, path, number)                                                                           \
-    { .function = (name), .linkage_name = (linkage), .file = (path), .line = (number), .inlined = true }
+    {                                                                                                                  \
+        .function = (name), .linkage_name = (linkage), .file = (path), .line = (number), .inlined = true               \
+    }
 
 /* Interned as the symbolizer interns: one pointer for one function. */
 static const char parse_value[] = "parse_value", eval[] = "eval", apply[] = "apply";
@@ -65,7 +69,8 @@ static const struct named_address named_addresses[] = {
     {LIBC, 0x3050, {FRAME("strdup", NULL, 0)}},
 };
 
-HELPER struct hw_frames sample_resolve(void *closure, const char *module, uint64_t address) {
+HELPER struct hw_frames sample_resolve(void *closure, const char *module, uint64_t address)
+{
     for (size_t i = 0; i < sizeof named_addresses / sizeof *named_addresses; i++) {
         const struct named_address *named = &named_addresses[i];
         uint32_t count = 0;
@@ -103,7 +108,8 @@ struct report_sample {
     size_t note_count;
 };
 
-HELPER uint32_t add_string(struct report_sample *sample, const char *text) {
+HELPER uint32_t add_string(struct report_sample *sample, const char *text)
+{
     const size_t at = sample->string_size, size = strlen(text) + 1;
     if (at + size > sizeof sample->strings)
         abort();
@@ -113,7 +119,8 @@ HELPER uint32_t add_string(struct report_sample *sample, const char *text) {
 }
 
 /* A call from PARENT at ADDRESS (as in the ELF file) of a map; the same call is the same node. */
-HELPER uint32_t call(struct report_sample *sample, uint32_t parent, uint32_t map, uint64_t address) {
+HELPER uint32_t call(struct report_sample *sample, uint32_t parent, uint32_t map, uint64_t address)
+{
     const struct hw_stack_node node = {.pc = address + sample->maps[map].bias, .map = map, .parent = parent};
     for (uint32_t i = 1; i < sample->node_count; i++)
         if (!memcmp(&sample->nodes[i], &node, sizeof node))
@@ -125,7 +132,8 @@ HELPER uint32_t call(struct report_sample *sample, uint32_t parent, uint32_t map
 /* COUNT blocks of SIZE bytes each were allocated at LEAF, of which LIVE are left; half of the rest lived 1 ms, half 3
  * ms. */
 HELPER struct hw_mib *allocate(struct report_sample *sample, uint32_t leaf, uint64_t count, uint64_t size,
-                               uint64_t live) {
+                               uint64_t live)
+{
     const uint32_t id = leaf ? sample->context_count++ : 0;
     struct hw_mib *mib = &sample->mibs[id];
     struct hw_thread_entry *thread = &sample->thread;
@@ -159,13 +167,15 @@ HELPER struct hw_mib *allocate(struct report_sample *sample, uint32_t leaf, uint
 }
 
 /* At the process's peak BLOCKS of the context's blocks were live. */
-HELPER void at_peak(struct report_sample *sample, struct hw_mib *mib, uint64_t blocks) {
+HELPER void at_peak(struct report_sample *sample, struct hw_mib *mib, uint64_t blocks)
+{
     mib->peak_blocks = (int64_t)blocks;
     mib->peak_bytes = (int64_t)(blocks * mib->size_max);
     sample->process.peak_bytes += (uint64_t)mib->peak_bytes;
 }
 
-HELPER void make_maps(struct report_sample *sample) {
+HELPER void make_maps(struct report_sample *sample)
+{
     static const struct {
         const char *path;
         uint64_t start, bias;
@@ -190,7 +200,8 @@ HELPER void make_maps(struct report_sample *sample) {
                                                 .flags = rows[i].flags};
 }
 
-HELPER void make_calls(struct report_sample *sample) {
+HELPER void make_calls(struct report_sample *sample)
+{
     uint32_t start = call(sample, 0, MAP_PARSER, 0x1000);
     start = call(sample, start, MAP_LIBC, 0x3020);
     start = call(sample, start, MAP_LIBC, 0x3010);
@@ -258,7 +269,8 @@ HELPER void make_calls(struct report_sample *sample) {
     allocate(sample, 0, 6, 500, 0);
 }
 
-HELPER void make_timeline(struct report_sample *sample) {
+HELPER void make_timeline(struct report_sample *sample)
+{
     const double peak = (double)sample->process.peak_bytes, most = 1.5 * peak;
     for (int i = 0; i < 200; i++) {
         const double rising = i < 140 ? i / 140.0 : (200 - i) / 60.0;
@@ -274,7 +286,8 @@ HELPER void make_timeline(struct report_sample *sample) {
 }
 
 /* 1 ns a tick; 2 s. */
-HELPER void make_run(struct report_sample *sample) {
+HELPER void make_run(struct report_sample *sample)
+{
     struct hw_process_info *process = &sample->process;
     *process = (struct hw_process_info){.pid = 4711,
                                         .parent_pid = 4700,
@@ -298,7 +311,8 @@ HELPER void make_run(struct report_sample *sample) {
     process->command_count = 3;
 }
 
-HELPER struct report_sample *report_sample(void) {
+HELPER struct report_sample *report_sample(void)
+{
     struct report_sample *sample = calloc(1, sizeof *sample);
     if (!sample)
         abort();
@@ -336,7 +350,8 @@ HELPER struct report_sample *report_sample(void) {
 }
 
 /* The profile file. Frees the sample. */
-HELPER struct image report_image(struct report_sample *sample, bool sealed) {
+HELPER struct image report_image(struct report_sample *sample, bool sealed)
+{
     struct image image = image_new();
     const struct {
         uint32_t type;

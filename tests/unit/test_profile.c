@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static struct hw_profile *read_image(const struct image *image, struct hw_error *error) {
+static struct hw_profile *read_image(const struct image *image, struct hw_error *error)
+{
     struct memory_file file = memory_file(image->bytes, image->size);
     struct hw_profile *profile = hw_profile_read(file.path, error);
     close(file.fd);
@@ -21,7 +22,8 @@ static struct hw_profile *read_image(const struct image *image, struct hw_error 
 }
 
 /* Reads an image that must be without problems, and frees it. */
-static struct hw_profile *read_good(struct image *image) {
+static struct hw_profile *read_good(struct image *image)
+{
     struct hw_error error = {.message = "untouched"};
     struct hw_profile *profile = read_image(image, &error);
     image_free(image);
@@ -34,7 +36,8 @@ static struct hw_profile *read_good(struct image *image) {
 }
 
 /* Reads an image of which something must be wrong: PART must be in one of the problems. */
-static struct hw_profile *read_damaged(struct image *image, const char *part) {
+static struct hw_profile *read_damaged(struct image *image, const char *part)
+{
     struct hw_error error = {.message = ""};
     struct hw_profile *profile = read_image(image, &error);
     image_free(image);
@@ -48,7 +51,8 @@ static struct hw_profile *read_damaged(struct image *image, const char *part) {
     return profile;
 }
 
-static const struct hw_profile_context *context_by_id(const struct hw_profile *profile, uint32_t id) {
+static const struct hw_profile_context *context_by_id(const struct hw_profile *profile, uint32_t id)
+{
     for (size_t i = 0; i < profile->context_count; i++)
         if (profile->contexts[i].id == id)
             return &profile->contexts[i];
@@ -57,7 +61,8 @@ static const struct hw_profile_context *context_by_id(const struct hw_profile *p
 
 /* ---- the sample ---- */
 
-static void check_sample(const struct hw_profile *profile) {
+static void check_sample(const struct hw_profile *profile)
+{
     assert_string_equal(profile->executable, "/bin/true");
     assert_string_equal(profile->allocator, "glibc 2.36");
     assert_string_equal(profile->allocator_path, "/lib/libc.so.6");
@@ -86,7 +91,8 @@ static void check_sample(const struct hw_profile *profile) {
     assert_string_equal(hw_profile_string(profile, profile->notes[0].text), "note");
 }
 
-static void check_sample_totals(const struct hw_profile *profile) {
+static void check_sample_totals(const struct hw_profile *profile)
+{
     const struct hw_profile_totals *totals = &profile->totals, *sums = &profile->context_totals;
     assert_int_equal(totals->allocations, 11);
     assert_int_equal(totals->frees, 8);
@@ -106,7 +112,8 @@ static void check_sample_totals(const struct hw_profile *profile) {
 }
 
 /* Two MIBs of one context: sums, minima, maxima, the latest of the last, the rule of the peak, ages. */
-static void check_sample_contexts(const struct hw_profile *profile) {
+static void check_sample_contexts(const struct hw_profile *profile)
+{
     assert_int_equal(profile->context_count, 2);
     const struct hw_profile_context *context = &profile->contexts[0];
     assert_int_equal(context->id, 1);
@@ -142,7 +149,8 @@ static void check_sample_contexts(const struct hw_profile *profile) {
     assert_int_equal(context->inherited_bytes, 70);
 }
 
-static void test_unsealed(void **state) {
+static void test_unsealed(void **state)
+{
     struct sample sample = sample_new();
     struct hw_profile *profile = read_good(&sample.image);
     assert_false(profile->sealed);
@@ -152,7 +160,8 @@ static void test_unsealed(void **state) {
     hw_profile_free(profile);
 }
 
-static void test_sealed(void **state) {
+static void test_sealed(void **state)
+{
     struct sample sample = sample_new();
     image_seal(&sample.image);
     struct hw_profile *profile = read_good(&sample.image);
@@ -163,7 +172,8 @@ static void test_sealed(void **state) {
     hw_profile_free(profile);
 }
 
-static void test_stack(void **state) {
+static void test_stack(void **state)
+{
     struct sample sample = sample_new();
     struct hw_profile *profile = read_good(&sample.image);
     uint32_t nodes[3] = {0};
@@ -182,7 +192,8 @@ static void test_stack(void **state) {
 /* ---- several extents, chained directories ---- */
 
 /* Everything again, one entry an extent, one directory for every three extents, spare extents of all kinds. */
-static struct image scattered(bool spare) {
+static struct image scattered(bool spare)
+{
     struct sample sample = sample_new();
     struct image *from = &sample.image, image = image_new();
     image.directory_room = 3;
@@ -206,7 +217,8 @@ static struct image scattered(bool spare) {
 }
 
 /* A writer may count the whole page of a further directory as used: entries of type 0 are not in use. */
-static void test_directory_with_spare_entries(void **state) {
+static void test_directory_with_spare_entries(void **state)
+{
     for (int sealed = 0; sealed < 2; sealed++) {
         struct sample sample = sample_new();
         struct hw_mib mib = sample_mib(3);
@@ -222,7 +234,8 @@ static void test_directory_with_spare_entries(void **state) {
     }
 }
 
-static void test_scattered(void **state) {
+static void test_scattered(void **state)
+{
     for (int variant = 0; variant < 4; variant++) {
         struct image image = scattered(variant & 1);
         if (variant & 2)
@@ -237,7 +250,8 @@ static void test_scattered(void **state) {
 
 /* ---- newer writers ---- */
 
-static void test_newer_minor(void **state) {
+static void test_newer_minor(void **state)
+{
     struct sample sample = sample_new();
     struct image old = sample.image, image = image_new();
     image_header(&image)->version_minor = 7;
@@ -263,7 +277,8 @@ static void test_newer_minor(void **state) {
     hw_profile_free(profile);
 }
 
-static void expect_error(const struct image *image, const char *part) {
+static void expect_error(const struct image *image, const char *part)
+{
     struct hw_error error = {.message = ""};
     assert_null(read_image(image, &error));
     if (!strstr(error.message, part))
@@ -272,7 +287,8 @@ static void expect_error(const struct image *image, const char *part) {
     assert_null(read_image(image, NULL));
 }
 
-static void test_newer_major(void **state) {
+static void test_newer_major(void **state)
+{
     struct sample sample = sample_new();
     image_header(&sample.image)->version_major = 2;
     expect_error(&sample.image, "version 2.0");
@@ -284,14 +300,16 @@ static void test_newer_major(void **state) {
 
 /* ---- what is no profile ---- */
 
-static void expect_path_error(const char *path, const char *part) {
+static void expect_path_error(const char *path, const char *part)
+{
     struct hw_error error = {.message = ""};
     assert_null(hw_profile_read(path, &error));
     if (!strstr(error.message, part))
         fail_msg("'%s' is not in: %s", part, error.message);
 }
 
-static void test_no_profile(void **state) {
+static void test_no_profile(void **state)
+{
     char directory[] = "/tmp/heapwise-test-XXXXXX", path[64];
     assert_non_null(mkdtemp(directory));
     expect_path_error(directory, "directory");
@@ -318,7 +336,8 @@ static void test_no_profile(void **state) {
     image_free(&image);
 }
 
-static void test_unreadable(void **state) {
+static void test_unreadable(void **state)
+{
     char path[] = "/tmp/heapwise-test-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -331,7 +350,8 @@ static void test_unreadable(void **state) {
 
 /* ---- times ---- */
 
-static void test_clock(void **state) {
+static void test_clock(void **state)
+{
     struct sample sample = sample_new();
     struct hw_process_info *process = image_data(&sample.image, sample.process);
     process->clock_ticks = 3000000001ull * 86400 * 365;
@@ -365,7 +385,8 @@ static void test_clock(void **state) {
 }
 
 /* A killed process could not write its end: the run lasts as long as the file can tell. */
-static void test_duration_of_killed(void **state) {
+static void test_duration_of_killed(void **state)
+{
     struct sample sample = sample_new();
     ((struct hw_process_info *)image_data(&sample.image, sample.process))->end_tick = 5;
     struct hw_profile *profile = read_good(&sample.image);
@@ -375,7 +396,8 @@ static void test_duration_of_killed(void **state) {
 }
 
 /* Ages that do not fit are not known; those that do are right although live_ticks wraps. */
-static void test_ages(void **state) {
+static void test_ages(void **state)
+{
     struct sample sample = sample_new();
     struct hw_mib *mibs = image_data(&sample.image, sample.mibs);
     struct hw_process_info *process = image_data(&sample.image, sample.process);
@@ -392,7 +414,8 @@ static void test_ages(void **state) {
 
 /* ---- merging ---- */
 
-static void test_peak_epochs(void **state) {
+static void test_peak_epochs(void **state)
+{
     static const struct {
         uint64_t process, mib;
         int64_t expected;
@@ -412,7 +435,8 @@ static void test_peak_epochs(void **state) {
 }
 
 /* An allocation in flight: counted already, its size not yet. And one whose slot is being taken. */
-static void test_in_flight(void **state) {
+static void test_in_flight(void **state)
+{
     struct sample sample = sample_new();
     struct hw_mib *mibs = image_data(&sample.image, sample.mibs);
     mibs[2].size_min = UINT64_MAX;
@@ -434,7 +458,8 @@ static void test_in_flight(void **state) {
 }
 
 /* One context in many entries, as a bounded table leaves them: the order must not matter. */
-static void test_many_entries(void **state) {
+static void test_many_entries(void **state)
+{
     for (int order = 0; order < 2; order++) {
         struct sample sample = sample_new();
         enum { MANY = 5000 };
@@ -469,7 +494,8 @@ static void test_many_entries(void **state) {
 }
 
 /* Blocks that nobody could attribute belong to context 0, which needs no stack. */
-static void test_unknown_stack(void **state) {
+static void test_unknown_stack(void **state)
+{
     struct sample sample = sample_new();
     struct hw_mib *mibs = image_data(&sample.image, sample.mibs);
     mibs[2].context = 0;
@@ -480,7 +506,8 @@ static void test_unknown_stack(void **state) {
     hw_profile_free(profile);
 }
 
-static void test_timeline_in_motion(void **state) {
+static void test_timeline_in_motion(void **state)
+{
     struct sample sample = sample_new();
     struct hw_timeline_point *points = image_data(&sample.image, sample.timeline);
     points[1].tick = 400; /* being thinned out: 100, 400, 300 */
@@ -496,7 +523,8 @@ static void test_timeline_in_motion(void **state) {
 
 /* ---- references that lead nowhere, in a file without checksums ---- */
 
-static void test_bad_references(void **state) {
+static void test_bad_references(void **state)
+{
     struct sample sample = sample_new();
     ((struct hw_stack_node *)image_data(&sample.image, sample.stacks))[2].parent = 3;
     struct hw_profile *profile = read_damaged(&sample.image, "comes later");
@@ -547,7 +575,8 @@ static void test_bad_references(void **state) {
 
 /* ---- processes that live ---- */
 
-static uint64_t own_start_time(void) {
+static uint64_t own_start_time(void)
+{
     char line[1024], *field;
     int fd = open("/proc/self/stat", O_RDONLY);
     ssize_t got = read(fd, line, sizeof line - 1);
@@ -560,7 +589,8 @@ static uint64_t own_start_time(void) {
     return strtoull(field, NULL, 10);
 }
 
-static void test_running(void **state) {
+static void test_running(void **state)
+{
     static const struct {
         uint64_t later;
         uint32_t flags, exit_kind;
@@ -601,7 +631,8 @@ static void test_running(void **state) {
 
 /* A writer as the rules of the format demand: what is referred to is written first, `used` is raised last. Makes MOST
  * contexts, one every few microseconds, and then waits. */
-static void write_on(unsigned char *base, const struct sample *sample, uint32_t most) {
+static void write_on(unsigned char *base, const struct sample *sample, uint32_t most)
+{
 #define ENTRY(name) ((struct hw_section *)(base + sample->name))
 #define DATA(name)  ((void *)(base + ENTRY(name)->offset))
 #define RAISE(name) __atomic_add_fetch(&ENTRY(name)->used, ENTRY(name)->entry_size, __ATOMIC_RELEASE)
@@ -637,7 +668,8 @@ static void write_on(unsigned char *base, const struct sample *sample, uint32_t 
 }
 
 /* The sample with room to grow in the sections that write_on fills. */
-static struct sample growing_sample(size_t most) {
+static struct sample growing_sample(size_t most)
+{
     struct sample sample = sample_new();
     struct image grown = image_new(), *image = &sample.image;
     size_t *positions[] = {&sample.process, &sample.strings,  &sample.maps,
@@ -653,7 +685,8 @@ static struct sample growing_sample(size_t most) {
 }
 
 /* Counts what is wrong with one copy of a growing file. */
-static size_t look_at_growing(const struct memory_file *file, uint64_t *last, size_t *contexts) {
+static size_t look_at_growing(const struct memory_file *file, uint64_t *last, size_t *contexts)
+{
     struct hw_error error;
     struct hw_profile *profile = hw_profile_read(file->path, &error);
     if (!profile) {
@@ -670,7 +703,8 @@ static size_t look_at_growing(const struct memory_file *file, uint64_t *last, si
     return wrong;
 }
 
-static void test_read_while_written(void **state) {
+static void test_read_while_written(void **state)
+{
     enum { ROUNDS = 8, MOST = 10000 };
     size_t wrong = 0, reads = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -705,7 +739,8 @@ static void test_read_while_written(void **state) {
 /* ---- the documentation ---- */
 
 /* Every line "    03000  00 00 40 …" of the annotated sample must be what the sample really has there. */
-static void test_documentation(void **state) {
+static void test_documentation(void **state)
+{
     char path[4096], line[1024];
     const char *slash = strrchr(__FILE__, '/');
     snprintf(path, sizeof path, "%.*s/../../docs/profile-format.md", slash ? (int)(slash - __FILE__) : 1,
@@ -738,7 +773,8 @@ static void test_documentation(void **state) {
     assert_true(bytes > 16 * (lines - 10));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unsealed),
         cmocka_unit_test(test_sealed),

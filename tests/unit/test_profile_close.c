@@ -10,13 +10,15 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-static size_t size_of(const struct memory_file *file) {
+static size_t size_of(const struct memory_file *file)
+{
     struct stat status;
     assert_int_equal(fstat(file->fd, &status), 0);
     return (size_t)status.st_size;
 }
 
-static bool is_unchanged(const struct memory_file *file, const struct image *image) {
+static bool is_unchanged(const struct memory_file *file, const struct image *image)
+{
     size_t size = size_of(file);
     unsigned char *bytes = malloc(size + 1);
     bool same = size == image->size && pread(file->fd, bytes, size, 0) == (ssize_t)size &&
@@ -25,7 +27,8 @@ static bool is_unchanged(const struct memory_file *file, const struct image *ima
     return same;
 }
 
-static struct hw_profile *read_good(const struct memory_file *file) {
+static struct hw_profile *read_good(const struct memory_file *file)
+{
     struct hw_error error = {.message = ""};
     struct hw_profile *profile = hw_profile_read(file->path, &error);
     if (!profile)
@@ -35,7 +38,8 @@ static struct hw_profile *read_good(const struct memory_file *file) {
     return profile;
 }
 
-static void expect_refusal(const struct image *image, const char *part) {
+static void expect_refusal(const struct image *image, const char *part)
+{
     struct hw_error error = {.message = ""};
     struct memory_file file = memory_file(image->bytes, image->size);
     assert_false(hw_profile_close(file.path, HW_EXIT_CODE, 1, 0, &error));
@@ -47,7 +51,8 @@ static void expect_refusal(const struct image *image, const char *part) {
 }
 
 /* A killed process: sealed with its signal, the spare room of the last extent and what is behind it cut off. */
-static void test_killed(void **state) {
+static void test_killed(void **state)
+{
     struct sample sample = sample_new();
     size_t last = image_section(&sample.image, sample.mibs)->offset;
     struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
@@ -69,7 +74,8 @@ static void test_killed(void **state) {
 }
 
 /* Whatever the container looks like: the result is what an independent sealer makes of the same file. */
-static void test_chained_directories(void **state) {
+static void test_chained_directories(void **state)
+{
     struct sample sample = sample_new();
     struct image *image = &sample.image;
     for (uint32_t i = 0; i < 5; i++) {
@@ -92,7 +98,8 @@ static void test_chained_directories(void **state) {
     image_free(image);
 }
 
-static void test_unknown_exit(void **state) {
+static void test_unknown_exit(void **state)
+{
     struct sample sample = sample_new();
     struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
     assert_true(hw_profile_close(file.path, HW_EXIT_UNKNOWN, 0, 0, NULL));
@@ -112,7 +119,8 @@ static void test_unknown_exit(void **state) {
 }
 
 /* A sealed file with an exit status stays as it is, byte by byte; also after an exec, which ended the program. */
-static void test_sealed_already(void **state) {
+static void test_sealed_already(void **state)
+{
     static const enum hw_exit_kind kinds[] = {HW_EXIT_CODE, HW_EXIT_SIGNAL, HW_EXIT_EXEC};
     for (size_t i = 0; i < 3; i++) {
         struct sample sample = sample_new();
@@ -129,7 +137,8 @@ static void test_sealed_already(void **state) {
 }
 
 /* Adding the exit status must not make damage elsewhere look sound. */
-static void test_damage_stays_visible(void **state) {
+static void test_damage_stays_visible(void **state)
+{
     struct sample sample = sample_new();
     image_seal(&sample.image);
     ((struct hw_mib *)image_data(&sample.image, sample.mibs))->bytes++;
@@ -147,7 +156,8 @@ static void test_damage_stays_visible(void **state) {
     image_free(&sample.image);
 }
 
-static void test_refusals(void **state) {
+static void test_refusals(void **state)
+{
     struct hw_error error = {.message = ""};
     assert_false(hw_profile_close("/nonexistent/file", HW_EXIT_CODE, 0, 0, &error));
     assert_non_null(strstr(error.message, "No such file"));
@@ -182,7 +192,8 @@ static void test_refusals(void **state) {
 }
 
 /* The file of a process that still writes it is left alone. */
-static void test_running(void **state) {
+static void test_running(void **state)
+{
     struct sample sample = sample_new();
     struct hw_process_info *process = image_data(&sample.image, sample.process);
     char line[1024] = "", *field;
@@ -209,7 +220,8 @@ static void test_running(void **state) {
     image_free(&sample.image);
 }
 
-static void test_unwritable(void **state) {
+static void test_unwritable(void **state)
+{
     char path[] = "/tmp/heapwise-test-XXXXXX";
     struct sample sample = sample_new();
     struct hw_error error = {.message = ""};
@@ -227,7 +239,8 @@ static void test_unwritable(void **state) {
 }
 
 /* Any damage: either nothing is changed, or the result is a sealed file. */
-static void test_random_damage(void **state) {
+static void test_random_damage(void **state)
+{
     uint64_t seed = 88172645463325252ull;
     struct sample sample = sample_new();
     image_chain(&sample.image, 4);
@@ -258,7 +271,8 @@ static void test_random_damage(void **state) {
     image_free(&sample.image);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_chained_directories),

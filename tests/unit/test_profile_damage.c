@@ -13,14 +13,16 @@
 
 static uint64_t seed = 0x9e3779b97f4a7c15u;
 
-static uint64_t draw(void) {
+static uint64_t draw(void)
+{
     seed ^= seed << 13;
     seed ^= seed >> 7;
     seed ^= seed << 17;
     return seed;
 }
 
-static void check_line(const char *line) {
+static void check_line(const char *line)
+{
     size_t length = strlen(line);
     assert_true(length > 10 && length < 512);
     for (size_t i = 0; i < length; i++)
@@ -30,7 +32,8 @@ static void check_line(const char *line) {
 static volatile uint64_t used; /* keeps reads from being optimised away */
 
 /* Touches everything that a profile promises to be valid. */
-static void exercise(const struct hw_profile *profile) {
+static void exercise(const struct hw_profile *profile)
+{
     for (size_t i = 0; i < profile->problem_count; i++)
         check_line(profile->problems[i]);
     used += strlen(profile->path) + strlen(profile->executable) + strlen(profile->allocator) +
@@ -69,7 +72,8 @@ static void exercise(const struct hw_profile *profile) {
 }
 
 /* Reads FILE; true when nothing was wrong with it. */
-static bool is_fine(const struct memory_file *file) {
+static bool is_fine(const struct memory_file *file)
+{
     struct hw_error error = {.message = ""};
     struct hw_profile *profile = hw_profile_read(file->path, &error);
     if (!profile) {
@@ -83,12 +87,14 @@ static bool is_fine(const struct memory_file *file) {
     return fine;
 }
 
-static void put(const struct memory_file *file, const void *bytes, size_t size, size_t offset) {
+static void put(const struct memory_file *file, const void *bytes, size_t size, size_t offset)
+{
     assert_int_equal(pwrite(file->fd, bytes, size, (off_t)offset), size);
 }
 
 /* A sample whose directory goes on in a second one. */
-static struct image small_image(bool sealed) {
+static struct image small_image(bool sealed)
+{
     struct sample sample = sample_new();
     struct hw_mib mib = sample_mib(3);
     mib.allocations = mib.samples = 1;
@@ -101,7 +107,8 @@ static struct image small_image(bool sealed) {
 
 /* ---- cut short ---- */
 
-static void test_every_length(void **state) {
+static void test_every_length(void **state)
+{
     for (int sealed = 0; sealed < 2; sealed++) {
         struct image image = small_image(sealed);
         struct memory_file file = memory_file(image.bytes, image.size);
@@ -117,7 +124,8 @@ static void test_every_length(void **state) {
 }
 
 /* What was there has been read: cutting off the last sections leaves the first ones as they were. */
-static void test_saved_of_cut(void **state) {
+static void test_saved_of_cut(void **state)
+{
     for (int sealed = 0; sealed < 2; sealed++) {
         struct sample sample = sample_new();
         if (sealed)
@@ -145,7 +153,8 @@ struct range {
     size_t start, end;
 };
 
-static size_t add_ranges(const struct image *image, size_t first, size_t entries, struct range *ranges, size_t count) {
+static size_t add_ranges(const struct image *image, size_t first, size_t entries, struct range *ranges, size_t count)
+{
     for (size_t i = 0; i < entries; i++) {
         const struct hw_section *entry = (const struct hw_section *)(image->bytes + first + i * sizeof *entry);
         ranges[count++] = (struct range){entry->offset, entry->offset + entry->used};
@@ -155,14 +164,16 @@ static size_t add_ranges(const struct image *image, size_t first, size_t entries
     return count;
 }
 
-static size_t used_ranges(const struct image *image, struct range *ranges) {
+static size_t used_ranges(const struct image *image, struct range *ranges)
+{
     const struct hw_file_header *header = (const struct hw_file_header *)image->bytes;
     ranges[0] = (struct range){0, HW_FILE_PAGE};
     return add_ranges(image, sizeof *header, header->directory_used, ranges, 1);
 }
 
 /* Every bit of the used bytes of a sealed file, one after the other, is noticed. */
-static void test_every_bit_of_sealed(void **state) {
+static void test_every_bit_of_sealed(void **state)
+{
     struct image image = small_image(true);
     struct memory_file file = memory_file(image.bytes, image.size);
     struct range ranges[32];
@@ -185,7 +196,8 @@ static void test_every_bit_of_sealed(void **state) {
     image_free(&image);
 }
 
-static void test_random_flips(void **state) {
+static void test_random_flips(void **state)
+{
     enum { ROUNDS = 6000 };
     for (int sealed = 0; sealed < 2; sealed++) {
         struct image image = small_image(sealed);
@@ -212,7 +224,8 @@ static void test_random_flips(void **state) {
 }
 
 /* Interesting numbers and noise over random places, aimed at the directory half of the time. */
-static void test_random_overwrites(void **state) {
+static void test_random_overwrites(void **state)
+{
     static const uint64_t numbers[] = {0,
                                        1,
                                        63,
@@ -254,7 +267,8 @@ static void test_random_overwrites(void **state) {
 
 /* ---- what is saved of a sealed file ---- */
 
-static struct hw_profile *read_flipped(struct image *image, size_t at) {
+static struct hw_profile *read_flipped(struct image *image, size_t at)
+{
     image->bytes[at] ^= 0x10;
     struct memory_file file = memory_file(image->bytes, image->size);
     struct hw_profile *profile = hw_profile_read(file.path, NULL);
@@ -266,7 +280,8 @@ static struct hw_profile *read_flipped(struct image *image, size_t at) {
     return profile;
 }
 
-static void test_lost_extents(void **state) {
+static void test_lost_extents(void **state)
+{
     struct sample sample = sample_new();
     struct image *image = &sample.image;
     image_seal(image);
@@ -301,7 +316,8 @@ static void test_lost_extents(void **state) {
 }
 
 /* A damaged extent in the middle must not shift what follows. */
-static void test_hole_in_the_middle(void **state) {
+static void test_hole_in_the_middle(void **state)
+{
     struct image image = image_new();
     struct hw_process_info process = sample_process();
     struct hw_stack_node nodes[9] = {{.map = HW_NONE}};
@@ -340,7 +356,8 @@ static void test_hole_in_the_middle(void **state) {
 }
 
 /* A wrong first page: the sections prove by themselves that they are good. */
-static void test_damaged_first_page(void **state) {
+static void test_damaged_first_page(void **state)
+{
     struct sample sample = sample_new();
     image_seal(&sample.image);
     struct hw_profile *profile = read_flipped(&sample.image, offsetof(struct hw_file_header, session));
@@ -357,61 +374,78 @@ struct lie {
     void (*tell)(struct image *image, struct hw_section *entry);
 };
 
-static void lie_offset(struct image *image, struct hw_section *entry) {
+static void lie_offset(struct image *image, struct hw_section *entry)
+{
     entry->offset += 8;
 }
-static void lie_first_page(struct image *image, struct hw_section *entry) {
+static void lie_first_page(struct image *image, struct hw_section *entry)
+{
     entry->offset = 0;
 }
-static void lie_overflow(struct image *image, struct hw_section *entry) {
+static void lie_overflow(struct image *image, struct hw_section *entry)
+{
     entry->capacity = UINT64_MAX - 4096;
 }
-static void lie_used(struct image *image, struct hw_section *entry) {
+static void lie_used(struct image *image, struct hw_section *entry)
+{
     entry->used = entry->capacity + 1;
 }
-static void lie_small_entry(struct image *image, struct hw_section *entry) {
+static void lie_small_entry(struct image *image, struct hw_section *entry)
+{
     entry->entry_size = 248;
 }
-static void lie_no_entry(struct image *image, struct hw_section *entry) {
+static void lie_no_entry(struct image *image, struct hw_section *entry)
+{
     entry->entry_size = 0;
 }
-static void lie_odd_entry(struct image *image, struct hw_section *entry) {
+static void lie_odd_entry(struct image *image, struct hw_section *entry)
+{
     entry->entry_size = 257;
 }
-static void lie_partial(struct image *image, struct hw_section *entry) {
+static void lie_partial(struct image *image, struct hw_section *entry)
+{
     entry->used -= 8;
 }
-static void lie_overlap(struct image *image, struct hw_section *entry) {
+static void lie_overlap(struct image *image, struct hw_section *entry)
+{
     entry->offset -= HW_FILE_PAGE;
 }
-static void lie_beyond(struct image *image, struct hw_section *entry) {
+static void lie_beyond(struct image *image, struct hw_section *entry)
+{
     entry->offset = 1ull << 40;
 }
-static void lie_absurd(struct image *image, struct hw_section *entry) {
+static void lie_absurd(struct image *image, struct hw_section *entry)
+{
     entry->offset = 1ull << 40;
     entry->capacity = entry->used = 1ull << 45;
 }
-static void lie_count(struct image *image, struct hw_section *entry) {
+static void lie_count(struct image *image, struct hw_section *entry)
+{
     image_header(image)->directory_used = UINT32_MAX;
 }
-static void lie_capacity(struct image *image, struct hw_section *entry) {
+static void lie_capacity(struct image *image, struct hw_section *entry)
+{
     image_header(image)->directory_capacity = 61;
 }
-static void lie_early_directory(struct image *image, struct hw_section *entry) {
+static void lie_early_directory(struct image *image, struct hw_section *entry)
+{
     entry[-1].type = HW_SECTION_DIRECTORY;
     entry[-1].entry_size = 64;
 }
-static void lie_circle(struct image *image, struct hw_section *entry) {
+static void lie_circle(struct image *image, struct hw_section *entry)
+{
     size_t position = image_chain(image, 2);
     uint64_t offset = image_section(image, position)->offset;
     image_add(image, HW_SECTION_DIRECTORY, 64, NULL, 64, 0);
     image_section(image, offset)->offset = offset;
 }
-static void lie_total(struct image *image, struct hw_section *entry) {
+static void lie_total(struct image *image, struct hw_section *entry)
+{
     image_header(image)->total_size++;
 }
 
-static void test_lies(void **state) {
+static void test_lies(void **state)
+{
     static const struct lie lies[] = {
         {"impossible offset", lie_offset},
         {"impossible offset", lie_first_page},
@@ -450,7 +484,8 @@ static void test_lies(void **state) {
 }
 
 /* A damaged file must not flood the terminal. */
-static void test_many_problems(void **state) {
+static void test_many_problems(void **state)
+{
     struct sample sample = sample_new();
     for (uint32_t i = 0; i < 40; i++) {
         size_t position = image_add(&sample.image, 100 + i, 1, NULL, 1, 0);
@@ -471,7 +506,8 @@ static void test_many_problems(void **state) {
     image_free(&sample.image);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_saved_of_cut),

@@ -24,7 +24,8 @@ struct reported {
     struct hw_view *view;
 };
 
-static struct reported open_sample(struct report_sample *sample, bool sealed) {
+static struct reported open_sample(struct report_sample *sample, bool sealed)
+{
     struct image image = report_image(sample, sealed);
     struct memory_file file = memory_file(image.bytes, image.size);
     struct hw_error error = {""};
@@ -42,7 +43,8 @@ static struct reported open_sample(struct report_sample *sample, bool sealed) {
     return reported;
 }
 
-static void close_sample(struct reported *reported) {
+static void close_sample(struct reported *reported)
+{
     hw_view_free(reported->view);
     hw_profile_free(reported->profile);
 }
@@ -50,8 +52,8 @@ static void close_sample(struct reported *reported) {
 typedef bool report_function(const struct hw_view *, const struct hw_report_options *, FILE *, struct hw_error *);
 
 /* The report as a string, to be freed. The path of the memory file is not part of it. */
-static char *report_string(report_function *report, struct reported *reported,
-                           const struct hw_report_options *options) {
+static char *report_string(report_function *report, struct reported *reported, const struct hw_report_options *options)
+{
     char *text = NULL, *path = reported->profile->path, name[] = "parser.4711.hwprof";
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
@@ -66,14 +68,16 @@ static char *report_string(report_function *report, struct reported *reported,
     return text;
 }
 
-static char *golden_path(const char *name) {
+static char *golden_path(const char *name)
+{
     char here[] = __FILE__, *path = NULL;
     if (asprintf(&path, "%s/../golden/%s", dirname(here), name) < 0)
         abort();
     return path;
 }
 
-static void compare_with_golden(const char *name, const char *text) {
+static void compare_with_golden(const char *name, const char *text)
+{
     char *path = golden_path(name);
     const bool update = getenv("HEAPWISE_UPDATE_GOLDEN") != NULL;
     FILE *file = fopen(path, update ? "w" : "r");
@@ -92,7 +96,8 @@ static void compare_with_golden(const char *name, const char *text) {
     free(path);
 }
 
-static size_t widest_line(const char *text) {
+static size_t widest_line(const char *text)
+{
     size_t widest = 0;
     while (*text) {
         const size_t size = strcspn(text, "\n");
@@ -107,11 +112,13 @@ static size_t widest_line(const char *text) {
 
 /* ---- golden texts ---- */
 
-static struct report_sample *plain_sample(void) {
+static struct report_sample *plain_sample(void)
+{
     return report_sample();
 }
 
-static struct report_sample *sampled_sample(void) {
+static struct report_sample *sampled_sample(void)
+{
     struct report_sample *sample = report_sample();
     sample->process.sample_bytes = 512 << 10;
     for (uint32_t i = 0; i < sample->context_count; i++)
@@ -119,14 +126,16 @@ static struct report_sample *sampled_sample(void) {
     return sample;
 }
 
-static struct report_sample *killed_sample(void) {
+static struct report_sample *killed_sample(void)
+{
     struct report_sample *sample = report_sample();
     sample->process.exit_kind = HW_EXIT_UNKNOWN;
     sample->timeline_count = sample->memory_count = sample->note_count = 0;
     return sample;
 }
 
-static struct report_sample *empty_sample(void) {
+static struct report_sample *empty_sample(void)
+{
     struct report_sample *sample = killed_sample();
     sample->context_count = 1;
     sample->free_stack_count = 0;
@@ -165,7 +174,8 @@ static const struct golden {
                   1u << (HW_REPORT_LISTS + HW_SORT_THREADS)}},
 };
 
-static void golden_texts(void **state) {
+static void golden_texts(void **state)
+{
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
         const struct golden *golden = &goldens[i];
         struct reported reported = open_sample(golden->make(), golden->sealed);
@@ -178,7 +188,8 @@ static void golden_texts(void **state) {
     }
 }
 
-static void running_process_is_called_running(void **state) {
+static void running_process_is_called_running(void **state)
+{
     struct reported reported = open_sample(killed_sample(), false);
     reported.profile->running = true;
     const struct hw_report_options options = {.width = 80};
@@ -192,7 +203,8 @@ static void running_process_is_called_running(void **state) {
 
 /* ---- the view ---- */
 
-static void contexts_of_a_library_loaded_twice_are_one(void **state) {
+static void contexts_of_a_library_loaded_twice_are_one(void **state)
+{
     struct reported reported = open_sample(report_sample(), true);
     const struct hw_view *view = reported.view;
     size_t merged = 0;
@@ -213,7 +225,8 @@ static void contexts_of_a_library_loaded_twice_are_one(void **state) {
     close_sample(&reported);
 }
 
-static void same_path_with_another_build_id_is_another_module(void **state) {
+static void same_path_with_another_build_id_is_another_module(void **state)
+{
     struct report_sample *sample = report_sample();
     sample->maps[MAP_PLUGIN_AGAIN].build_id[0]++;
     struct reported reported = open_sample(sample, true);
@@ -221,7 +234,8 @@ static void same_path_with_another_build_id_is_another_module(void **state) {
     close_sample(&reported);
 }
 
-static void frames_of_the_runtime_are_not_in_stacks(void **state) {
+static void frames_of_the_runtime_are_not_in_stacks(void **state)
+{
     struct reported reported = open_sample(report_sample(), true);
     struct hw_view_stack stack = {0};
     for (size_t i = 0; i < reported.view->context_count; i++) {
@@ -234,7 +248,8 @@ static void frames_of_the_runtime_are_not_in_stacks(void **state) {
 }
 
 /* The two depths of parse_value; all else stays as it is. */
-static void stacks_that_only_recurse_otherwise_are_one_place(void **state) {
+static void stacks_that_only_recurse_otherwise_are_one_place(void **state)
+{
     struct reported reported = open_sample(report_sample(), true);
     struct hw_places places;
     assert_true(hw_places_make(&places, reported.view, false));
@@ -254,7 +269,8 @@ static void stacks_that_only_recurse_otherwise_are_one_place(void **state) {
     close_sample(&reported);
 }
 
-static void sorted_lists_fall(void **state) {
+static void sorted_lists_fall(void **state)
+{
     struct reported reported = open_sample(report_sample(), true);
     for (int key = 0; key < HW_SORT_KEYS; key++) {
         size_t count;
@@ -272,7 +288,8 @@ static void sorted_lists_fall(void **state) {
 
 /* ---- JSON ---- */
 
-static json_t *report_object(struct reported *reported, const struct hw_report_options *options) {
+static json_t *report_object(struct reported *reported, const struct hw_report_options *options)
+{
     char *text = report_string(hw_report_json, reported, options);
     json_error_t error;
     json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, &error);
@@ -282,14 +299,16 @@ static json_t *report_object(struct reported *reported, const struct hw_report_o
     return object;
 }
 
-static json_t *member(json_t *object, const char *key) {
+static json_t *member(json_t *object, const char *key)
+{
     json_t *value = json_object_get(object, key);
     if (!value)
         fail_msg("no key '%s'", key);
     return value;
 }
 
-static void has_keys(json_t *object, const char *keys) {
+static void has_keys(json_t *object, const char *keys)
+{
     char *copy = strdup(keys);
     for (char *save, *key = strtok_r(copy, " ", &save); key; key = strtok_r(NULL, " ", &save))
         member(object, key);
@@ -297,7 +316,8 @@ static void has_keys(json_t *object, const char *keys) {
 }
 
 /* The keys that are fixed, as far as heap mode measures them. */
-static void json_has_the_keys(void **state) {
+static void json_has_the_keys(void **state)
+{
     struct reported reported = open_sample(report_sample(), true);
     json_t *object = report_object(&reported, &(struct hw_report_options){0}), *context;
     has_keys(object, "format process totals contexts timeline not_observed memory modules notes");
@@ -308,7 +328,8 @@ static void json_has_the_keys(void **state) {
     assert_null(json_object_get(member(object, "totals"), "accesses"));
     assert_int_equal(json_integer_value(member(member(member(object, "process"), "exit"), "code")), 0);
     size_t index;
-    json_array_foreach(member(object, "contexts"), index, context) {
+    json_array_foreach(member(object, "contexts"), index, context)
+    {
         has_keys(context,
                  "id stack type allocations frees reallocations temporary bytes size live_allocations live_bytes "
                  "peak_bytes lifetime_ns threads migrated_cpu lifetime_overlaps same_alloc_cpu same_free_cpu "
@@ -318,7 +339,8 @@ static void json_has_the_keys(void **state) {
         assert_null(json_object_get(context, "sampled"));
         json_t *frame;
         size_t k;
-        json_array_foreach(member(context, "stack"), k, frame) {
+        json_array_foreach(member(context, "stack"), k, frame)
+        {
             has_keys(frame, "function file line column module offset inlined");
             assert_false(json_is_string(member(frame, "module")) &&
                          strstr(json_string_value(member(frame, "module")), "libheapwise"));
@@ -330,12 +352,14 @@ static void json_has_the_keys(void **state) {
     close_sample(&reported);
 }
 
-static void json_contexts_sum_to_the_totals(void **state) {
+static void json_contexts_sum_to_the_totals(void **state)
+{
     struct reported reported = open_sample(report_sample(), true);
     json_t *object = report_object(&reported, &(struct hw_report_options){0}), *context;
     json_int_t allocations = 0, bytes = 0, live = 0;
     size_t index, widest = 0;
-    json_array_foreach(member(object, "contexts"), index, context) {
+    json_array_foreach(member(object, "contexts"), index, context)
+    {
         allocations += json_integer_value(member(context, "allocations"));
         bytes += json_integer_value(member(context, "bytes"));
         live += json_integer_value(member(context, "live_bytes"));
@@ -351,7 +375,8 @@ static void json_contexts_sum_to_the_totals(void **state) {
     close_sample(&reported);
 }
 
-static void json_of_a_sampled_run_has_no_exact_counts(void **state) {
+static void json_of_a_sampled_run_has_no_exact_counts(void **state)
+{
     struct reported reported = open_sample(sampled_sample(), true);
     json_t *object = report_object(&reported, &(struct hw_report_options){.top = 1});
     json_t *context = json_array_get(member(object, "contexts"), 0);
@@ -367,16 +392,19 @@ static void json_of_a_sampled_run_has_no_exact_counts(void **state) {
 }
 
 /* What was not measured is null: never 0. */
-static void json_says_null_for_the_unknown(void **state) {
+static void json_says_null_for_the_unknown(void **state)
+{
     struct reported reported = open_sample(killed_sample(), false);
     reported.profile->process.peak_rss_bytes = 0;
     json_t *object = report_object(&reported, &(struct hw_report_options){0}), *context, *frame;
     assert_true(json_is_null(member(member(object, "process"), "exit")));
     assert_true(json_is_null(member(member(object, "totals"), "peak_rss_bytes")));
     size_t index, k, nameless = 0;
-    json_array_foreach(member(object, "contexts"), index, context) {
+    json_array_foreach(member(object, "contexts"), index, context)
+    {
         assert_int_equal(json_is_null(member(context, "lifetime_ns")), !json_integer_value(member(context, "frees")));
-        json_array_foreach(member(context, "stack"), k, frame) {
+        json_array_foreach(member(context, "stack"), k, frame)
+        {
             nameless += json_is_null(member(frame, "function"));
             assert_true(json_is_null(member(frame, "line")) || json_integer_value(member(frame, "line")) > 0);
         }
@@ -386,7 +414,8 @@ static void json_says_null_for_the_unknown(void **state) {
     close_sample(&reported);
 }
 
-static void json_text_is_valid_whatever_the_names(void **state) {
+static void json_text_is_valid_whatever_the_names(void **state)
+{
     struct reported reported = open_sample(report_sample(), true);
     char *text = report_string(hw_report_json, &reported, &(struct hw_report_options){0});
     assert_non_null(strstr(text, "bad\\\\xff\\\\xfename\\u001B[31m")); /* \xff became the text \xff */
@@ -401,7 +430,8 @@ static struct hw_frame plain_frames[400];
 static struct hw_view_module own_module = {.path = "/bin/own", .name = "own", .kind = HW_MODULE_PROGRAM};
 
 /* A stack whose functions are the letters of NAMES. */
-static struct hw_view_stack letters(const char *names) {
+static struct hw_view_stack letters(const char *names)
+{
     static char letter[128][2];
     struct hw_view_stack stack = {.count = strlen(names)};
     stack.frames = calloc(stack.count, sizeof *stack.frames);
@@ -415,7 +445,8 @@ static struct hw_view_stack letters(const char *names) {
 }
 
 /* The fold as text: "a", "a*3", "[ab]*4" as "a b ^2*4", "..7" for a gap of 7 frames. */
-static void folds_to(const char *names, size_t limit, const char *expected) {
+static void folds_to(const char *names, size_t limit, const char *expected)
+{
     struct hw_view_stack stack = letters(names);
     struct hw_fold fold = {0};
     struct hw_buffer text = {0};
@@ -439,7 +470,8 @@ static void folds_to(const char *names, size_t limit, const char *expected) {
     hw_view_stack_free(&stack);
 }
 
-static void recursion_is_folded(void **state) {
+static void recursion_is_folded(void **state)
+{
     folds_to("abc", 16, "a b c");
     folds_to("abbbc", 16, "a b*3 c");
     folds_to("aa", 16, "a*2");
@@ -449,14 +481,16 @@ static void recursion_is_folded(void **state) {
     folds_to("", 16, "");
 }
 
-static void the_middle_is_folded(void **state) {
+static void the_middle_is_folded(void **state)
+{
     folds_to("abcdefghijklmnopqrstuvwxyz", 10, "a b c d e f g ..16 x y z");
     folds_to("abcdefghijk", 10, "a b c d e f g h i j k"); /* a gap of one frame would save nothing */
     folds_to("abcdefghijkl", 10, "a b c d e f g ..2 j k l");
     folds_to("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 10, "a*30");
 }
 
-static void headline_is_the_programs_own(void **state) {
+static void headline_is_the_programs_own(void **state)
+{
     static struct hw_view_module libc = {.path = "/lib/libc.so.6", .name = "libc.so.6", .kind = HW_MODULE_SYSTEM};
     struct hw_view_stack stack = letters("abcdef");
     stack.frames[0].module = &libc;
@@ -475,7 +509,8 @@ static void headline_is_the_programs_own(void **state) {
 
 /* ---- numbers ---- */
 
-static void numbers_are_readable(void **state) {
+static void numbers_are_readable(void **state)
+{
     static const struct {
         uint64_t value;
         const char *bytes, *count, *ns;
@@ -507,7 +542,8 @@ static void numbers_are_readable(void **state) {
     assert_string_equal(HW_PERCENT(0, 0), "-");
 }
 
-static void foreign_text_is_made_fit(void **state) {
+static void foreign_text_is_made_fit(void **state)
+{
     static const struct {
         const char *text, *json, *utf8, *ascii;
     } rows[] = {
@@ -534,7 +570,8 @@ static void foreign_text_is_made_fit(void **state) {
     }
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_texts),
         cmocka_unit_test(running_process_is_called_running),

@@ -1,7 +1,7 @@
 /* test_symbols.c - addresses to names, in many skins, against addr2line as the independent judge.
  *
- * Programs are compiled here, so that the skins (compiler, optimisation, DWARF version, where the debug information lies) are
- * part of the test. What a machine lacks (clang, dwz, xz, debuginfod) is skipped. */
+ * Programs are compiled here, so that the skins (compiler, optimisation, DWARF version, where the debug information
+ * lies) are part of the test. What a machine lacks (clang, dwz, xz, debuginfod) is skipped. */
 #include <ctype.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -207,7 +207,8 @@ static void plain_name(const char *function, char plain[256])
     for (char *anonymous; (anonymous = strstr(text, "(anonymous namespace)"));)
         memset(anonymous, '_', 21);
     const char *call = strstr(text, "operator");
-    text[call && !isalnum((unsigned char)call[8]) && call[8] != '_' ? (size_t)(call - text) + 8 : strcspn(text, "<(")] = '\0';
+    text[call && !isalnum((unsigned char)call[8]) && call[8] != '_' ? (size_t)(call - text) + 8 : strcspn(text, "<(")] =
+        '\0';
     const char *start = text;
     for (const char *c = text; *c; c++)
         if ((*c == ':' || *c == ' ') && strncmp(c, " const", 6) != 0)
@@ -246,8 +247,9 @@ static bool chains_agree(struct hw_frames ours, const struct judged_frame *judge
     for (size_t i = 0; i < count; i++) {
         /* binutils gives an inlined function without a linkage name the name of the symbol around it */
         bool symbol_around = i == 0 && count > 1 && strcmp(judged[0].function, judged[count - 1].function) == 0;
-        if (!(symbol_around || names_agree(ours.frame[i].function, judged[i].function)) || ours.frame[i].line != judged[i].line ||
-            !files_agree(&ours.frame[i], &judged[i]) || ours.frame[i].inlined != (i + 1 < count))
+        if (!(symbol_around || names_agree(ours.frame[i].function, judged[i].function)) ||
+            ours.frame[i].line != judged[i].line || !files_agree(&ours.frame[i], &judged[i]) ||
+            ours.frame[i].inlined != (i + 1 < count))
             return false;
     }
     return true;
@@ -295,7 +297,8 @@ static const char *problem_of(const struct session *session)
 }
 
 /* Compares FILE's names with the judge's for PROGRAM, which has the same code. */
-static void compare(const char *what, const char *file, const char *program, const struct hw_symbolizer_options *options)
+static void compare(const char *what, const char *file, const char *program,
+                    const struct hw_symbolizer_options *options)
 {
     static struct addresses addresses;
     static struct judged_frame judged[MOST_FRAMES];
@@ -340,7 +343,8 @@ static const struct skin skins[] = {
     {"g++ link-time optimisation", "g++ -g -O2 -flto shapes.cc -o skin && cp skin judged", NULL},
     {"g++ without dead functions",
      "g++ -g -O2 -ffunction-sections -Wl,--gc-sections shapes.cc -o skin && cp skin judged", NULL},
-    /* binutils reads neither type units, split DWARF nor shared parts well: the judge gets the same code in plain DWARF */
+    /* binutils reads neither type units, split DWARF nor shared parts well: the judge gets the same code in plain DWARF
+     */
     {"g++ type units", "g++ -g -O2 shapes.cc -o judged && g++ -g -O2 -fdebug-types-section shapes.cc -o skin", NULL},
     {"g++ split DWARF 5",
      "g++ -g -O2 shapes.cc -o judged && g++ -g -O2 -gsplit-dwarf -c shapes.cc -o skin.o && g++ skin.o -o skin", NULL},
@@ -354,8 +358,8 @@ static const struct skin skins[] = {
     {"clang -O0", "clang++ -g -O0 shapes.cc -o skin && cp skin judged", "clang++"},
     {"clang -O2 DWARF 4", "clang++ -gdwarf-4 -O2 shapes.cc -o skin && cp skin judged", "clang++"},
     /* binutils 2.40 does not find clang's inlined calls in DWARF 5 */
-    {"clang -O2 DWARF 5",
-     "clang++ -gdwarf-4 -O2 shapes.cc -o judged && clang++ -gdwarf-5 -O2 shapes.cc -o skin", "clang++"},
+    {"clang -O2 DWARF 5", "clang++ -gdwarf-4 -O2 shapes.cc -o judged && clang++ -gdwarf-5 -O2 shapes.cc -o skin",
+     "clang++"},
     {"clang split DWARF 5",
      "clang++ -gdwarf-4 -O2 shapes.cc -o judged && clang++ -gdwarf-5 -O2 -gsplit-dwarf -c shapes.cc -o skin.o && "
      "clang++ skin.o -o skin",
@@ -455,8 +459,9 @@ static void debug_file_serves_when_the_program_is_gone(void **state)
     addresses = addresses_of(shapes_program());
     struct hw_symbolizer_options options = {.sysroot = in_place("root")};
     struct session session = symbolize("/bin/gone", build_id, size, &options, &addresses);
-    assert_string_equal(problem_of(&session), "/bin/gone: cannot open: No such file or directory; names from its separate "
-                                              "debug file");
+    assert_string_equal(problem_of(&session),
+                        "/bin/gone: cannot open: No such file or directory; names from its separate "
+                        "debug file");
     assert_true(hw_symbolizer_module_has_debug_info(session.symbolizer, session.module));
     assert_non_null(hw_symbolizer_frames(session.symbolizer, session.ticket[0]).frame->function);
     hw_symbolizer_free(session.symbolizer);
@@ -551,7 +556,8 @@ static void odd_symbols(void **state)
                                  "int readable(int n) __attribute__((alias(\"__alias\")));\n"
                                  "extern __attribute__((weak, alias(\"__alias\"))) int abler(int n);\n";
     write_file(in_place("odd.c"), source, sizeof source - 1);
-    write_file(in_place("odd.map"), "V1 { global: versioned; hand_written; readable; abler; __alias; local: *; };\n", 77);
+    write_file(in_place("odd.map"), "V1 { global: versioned; hand_written; readable; abler; __alias; local: *; };\n",
+               77);
     assert_true(shell("gcc -O1 -shared -fPIC -Wl,--version-script=odd.map odd.c -o libodd.so"));
     const char *library = in_place("libodd.so");
     expect_name(library, symbol_address(library, " hand_written") + 2, "hand_written", "hand_written");
@@ -566,7 +572,8 @@ static void plt_entries_are_named(void **state)
     char line[512], name[256];
     uint64_t address;
     size_t seen = 0;
-    assert_true(shell("g++ -O2 shapes.cc -o plain_plt && g++ -O2 -fcf-protection=full -Wl,-z,ibtplt shapes.cc -o ibt_plt"));
+    assert_true(
+        shell("g++ -O2 shapes.cc -o plain_plt && g++ -O2 -fcf-protection=full -Wl,-z,ibtplt shapes.cc -o ibt_plt"));
     for (int i = 0; i < 2; i++) {
         const char *program = in_place(i ? "ibt_plt" : "plain_plt");
         FILE *stream = output_of("objdump -d -j %s '%s'", i ? ".plt.sec" : ".plt", program);
@@ -591,11 +598,12 @@ static void packed_symbol_table_is_read(void **state)
 {
     if (!have_command("xz"))
         SKIP("no xz here");
-    assert_true(shell("g++ -O2 shapes.cc -o mini && objcopy --only-keep-debug mini mini.debug && "
-                      "objcopy -S --keep-symbol=_ZL11local_classi mini.debug mini.symbols; "
-                      "nm mini | awk '$2 ~ /[tT]/ {print $3}' >kept && "
-                      "objcopy -S --keep-symbols=kept mini.debug mini.symbols && xz -f mini.symbols && cp mini mini2 && "
-                      "strip mini2 && objcopy --add-section .gnu_debugdata=mini.symbols.xz mini2"));
+    assert_true(
+        shell("g++ -O2 shapes.cc -o mini && objcopy --only-keep-debug mini mini.debug && "
+              "objcopy -S --keep-symbol=_ZL11local_classi mini.debug mini.symbols; "
+              "nm mini | awk '$2 ~ /[tT]/ {print $3}' >kept && "
+              "objcopy -S --keep-symbols=kept mini.debug mini.symbols && xz -f mini.symbols && cp mini mini2 && "
+              "strip mini2 && objcopy --add-section .gnu_debugdata=mini.symbols.xz mini2"));
     expect_name(in_place("mini2"), symbol_address(in_place("mini"), " _ZL11local_classi") + 1, "local_class(int)",
                 "_ZL11local_classi");
 }
@@ -730,7 +738,8 @@ static void files_that_cannot_serve(void **state)
     build_id[size - 1] ^= 1;
     expect_problem(shapes_program(), build_id, size - 1, "the file has changed since the run (another build id)");
     assert_true(shell("g++ -O0 -Wl,--build-id=none shapes.cc -o anonymous && g++ -c shapes.cc -o object.o"));
-    expect_problem(in_place("anonymous"), build_id, size, "the file has changed since the run (it has no build id now)");
+    expect_problem(in_place("anonymous"), build_id, size,
+                   "the file has changed since the run (it has no build id now)");
     expect_problem(in_place("object.o"), NULL, 0, "neither a program nor a shared library");
     expect_problem(in_place("missing"), build_id, size, "cannot open: No such file or directory");
     expect_problem("", NULL, 0, "cannot open");
@@ -820,8 +829,9 @@ static uint32_t random_number(uint32_t *state)
 /* Flips bits, a few at a time: anywhere, and in each of the sections that are decoded. */
 static void flip_bits(const char *program, unsigned mutations)
 {
-    static const char *const sections[] = {"",           ".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists",
-                                           ".debug_str", ".symtab",     ".dynsym",       ".debug_addr", "header"};
+    static const char *const sections[] = {
+        "",           ".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists",
+        ".debug_str", ".symtab",     ".dynsym",       ".debug_addr", "header"};
     static struct addresses addresses;
     addresses = every_tenth_address(program);
     struct image image = read_image(program);
