@@ -16,38 +16,44 @@ static void (*next_free)(void *);
 static _Alignas(16) char area[4096];
 static size_t area_used;
 
-__attribute__((constructor)) static void find_next(void) {
+__attribute__((constructor)) static void find_next(void)
+{
     *(void **)&next_calloc = dlsym(RTLD_NEXT, "calloc");
     *(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
     *(void **)&next_realloc = dlsym(RTLD_NEXT, "realloc");
     *(void **)&next_free = dlsym(RTLD_NEXT, "free");
 }
 
-static void *early(size_t size) {
+static void *early(size_t size)
+{
     void *block = area + area_used;
     area_used += (size + 15) & ~(size_t)15;
     return area_used <= sizeof area ? block : NULL;
 }
 
-void *malloc(size_t size) {
+void *malloc(size_t size)
+{
     if (__builtin_expect(!next_malloc, 0))
         return early(size);
     return next_malloc(size);
 }
 
-void *calloc(size_t count, size_t size) {
+void *calloc(size_t count, size_t size)
+{
     if (__builtin_expect(!next_calloc, 0))
         return early(count * size);
     return next_calloc(count, size);
 }
 
-void *realloc(void *block, size_t size) {
+void *realloc(void *block, size_t size)
+{
     if (__builtin_expect(!next_realloc, 0))
         return early(size);
     return next_realloc(block, size);
 }
 
-void free(void *block) {
+void free(void *block)
+{
     if (__builtin_expect((char *)block >= area && (char *)block < area + sizeof area, 0))
         return;
     if (__builtin_expect(!next_free, 0))

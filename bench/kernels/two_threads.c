@@ -26,7 +26,8 @@ struct worker {
 static _Atomic(void *) mailboxes[MAILBOXES];
 static struct worker workers[THREADS];
 
-static uint32_t next_random(struct worker *w) {
+static uint32_t next_random(struct worker *w)
+{
     w->random ^= w->random << 13;
     w->random ^= w->random >> 7;
     w->random ^= w->random << 17;
@@ -34,7 +35,8 @@ static uint32_t next_random(struct worker *w) {
 }
 
 /* Mostly small; 1 in 16 up to 4 KiB; 1 in 4096 up to 256 KiB. In steps, as the sizes of structs and buffers come. */
-static size_t mixed_size(uint32_t r) {
+static size_t mixed_size(uint32_t r)
+{
     if (r % 4096 == 0)
         return 4096 * (1 + (r >> 12) % 64);
     if (r % 16 == 0)
@@ -42,23 +44,27 @@ static size_t mixed_size(uint32_t r) {
     return 8 * (1 + (r >> 8) % 31);
 }
 
-__attribute__((noinline)) static void *make_zeroed(size_t size) {
+__attribute__((noinline)) static void *make_zeroed(size_t size)
+{
     return calloc(1, size);
 }
 
-__attribute__((noinline)) static void *make_grown(size_t size) {
+__attribute__((noinline)) static void *make_grown(size_t size)
+{
     void *block = malloc(size / 2 + 1);
     return block ? realloc(block, size) : NULL;
 }
 
-__attribute__((noinline)) static void *make_block(size_t size) {
+__attribute__((noinline)) static void *make_block(size_t size)
+{
     return malloc(size);
 }
 
 /* The empty asm keeps the compiler from turning the recursions into loops. */
 __attribute__((noinline)) static void *descend_left(size_t size, unsigned depth, uint32_t path);
 
-__attribute__((noinline)) static void *descend_right(size_t size, unsigned depth, uint32_t path) {
+__attribute__((noinline)) static void *descend_right(size_t size, unsigned depth, uint32_t path)
+{
     void *block;
     if (depth == 0)
         block = path % 8 == 0 ? make_grown(size) : make_block(size);
@@ -68,7 +74,8 @@ __attribute__((noinline)) static void *descend_right(size_t size, unsigned depth
     return block;
 }
 
-static void *descend_left(size_t size, unsigned depth, uint32_t path) {
+static void *descend_left(size_t size, unsigned depth, uint32_t path)
+{
     void *block;
     if (depth == 0)
         block = path % 8 == 0 ? make_zeroed(size) : make_block(size);
@@ -79,14 +86,16 @@ static void *descend_left(size_t size, unsigned depth, uint32_t path) {
 }
 
 /* 16 depths from 2 to 32, each with 4 paths: 64 stacks. */
-static void *allocate(struct worker *w, size_t size) {
+static void *allocate(struct worker *w, size_t size)
+{
     uint32_t r = next_random(w);
     unsigned depth = 2 + 2 * (r % 16);
     uint32_t path = ((r >> 4) & 3) * 0x5a5a5a5au;
     return descend_left(size, depth, path);
 }
 
-static void *work(void *argument) {
+static void *work(void *argument)
+{
     struct worker *w = argument;
     for (long i = 0; i < w->steps; i++) {
         uint32_t r = next_random(w);
@@ -106,7 +115,8 @@ static void *work(void *argument) {
     return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     long steps = argc > 1 ? atol(argv[1]) : 4000000;
     int threads = argc > 2 ? atoi(argv[2]) : 2;
     if (threads < 1 || threads > THREADS || steps < 0)
