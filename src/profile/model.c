@@ -25,6 +25,18 @@ static uint64_t scale(uint64_t ticks, uint64_t clock_ns, uint64_t clock_ticks)
     return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
+/* The same for sums of many lifetimes, which need more than 64 bits: never a product of more than 128. */
+static unsigned __int128 scale_sum(unsigned __int128 ticks, uint64_t clock_ns, uint64_t clock_ticks)
+{
+    if (clock_ticks == 0 || clock_ns == 0 || clock_ns == clock_ticks)
+        return ticks;
+    const unsigned __int128 most = ~(unsigned __int128)0 >> 1;
+    const unsigned __int128 whole = ticks / clock_ticks, rest = ticks % clock_ticks;
+    if (whole > most / clock_ns)
+        return most; /* only in damaged files */
+    return whole * clock_ns + rest * clock_ns / clock_ticks;
+}
+
 uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks)
 {
     return scale(ticks, profile->process.clock_ns, profile->process.clock_ticks);
@@ -381,10 +393,8 @@ static void finish_context(struct builder *builder, struct hw_profile_context *c
         context->size_min = context->size_max; /* the first allocation was in flight, or there was none */
     if (context->frees > 0) {
         uint64_t least = sum->lifetime_min < sum->lifetime_max ? sum->lifetime_min : sum->lifetime_max;
-        /* The total of a long run is more than 64 bits: both halves are converted by themselves. */
-        unsigned __int128 high = sum->lifetime_total >> 32;
-        context->lifetime_total_ns = ((unsigned __int128)hw_profile_ticks_to_ns(profile, (uint64_t)high) << 32) +
-                                     hw_profile_ticks_to_ns(profile, (uint32_t)sum->lifetime_total);
+        context->lifetime_total_ns =
+            scale_sum(sum->lifetime_total, profile->process.clock_ns, profile->process.clock_ticks);
         context->lifetime_min_ns = hw_profile_ticks_to_ns(profile, least);
         context->lifetime_max_ns = hw_profile_ticks_to_ns(profile, sum->lifetime_max);
         context->last_free_ns = hw_profile_ticks_to_ns(profile, sum->last_free_tick);

@@ -258,8 +258,7 @@ static void set_lifetimes(struct json_writer *writer, json_t *counts, const stru
                   sum->lifetime_total_ns > INT64_MAX ? INT64_MAX : (uint64_t)sum->lifetime_total_ns);
         set_count(writer, lifetime, "min", sum->lifetime_min_ns);
         set_count(writer, lifetime, "max", sum->lifetime_max_ns);
-        set_ratio(writer, lifetime, "mean", (uint64_t)(sum->lifetime_total_ns / (sum->frees ? sum->frees : 1)),
-                  sum->frees ? 1 : 0);
+        set(writer, lifetime, "mean", json_real((double)sum->lifetime_total_ns / (double)sum->frees));
     }
     if (sum->live_blocks > 0) {
         set_count(writer, age, "total", sum->live_age_total_ns);

@@ -384,6 +384,32 @@ static void test_clock(void **state)
     hw_profile_free(profile);
 }
 
+/* Sums of lifetimes are exact on both sides of 64 bits, whatever the clock's frequency. */
+static void test_long_lifetimes(void **state)
+{
+    static const struct {
+        uint32_t high;
+        uint64_t low;
+        unsigned __int128 ns;
+    } cases[] = {{0, 3000, 2000},
+                 {0, ((uint64_t)5 << 32) - 2, (((uint64_t)5 << 32) - 2) / 3 * 2},
+                 {0, UINT64_MAX, (unsigned __int128)(UINT64_MAX / 3) * 2},
+                 {6, 0, (unsigned __int128)4 << 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sample sample = sample_new();
+        struct hw_process_info *process = image_data(&sample.image, sample.process);
+        process->clock_ticks = 3;
+        process->clock_ns = 2;
+        struct hw_mib *mibs = image_data(&sample.image, sample.mibs);
+        mibs[1].lifetime_total = 0;
+        mibs[0].lifetime_total = cases[i].low;
+        mibs[0].lifetime_total_high = cases[i].high;
+        struct hw_profile *profile = read_good(&sample.image);
+        assert_true(profile->contexts[0].lifetime_total_ns == cases[i].ns);
+        hw_profile_free(profile);
+    }
+}
+
 /* A killed process could not write its end: the run lasts as long as the file can tell. */
 static void test_duration_of_killed(void **state)
 {
@@ -786,6 +812,7 @@ int main(void)
         cmocka_unit_test(test_no_profile),
         cmocka_unit_test(test_unreadable),
         cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_long_lifetimes),
         cmocka_unit_test(test_duration_of_killed),
         cmocka_unit_test(test_ages),
         cmocka_unit_test(test_peak_epochs),
