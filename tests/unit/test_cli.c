@@ -202,7 +202,7 @@ static void test_scripts_are_followed(void **state)
 {
     struct hw_target target;
     struct hw_error error;
-    char name[16], text[64], image_path[PATH_MAX + 16];
+    char name[32], text[64], image_path[PATH_MAX + 16];
     struct image image = make_image();
     make_file("level0", &image, sizeof image, 0755);
     for (int level = 1; level <= 6; level++) {
