@@ -46,19 +46,18 @@ struct hw_file_header {
     uint64_t session;            /* random number of the `heapwise record` that started this tree of processes, or 0 */
     uint64_t checksum;           /* XXH64 of bytes 0..4095 with this field as 0; only when sealed */
     uint64_t reserved[22];
-}; /* 256 bytes; the directory follows at offset 256 */
+}; /* the directory follows */
 
 enum hw_section_type {
     HW_SECTION_DIRECTORY = 1, /* an extent of further directory entries; always the last entry of its directory */
     HW_SECTION_PROCESS = 2,   /* one struct hw_process_info */
-    HW_SECTION_STRINGS =
-        3,               /* NUL-terminated UTF-8 strings, addressed by the offset within the section; offset 0 is "" */
-    HW_SECTION_MAPS = 4, /* struct hw_map_entry */
-    HW_SECTION_STACKS = 5,   /* struct hw_stack_node; node 0 is the root and stands for "no frame" */
-    HW_SECTION_CONTEXTS = 6, /* struct hw_context_entry; the index is the context id; context 0 is "unknown stack" */
-    HW_SECTION_MIBS = 7,     /* struct hw_mib, any number for one context: the reader adds them up */
-    HW_SECTION_THREADS = 8,  /* struct hw_thread_entry, one a slot; exited threads leave their slot to later ones */
-    HW_SECTION_TIMELINE = 9, /* struct hw_timeline_point, sorted by time, at most HW_TIMELINE_POINTS */
+    HW_SECTION_STRINGS = 3,   /* NUL-terminated UTF-8 strings, addressed by their offset; offset 0 is "" */
+    HW_SECTION_MAPS = 4,      /* struct hw_map_entry */
+    HW_SECTION_STACKS = 5,    /* struct hw_stack_node; node 0 is the root and stands for "no frame" */
+    HW_SECTION_CONTEXTS = 6,  /* struct hw_context_entry; the index is the context id; context 0 is "unknown stack" */
+    HW_SECTION_MIBS = 7,      /* struct hw_mib, any number for one context: the reader adds them up */
+    HW_SECTION_THREADS = 8,   /* struct hw_thread_entry, one a slot; exited threads leave their slot to later ones */
+    HW_SECTION_TIMELINE = 9,  /* struct hw_timeline_point, sorted by time, at most HW_TIMELINE_POINTS */
     HW_SECTION_FREE_STACKS = 10, /* struct hw_free_stack, optional */
     HW_SECTION_MEMORY = 11,      /* struct hw_memory_breakdown: what RSS is made of, at some moments */
     HW_SECTION_NOTES = 12,       /* struct hw_note: what was lost or could not be observed */
@@ -78,7 +77,7 @@ struct hw_section {
     uint32_t reserved0;
     uint64_t checksum; /* XXH64 of the used bytes; only when the file is sealed */
     uint64_t reserved[2];
-}; /* 64 bytes */
+};
 
 enum hw_exit_kind { HW_EXIT_UNKNOWN = 0, HW_EXIT_CODE = 1, HW_EXIT_SIGNAL = 2, HW_EXIT_EXEC = 3 };
 enum hw_mode { HW_MODE_HEAP = 0, HW_MODE_ACCESS = 1, HW_MODE_ALLOCATOR = 2 };
@@ -135,7 +134,7 @@ struct hw_map_entry {
     uint32_t flags;                      /* enum hw_map_flags */
     uint32_t reserved0;
     uint64_t reserved[4];
-}; /* 128 bytes */
+};
 
 enum hw_map_flags {
     HW_MAP_MAIN = 1u << 0,      /* the executable */
@@ -146,11 +145,10 @@ enum hw_map_flags {
 
 /* A frame in the tree of call stacks: a stack is a leaf and its parents, leaf first. */
 struct hw_stack_node {
-    uint64_t pc;  /* address of the call instruction's last byte: return address - 1; exact pc of a frame that a signal
-                     interrupted */
-    uint32_t map; /* index into MAPS, or HW_NONE */
+    uint64_t pc;     /* return address - 1, inside the call instruction; the exact pc where a signal interrupted */
+    uint32_t map;    /* index into MAPS, or HW_NONE */
     uint32_t parent; /* node index, always smaller than the own one; 0 at the root */
-};                   /* 16 bytes */
+};
 
 enum hw_context_flags {
     HW_CONTEXT_TRUNCATED = 1u << 0,  /* deeper than the limit of frames */
@@ -163,7 +161,7 @@ struct hw_context_entry {
     uint16_t depth;      /* frames */
     uint16_t flags;      /* enum hw_context_flags */
     uint64_t first_tick; /* when it was seen first */
-};                       /* 16 bytes */
+};
 
 /* Memory info block: all that was measured about one context by one thread slot. The reader merges the entries of one
  * context: sums for counts, minimum and maximum for those, the entry with the latest tick for the `last_*` fields.
@@ -217,9 +215,8 @@ struct hw_mib {
     uint64_t reallocations;
     uint64_t realloc_moved; /* of them to a new address */
     uint64_t realloc_grown_bytes, realloc_shrunk_bytes;
-    uint64_t inherited_frees,
-        inherited_freed_bytes; /* blocks of the parent, freed here after fork; in no other count */
-};                             /* 256 bytes */
+    uint64_t inherited_frees, inherited_freed_bytes; /* blocks of the parent, freed here: in no other count */
+};
 
 enum hw_mib_flags {
     HW_MIB_EVICTED = 1u << 0, /* pushed out of a bounded table */
@@ -239,7 +236,7 @@ struct hw_thread_entry {
     uint64_t walks, verified; /* stacks walked anew, stacks that were recognised */
     uint64_t incomplete_walks;
     uint64_t lost; /* events that found no room (see notes) */
-};                 /* 128 bytes */
+};
 
 #define HW_TIMELINE_POINTS 4096
 struct hw_timeline_point {
@@ -247,13 +244,13 @@ struct hw_timeline_point {
     int64_t live_bytes;
     uint64_t rss_bytes;          /* 0: not read */
     uint64_t allocations, frees; /* up to this moment */
-};                               /* 40 bytes */
+};
 
 /* How often a free stack freed blocks of an allocation context (on request: free-stacks=1). */
 struct hw_free_stack {
     uint32_t alloc_context, free_context;
     uint64_t count, bytes;
-}; /* 24 bytes */
+};
 
 enum hw_memory_moment { HW_MOMENT_PEAK = 0, HW_MOMENT_END = 1, HW_MOMENT_DUMP = 2 };
 
@@ -270,7 +267,7 @@ struct hw_memory_breakdown {
     uint64_t other;   /* shared memory, vDSO, the rest */
     int64_t live_bytes; /* requested and not freed at this moment */
     uint64_t swap;
-}; /* 80 bytes */
+};
 
 enum hw_note_code {
     HW_NOTE_TABLE_STORE = 1, /* address space is limited: blocks are kept in a table */
@@ -292,13 +289,13 @@ struct hw_note {
     uint32_t text;  /* string */
     uint64_t count; /* how often; may still rise */
     uint64_t tick;  /* when first */
-};                  /* 24 bytes */
+};
 
 /* Live blocks a forked child inherited, by context (the child's own id). */
 struct hw_inherited {
     uint32_t context, reserved0;
     int64_t blocks, bytes;
-}; /* 24 bytes */
+};
 
 _Static_assert(sizeof(struct hw_file_header) == 256, "header");
 _Static_assert(sizeof(struct hw_section) == 64, "section");
