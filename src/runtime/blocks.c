@@ -7,7 +7,12 @@
  *   cell 0      kind (2 bits) | size modulo 64 (6) | context (24)       kind 1: three cells, 2: four cells
  *   cells 1, 2  stamp / 4 (54) | CPU (10)
  *   cell 3      size / 64
- *   cell 0      kind 3 | index of a pool record (30)                    one or two granules
+ *   cell 0      kind 3 | 0 (1) | index of a pool record (29)            one or two granules
+ *   cell 0      kind 3 | 1 (1) | size (5) | context (16) | stamp (8)    two granules, when there are many such blocks:
+ *   cell 1      stamp (26) | CPU (6)                                    the stamp in units of 4096 ticks, some 1.6 us
+ *
+ * The last form keeps heaps of millions of tiny blocks at a quarter, too: it serves when the pool has grown to 8 MiB, for
+ * contexts and CPUs with small numbers, for 2^46 ticks (a day).
  *
  * The table: open addressing in a list of arrays, each twice as large as the one before; lock-free, because only one
  * thread can own an address. It serves where address space is limited, for blocks that share a granule (8-byte size
@@ -19,10 +24,12 @@ enum { KIND_NONE = 0, KIND_THREE = 1, KIND_FOUR = 2, KIND_POOL = 3 };
 #define MAP_HINT 0x200000000000ul /* away from where programs, heaps, libraries and sanitizers' shadows live */
 #define MAP_BYTES (1ul << (HW_ARCH_ADDRESS_BITS - 4 + 2))
 #define RECORD_BYTES 16ul
-#define RECORD_MAX (1u << 30)
+#define RECORD_MAX (1u << 29)
+#define RECORDS_GENEROUS (512u * 1024u) /* as many small blocks have records of full precision */
+#define COMPACT 4u                       /* bit of cell 0 */
 
+uint32_t *hw_block_cells; /* NULL: everything is in the table */
 static struct {
-    uint32_t *cells; /* NULL: everything is in the table */
     uint32_t (*records)[4];
     uint32_t records_used;
 } map;
@@ -41,7 +48,7 @@ static bool reserve_map(void)
         return false;
     }
     hw_own_range((void *)cells, MAP_BYTES);
-    map.cells = (uint32_t *)cells;
+    hw_block_cells = (uint32_t *)cells;
     return true;
 }
 
@@ -66,6 +73,27 @@ static inline void unpack(const uint32_t *cell, struct hw_block *block)
     block->size = (cell[0] >> 2) & 63;
     block->stamp = ((uint64_t)(cell[2] & 0x3fffff) << 32 | cell[1]) << HW_STAMP_SHIFT;
     block->cpu = cell[2] >> 22;
+}
+
+/* A block of two granules in their two cells, with a coarse stamp; false when it does not fit. */
+static bool pack_compact(uint32_t *cell, const struct hw_block *block)
+{
+    uint64_t stamp = block->stamp >> HW_STAMP_COARSE_SHIFT, size = hw_real.is_glibc ? block->size : block->size - 1;
+    if (block->context >> 16 || block->cpu >> 6 || stamp >> 34 || size >> 5)
+        return false;
+    cell[1] = (uint32_t)(stamp >> 8) | block->cpu << 26;
+    cell[0] = KIND_POOL | COMPACT | (uint32_t)size << 3 | block->context << 8 | (uint32_t)stamp << 24;
+    return true;
+}
+
+static void unpack_compact(uint32_t *cell, struct hw_block *block)
+{
+    uint64_t size = cell[0] >> 3 & 31;
+    block->size = hw_real.is_glibc ? size : size + 1;
+    block->context = cell[0] >> 8 & 0xffff;
+    block->stamp = ((uint64_t)(cell[1] & 0x3ffffff) << 8 | cell[0] >> 24) << HW_STAMP_COARSE_SHIFT;
+    block->cpu = cell[1] >> 26;
+    cell[0] = cell[1] = 0;
 }
 
 /* ---- pool records of small blocks ---------------------------------------------------------------------------------- */
@@ -218,18 +246,18 @@ static bool put_in_table(struct hw_thread *thread, uint64_t address, const struc
     if (!table_put(address, block)) {
         thread->entry->lost++;
         hw_note(HW_NOTE_NO_MEMORY, NULL);
-    } else if (map.cells && !replaced)
+    } else if (hw_block_cells && !replaced)
         __atomic_fetch_add(&table_blocks, 1, __ATOMIC_RELAXED);
     return replaced;
 }
 
 static bool take_from_table(uint64_t address, struct hw_block *block)
 {
-    if (map.cells && !__atomic_load_n(&table_blocks, __ATOMIC_RELAXED))
+    if (hw_block_cells && !__atomic_load_n(&table_blocks, __ATOMIC_RELAXED))
         return false;
     if (!table_take(address, block))
         return false;
-    if (map.cells)
+    if (hw_block_cells)
         __atomic_fetch_sub(&table_blocks, 1, __ATOMIC_RELAXED);
     return true;
 }
@@ -237,9 +265,9 @@ static bool take_from_table(uint64_t address, struct hw_block *block)
 bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block *block, struct hw_block *old)
 {
     uint64_t address = (uint64_t)pointer;
-    if (hw_unlikely(!map.cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38))
+    if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38))
         return put_in_table(thread, address, block, old);
-    uint32_t *cell = map.cells + (address >> 4);
+    uint32_t *cell = hw_block_cells + (address >> 4);
     bool replaced = false;
     if (hw_unlikely(cell[0] & 3))
         replaced = hw_block_take(thread, pointer, old);
@@ -249,6 +277,9 @@ bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block
         pack(cell, KIND_FOUR, block);
     } else if (own == 3 && block->size < 64) {
         pack(cell, KIND_THREE, block);
+    } else if (own == 2 && map.records_used >= RECORDS_GENEROUS && thread->free_records == HW_NONE &&
+               pack_compact(cell, block)) {
+        return replaced;
     } else {
         uint32_t index = take_record(thread);
         if (index == HW_NONE)
@@ -256,7 +287,7 @@ bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block
         uint32_t *record = map.records[index];
         record[3] = (uint32_t)(block->size >> 6);
         pack(record, KIND_FOUR, block);
-        cell[0] = KIND_POOL | index << 2;
+        cell[0] = KIND_POOL | index << 3;
     }
     return replaced;
 }
@@ -264,9 +295,9 @@ bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block
 bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *block)
 {
     uint64_t address = (uint64_t)pointer;
-    if (hw_unlikely(!map.cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS))
+    if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS))
         return take_from_table(address, block);
-    uint32_t *cell = map.cells + (address >> 4);
+    uint32_t *cell = hw_block_cells + (address >> 4);
     switch (cell[0] & 3) {
     case KIND_FOUR:
         unpack(cell, block);
@@ -278,7 +309,11 @@ bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *blo
         cell[0] = cell[1] = cell[2] = 0;
         return true;
     case KIND_POOL: {
-        uint32_t index = cell[0] >> 2;
+        if (cell[0] & COMPACT) {
+            unpack_compact(cell, block);
+            return true;
+        }
+        uint32_t index = cell[0] >> 3;
         cell[0] = 0;
         unpack(map.records[index], block);
         block->size |= (uint64_t)map.records[index][3] << 6;
@@ -294,5 +329,5 @@ bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *blo
  * states: those records are not used again, which costs a little memory in the child and nothing else. */
 enum hw_block_store hw_blocks_store(void)
 {
-    return map.cells ? HW_STORE_MAP : HW_STORE_TABLE;
+    return hw_block_cells ? HW_STORE_MAP : HW_STORE_TABLE;
 }

@@ -224,10 +224,14 @@ static inline void take_peak_share(struct hw_mib *mib)
 
 /* ---- totals and the peak ------------------------------------------------------------------------------------------- */
 
+#define TICK_LATER UINT64_MAX /* the clock has not been read: reading it costs as much as the rest of an event */
+
 /* With one thread: every new maximum. With many: steps of a thousandth, as seen with this thread's own delta. */
 static __attribute__((noinline)) void new_peak(uint64_t live, uint64_t tick)
 {
     struct hw_process_info *process = hw_runtime.process;
+    if (tick == TICK_LATER)
+        tick = hw_ticks_raw() - hw_runtime.tick_base;
     process->peak_bytes = live;
     process->peak_tick = tick;
     process->peak_epoch++;
@@ -306,6 +310,7 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
         }
         hw_until_sample = hw_sample_distance(thread);
     }
+    hw_block_prefetch(address);
     struct hw_walk *walk = hw_walk_at(thread, frame);
     uint64_t stamp = hw_ticks_raw() - hw_runtime.family_base;
     uint64_t tick = file_tick(stamp);
@@ -389,13 +394,14 @@ static __attribute__((noinline)) void freed_inherited(struct hw_thread *thread, 
     mib_end(thread, block->context);
 }
 
-static void account_free(struct hw_thread *thread, const struct hw_block *block, bool temporary, uintptr_t frame)
+static void account_free(struct hw_thread *thread, const struct hw_block *block, uint64_t now, bool temporary,
+                         uintptr_t frame)
 {
     if (hw_unlikely(is_inherited(block))) {
         freed_inherited(thread, block);
         return;
     }
-    uint64_t now = hw_ticks_raw(), weight = weight_of(block);
+    uint64_t weight = weight_of(block);
     int64_t bytes = (int64_t)(weight * block->size);
     struct hw_mib *mib = mib_begin(thread, block->context);
     take_peak_share(mib);
@@ -427,22 +433,26 @@ static inline bool take_temporary(struct hw_thread *thread, const void *address,
     if (thread->last_block != address)
         return false;
     thread->last_block = NULL;
-    return thread->last_stamp >> HW_STAMP_SHIFT == block->stamp >> HW_STAMP_SHIFT;
+    uint64_t difference = thread->last_stamp ^ block->stamp;
+    bool coarse = !(block->stamp & ((1u << HW_STAMP_COARSE_SHIFT) - 1));
+    return !(difference >> (coarse ? HW_STAMP_COARSE_SHIFT : HW_STAMP_SHIFT));
 }
 
 bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame)
 {
     struct hw_block block;
+    hw_block_prefetch(address);
+    uint64_t now = hw_ticks_raw(); /* while the record is on its way */
     if (!hw_block_take(thread, address, &block))
         return false;
-    account_free(thread, &block, take_temporary(thread, address, &block), frame);
+    account_free(thread, &block, now, take_temporary(thread, address, &block), frame);
     return true;
 }
 
 static void replaced(struct hw_thread *thread, const struct hw_block *old, uint64_t stamp)
 {
     (void)stamp;
-    account_free(thread, old, false, 0);
+    account_free(thread, old, hw_ticks_raw(), false, 0);
     hw_note(HW_NOTE_BLOCK_REPLACED, NULL);
 }
 
@@ -459,7 +469,7 @@ void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_b
 
 void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block)
 {
-    account_free(thread, block, take_temporary(thread, address, block), 0);
+    account_free(thread, block, hw_ticks_raw(), take_temporary(thread, address, block), 0);
 }
 
 /* The block stays the same one: its context, its birth; its size and address change. */
@@ -494,10 +504,12 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
     }
     mib_end(thread, block->context);
     thread->entry->reallocations++;
-    uint64_t tick = hw_ticks_raw() - hw_runtime.tick_base;
-    change_live(thread, growth, 0, tick);
-    if (hw_unlikely(tick >= hw_runtime.timeline_next))
-        hw_timeline_tick(thread, tick);
+    change_live(thread, growth, 0, TICK_LATER);
+    if (thread->entry->reallocations % 16 == 0) { /* a program may do nothing else for a while */
+        uint64_t tick = hw_ticks_raw() - hw_runtime.tick_base;
+        if (tick >= hw_runtime.timeline_next)
+            hw_timeline_tick(thread, tick);
+    }
 }
 
 /* ---- free stacks ---------------------------------------------------------------------------------------------------- */

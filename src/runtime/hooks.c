@@ -34,11 +34,11 @@ static inline bool surely_not_tracked(const void *pointer)
     return !hw_filter[((uintptr_t)pointer >> 4) & hw_filter_mask];
 }
 
-/* What every allocating hook does around the real function's call. */
+/* The counted part of an allocating hook. A function of its own, which the hook jumps to: the hook itself stays a few
+ * instructions that save no register, and this one's frame has the return address and the stack of the hook's caller. */
+#define COUNTED __attribute__((noinline)) static
 #define ALLOCATE(size, call)                                                                                           \
     do {                                                                                                               \
-        if (not_sampled(size))                                                                                         \
-            return (call);                                                                                             \
         uintptr_t frame = FRAME;                                                                                       \
         struct hw_thread *thread = hw_enter(frame, false);                                                             \
         if (hw_unlikely(!thread))                                                                                      \
@@ -54,50 +54,71 @@ static inline bool surely_not_tracked(const void *pointer)
         return result;                                                                                                 \
     } while (0)
 
-HW_HOOK(void *, malloc, (size_t size))
-HW_EXPORT void *malloc(size_t size)
+COUNTED void *counted_malloc(size_t size)
 {
     ALLOCATE(size, hw_real.malloc(size));
 }
+HW_HOOK(void *, malloc, (size_t size))
+HW_EXPORT void *malloc(size_t size)
+{
+    return not_sampled(size) ? hw_real.malloc(size) : counted_malloc(size);
+}
 
+COUNTED void *counted_calloc(size_t count, size_t size)
+{
+    ALLOCATE(count * size, hw_real.calloc(count, size));
+}
 HW_HOOK(void *, calloc, (size_t count, size_t size))
 HW_EXPORT void *calloc(size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes))
-        return hw_real.calloc(count, size); /* fails and sets errno */
-    ALLOCATE(bytes, hw_real.calloc(count, size));
+    if (__builtin_mul_overflow(count, size, &bytes) || not_sampled(bytes))
+        return hw_real.calloc(count, size); /* an overflow fails there and sets errno */
+    return counted_calloc(count, size);
 }
 
-HW_HOOK(void *, memalign, (size_t alignment, size_t size))
-HW_EXPORT void *memalign(size_t alignment, size_t size)
+COUNTED void *counted_memalign(size_t alignment, size_t size)
 {
     ALLOCATE(size, hw_real.memalign(alignment, size));
 }
+HW_HOOK(void *, memalign, (size_t alignment, size_t size))
+HW_EXPORT void *memalign(size_t alignment, size_t size)
+{
+    return not_sampled(size) ? hw_real.memalign(alignment, size) : counted_memalign(alignment, size);
+}
 
-HW_HOOK(void *, aligned_alloc, (size_t alignment, size_t size))
-HW_EXPORT void *aligned_alloc(size_t alignment, size_t size)
+COUNTED void *counted_aligned_alloc(size_t alignment, size_t size)
 {
     ALLOCATE(size, hw_real.aligned_alloc(alignment, size));
 }
+HW_HOOK(void *, aligned_alloc, (size_t alignment, size_t size))
+HW_EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    return not_sampled(size) ? hw_real.aligned_alloc(alignment, size) : counted_aligned_alloc(alignment, size);
+}
 
-HW_HOOK(void *, valloc, (size_t size))
-HW_EXPORT void *valloc(size_t size)
+COUNTED void *counted_valloc(size_t size)
 {
     ALLOCATE(size, hw_real.valloc(size));
 }
+HW_HOOK(void *, valloc, (size_t size))
+HW_EXPORT void *valloc(size_t size)
+{
+    return not_sampled(size) ? hw_real.valloc(size) : counted_valloc(size);
+}
 
-HW_HOOK(void *, pvalloc, (size_t size))
-HW_EXPORT void *pvalloc(size_t size)
+COUNTED void *counted_pvalloc(size_t size)
 {
     ALLOCATE(size, hw_real.pvalloc(size));
 }
-
-HW_HOOK(int, posix_memalign, (void **pointer, size_t alignment, size_t size))
-HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
+HW_HOOK(void *, pvalloc, (size_t size))
+HW_EXPORT void *pvalloc(size_t size)
 {
-    if (not_sampled(size))
-        return hw_real.posix_memalign(pointer, alignment, size);
+    return not_sampled(size) ? hw_real.pvalloc(size) : counted_pvalloc(size);
+}
+
+COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size)
+{
     uintptr_t frame = FRAME;
     struct hw_thread *thread = hw_enter(frame, false);
     if (hw_unlikely(!thread))
@@ -111,6 +132,13 @@ HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
         hw_heap_allocated(thread, *pointer, size, frame);
     hw_leave(thread);
     return error;
+}
+
+HW_HOOK(int, posix_memalign, (void **pointer, size_t alignment, size_t size))
+HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
+{
+    return not_sampled(size) ? hw_real.posix_memalign(pointer, alignment, size)
+                             : counted_posix_memalign(pointer, alignment, size);
 }
 
 /* ---- realloc ------------------------------------------------------------------------------------------------------ */
@@ -146,8 +174,9 @@ static void *realloc_sampled(void *pointer, size_t size, uintptr_t frame)
     return result;
 }
 
-static __attribute__((noinline)) void *realloc_block(void *pointer, size_t size, uintptr_t frame)
+COUNTED void *counted_realloc(void *pointer, size_t size)
 {
+    uintptr_t frame = FRAME;
     if (hw_unlikely(hw_real_is_startup_block(pointer)))
         return realloc_startup_block(pointer, size);
     if (hw_options.sample_bytes)
@@ -175,15 +204,18 @@ static __attribute__((noinline)) void *realloc_block(void *pointer, size_t size,
     return result;
 }
 
+COUNTED void *counted_realloc_null(size_t size)
+{
+    ALLOCATE(size, hw_real.realloc(NULL, size));
+}
+
 HW_HOOK(void *, realloc, (void *pointer, size_t size))
 HW_EXPORT void *realloc(void *pointer, size_t size)
 {
-    if (pointer) {
-        if (surely_not_tracked(pointer) && not_sampled(size))
-            return hw_real.realloc(pointer, size);
-        return realloc_block(pointer, size, FRAME);
-    }
-    ALLOCATE(size, hw_real.realloc(NULL, size));
+    if (pointer)
+        return surely_not_tracked(pointer) && not_sampled(size) ? hw_real.realloc(pointer, size)
+                                                                : counted_realloc(pointer, size);
+    return not_sampled(size) ? hw_real.realloc(NULL, size) : counted_realloc_null(size);
 }
 
 HW_HOOK(void *, reallocarray, (void *pointer, size_t count, size_t size))
@@ -192,9 +224,7 @@ HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         return hw_real.calloc(count, size); /* fails the same way: NULL and ENOMEM */
-    if (pointer)
-        return realloc_block(pointer, bytes, FRAME);
-    ALLOCATE(bytes, hw_real.realloc(NULL, bytes));
+    return pointer ? counted_realloc(pointer, bytes) : not_sampled(bytes) ? hw_real.realloc(NULL, bytes) : counted_realloc_null(bytes);
 }
 
 /* ---- free --------------------------------------------------------------------------------------------------------- */
@@ -216,13 +246,21 @@ static inline bool account_free(void *pointer, uintptr_t frame)
     return pass;
 }
 
+COUNTED void counted_free(void *pointer)
+{
+    if (account_free(pointer, FRAME))
+        hw_real.free(pointer);
+}
+
 HW_HOOK(void, free, (void *pointer))
 HW_EXPORT void free(void *pointer)
 {
     if (!pointer)
         return;
-    if (surely_not_tracked(pointer) || account_free(pointer, FRAME))
+    if (surely_not_tracked(pointer))
         hw_real.free(pointer);
+    else
+        counted_free(pointer);
 }
 
 HW_HOOK(void, free_sized, (void *pointer, size_t size))

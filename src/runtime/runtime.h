@@ -260,7 +260,7 @@ enum hw_step hw_cfi_step(const struct hw_module *module, uintptr_t pc, uint64_t 
 /* A stack seen before by this thread: where, what it depended on, and its context. See unwind.c. */
 struct hw_walk {
     uint64_t pc, sp, fp;
-    uint32_t slot;  /* first (offset, value) pair in the ring */
+    uint32_t slot;  /* first value and offset in the ring */
     uint16_t slots; /* how many */
     uint16_t needs_fp;
     uint32_t context;
@@ -285,7 +285,8 @@ bool hw_contexts_rebuild(void);
 
 /* ---- blocks.c: address -> what is known of the block --------------------------------------------------------------- */
 
-#define HW_STAMP_SHIFT 2 /* blocks remember ticks to the fourth: about a nanosecond */
+#define HW_STAMP_SHIFT 2        /* blocks remember ticks to the fourth: about a nanosecond */
+#define HW_STAMP_COARSE_SHIFT 12 /* tiny blocks in very large numbers: about 1.6 us */
 
 struct hw_block {
     uint64_t size;
@@ -299,6 +300,11 @@ enum hw_block_store hw_blocks_store(void);
 bool hw_block_put(struct hw_thread *thread, void *address, const struct hw_block *block, struct hw_block *old);
 /* Forgets a block and returns it; false when the address is none of ours. */
 bool hw_block_take(struct hw_thread *thread, void *address, struct hw_block *block);
+extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map, see blocks.c; NULL when there is none */
+static inline void hw_block_prefetch(const void *address)
+{
+    __builtin_prefetch(hw_block_cells + ((uintptr_t)address >> 4 & ((1ul << (HW_ARCH_ADDRESS_BITS - 4)) - 1)), 1);
+}
 extern HW_HIDDEN uint8_t hw_filter[]; /* see hooks.c */
 extern HW_HIDDEN uint64_t hw_filter_mask;
 
@@ -335,7 +341,8 @@ struct hw_thread {
     uint64_t random;                 /* of the sampler */
     uint64_t allocation_serial;
     struct hw_walk *walks;  /* HW_WALK_SETS * HW_WALK_WAYS */
-    uint64_t *ring;         /* HW_WALK_RING */
+    uint64_t *ring;         /* HW_WALK_RING values of slots */
+    uint16_t *ring_offset;  /* and where they lie, in words from the stack pointer */
     struct hw_walk scratch; /* result of a walk that cannot be remembered */
     uint64_t pcs[HW_DEPTH_MAX];
     uint64_t slots[2 * HW_DEPTH_MAX + 8];

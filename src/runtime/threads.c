@@ -51,7 +51,7 @@ static size_t state_bytes(uint32_t contexts)
 {
     return HW_ALIGN_UP(sizeof(struct hw_thread), HW_PAGE) +
            HW_ALIGN_UP(sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS, HW_PAGE) +
-           sizeof(uint64_t) * HW_WALK_RING + sizeof(uint32_t) * contexts;
+           (sizeof(uint64_t) + sizeof(uint16_t)) * HW_WALK_RING + sizeof(uint32_t) * contexts;
 }
 
 /* States are carved from slabs: few mappings whatever the number of threads. */
@@ -77,7 +77,9 @@ static struct hw_thread *new_state(void)
     thread->walks = (struct hw_walk *)next;
     next += HW_ALIGN_UP(sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS, HW_PAGE);
     thread->ring = (uint64_t *)next;
-    thread->mib_index = (uint32_t *)(next + sizeof(uint64_t) * HW_WALK_RING);
+    next += sizeof(uint64_t) * HW_WALK_RING;
+    thread->ring_offset = (uint16_t *)next;
+    thread->mib_index = (uint32_t *)(next + sizeof(uint16_t) * HW_WALK_RING);
     thread->mib_index_size = contexts;
     thread->free_records = HW_NONE;
     thread->ring_lap = 1;

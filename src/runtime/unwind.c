@@ -367,15 +367,19 @@ bool hw_called_from_handler(struct hw_thread *thread)
 
 /* ---- remembering ---------------------------------------------------------------------------------------------------------- */
 
-/* A slot in 64 bits: distance from the stack pointer in words (16 bits), value (48 bits). */
-#define SLOT_VALUE_BITS 48
-#define SLOT_VALUE_MASK ((1ull << SLOT_VALUE_BITS) - 1)
-
+/* Slots are compared four at a time: most walks are the right ones, and branches cost more than loads. */
 static inline bool still_true(const struct hw_thread *thread, const struct hw_walk *walk)
 {
-    const uint64_t *slot = thread->ring + walk->slot;
-    for (uint32_t i = 0; i < walk->slots; i++)
-        if (*(const uint64_t *)(walk->sp + (slot[i] >> SLOT_VALUE_BITS) * 8) != (slot[i] & SLOT_VALUE_MASK))
+    const uint64_t *value = thread->ring + walk->slot;
+    const uint16_t *offset = thread->ring_offset + walk->slot;
+    const uint64_t *stack = (const uint64_t *)walk->sp;
+    uint32_t i = 0, slots = walk->slots;
+    for (; i + 4 <= slots; i += 4)
+        if ((stack[offset[i]] ^ value[i]) | (stack[offset[i + 1]] ^ value[i + 1]) | (stack[offset[i + 2]] ^ value[i + 2]) |
+            (stack[offset[i + 3]] ^ value[i + 3]))
+            return false;
+    for (; i < slots; i++)
+        if (stack[offset[i]] != value[i])
             return false;
     return true;
 }
@@ -399,8 +403,7 @@ static struct hw_walk *remember(struct state *s, struct hw_walk *set, uint64_t p
     if (!s->cacheable)
         return &thread->scratch;
     for (uint32_t i = 0; i < s->slots; i++) {
-        uint64_t distance = thread->slots[2 * i] - sp;
-        if (distance >> 19 || thread->slots[2 * i + 1] >> SLOT_VALUE_BITS)
+        if ((thread->slots[2 * i] - sp) / 8 > UINT16_MAX)
             return &thread->scratch;
     }
     if (thread->ring_next + s->slots > HW_WALK_RING) {
@@ -420,8 +423,10 @@ static struct hw_walk *remember(struct state *s, struct hw_walk *set, uint64_t p
     walk->slot = thread->ring_next;
     walk->slots = (uint16_t)s->slots;
     walk->lap = thread->ring_lap;
-    for (uint32_t i = 0; i < s->slots; i++)
-        thread->ring[thread->ring_next++] = (thread->slots[2 * i] - sp) / 8 << SLOT_VALUE_BITS | thread->slots[2 * i + 1];
+    for (uint32_t i = 0; i < s->slots; i++, thread->ring_next++) {
+        thread->ring[thread->ring_next] = thread->slots[2 * i + 1];
+        thread->ring_offset[thread->ring_next] = (uint16_t)((thread->slots[2 * i] - sp) / 8);
+    }
     return walk;
 }
 
