@@ -236,6 +236,10 @@ static enum walk_result walk_simple(struct state *s, uint64_t pc, uint64_t sp, u
         case HW_RULE_COMPLEX:
             return WALK_NEEDS_REGISTERS;
         default:
+            if (!(rule & RULE_STOP) && !fp) { /* the ABI's mark of the outermost frame: the dynamic linker's first code */
+                use_fp(s);
+                return WALK_DONE;
+            }
             if ((rule & RULE_STOP) || !frame_pointer_step(s, &pc, &sp, &fp))
                 return WALK_INCOMPLETE;
             continue;
