@@ -146,15 +146,22 @@ const char *hw_error_name(int error)
         int error;
         const char *name;
     } names[] = {
-        {ENOENT, "no such file or directory"}, {EACCES, "permission denied"},
-        {EPERM, "operation not permitted"},    {ENOSPC, "no space left on device"},
-        {EDQUOT, "disk quota exceeded"},       {EROFS, "read-only file system"},
-        {ENOMEM, "out of memory"},             {EMFILE, "too many open files"},
+        {ENOENT, "no such file or directory"},
+        {EACCES, "permission denied"},
+        {EPERM, "operation not permitted"},
+        {ENOSPC, "no space left on device"},
+        {EDQUOT, "disk quota exceeded"},
+        {EROFS, "read-only file system"},
+        {ENOMEM, "out of memory"},
+        {EMFILE, "too many open files"},
         {ENFILE, "too many open files in the system"},
-        {EEXIST, "file exists"},               {ENOTDIR, "not a directory"},
-        {EFBIG, "file size limit"},            {ENAMETOOLONG, "file name too long"},
+        {EEXIST, "file exists"},
+        {ENOTDIR, "not a directory"},
+        {EFBIG, "file size limit"},
+        {ENAMETOOLONG, "file name too long"},
         {EOPNOTSUPP, "not supported by the file system"},
-        {EIO, "input/output error"},           {ENODEV, "the file system cannot map files"},
+        {EIO, "input/output error"},
+        {ENODEV, "the file system cannot map files"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].error == error)

@@ -14,10 +14,10 @@
 
 #include "runtime/arch/x86_64/arch.h"
 
-#define hw_likely(x) __builtin_expect(!!(x), 1)
-#define hw_unlikely(x) __builtin_expect(!!(x), 0)
+#define hw_likely(x)      __builtin_expect(!!(x), 1)
+#define hw_unlikely(x)    __builtin_expect(!!(x), 0)
 #define HW_ALIGN_UP(x, a) (((x) + ((a)-1)) & ~((a)-1))
-#define HW_PAGE 4096ul
+#define HW_PAGE           4096ul
 
 #define hw_sys(number, ...) HW_SYS_(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define HW_SYS_(number, a, b, c, d, e, f, ...)                                                                         \
@@ -26,8 +26,8 @@
 /* Zeroed private memory, NULL when there is none. Lazily touched and not counted against overcommit (mode 0 and 1). */
 static inline void *hw_pages(size_t bytes)
 {
-    long result = hw_sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long result =
+        hw_sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return result < 0 && result > -4096 ? NULL : (void *)result;
 }
 

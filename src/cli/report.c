@@ -246,8 +246,12 @@ static int report_file(struct command *command, const char *path, size_t *printe
         return HW_VERB_USAGE;
     }
     int code = HW_VERB_FINE;
-    for (size_t i = 0; i < profile->problem_count; i++) {
-        hw_say("%s: %s", path, profile->problems[i]);
+    if (profile->problem_count) { /* one line; the report has the others, under what was not observed */
+        char more[64] = "";
+        if (profile->problem_count > 1)
+            snprintf(more, sizeof more, " %zu more problem%s in the report.", profile->problem_count - 1,
+                     profile->problem_count == 2 ? "" : "s");
+        hw_say("%s: %s%s", path, profile->problems[0], more);
         code = HW_VERB_USAGE;
     }
     command->view.no_symbols = !needs_symbols(command);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -74,11 +75,28 @@ static bool check(struct closing *closing)
 }
 
 /* Puts the exit status into the process section, if it has none. */
+/* The process has just ended; what it wrote last may be older by the time that it did not use its heap. */
+static void end_now(struct hw_process_info *process)
+{
+    struct timespec now;
+    const uint64_t start = process->start_realtime_ns;
+    if (start == 0 || process->clock_ns == 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return;
+    const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    if (now_ns <= start)
+        return;
+    const unsigned __int128 ticks = (unsigned __int128)(now_ns - start) * process->clock_ticks / process->clock_ns;
+    if (ticks > process->end_tick && ticks <= INT64_MAX)
+        process->end_tick = (uint64_t)ticks;
+}
+
 static bool write_process(struct closing *closing)
 {
     struct hw_process_info *process = &closing->process;
     struct hw_file_header *header = &closing->container.header;
     if (process->exit_kind == HW_EXIT_UNKNOWN) {
+        if (!closing->container.sealed && (closing->kind == HW_EXIT_SIGNAL || closing->kind == HW_EXIT_CODE))
+            end_now(process);
         process->exit_kind = (uint32_t)closing->kind;
         process->exit_value = closing->kind == HW_EXIT_UNKNOWN ? 0 : closing->value;
     }

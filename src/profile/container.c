@@ -428,8 +428,11 @@ bool hw_container_load(struct hw_container *container, struct hw_error *error)
         nanosleep(&moment, NULL);
     }
     judge_seal(container);
-    if (container->header.total_size > container->file_size)
+    if (container->header.total_size > container->file_size) {
         container->cut = true;
+        hw_problem(container->problems, "The file is cut short: it has %llu bytes of %llu.",
+                   (unsigned long long)container->file_size, (unsigned long long)container->header.total_size);
+    }
     if (load_directories(container) && drop_overlaps(container))
         return true;
     hw_error_set(error, "cannot read '%s': not enough memory", container->path);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct builder {
@@ -559,6 +560,18 @@ static bool build(struct builder *builder)
     return !builder->arena->failed;
 }
 
+/* A process that runs but does not use its heap writes nothing: the run lasts until now. */
+static void extend_duration(struct hw_profile *profile)
+{
+    struct timespec now;
+    const uint64_t start = profile->process.start_realtime_ns;
+    if (!profile->running || start == 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return;
+    const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    if (now_ns > start && now_ns - start > profile->duration_ns)
+        profile->duration_ns = now_ns - start;
+}
+
 static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd, const char *path,
                       struct hw_error *error)
 {
@@ -572,13 +585,11 @@ static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd
         profile->header = container.header;
         profile->sealed = container.sealed;
         profile->cut = container.cut;
-        if (container.cut)
-            hw_problem(&problems, "The file is cut short: it has %llu bytes of %llu.",
-                       (unsigned long long)container.file_size, (unsigned long long)container.header.total_size);
         fine = build(&builder);
         profile->running = !profile->sealed && !(profile->header.flags & HW_FILE_EXITED) &&
                            profile->process.exit_kind == HW_EXIT_UNKNOWN &&
                            hw_process_writes(profile->process.pid, profile->process.start_time_jiffies, fd, path);
+        extend_duration(profile);
         hw_problems_finish(&problems);
         profile->problems = problems.sentences;
         profile->problem_count = problems.count;

@@ -102,9 +102,9 @@ size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_
 
 uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks);
 
-/* After the process has ended: records how (exit code or signal) in the file of a process that could not do so itself,
- * cuts off the unused tail, and seals it. Used by `heapwise record`. False with ERROR on failure. A file that is sealed
- * already only gets the exit status if it has none. */
+/* Right after the process has ended: records how (exit code or signal) and when in the file of a process that could not
+ * do so itself, cuts off the unused tail, and seals it. Used by `heapwise record`. False with ERROR on failure. A file
+ * that is sealed already only gets the exit status if it has none. */
 bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes,
                       struct hw_error *error);
 

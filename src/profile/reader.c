@@ -37,9 +37,8 @@ static bool bytes_are_good(struct hw_container *container, const struct hw_exten
                        name_of(extent));
             return false;
         }
-        hw_problem(container->problems,
-                   "The file is cut short: of an extent of the %s section %zu of %llu bytes are there.",
-                   name_of(extent), got, (unsigned long long)extent->entry.used);
+        /* Once for a section, however many extents are missing. */
+        hw_problem(container->problems, "The file is cut short: not all of the %s section is there.", name_of(extent));
         return true;
     }
     if (!container->sealed || XXH64(bytes, got, 0) == extent->entry.checksum)

@@ -73,7 +73,7 @@ static void add_notes(const struct hw_profile *profile, struct hw_buffer *out)
 static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
 {
     for (size_t i = 0; i < profile->problem_count; i++)
-        hw_buffer_add(out, "The file is damaged: %s\n", profile->problems[i]);
+        hw_buffer_add(out, "%s\n", profile->problems[i]);
     if (profile->running)
         hw_buffer_add(
             out, "The process is still running: the numbers are those of the moment at which the file was read.\n");
@@ -156,15 +156,61 @@ static void add_stacks(const struct hw_view *view, struct hw_buffer *out)
                       HW_OF(truncated, "allocation"), HW_PERCENT((double)truncated, (double)all));
 }
 
+#define NAMED_MODULES 5 /* of those that share a problem */
+
+/* What is wrong with a module, without its path, or NULL. */
+static const char *module_problem(const struct hw_view *view, size_t index)
+{
+    const struct hw_view_module *module = &view->modules[index];
+    const char *problem = module->symbols < 0 ? NULL : hw_symbolizer_module_problem(view->symbolizer, module->symbols);
+    const size_t size = strlen(module->path);
+    if (problem && !strncmp(problem, module->path, size) && !strncmp(problem + size, ": ", 2))
+        return problem + size + 2;
+    return problem;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* "/usr/bin/perl: no debug information…", or one sentence for all modules from FIRST on that share PROBLEM. */
+static void add_problem(const struct hw_view *view, size_t first, const char *problem, struct hw_buffer *out)
+{
+    size_t count = 0, named = 0;
+    for (size_t i = first; i < view->module_count; i++) {
+        const char *other = module_problem(view, i);
+        count += other && !strcmp(other, problem);
+    }
+    if (count == 1)
+        hw_buffer_add(out, "%s: %s", view->modules[first].path, problem);
+    else
+        hw_buffer_add(out, "%zu files, %s: ", count, problem);
+    for (size_t i = first; count > 1 && i < view->module_count && named < NAMED_MODULES; i++) {
+        const char *other = module_problem(view, i);
+        if (other && !strcmp(other, problem))
+            hw_buffer_add(out, "%s%s", named++ ? ", " : "", base_name(view->modules[i].path));
+    }
+    if (count > NAMED_MODULES)
+        hw_buffer_add(out, " and %zu more", count - named);
+    if (!strncmp(problem, "no debug information", 20))
+        hw_buffer_add(out, " (packages with debug symbols, or DEBUGINFOD_URLS, bring files and lines)");
+    const size_t length = strlen(problem);
+    hw_buffer_add(out, "%s\n", count == 1 && length && problem[length - 1] == '.' ? "" : ".");
+}
+
 static void add_modules(const struct hw_view *view, struct hw_buffer *out)
 {
     for (size_t i = 0; view->symbolizer && i < view->module_count; i++) {
-        const int symbols = view->modules[i].symbols;
-        const char *problem = symbols < 0 ? NULL : hw_symbolizer_module_problem(view->symbolizer, symbols);
-        if (!problem)
-            continue;
-        const size_t length = strlen(problem);
-        hw_buffer_add(out, "%s%s\n", problem, length && problem[length - 1] == '.' ? "" : ".");
+        const char *problem = module_problem(view, i);
+        bool told = false;
+        for (size_t k = 0; problem && k < i && !told; k++) {
+            const char *other = module_problem(view, k);
+            told = other && !strcmp(other, problem);
+        }
+        if (problem && !told)
+            add_problem(view, i, problem, out);
     }
 }
 

@@ -11,8 +11,8 @@
  *   cell 0      kind 3 | 1 (1) | size (5) | context (16) | stamp (8)    two granules, when there are many such blocks:
  *   cell 1      stamp (26) | CPU (6)                                    the stamp in units of 4096 ticks, some 1.6 us
  *
- * The last form keeps heaps of millions of tiny blocks at a quarter, too: it serves when the pool has grown to 8 MiB, for
- * contexts and CPUs with small numbers, for 2^46 ticks (a day).
+ * The last form keeps heaps of millions of tiny blocks at a quarter, too: it serves when the pool has grown to 8 MiB,
+ * for contexts and CPUs with small numbers, for 2^46 ticks (a day).
  *
  * The table: open addressing in a list of arrays, each twice as large as the one before; lock-free, because only one
  * thread can own an address. It serves where address space is limited, for blocks that share a granule (8-byte size
@@ -21,12 +21,12 @@
 
 enum { KIND_NONE = 0, KIND_THREE = 1, KIND_FOUR = 2, KIND_POOL = 3 };
 
-#define MAP_HINT 0x200000000000ul /* away from where programs, heaps, libraries and sanitizers' shadows live */
-#define MAP_BYTES (1ul << (HW_ARCH_ADDRESS_BITS - 4 + 2))
-#define RECORD_BYTES 16ul
-#define RECORD_MAX (1u << 29)
+#define MAP_HINT         0x200000000000ul /* away from where programs, heaps, libraries and sanitizers' shadows live */
+#define MAP_BYTES        (1ul << (HW_ARCH_ADDRESS_BITS - 4 + 2))
+#define RECORD_BYTES     16ul
+#define RECORD_MAX       (1u << 29)
 #define RECORDS_GENEROUS (512u * 1024u) /* as many small blocks have records of full precision */
-#define COMPACT 4u                       /* bit of cell 0 */
+#define COMPACT          4u             /* bit of cell 0 */
 
 uint32_t *hw_block_cells; /* NULL: everything is in the table */
 static struct {
@@ -96,7 +96,8 @@ static void unpack_compact(uint32_t *cell, struct hw_block *block)
     cell[0] = cell[1] = 0;
 }
 
-/* ---- pool records of small blocks ---------------------------------------------------------------------------------- */
+/* ---- pool records of small blocks ----------------------------------------------------------------------------------
+ */
 
 static uint32_t take_record(struct hw_thread *thread)
 {
@@ -122,15 +123,16 @@ static void put_record(struct hw_thread *thread, uint32_t index)
     thread->free_records = index;
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------------------------------
+ */
 
 struct table_entry {
     uint64_t address; /* 0 empty, TOMB deleted, odd while it is being written */
     uint64_t size, stamp;
     uint32_t context, cpu;
 };
-#define TOMB 2ul
-#define PROBES 16u
+#define TOMB         2ul
+#define PROBES       16u
 #define TABLE_LEVELS 40
 
 static struct {
@@ -199,8 +201,8 @@ static bool table_put(uint64_t address, const struct hw_block *block)
         for (uint32_t n = 0; levels && n < PROBES; n++, at++) {
             struct table_entry *entry = &table.level[levels - 1][at & table.mask[levels - 1]];
             uint64_t key = __atomic_load_n(&entry->address, __ATOMIC_RELAXED);
-            if ((key != 0 && key != TOMB) ||
-                !__atomic_compare_exchange_n(&entry->address, &key, address | 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            if ((key != 0 && key != TOMB) || !__atomic_compare_exchange_n(&entry->address, &key, address | 1, false,
+                                                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                 continue;
             entry->size = block->size;
             entry->stamp = block->stamp;
@@ -220,13 +222,15 @@ static bool table_take(uint64_t address, struct hw_block *block)
     struct table_entry *entry;
     if (!table_find(address, &entry))
         return false;
-    *block = (struct hw_block){.size = entry->size, .stamp = entry->stamp, .context = entry->context, .cpu = entry->cpu};
+    *block =
+        (struct hw_block){.size = entry->size, .stamp = entry->stamp, .context = entry->context, .cpu = entry->cpu};
     __atomic_store_n(&entry->address, TOMB, __ATOMIC_RELEASE);
     filter_add(address, -1);
     return true;
 }
 
-/* ---- the seam ------------------------------------------------------------------------------------------------------- */
+/* ---- the seam -------------------------------------------------------------------------------------------------------
+ */
 
 static uint32_t table_blocks; /* in the table although there is a map: nobody has to look there while it is 0 */
 

@@ -1,12 +1,13 @@
 /* cfi.c - call frame information: .eh_frame evaluated in place.
  *
- * hw_cfi_rule compiles what holds at one pc into 64 bits (the caller caches it by pc, so that each call site is compiled
- * once); hw_cfi_step evaluates everything else: signal frames, other registers, DWARF expressions. The tables are read
- * where the loader mapped them: no lock, no memory, nothing of libc. References: DWARF 5 section 6.4; Linux Standard
- * Base, "Exception frames" (.eh_frame, .eh_frame_hdr). */
+ * hw_cfi_rule compiles what holds at one pc into 64 bits (the caller caches it by pc, so that each call site is
+ * compiled once); hw_cfi_step evaluates everything else: signal frames, other registers, DWARF expressions. The tables
+ * are read where the loader mapped them: no lock, no memory, nothing of libc. References: DWARF 5 section 6.4; Linux
+ * Standard Base, "Exception frames" (.eh_frame, .eh_frame_hdr). */
 #include "runtime/runtime.h"
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------------------------------
+ */
 
 struct reader {
     const uint8_t *at, *end;
@@ -100,7 +101,8 @@ static uint64_t read_encoded(struct reader *r, uint8_t encoding, uintptr_t data_
     }
 }
 
-/* ---- finding the entry --------------------------------------------------------------------------------------------- */
+/* ---- finding the entry ---------------------------------------------------------------------------------------------
+ */
 
 struct entry {
     struct reader cie_program, fde_program;
@@ -206,10 +208,12 @@ static bool find_entry(const struct hw_module *module, uintptr_t pc, struct entr
         else
             low = middle;
     }
-    return parse_fde(module, (uintptr_t)header + (intptr_t)table[low][1], entry) && pc >= entry->start && pc < entry->end;
+    return parse_fde(module, (uintptr_t)header + (intptr_t)table[low][1], entry) && pc >= entry->start &&
+           pc < entry->end;
 }
 
-/* ---- running the program -------------------------------------------------------------------------------------------- */
+/* ---- running the program --------------------------------------------------------------------------------------------
+ */
 
 enum how { SAME = 0, UNDEFINED, OFFSET, VAL_OFFSET, REGISTER, EXPRESSION, VAL_EXPRESSION };
 struct rule {
@@ -391,7 +395,8 @@ static bool row_at(const struct entry *entry, uintptr_t pc, struct row *row)
     return true;
 }
 
-/* ---- compiled rules -------------------------------------------------------------------------------------------------- */
+/* ---- compiled rules
+ * -------------------------------------------------------------------------------------------------- */
 
 /* "*(rbp + n)": how gcc describes functions that realign their stack. */
 static bool is_load_from_fp(const uint8_t *block, int64_t *offset)
@@ -443,7 +448,8 @@ uint64_t hw_cfi_rule(const struct hw_module *module, uintptr_t pc)
     return rule | (uint64_t)(uint32_t)offset << 32;
 }
 
-/* ---- everything else: one step with all registers --------------------------------------------------------------------- */
+/* ---- everything else: one step with all registers
+ * --------------------------------------------------------------------- */
 
 static bool load(const struct hw_cfi_memory *memory, uint64_t address, uint64_t *value)
 {

@@ -32,9 +32,9 @@ uint64_t hw_clock_slow(void)
 void hw_clock_start(void)
 {
     char source[32];
-    bool kernel_trusts = hw_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-                                      sizeof source) > 0 &&
-                         hw_starts_with(source, "tsc");
+    bool kernel_trusts =
+        hw_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source) > 0 &&
+        hw_starts_with(source, "tsc");
     hw_runtime.clock_is_tsc = kernel_trusts && hw_arch_ticks_invariant();
     if (&__rseq_offset && &__rseq_size && __rseq_size)
         hw_rseq_cpu_offset = __rseq_offset + 4; /* struct rseq: cpu_id_start, cpu_id */

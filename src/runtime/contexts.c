@@ -132,7 +132,8 @@ static uint32_t store_stack(const uint64_t *pcs, const uint32_t *maps, uint32_t 
     return node;
 }
 
-/* Contexts with the same stack get one id even when their hashes differ (the hash knows the code generation). Lock held. */
+/* Contexts with the same stack get one id even when their hashes differ (the hash knows the code generation). Lock
+ * held. */
 static uint32_t find_by_leaf(uint32_t leaf, uint32_t flags)
 {
     uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS);

@@ -1,7 +1,7 @@
 /* exec.c - programs that the process turns into, or starts from a vfork child.
  *
- * The new program writes a profile of its own, if the runtime gets loaded into it. Here the old one's file is told that it
- * ended by exec, and what will not be profiled is noted with the reason. */
+ * The new program writes a profile of its own, if the runtime gets loaded into it. Here the old one's file is told that
+ * it ended by exec, and what will not be profiled is noted with the reason. */
 #include "runtime/runtime.h"
 
 #include <elf.h>
@@ -22,7 +22,8 @@ static const char *why_unprofiled(const char *path, char *interpreter, size_t si
     long length = hw_read_full(fd, head, sizeof head - 1);
     bool set_id = hw_sys(SYS_fstat, fd, &status) == 0 &&
                   (((status.st_mode & S_ISUID) && status.st_uid != (uid_t)hw_sys(SYS_geteuid)) ||
-                   ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != (gid_t)hw_sys(SYS_getegid)));
+                   ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+                    status.st_gid != (gid_t)hw_sys(SYS_getegid)));
     hw_close(fd);
     if (length < (long)sizeof(Elf64_Ehdr))
         length = length < 0 ? 0 : length;
@@ -239,10 +240,10 @@ HW_EXPORT int execle(const char *path, const char *first, ...)
 }
 
 /* Started beside this one: it may be one that cannot be profiled. */
-HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes, char *const arguments[],
-                          char *const environment[]);
-HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes, char *const arguments[],
-                          char *const environment[])
+HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+                          char *const arguments[], char *const environment[]);
+HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+                          char *const arguments[], char *const environment[])
 {
     REAL(posix_spawn, (int *, const char *, const void *, const void *, char *const[], char *const[]));
     if (hw_runtime.state == HW_STATE_ON && !hw_fork_pending() && path)
@@ -250,10 +251,10 @@ HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const
     return real(pid, path, actions, attributes, arguments, environment);
 }
 
-HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes, char *const arguments[],
-                           char *const environment[]);
-HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes, char *const arguments[],
-                           char *const environment[])
+HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
+                           char *const arguments[], char *const environment[]);
+HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
+                           char *const arguments[], char *const environment[])
 {
     REAL(posix_spawnp, (int *, const char *, const void *, const void *, char *const[], char *const[]));
     if (hw_runtime.state == HW_STATE_ON && !hw_fork_pending() && file)

@@ -81,7 +81,8 @@ static uint64_t descriptor_limit(void)
     return limit[0];
 }
 
-/* Puts the descriptor out of the way of programs that expect low numbers; programs with few descriptors keep them all. */
+/* Puts the descriptor out of the way of programs that expect low numbers; programs with few descriptors keep them all.
+ */
 static void park_descriptor(int fd)
 {
     uint64_t limit = descriptor_limit();
@@ -385,9 +386,11 @@ static long begin_file(int fd)
 
 static bool take_first_entries(void)
 {
-    /* The timeline is one extent, because it is rewritten in place; last, because the end of the file can be cut off. */
-    static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS,  HW_POOL_MIBS,   HW_POOL_MAPS,
-                                                HW_POOL_STACKS,  HW_POOL_CONTEXTS, HW_POOL_NOTES, HW_POOL_MEMORY, HW_POOL_TIMELINE};
+    /* The timeline is one extent, because it is rewritten in place; last, because the end of the file can be cut off.
+     */
+    static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS,  HW_POOL_MIBS,
+                                                HW_POOL_MAPS,    HW_POOL_STACKS,  HW_POOL_CONTEXTS, HW_POOL_NOTES,
+                                                HW_POOL_MEMORY,  HW_POOL_TIMELINE};
     for (size_t i = 0; i < sizeof essential / sizeof *essential; i++)
         if (!hw_pools[essential[i]].mapped && !grow(&hw_pools[essential[i]], 1))
             return false;

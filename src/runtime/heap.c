@@ -10,7 +10,8 @@
 
 #include <linux/membarrier.h>
 
-/* ---- sampling ----------------------------------------------------------------------------------------------------- */
+/* ---- sampling -----------------------------------------------------------------------------------------------------
+ */
 
 /* 1 - exp(-x), x >= 0, to about 1e-12: Taylor on x / 2^k, then 1 - (1 - y)^2 = 2y - y^2, k times. */
 static double one_minus_exp(double x)
@@ -75,13 +76,14 @@ static inline uint64_t weight_of(const struct hw_block *block)
     return hw_likely(!hw_options.sample_bytes) ? 1 : sample_weight(block);
 }
 
-/* ---- MIBs ---------------------------------------------------------------------------------------------------------- */
+/* ---- MIBs ----------------------------------------------------------------------------------------------------------
+ */
 
 static struct {
-    uint32_t sets;       /* bounded table: number of sets, a prime; 0: unbounded */
-    uint32_t first;      /* MIB index of the first way of the first set */
-    uint32_t *owners;    /* thread that holds the set, 0 none */
-    struct hw_mib lost;  /* where counts go when there is no room */
+    uint32_t sets;      /* bounded table: number of sets, a prime; 0: unbounded */
+    uint32_t first;     /* MIB index of the first way of the first set */
+    uint32_t *owners;   /* thread that holds the set, 0 none */
+    struct hw_mib lost; /* where counts go when there is no room */
 } store;
 
 static void reset_mib(struct hw_mib *mib, uint32_t context)
@@ -179,8 +181,10 @@ static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
             reset_mib(&ways[i], context);
             return &ways[i];
         }
-        uint64_t used = ways[i].last_alloc_tick > ways[i].last_free_tick ? ways[i].last_alloc_tick : ways[i].last_free_tick;
-        uint64_t oldest = victim->last_alloc_tick > victim->last_free_tick ? victim->last_alloc_tick : victim->last_free_tick;
+        uint64_t used =
+            ways[i].last_alloc_tick > ways[i].last_free_tick ? ways[i].last_alloc_tick : ways[i].last_free_tick;
+        uint64_t oldest =
+            victim->last_alloc_tick > victim->last_free_tick ? victim->last_alloc_tick : victim->last_free_tick;
         if (used < oldest)
             victim = &ways[i];
     }
@@ -222,7 +226,8 @@ static inline void take_peak_share(struct hw_mib *mib)
     }
 }
 
-/* ---- totals and the peak ------------------------------------------------------------------------------------------- */
+/* ---- totals and the peak -------------------------------------------------------------------------------------------
+ */
 
 #define TICK_LATER UINT64_MAX /* the clock has not been read: reading it costs as much as the rest of an event */
 
@@ -288,7 +293,8 @@ static inline void change_live(struct hw_thread *thread, int64_t bytes, int64_t 
         new_peak((uint64_t)live, tick);
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------------------------------
+ */
 
 static inline uint64_t file_tick(uint64_t stamp)
 {
@@ -350,7 +356,8 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
 }
 
 /* Everything a free means to the MIB, but for live bytes and blocks. */
-static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block, uint64_t now, uint32_t cpu, uint64_t weight)
+static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block, uint64_t now, uint32_t cpu,
+                                uint64_t weight)
 {
     uint64_t stamp = now - hw_runtime.family_base;
     uint64_t lifetime = stamp > block->stamp ? stamp - block->stamp : 0; /* clocks of two CPUs may differ a little */
@@ -378,7 +385,8 @@ static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block
 }
 
 /* Which stacks free the blocks of a context: a table of pairs, in the file; its index is private. */
-static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, uintptr_t frame, uint64_t weight, uint64_t bytes);
+static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, uintptr_t frame, uint64_t weight,
+                             uint64_t bytes);
 
 static inline bool is_inherited(const struct hw_block *block)
 {
@@ -473,7 +481,8 @@ void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_bl
 }
 
 /* The block stays the same one: its context, its birth; its size and address change. */
-void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size, struct hw_block *block)
+void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size,
+                         struct hw_block *block)
 {
     struct hw_block old;
     uint64_t old_size = block->size;
@@ -512,7 +521,8 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
     }
 }
 
-/* ---- free stacks ---------------------------------------------------------------------------------------------------- */
+/* ---- free stacks ----------------------------------------------------------------------------------------------------
+ */
 
 static struct {
     uint32_t *slots; /* pair index + 1, 0 empty; open addressing; under the lock */
@@ -544,7 +554,8 @@ static bool grow_pairs(void)
     return true;
 }
 
-static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, uintptr_t frame, uint64_t weight, uint64_t bytes)
+static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, uintptr_t frame, uint64_t weight,
+                             uint64_t bytes)
 {
     uint32_t free_context = frame ? hw_walk_at(thread, frame)->context : 0;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);

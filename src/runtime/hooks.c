@@ -35,7 +35,8 @@ static inline bool surely_not_tracked(const void *pointer)
 }
 
 /* The counted part of an allocating hook. A function of its own, which the hook jumps to: the hook itself stays a few
- * instructions that save no register, and this one's frame has the return address and the stack of the hook's caller. */
+ * instructions that save no register, and this one's frame has the return address and the stack of the hook's caller.
+ */
 #define COUNTED __attribute__((noinline)) static
 #define ALLOCATE(size, call)                                                                                           \
     do {                                                                                                               \
@@ -141,7 +142,8 @@ HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
                              : counted_posix_memalign(pointer, alignment, size);
 }
 
-/* ---- realloc ------------------------------------------------------------------------------------------------------ */
+/* ---- realloc ------------------------------------------------------------------------------------------------------
+ */
 
 /* A block of the start-up allocator moves to the real one. */
 static void *realloc_startup_block(void *pointer, size_t size)
@@ -224,10 +226,13 @@ HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         return hw_real.calloc(count, size); /* fails the same way: NULL and ENOMEM */
-    return pointer ? counted_realloc(pointer, bytes) : not_sampled(bytes) ? hw_real.realloc(NULL, bytes) : counted_realloc_null(bytes);
+    return pointer              ? counted_realloc(pointer, bytes)
+           : not_sampled(bytes) ? hw_real.realloc(NULL, bytes)
+                                : counted_realloc_null(bytes);
 }
 
-/* ---- free --------------------------------------------------------------------------------------------------------- */
+/* ---- free ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Accounts a free. False when the pointer must not reach the real allocator. */
 static inline bool account_free(void *pointer, uintptr_t frame)
@@ -293,7 +298,8 @@ HW_EXPORT size_t malloc_usable_size(void *pointer)
     return hw_real.malloc_usable_size(pointer);
 }
 
-/* ---- C++ ---------------------------------------------------------------------------------------------------------- */
+/* ---- C++ ----------------------------------------------------------------------------------------------------------
+ */
 
 const char *const hw_new_names[HW_NEW_COUNT] = {
 #define NAME(index, symbol, aligned, nothrow) [index] = #symbol,
@@ -336,7 +342,8 @@ static void *call_real_new(int form, size_t size, size_t second, const void *thi
     uint64_t serial = before ? before->allocation_serial : 0, until = hw_until_sample;
     void *result = hw_real.op_new[form](size, second, third);
     struct hw_thread *self = hw_self;
-    if (!result || (self && self->last_block == result && self->allocation_serial != serial) || hw_until_sample != until)
+    if (!result || (self && self->last_block == result && self->allocation_serial != serial) ||
+        hw_until_sample != until)
         return result;
     if (not_sampled(size))
         return result;

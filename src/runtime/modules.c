@@ -23,11 +23,12 @@ static struct {
 
 static struct hw_modules no_modules;
 
-/* ---- one image ----------------------------------------------------------------------------------------------------- */
+/* ---- one image -----------------------------------------------------------------------------------------------------
+ */
 
 struct image {
     uintptr_t bias;
-    const ElfW(Phdr) *headers;
+    const ElfW(Phdr) * headers;
     size_t header_count;
     const char *path;
     uint32_t flags;
@@ -88,7 +89,8 @@ static uint32_t add_map(const struct hw_map_entry *entry, const char *path)
     return index;
 }
 
-static bool known(const struct hw_modules *list, uintptr_t start, uintptr_t end, uintptr_t bias, const struct hw_module **found)
+static bool known(const struct hw_modules *list, uintptr_t start, uintptr_t end, uintptr_t bias,
+                  const struct hw_module **found)
 {
     for (uint32_t i = 0; i < list->count; i++)
         if (list->module[i].start == start && list->module[i].end == end && list->module[i].bias == bias) {
@@ -130,7 +132,11 @@ static void insert(struct builder *builder, const struct hw_module *module)
 /* Adds the executable segments of an image. What the present list has already is taken over as it is. */
 static void add_image(struct builder *builder, const struct image *image)
 {
-    struct hw_module module = {.bias = image->bias, .image_start = UINTPTR_MAX, .map = HW_NONE, .flags = image->flags, .linked = image->linked};
+    struct hw_module module = {.bias = image->bias,
+                               .image_start = UINTPTR_MAX,
+                               .map = HW_NONE,
+                               .flags = image->flags,
+                               .linked = image->linked};
     for (size_t i = 0; i < image->header_count; i++) {
         const ElfW(Phdr) *header = &image->headers[i];
         uintptr_t start = image->bias + header->p_vaddr, end = start + header->p_memsz;
@@ -156,7 +162,8 @@ static void add_image(struct builder *builder, const struct image *image)
             insert(builder, &again);
             continue;
         }
-        struct hw_map_entry entry = {.start = module.start, .end = module.end, .offset = header->p_offset, .bias = image->bias};
+        struct hw_map_entry entry = {
+            .start = module.start, .end = module.end, .offset = header->p_offset, .bias = image->bias};
         uintptr_t own = (uintptr_t)hw_modules_rescan;
         if (own >= module.start && own < module.end)
             module.flags |= HW_MAP_RUNTIME;
@@ -175,7 +182,8 @@ static void publish(struct hw_modules *list)
     __atomic_store_n(&modules.list, list, __ATOMIC_RELEASE);
 }
 
-/* ---- the dynamic linker's list --------------------------------------------------------------------------------------- */
+/* ---- the dynamic linker's list
+ * --------------------------------------------------------------------------------------- */
 
 static char main_path[4096];
 
@@ -183,8 +191,11 @@ static int add_linked(struct dl_phdr_info *info, size_t size, void *closure)
 {
     (void)size;
     struct builder *builder = closure;
-    struct image image = {
-        .bias = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum, .path = info->dlpi_name, .linked = true};
+    struct image image = {.bias = info->dlpi_addr,
+                          .headers = info->dlpi_phdr,
+                          .header_count = info->dlpi_phnum,
+                          .path = info->dlpi_name,
+                          .linked = true};
     bool is_main = !builder->list->count && !*info->dlpi_name;
     if (is_main) {
         image.path = main_path;
@@ -192,7 +203,7 @@ static int add_linked(struct dl_phdr_info *info, size_t size, void *closure)
     } else if (hw_starts_with(info->dlpi_name, "linux-vdso") || hw_starts_with(info->dlpi_name, "linux-gate"))
         image.path = "[vdso]";
     else if (!*info->dlpi_name)
-        image.path = "[vdso]"; /* musl and older glibc leave it without a name */
+        image.path = "[vdso]";                      /* musl and older glibc leave it without a name */
     hw_sigset old = hw_lock_take(&hw_runtime.lock); /* the linker's lock is held: always before ours, never after it */
     add_image(builder, &image);
     hw_lock_drop(&hw_runtime.lock, old);
@@ -236,7 +247,6 @@ static int count_linked(struct dl_phdr_info *info, size_t size, void *closure)
     return 0;
 }
 
-
 void hw_modules_rescan(void)
 {
     if (!dl_iterate_phdr)
@@ -273,7 +283,8 @@ void hw_modules_fork(void)
     modules.last_look = 0;
 }
 
-/* ---- /proc/self/maps ------------------------------------------------------------------------------------------------- */
+/* ---- /proc/self/maps
+ * ------------------------------------------------------------------------------------------------- */
 
 struct mapping {
     uintptr_t start, end;
@@ -361,7 +372,7 @@ static bool image_at(uintptr_t header, uintptr_t code, uint64_t code_offset, con
 /* Adds the mapping that holds PC, as an image or as code without a file. Lock held. */
 static void add_from_maps(uintptr_t pc)
 {
-    static struct maps_reader reader; /* under the lock */
+    static struct maps_reader reader;     /* under the lock */
     static struct mapping mapping, first; /* first: the first page of the file that the lines are about */
     reader.filled = reader.at = 0;
     reader.fd = hw_open("/proc/self/maps", O_RDONLY, 0);
@@ -389,10 +400,13 @@ static void add_from_maps(uintptr_t pc)
         image_at(first.start, mapping.start, mapping.offset, mapping.path, &image))
         add_image(&builder, &image);
     else {
-        struct hw_map_entry entry = {
-            .start = mapping.start, .end = mapping.end, .offset = mapping.offset, .bias = mapping.start - mapping.offset};
+        struct hw_map_entry entry = {.start = mapping.start,
+                                     .end = mapping.end,
+                                     .offset = mapping.offset,
+                                     .bias = mapping.start - mapping.offset};
         entry.flags = mapping.path[0] == '/' ? 0 : HW_MAP_ANONYMOUS;
-        struct hw_module module = {.start = mapping.start, .end = mapping.end, .bias = entry.bias, .flags = entry.flags};
+        struct hw_module module = {
+            .start = mapping.start, .end = mapping.end, .bias = entry.bias, .flags = entry.flags};
         module.map = add_map(&entry, mapping.path);
         insert(&builder, &module);
     }

@@ -38,7 +38,8 @@ static const struct option {
     void *value;
     const char *help;
 } option_table[] = {
-    {"output", OPTION_TEXT, hw_options.output, "name of the profile: %e executable, %p pid, %h host, %n number, %c colon, %%"},
+    {"output", OPTION_TEXT, hw_options.output,
+     "name of the profile: %e executable, %p pid, %h host, %n number, %c colon, %%"},
     {"session", OPTION_HEX, &hw_options.session, "number that joins the profiles of one `heapwise record`"},
     {"sample-bytes", OPTION_SIZE, &hw_options.sample_bytes, "mean bytes between sampled allocations; 0: count all"},
     {"table", OPTION_SIZE, &hw_options.table_entries, "bound of the table of contexts' records; 0: unbounded"},
@@ -166,7 +167,8 @@ void hw_options_read(void)
         hw_options.depth = HW_DEPTH_MAX;
 }
 
-/* ---- the profile's name -------------------------------------------------------------------------------------------- */
+/* ---- the profile's name --------------------------------------------------------------------------------------------
+ */
 
 static void append_executable(struct hw_text *text)
 {

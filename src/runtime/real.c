@@ -10,7 +10,8 @@
 extern void *dlsym(void *, const char *) __attribute__((weak));
 #define NEXT ((void *)-1l) /* RTLD_NEXT */
 
-/* ---- start-up allocator ------------------------------------------------------------------------------------------- */
+/* ---- start-up allocator -------------------------------------------------------------------------------------------
+ */
 
 static _Alignas(64) char startup_memory[64 * 1024];
 static size_t startup_used;
@@ -25,7 +26,8 @@ static void *startup_take(size_t alignment, size_t size)
         start = HW_ALIGN_UP(used + 16, alignment); /* 16 bytes in front hold the size */
         if (size > sizeof startup_memory || start + size > sizeof startup_memory)
             return NULL;
-    } while (!__atomic_compare_exchange_n(&startup_used, &used, start + size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    } while (
+        !__atomic_compare_exchange_n(&startup_used, &used, start + size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     *(size_t *)(startup_memory + start - 8) = size;
     hw_filter[((uintptr_t)(startup_memory + start) >> 4) & hw_filter_mask] = 0xff;
     return startup_memory + start;
@@ -111,7 +113,8 @@ static size_t early_usable_size(void *pointer)
 {
     if (!pointer)
         return 0;
-    return resolved() && !hw_real_is_startup_block(pointer) ? hw_real.malloc_usable_size(pointer) : startup_size(pointer);
+    return resolved() && !hw_real_is_startup_block(pointer) ? hw_real.malloc_usable_size(pointer)
+                                                            : startup_size(pointer);
 }
 
 struct hw_real hw_real = {
@@ -127,7 +130,8 @@ struct hw_real hw_real = {
     .malloc_usable_size = early_usable_size,
 };
 
-/* ---- resolution ---------------------------------------------------------------------------------------------------- */
+/* ---- resolution ----------------------------------------------------------------------------------------------------
+ */
 
 void *hw_real_next(const char *name)
 {
@@ -167,9 +171,8 @@ void hw_real_resolve(void)
     if (resolving)
         return;
     resolving = true;
-    struct hw_real found_real = {.valloc = valloc_by_memalign,
-                                 .pvalloc = pvalloc_by_memalign,
-                                 .memalign = memalign_by_aligned_alloc};
+    struct hw_real found_real = {
+        .valloc = valloc_by_memalign, .pvalloc = pvalloc_by_memalign, .memalign = memalign_by_aligned_alloc};
     RESOLVE(malloc);
     RESOLVE(calloc);
     RESOLVE(realloc);

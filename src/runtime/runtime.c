@@ -1,8 +1,8 @@
 /* runtime.c - start, end and fork of the runtime.
  *
- * It starts with the first call into a hook, which comes before any constructor, so that nothing is missed. It ends with
- * the process: the file needs no last word, but gets one when the process leaves through exit or _exit. A forked child
- * sets itself up at its first event, so that children which only exec leave nothing behind. */
+ * It starts with the first call into a hook, which comes before any constructor, so that nothing is missed. It ends
+ * with the process: the file needs no last word, but gets one when the process leaves through exit or _exit. A forked
+ * child sets itself up at its first event, so that children which only exec leave nothing behind. */
 #include "runtime/runtime.h"
 
 #include "runtime/operators.h"
@@ -58,7 +58,8 @@ void hw_note(enum hw_note_code code, const char *text)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
-/* ---- the process section -------------------------------------------------------------------------------------------- */
+/* ---- the process section --------------------------------------------------------------------------------------------
+ */
 
 static uint64_t start_time_jiffies(void)
 {
@@ -102,9 +103,9 @@ static void store_command(struct hw_process_info *process)
 static const struct {
     const char *part, *name;
 } allocator_names[] = {
-    {"/libc.so", "glibc"},        {"/libc-2.", "glibc"},       {"libjemalloc", "jemalloc"}, {"libtcmalloc", "tcmalloc"},
-    {"libmimalloc", "mimalloc"},  {"ld-musl", "musl"},         {"libasan", "AddressSanitizer"}, {"libsnmalloc", "snmalloc"},
-    {"librpmalloc", "rpmalloc"},  {"libhoard", "Hoard"},       {"libc.musl", "musl"},
+    {"/libc.so", "glibc"},       {"/libc-2.", "glibc"}, {"libjemalloc", "jemalloc"},     {"libtcmalloc", "tcmalloc"},
+    {"libmimalloc", "mimalloc"}, {"ld-musl", "musl"},   {"libasan", "AddressSanitizer"}, {"libsnmalloc", "snmalloc"},
+    {"librpmalloc", "rpmalloc"}, {"libhoard", "Hoard"}, {"libc.musl", "musl"},
 };
 
 static bool contains(const char *text, const char *part)
@@ -164,9 +165,10 @@ void hw_describe_allocator(void)
     process->allocator = hw_file_string(text);
     /* Is operator new the C++ library's own? */
     const struct hw_module *library = hw_real.op_new[0] ? hw_module_find((uintptr_t)hw_real.op_new[0]) : NULL;
-    const char *cxx = library && library->map != HW_NONE
-                          ? hw_pools[HW_POOL_STRINGS].base + HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, library->map)->path
-                          : "";
+    const char *cxx =
+        library && library->map != HW_NONE
+            ? hw_pools[HW_POOL_STRINGS].base + HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, library->map)->path
+            : "";
     hw_real.new_is_malloc = !hw_real.op_new[0] || contains(cxx, "libstdc++") || contains(cxx, "libc++");
 }
 
@@ -202,7 +204,8 @@ static void describe_process(void)
     store_command(process);
 }
 
-/* ---- start ------------------------------------------------------------------------------------------------------------- */
+/* ---- start
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static bool start_parts(void)
 {
@@ -238,10 +241,12 @@ static void start_sampling(void)
 void hw_start(void)
 {
     uint32_t expected = HW_STATE_NEW;
-    if (!__atomic_compare_exchange_n(&hw_runtime.state, &expected, HW_STATE_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&hw_runtime.state, &expected, HW_STATE_STARTING, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
         return;
     hw_real_resolve();
-    if (getauxval && getauxval(23 /* AT_SECURE */)) { /* other rights than its user's: it must not write files for him */
+    if (getauxval &&
+        getauxval(23 /* AT_SECURE */)) { /* other rights than its user's: it must not write files for him */
         hw_runtime.state = HW_STATE_OFF;
         return;
     }
@@ -268,7 +273,8 @@ void hw_start(void)
         hw_message("profile: ", hw_file_path);
 }
 
-/* ---- end --------------------------------------------------------------------------------------------------------------- */
+/* ---- end
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* The process is about to leave. The file stays as valid as it was; events of other threads still count. */
 void hw_process_end(enum hw_exit_kind kind, int value)
@@ -328,7 +334,8 @@ void _Exit(int status)
     leave(status);
 }
 
-/* ---- fork ---------------------------------------------------------------------------------------------------------------- */
+/* ---- fork
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 void hw_fork_prepare(void)
 {
@@ -424,7 +431,8 @@ HW_EXPORT int fork(void)
     return pid;
 }
 
-/* ---- code that goes away --------------------------------------------------------------------------------------------------- */
+/* ---- code that goes away
+ * --------------------------------------------------------------------------------------------------- */
 
 HW_EXPORT int dlclose(void *handle);
 HW_EXPORT int dlclose(void *handle)

@@ -17,11 +17,11 @@
 #include "base/sys.h"
 #include "profile/format.h"
 
-#define HW_EXPORT __attribute__((visibility("default"), noinline))
-#define HW_HIDDEN __attribute__((visibility("hidden")))
-#define HW_DEPTH_MAX 256
+#define HW_EXPORT       __attribute__((visibility("default"), noinline))
+#define HW_HIDDEN       __attribute__((visibility("hidden")))
+#define HW_DEPTH_MAX    256
 #define HW_CONTEXT_BITS 24
-#define HW_CONTEXT_MAX (1u << HW_CONTEXT_BITS)
+#define HW_CONTEXT_MAX  (1u << HW_CONTEXT_BITS)
 
 struct hw_thread;
 
@@ -40,10 +40,10 @@ struct hw_real {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
-    void (*free_sized)(void *, size_t);                  /* optional */
-    void (*free_aligned_sized)(void *, size_t, size_t);  /* optional */
-    void *(*op_new[8])(size_t, size_t, const void *);    /* by enum hw_new; optional */
-    void (*op_delete[12])(void *, size_t, size_t);       /* by enum hw_delete; optional */
+    void (*free_sized)(void *, size_t);                 /* optional */
+    void (*free_aligned_sized)(void *, size_t, size_t); /* optional */
+    void *(*op_new[8])(size_t, size_t, const void *);   /* by enum hw_new; optional */
+    void (*op_delete[12])(void *, size_t, size_t);      /* by enum hw_delete; optional */
     bool new_is_malloc; /* operator new is the C++ library's: malloc and a loop over the new-handler */
     bool is_glibc;      /* malloc is glibc's: the distance of blocks is known from their size */
 };
@@ -58,7 +58,8 @@ const void *hw_real_malloc_address(void);
 extern HW_HIDDEN const void *hw_real_home; /* where malloc stands, when hw_real.malloc is only a way to it */
 void *hw_real_next(const char *name);
 
-/* ---- options.c ---------------------------------------------------------------------------------------------------- */
+/* ---- options.c ----------------------------------------------------------------------------------------------------
+ */
 
 struct hw_options {
     char output[1024]; /* pattern, see hw_output_name */
@@ -77,7 +78,8 @@ void hw_options_read(void);
  * ones the pid and a number. */
 void hw_output_name(char *name, size_t size, unsigned attempt);
 
-/* ---- runtime.c: state, start, end, fork --------------------------------------------------------------------------- */
+/* ---- runtime.c: state, start, end, fork ---------------------------------------------------------------------------
+ */
 
 enum hw_state {
     HW_STATE_NEW = 0,      /* nothing has happened yet */
@@ -87,16 +89,16 @@ enum hw_state {
 };
 
 struct hw_runtime {
-    uint32_t state; /* enum hw_state */
-    uint32_t threads_many;      /* more than one thread has been seen: deltas are flushed, see heap.c */
-    uint32_t threads_settled;   /* nobody adds without atomic instructions any more */
-    uint64_t timeline_next;     /* ticks: when the next point is due */
-    uint64_t code_generation;   /* raised when code was unmapped: cached walks and rules are void */
-    uint64_t peak_limit;        /* a new peak is noted above this total */
-    int64_t flush_limit;        /* a thread adds its delta to the totals when it is greater than this */
+    uint32_t state;                  /* enum hw_state */
+    uint32_t threads_many;           /* more than one thread has been seen: deltas are flushed, see heap.c */
+    uint32_t threads_settled;        /* nobody adds without atomic instructions any more */
+    uint64_t timeline_next;          /* ticks: when the next point is due */
+    uint64_t code_generation;        /* raised when code was unmapped: cached walks and rules are void */
+    uint64_t peak_limit;             /* a new peak is noted above this total */
+    int64_t flush_limit;             /* a thread adds its delta to the totals when it is greater than this */
     struct hw_process_info *process; /* in the file */
-    uint64_t tick_base;         /* tick 0 of the file */
-    uint64_t family_base;       /* tick 0 of the first process of a family of forks: what blocks are stamped with */
+    uint64_t tick_base;              /* tick 0 of the file */
+    uint64_t family_base; /* tick 0 of the first process of a family of forks: what blocks are stamped with */
     uint32_t pid;
     uint32_t clock_is_tsc;
     uintptr_t text_start, text_end; /* the runtime's own code */
@@ -121,7 +123,8 @@ void hw_process_goes_on(void);
 /* Adds to a note of this code and text, or makes it. Takes the lock. TEXT may be NULL. */
 void hw_note(enum hw_note_code code, const char *text);
 
-/* ---- clock.c ------------------------------------------------------------------------------------------------------ */
+/* ---- clock.c ------------------------------------------------------------------------------------------------------
+ */
 
 void hw_clock_start(void);
 uint64_t hw_clock_slow(void);
@@ -144,7 +147,8 @@ static inline uint32_t hw_cpu(void)
     return hw_arch_cpu();
 }
 
-/* ---- file.c: the profile file ------------------------------------------------------------------------------------- */
+/* ---- file.c: the profile file -------------------------------------------------------------------------------------
+ */
 
 /* A section as the runtime sees it: entries at fixed addresses, in extents of the file that are appended as it grows.
  * `used` is written under the lock, read by anybody. */
@@ -153,23 +157,34 @@ struct hw_pool {
     char *base;        /* reserved address range */
     uint64_t reserved; /* its size */
     uint64_t mapped, used;
-    uint64_t first_extent; /* bytes of the first extent */
+    uint64_t first_extent;      /* bytes of the first extent */
     struct hw_section *section; /* directory entry of the last extent */
     uint64_t section_base;      /* `used` at the start of the last extent */
 };
 enum hw_pool_id {
-    HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_MAPS, HW_POOL_STACKS, HW_POOL_CONTEXTS, HW_POOL_MIBS, HW_POOL_THREADS,
-    HW_POOL_TIMELINE, HW_POOL_FREE_STACKS, HW_POOL_MEMORY, HW_POOL_NOTES, HW_POOL_INHERITED, HW_POOL_COUNT,
+    HW_POOL_PROCESS,
+    HW_POOL_STRINGS,
+    HW_POOL_MAPS,
+    HW_POOL_STACKS,
+    HW_POOL_CONTEXTS,
+    HW_POOL_MIBS,
+    HW_POOL_THREADS,
+    HW_POOL_TIMELINE,
+    HW_POOL_FREE_STACKS,
+    HW_POOL_MEMORY,
+    HW_POOL_NOTES,
+    HW_POOL_INHERITED,
+    HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
 
 #define HW_ENTRY(pool, type, index) ((type *)hw_pools[pool].base + (index))
-#define HW_ENTRIES(pool) (hw_pools[pool].used / hw_pools[pool].entry_size)
+#define HW_ENTRIES(pool)            (hw_pools[pool].used / hw_pools[pool].entry_size)
 
 /* Creates the file and its first extents; false when that is impossible (a message has been printed). */
 bool hw_file_create(void);
-/* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero and
- * not yet visible to readers: hw_pool_publish. */
+/* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero
+ * and not yet visible to readers: hw_pool_publish. */
 uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);
 void hw_pool_publish(enum hw_pool_id pool);
 /* For lists that are rewritten in place (timeline): lowers or raises what is visible. Lock held. */
@@ -188,7 +203,8 @@ int hw_file_descriptor(void);
 int hw_file_descriptor_number(void);
 void hw_file_move_descriptor(int away_from);
 
-/* ---- memory.c: private memory of the runtime, and what RSS is made of --------------------------------------------- */
+/* ---- memory.c: private memory of the runtime, and what RSS is made of ---------------------------------------------
+ */
 
 /* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
 void *hw_own_pages(size_t bytes, bool wipe_on_fork);
@@ -202,16 +218,17 @@ void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_by
 uint64_t hw_memory_rss(void);
 uint64_t hw_memory_peak_rss(void);
 
-/* ---- modules.c: executable mappings ------------------------------------------------------------------------------- */
+/* ---- modules.c: executable mappings -------------------------------------------------------------------------------
+ */
 
 /* One executable segment. Immutable once published, never freed. */
 struct hw_module {
     uintptr_t start, end; /* of the code */
     uintptr_t bias;
     uintptr_t image_start, image_end; /* all loadable segments: bounds for reading tables */
-    const uint8_t *eh_frame_hdr; /* NULL: no unwind tables */
+    const uint8_t *eh_frame_hdr;      /* NULL: no unwind tables */
     size_t eh_frame_hdr_size;
-    uint32_t map; /* index into MAPS */
+    uint32_t map;   /* index into MAPS */
     uint32_t flags; /* enum hw_map_flags */
     bool linked;    /* the dynamic linker knows it: it can tell when it is gone */
 };
@@ -228,7 +245,8 @@ uint32_t hw_module_map(uintptr_t pc);
 void hw_modules_rescan(void);
 void hw_modules_fork(void);
 
-/* ---- cfi.c: unwind tables ----------------------------------------------------------------------------------------- */
+/* ---- cfi.c: unwind tables -----------------------------------------------------------------------------------------
+ */
 
 /* What an unwinder needs to know at one pc, in 64 bits:
  *   bits 0-2   enum hw_rule_kind
@@ -239,7 +257,7 @@ void hw_modules_fork(void);
  *   bits 16-31 see above
  *   bits 32-63 offset of the CFA from the register, signed */
 enum hw_rule_kind {
-    HW_RULE_NONE = 0,    /* no table covers this pc */
+    HW_RULE_NONE = 0, /* no table covers this pc */
     HW_RULE_SIMPLE = 1,
     HW_RULE_END = 2,     /* outermost frame */
     HW_RULE_COMPLEX = 3, /* hw_cfi_step has to evaluate it: signal frames, other registers, expressions */
@@ -255,7 +273,8 @@ enum hw_step { HW_STEP_OK, HW_STEP_END, HW_STEP_NO_TABLE, HW_STEP_FAILED };
 enum hw_step hw_cfi_step(const struct hw_module *module, uintptr_t pc, uint64_t registers[HW_REG_COUNT],
                          const struct hw_cfi_memory *memory, bool *signal_frame);
 
-/* ---- unwind.c: from a hook's frame to a context ------------------------------------------------------------------- */
+/* ---- unwind.c: from a hook's frame to a context -------------------------------------------------------------------
+ */
 
 /* A stack seen before by this thread: where, what it depended on, and its context. See unwind.c. */
 struct hw_walk {
@@ -264,7 +283,7 @@ struct hw_walk {
     uint16_t slots; /* how many */
     uint16_t needs_fp;
     uint32_t context;
-    uint32_t lap; /* of the ring when it was written */
+    uint32_t lap;       /* of the ring when it was written */
     struct hw_mib *mib; /* of this thread and context, NULL in bounded mode */
 };
 #define HW_WALK_SETS 256u
@@ -275,17 +294,20 @@ struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame);
 bool hw_called_from_handler(struct hw_thread *thread);
 void hw_unwind_start(void);
 
-/* ---- contexts.c: call stacks -> context ids ------------------------------------------------------------------------ */
+/* ---- contexts.c: call stacks -> context ids ------------------------------------------------------------------------
+ */
 
-/* The id of the stack in thread->pcs (leaf first, return addresses; bit 63 marks exact pcs). 0 when there is no room. */
+/* The id of the stack in thread->pcs (leaf first, return addresses; bit 63 marks exact pcs). 0 when there is no room.
+ */
 uint32_t hw_context_get(const uint64_t *pcs, uint32_t depth, uint64_t hash, uint32_t flags);
 bool hw_contexts_start(void);
 /* Rebuilds the private indexes from the file's tables (forked child). */
 bool hw_contexts_rebuild(void);
 
-/* ---- blocks.c: address -> what is known of the block --------------------------------------------------------------- */
+/* ---- blocks.c: address -> what is known of the block ---------------------------------------------------------------
+ */
 
-#define HW_STAMP_SHIFT 2        /* blocks remember ticks to the fourth: about a nanosecond */
+#define HW_STAMP_SHIFT        2  /* blocks remember ticks to the fourth: about a nanosecond */
 #define HW_STAMP_COARSE_SHIFT 12 /* tiny blocks in very large numbers: about 1.6 us */
 
 struct hw_block {
@@ -308,7 +330,8 @@ static inline void hw_block_prefetch(const void *address)
 extern HW_HIDDEN uint8_t hw_filter[]; /* see hooks.c */
 extern HW_HIDDEN uint64_t hw_filter_mask;
 
-/* ---- threads.c ----------------------------------------------------------------------------------------------------- */
+/* ---- threads.c -----------------------------------------------------------------------------------------------------
+ */
 
 /* Gate: who is inside. A hook sets it to its frame address + a reason, and back to open. A thread state of a forked
  * child reads as zero (MADV_WIPEONFORK): closed. */
@@ -319,7 +342,8 @@ struct hw_stack {
     uintptr_t low, high;
 };
 
-/* The state of a thread in the runtime: private memory, owned by that thread alone; handed to another one when it ends. */
+/* The state of a thread in the runtime: private memory, owned by that thread alone; handed to another one when it ends.
+ */
 struct hw_thread {
     uintptr_t gate;
     struct hw_thread_entry *entry; /* in the file */
@@ -330,15 +354,15 @@ struct hw_thread {
     uint32_t serial;
     uint32_t tid;
     uint32_t ring_next, ring_lap;
-    uint32_t free_records;         /* list of free small block records, HW_NONE at the end */
-    uint32_t *mib_index;           /* context -> MIB index, 0 none */
+    uint32_t free_records; /* list of free small block records, HW_NONE at the end */
+    uint32_t *mib_index;   /* context -> MIB index, 0 none */
     uint32_t mib_index_size;
     uint32_t exit_rounds;
-    uint32_t fresh; /* sampled runs: the first allocation has yet to be drawn */
+    uint32_t fresh;                /* sampled runs: the first allocation has yet to be drawn */
     struct hw_thread *interrupted; /* the state of the hook that a signal handler interrupted */
     struct hw_thread *next_free;
     struct hw_stack stack;
-    uint64_t random;                 /* of the sampler */
+    uint64_t random; /* of the sampler */
     uint64_t allocation_serial;
     struct hw_walk *walks;  /* HW_WALK_SETS * HW_WALK_WAYS */
     uint64_t *ring;         /* HW_WALK_RING values of slots */
@@ -385,7 +409,8 @@ static inline void hw_leave(struct hw_thread *thread)
         hw_leave_slow(thread);
 }
 
-/* ---- heap.c: the observer that counts ------------------------------------------------------------------------------ */
+/* ---- heap.c: the observer that counts ------------------------------------------------------------------------------
+ */
 
 void hw_heap_start(void);
 void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame);
@@ -393,7 +418,8 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
 bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame);
 /* Around a reallocation: the block is taken before, and put back at its new (or, after failure, old) address. */
 bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_block *block);
-void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size, struct hw_block *block);
+void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size,
+                         struct hw_block *block);
 void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block);
 void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block);
 struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
@@ -403,18 +429,21 @@ void hw_heap_threads_many(void);
 /* Distance to the next sampled byte. */
 uint64_t hw_sample_distance(struct hw_thread *thread);
 
-/* ---- timeline.c ---------------------------------------------------------------------------------------------------- */
+/* ---- timeline.c ----------------------------------------------------------------------------------------------------
+ */
 
 void hw_timeline_start(void);
 void hw_timeline_tick(struct hw_thread *thread, uint64_t now);
 void hw_timeline_end(void);
 
-/* ---- arch: hooking allocators that are linked into the executable --------------------------------------------------- */
+/* ---- arch: hooking allocators that are linked into the executable ---------------------------------------------------
+ */
 
 /* Redirects the function at TARGET to HOOK and returns a way to call the original, or NULL with *WHY. */
 void *hw_arch_patch(void *target, size_t size, const void *hook, const char **why);
 
-/* ---- hooks.c: the hooks by names that nothing can interpose ---------------------------------------------------------- */
+/* ---- hooks.c: the hooks by names that nothing can interpose
+ * ---------------------------------------------------------- */
 
 void *hw_hook_malloc(size_t);
 void *hw_hook_calloc(size_t, size_t);
@@ -428,7 +457,8 @@ void *hw_hook_pvalloc(size_t);
 void hw_hook_free_sized(void *, size_t);
 void hw_hook_free_aligned_sized(void *, size_t, size_t);
 
-/* ---- static_hooks.c ------------------------------------------------------------------------------------------------ */
+/* ---- static_hooks.c ------------------------------------------------------------------------------------------------
+ */
 
 /* If the executable defines malloc itself, hooks it there. */
 void hw_static_hooks(void);

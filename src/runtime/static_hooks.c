@@ -23,15 +23,28 @@ static const struct {
     const void *hook;
     void **real;
 } functions[] = {
-#define FUNCTION(name) {#name, (const void *)hw_hook_##name, (void **)&hw_real.name}
-    FUNCTION(malloc), FUNCTION(calloc), FUNCTION(realloc), FUNCTION(free), FUNCTION(memalign), FUNCTION(posix_memalign),
-    FUNCTION(aligned_alloc), FUNCTION(valloc), FUNCTION(pvalloc), FUNCTION(free_sized), FUNCTION(free_aligned_sized),
+#define FUNCTION(name)                                                                                                 \
+    {                                                                                                                  \
+#name, (const void *)hw_hook_##name, (void **)&hw_real.name                                                    \
+    }
+    FUNCTION(malloc),
+    FUNCTION(calloc),
+    FUNCTION(realloc),
+    FUNCTION(free),
+    FUNCTION(memalign),
+    FUNCTION(posix_memalign),
+    FUNCTION(aligned_alloc),
+    FUNCTION(valloc),
+    FUNCTION(pvalloc),
+    FUNCTION(free_sized),
+    FUNCTION(free_aligned_sized),
 #undef FUNCTION
-#define FUNCTION(index, symbol, aligned, nothrow) {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_new[index]},
+#define FUNCTION(index, symbol, aligned, nothrow)                                                                      \
+    {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_new[index]},
     HW_NEW_FORMS(FUNCTION)
 #undef FUNCTION
 #define FUNCTION(index, symbol) {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_delete[index]},
-    HW_DELETE_FORMS(FUNCTION)
+        HW_DELETE_FORMS(FUNCTION)
 #undef FUNCTION
 };
 
@@ -71,14 +84,15 @@ static void say_not_hooked(const char *name, const char *why)
     hw_note(HW_NOTE_STATIC_ALLOCATOR, buffer);
 }
 
-/* An allocator that is only partly hooked would be counted wrongly: free of blocks whose malloc was not seen is harmless,
- * the reverse leaves blocks that never die. So free goes first. */
+/* An allocator that is only partly hooked would be counted wrongly: free of blocks whose malloc was not seen is
+ * harmless, the reverse leaves blocks that never die. So free goes first. */
 void hw_static_hooks(void)
 {
     size_t size;
     if (!dlsym || !defined_by_executable(dlsym(RTLD_FIRST_FOUND, "malloc"), &size))
         return;
-    static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init", "__memprof_init"};
+    static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init",
+                                             "__memprof_init"};
     for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++)
         if (dlsym(RTLD_FIRST_FOUND, sanitizers[i])) {
             say_not_hooked("malloc", "it belongs to a sanitizer that is built into the program");
@@ -86,7 +100,8 @@ void hw_static_hooks(void)
         }
     const char *why = NULL;
     void *free_address = dlsym(RTLD_FIRST_FOUND, "free");
-    if (!defined_by_executable(free_address, &size) || !hw_arch_patch(free_address, size, (const void *)hw_hook_free, &why)) {
+    if (!defined_by_executable(free_address, &size) ||
+        !hw_arch_patch(free_address, size, (const void *)hw_hook_free, &why)) {
         say_not_hooked("free", why ? why : "it is not in the program although malloc is");
         return;
     }

@@ -1,9 +1,9 @@
 /* threads.c - the state of each thread in the runtime.
  *
  * A state belongs to one thread at a time. When the thread ends the next new thread gets it, with the MIBs it has
- * filled: the number of states is the greatest number of threads at once, and nothing has to be added up at thread exit.
- * A signal handler that interrupts the runtime in its thread borrows a state of its own for each call, so that events in
- * handlers are counted like any other. A forked child sees all states as zero (MADV_WIPEONFORK). */
+ * filled: the number of states is the greatest number of threads at once, and nothing has to be added up at thread
+ * exit. A signal handler that interrupts the runtime in its thread borrows a state of its own for each call, so that
+ * events in handlers are counted like any other. A forked child sees all states as zero (MADV_WIPEONFORK). */
 #include "runtime/runtime.h"
 
 __thread struct hw_thread *hw_self;
@@ -128,7 +128,8 @@ static void sweep(void)
     threads.next_sweep = threads.count * 2;
     for (uint32_t i = 0; i < threads.count; i++) {
         struct hw_thread *thread = threads.all[i];
-        if (thread->entry && thread->entry->serial && hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -3 /* ESRCH */) {
+        if (thread->entry && thread->entry->serial &&
+            hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -3 /* ESRCH */) {
             thread->entry->serial = 0;
             thread->gate = HW_GATE_CLOSED;
             threads.in_use--;

@@ -7,9 +7,9 @@
 #define FIRST_INTERVAL_NS 1000000ull
 
 static struct {
-    uint64_t interval; /* ticks */
+    uint64_t interval;       /* ticks */
     uint64_t breakdown_live; /* live bytes at the latest breakdown of RSS */
-    uint64_t rss, rss_tick; /* latest reading, and when */
+    uint64_t rss, rss_tick;  /* latest reading, and when */
 } timeline;
 
 void hw_timeline_start(void)
@@ -42,7 +42,8 @@ static void add_point(uint64_t tick)
     if (index == HW_NONE)
         return;
     /* Reading RSS costs a few microseconds: not more often than every 10 ms or so. */
-    if (!timeline.rss || tick - timeline.rss_tick >= 8 * FIRST_INTERVAL_NS * 5 / 2 || timeline.interval > tick - timeline.rss_tick) {
+    if (!timeline.rss || tick - timeline.rss_tick >= 8 * FIRST_INTERVAL_NS * 5 / 2 ||
+        timeline.interval > tick - timeline.rss_tick) {
         timeline.rss = hw_memory_rss();
         timeline.rss_tick = tick;
     }

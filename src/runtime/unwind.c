@@ -11,14 +11,15 @@
 
 #define EXACT_PC (1ull << 63) /* in pcs[]: not a return address */
 
-/* ---- rules by pc ------------------------------------------------------------------------------------------------------ */
+/* ---- rules by pc
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* A cache: lock-free, lossy. key = pc | generation << 48; 0 while a slot changes. */
-#define RULE_SLOTS (1u << 16)
+#define RULE_SLOTS  (1u << 16)
 #define RULE_PROBES 4u
 static struct rule_slot {
     uint64_t key, rule;
-} *rules;
+} * rules;
 
 void hw_unwind_start(void)
 {
@@ -26,7 +27,8 @@ void hw_unwind_start(void)
         rules = hw_own_pages(RULE_SLOTS * sizeof *rules, false);
 }
 
-#define RULE_STOP (1ull << 8) /* with HW_RULE_NONE: generated code, or no code at all: do not even try frame pointers */
+#define RULE_STOP (1ull << 8) /* with HW_RULE_NONE: generated code, or no code at all: do not even try frame pointers  \
+                               */
 
 static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t key, struct rule_slot *slot)
 {
@@ -38,8 +40,8 @@ static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t ke
             rule |= RULE_STOP;
             hw_note(HW_NOTE_JIT, NULL);
         } else if (rule == HW_RULE_NONE && !module->eh_frame_hdr && module->map != HW_NONE)
-            hw_note(HW_NOTE_NO_UNWIND, hw_pools[HW_POOL_STRINGS].base +
-                                           HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map)->path);
+            hw_note(HW_NOTE_NO_UNWIND,
+                    hw_pools[HW_POOL_STRINGS].base + HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map)->path);
     } else
         rule |= RULE_STOP;
     if (!slot || !module)
@@ -73,7 +75,8 @@ static inline uint64_t rule_at(uintptr_t pc)
     return compile_rule(pc, key, &rules[(at + (pc >> 4 & (RULE_PROBES - 1))) & (RULE_SLOTS - 1)]);
 }
 
-/* ---- how far the stack goes --------------------------------------------------------------------------------------------- */
+/* ---- how far the stack goes
+ * --------------------------------------------------------------------------------------------- */
 
 extern char **environ __attribute__((weak));
 
@@ -150,14 +153,15 @@ static inline bool on_stack(const struct hw_stack *stack, uintptr_t address)
     return address >= stack->low && address + 8 <= stack->high;
 }
 
-/* ---- walking ------------------------------------------------------------------------------------------------------------ */
+/* ---- walking
+ * ------------------------------------------------------------------------------------------------------------ */
 
 struct state {
     struct hw_thread *thread;
     uint32_t depth, limit, flags;
     uint32_t slots; /* used of thread->slots: pairs (address, value) */
     uint64_t hash;
-    bool needs_fp;  /* the walk depends on the frame pointer at its start */
+    bool needs_fp; /* the walk depends on the frame pointer at its start */
     bool cacheable;
     uintptr_t fp_slot; /* where the present frame pointer was loaded from; 0: it is the register of the start */
     bool fp_listed;    /* that slot is among the slots already */
@@ -236,7 +240,8 @@ static enum walk_result walk_simple(struct state *s, uint64_t pc, uint64_t sp, u
         case HW_RULE_COMPLEX:
             return WALK_NEEDS_REGISTERS;
         default:
-            if (!(rule & RULE_STOP) && !fp) { /* the ABI's mark of the outermost frame: the dynamic linker's first code */
+            if (!(rule & RULE_STOP) &&
+                !fp) { /* the ABI's mark of the outermost frame: the dynamic linker's first code */
                 use_fp(s);
                 return WALK_DONE;
             }
@@ -369,7 +374,8 @@ bool hw_called_from_handler(struct hw_thread *thread)
     return false;
 }
 
-/* ---- remembering ---------------------------------------------------------------------------------------------------------- */
+/* ---- remembering
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* Slots are compared four at a time: most walks are the right ones, and branches cost more than loads. */
 static inline bool still_true(const struct hw_thread *thread, const struct hw_walk *walk)
@@ -379,8 +385,8 @@ static inline bool still_true(const struct hw_thread *thread, const struct hw_wa
     const uint64_t *stack = (const uint64_t *)walk->sp;
     uint32_t i = 0, slots = walk->slots;
     for (; i + 4 <= slots; i += 4)
-        if ((stack[offset[i]] ^ value[i]) | (stack[offset[i + 1]] ^ value[i + 1]) | (stack[offset[i + 2]] ^ value[i + 2]) |
-            (stack[offset[i + 3]] ^ value[i + 3]))
+        if ((stack[offset[i]] ^ value[i]) | (stack[offset[i + 1]] ^ value[i + 1]) |
+            (stack[offset[i + 2]] ^ value[i + 2]) | (stack[offset[i + 3]] ^ value[i + 3]))
             return false;
     for (; i < slots; i++)
         if (stack[offset[i]] != value[i])
@@ -394,8 +400,8 @@ static inline struct hw_walk *walk_set(struct hw_thread *thread, uint64_t pc, ui
     return thread->walks + (hash >> 40) % HW_WALK_SETS * HW_WALK_WAYS;
 }
 
-/* The ring is overwritten from the start when it is full: a walk of the lap before is valid while its slots lie ahead of
- * the writing position. */
+/* The ring is overwritten from the start when it is full: a walk of the lap before is valid while its slots lie ahead
+ * of the writing position. */
 static inline bool slots_alive(const struct hw_thread *thread, const struct hw_walk *walk)
 {
     return walk->lap == thread->ring_lap || (walk->lap + 1 == thread->ring_lap && walk->slot >= thread->ring_next);

@@ -444,12 +444,29 @@ static uint32_t build_chain(struct unit *unit, size_t index, struct hw_frame fra
     return count;
 }
 
+/* The code to which a signal handler returns: libc gives it no name, but marks its unwind information. */
+static bool is_signal_trampoline(const struct hw_debug_file *file, uint64_t address)
+{
+    Dwarf_Addr bias = 0;
+    Dwarf_CFI *table = dwfl_module_eh_cfi(file->module, &bias);
+    Dwarf_Frame *rules = NULL;
+    bool marked = false;
+    if (table && dwarf_cfi_addrframe(table, address - bias, &rules) == 0)
+        dwarf_frame_info(rules, NULL, NULL, &marked);
+    free(rules);
+    return marked;
+}
+
 bool hw_symbol_frame(struct hw_module *module, const struct hw_debug_file *file, struct hw_names *names,
                      uint64_t address, struct hw_frame *frame)
 {
     *frame = (struct hw_frame){0};
     const struct hw_elf_symbols *symbols = hw_module_symbols(module, file);
     const char *name = symbols ? hw_elf_symbols_find(symbols, address) : NULL;
+    if (symbols && (!name || strcmp(name, "__restore_rt") == 0) && is_signal_trampoline(file, address)) {
+        frame->function = hw_names_intern(names, HW_SIGNAL_FRAME);
+        return frame->function != NULL;
+    }
     if (!name)
         return symbols != NULL;
     frame->linkage_name = hw_names_intern(names, name);

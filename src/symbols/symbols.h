@@ -16,6 +16,9 @@
 
 struct hw_symbolizer;
 
+/* The function of a frame that stands between a signal handler and the code it interrupted. */
+#define HW_SIGNAL_FRAME "<signal handler called>"
+
 /* One function of the inline chain at an address. Strings are owned by the symbolizer and live as long as it does;
  * they are interned: equal strings have equal pointers. */
 struct hw_frame {

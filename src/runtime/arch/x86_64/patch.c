@@ -5,8 +5,8 @@
  * when nothing in the function jumps into them. Reference: Intel SDM volume 2, appendix A (opcode maps). */
 #include "runtime/runtime.h"
 
-#define JUMP_BYTES 5u    /* e9 rel32 */
-#define TRAMPOLINE 128u  /* bytes for one function: moved code, jump back, jump to the hook */
+#define JUMP_BYTES 5u   /* e9 rel32 */
+#define TRAMPOLINE 128u /* bytes for one function: moved code, jump back, jump to the hook */
 
 /* ---- instruction lengths ----------------------------------------------------------------------------------------- */
 
@@ -16,7 +16,7 @@ struct instruction {
     uint8_t map;         /* 0: one byte, 1: 0f, 2: 0f 38, 3: 0f 3a */
     uint8_t relative_at; /* offset of an address relative to the next instruction, 0 none */
     uint8_t relative_size;
-    bool rip_operand;    /* it is a memory operand's displacement, not a branch */
+    bool rip_operand; /* it is a memory operand's displacement, not a branch */
 };
 
 /* Immediate bytes and ModRM of the one-byte opcodes: bits 0-3 immediate, 4 ModRM, 5 operand-sized immediate (4),
@@ -44,12 +44,13 @@ static uint8_t one_byte(uint8_t op)
     static const struct {
         uint8_t op, form;
     } others[] = {
-        {0x63, M},     {0x68, Z},     {0x69, M | Z}, {0x6a, 1}, {0x6b, M | 1}, {0x80, M | 1}, {0x81, M | Z}, {0x83, M | 1},
-        {0xa4, 0},     {0xa5, 0},     {0xa8, 1},     {0xa9, Z}, {0xaa, 0},     {0xab, 0},     {0xac, 0},     {0xad, 0},
-        {0xae, 0},     {0xaf, 0},     {0xc0, M | 1}, {0xc1, M | 1}, {0xc2, 2}, {0xc3, 0},     {0xc6, M | 1}, {0xc7, M | Z},
-        {0xc9, 0},     {0xcc, 0},     {0xd0, M},     {0xd1, M}, {0xd2, M},     {0xd3, M},     {0xe8, B | 4}, {0xe9, B | 4},
-        {0xeb, B | 1}, {0xf4, 0},     {0xf5, 0},     {0xf6, M}, {0xf7, M},     {0xf8, 0},     {0xf9, 0},     {0xfc, 0},
-        {0xfd, 0},     {0xfe, M},     {0xff, M},
+        {0x63, M},     {0x68, Z},     {0x69, M | Z}, {0x6a, 1},     {0x6b, M | 1}, {0x80, M | 1}, {0x81, M | Z},
+        {0x83, M | 1}, {0xa4, 0},     {0xa5, 0},     {0xa8, 1},     {0xa9, Z},     {0xaa, 0},     {0xab, 0},
+        {0xac, 0},     {0xad, 0},     {0xae, 0},     {0xaf, 0},     {0xc0, M | 1}, {0xc1, M | 1}, {0xc2, 2},
+        {0xc3, 0},     {0xc6, M | 1}, {0xc7, M | Z}, {0xc9, 0},     {0xcc, 0},     {0xd0, M},     {0xd1, M},
+        {0xd2, M},     {0xd3, M},     {0xe8, B | 4}, {0xe9, B | 4}, {0xeb, B | 1}, {0xf4, 0},     {0xf5, 0},
+        {0xf6, M},     {0xf7, M},     {0xf8, 0},     {0xf9, 0},     {0xfc, 0},     {0xfd, 0},     {0xfe, M},
+        {0xff, M},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].op == op)
@@ -107,8 +108,8 @@ static uint8_t two_byte(uint8_t op)
 
 static bool is_prefix(uint8_t byte)
 {
-    return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e || byte == 0x36 ||
-           byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65;
+    return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e ||
+           byte == 0x36 || byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65;
 }
 
 /* False when the instruction at CODE is not understood. */
@@ -191,7 +192,8 @@ static bool branches_into_start(const uint8_t *code, size_t size)
     return false;
 }
 
-/* ---- trampolines --------------------------------------------------------------------------------------------------- */
+/* ---- trampolines ---------------------------------------------------------------------------------------------------
+ */
 
 static struct {
     uint8_t *page; /* near the executable, so that 32-bit distances reach */
@@ -301,7 +303,8 @@ void *hw_arch_patch(void *function, size_t size, const void *hook, const char **
     while (moved < JUMP_BYTES && to) {
         struct instruction in;
         uint8_t first = target[moved];
-        if (!decode(target + moved, &in) || (moved + in.length < JUMP_BYTES && (first == 0xc3 || first == 0xe9 || first == 0xeb))) {
+        if (!decode(target + moved, &in) ||
+            (moved + in.length < JUMP_BYTES && (first == 0xc3 || first == 0xe9 || first == 0xeb))) {
             to = NULL;
             break;
         }
