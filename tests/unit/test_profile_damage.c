@@ -135,7 +135,8 @@ static void test_saved_of_cut(void **state)
         struct hw_profile *profile = hw_profile_read(file.path, NULL);
         assert_non_null(profile);
         assert_true(profile->cut);
-        assert_true(profile->problem_count > 0);
+        assert_true(profile->problem_count > 0); /* the first one says it all */
+        assert_non_null(strstr(profile->problems[0], "cut short: it has"));
         assert_string_equal(profile->command[3], "end");
         assert_int_equal(profile->totals.allocations, 11);
         assert_int_equal(profile->context_totals.allocations, 10); /* two whole MIBs are left */

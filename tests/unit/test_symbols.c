@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "support/check.h"
@@ -670,6 +672,35 @@ static void libraries_of_this_machine(void **state)
     hw_symbolizer_free(session.symbolizer);
 }
 
+static void no_handler(int number)
+{
+}
+
+/* The code behind a signal handler has no name in libc; the kernel knows where it is. */
+static void signal_frames_are_named(void **state)
+{
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void *restorer;
+        unsigned long mask;
+    } known = {0};
+    Dl_info info;
+    struct sigaction action = {.sa_handler = no_handler}, before;
+    assert_int_equal(sigaction(SIGUSR2, &action, &before), 0);
+    assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR2, NULL, &known, sizeof known.mask), 0);
+    assert_int_equal(sigaction(SIGUSR2, &before, NULL), 0);
+    if (!known.restorer || !dladdr(dlsym(RTLD_DEFAULT, "labs"), &info) || !info.dli_fname ||
+        info.dli_fbase > known.restorer)
+        skip();
+    /* A sanitizer may have installed the handler, with a restorer of its own. */
+    Dl_info other;
+    if (dladdr(known.restorer, &other) && other.dli_fbase != info.dli_fbase)
+        skip();
+    /* Stacks hold return address - 1, which the unwind information covers for that purpose. */
+    expect_name(info.dli_fname, (uint64_t)((char *)known.restorer - (char *)info.dli_fbase) - 1, HW_SIGNAL_FRAME, NULL);
+}
+
 /* ---- the object's own promises ---- */
 
 static size_t progress_calls, last_done;
@@ -888,6 +919,7 @@ int main(void)
         cmocka_unit_test(packed_symbol_table_is_read),
         cmocka_unit_test(linkage_names_are_demangled),
         cmocka_unit_test(libraries_of_this_machine),
+        cmocka_unit_test(signal_frames_are_named),
         cmocka_unit_test(tickets_strings_and_second_runs),
         cmocka_unit_test(files_that_cannot_serve),
         cmocka_unit_test(truncated_files),
