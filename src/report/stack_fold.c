@@ -29,15 +29,15 @@ static const char *const library_linkage[] = {"_ZNSt",  "_ZNKSt", "_ZSt",       
 static const char *const library_functions[] = {
     "std::",  "__gnu_cxx::",  "operator new",   "alloc::", "<alloc::", "core::",      "<core::",
     "<std::", "__rust_alloc", "__rust_realloc", "__rdl_",  "__rg_",    "hashbrown::", "<hashbrown::"};
-static const char *const allocating_functions[] = {"l_alloc", "luaM_", "__libc_", "Perl_safesys"};
+static const char *const allocating_functions[] = {"l_alloc", "luaM_", "__libc_", "Perl_safesys", "AllocateHeap"};
 static const char *const allocating_endings[] = {"malloc",    "calloc",      "realloc",    "reallocarray",
                                                  "strdup",    "strndup",     "memdup",     "zalloc",
                                                  "mallocraw", "mallocrawnn", "malloczero", "new_block"};
 
-/* xmalloc, g_malloc0, PyMem_Calloc: functions whose name ends in what they do. */
+/* xmalloc, g_malloc0, PyMem_Calloc, os::malloc(unsigned long): functions whose name ends in what they do. */
 static bool only_allocates(const char *function)
 {
-    size_t length = strlen(function);
+    size_t length = strcspn(function, "(<");
     while (length && (isdigit((unsigned char)function[length - 1]) || function[length - 1] == '_'))
         length--;
     for (size_t i = 0; i < sizeof allocating_endings / sizeof *allocating_endings; i++) {
@@ -67,9 +67,35 @@ const char *hw_qualified_name(const char *function)
     return strncmp(function, "operator ", 9) ? name : function;
 }
 
+/* Where the sources of library templates lie, as debug information tells: of Rust's own, and of C++'s headers. */
+static bool is_library_source(const char *file)
+{
+    return file && ((strstr(file, "/rustc/") && strstr(file, "/library/")) || strstr(file, "/rustlib/src/rust/") ||
+                    starts(file, "/rust/deps/") || strstr(file, "/include/c++/"));
+}
+
+/* Methods of Rust that belong to the library although their name begins otherwise: "<T as alloc::slice::…>::to_vec",
+ * "<[T]>::sort". What a crate implements itself, "<main::Record as core::clone::Clone>::clone", does not. */
+static bool is_rust_library_method(const char *function)
+{
+    if (!function || *function != '<')
+        return false;
+    const char *self = function + 1 + strspn(function + 1, "&*[(");
+    const char *as = strstr(self, " as "), *end = strchr(self, '>');
+    if (!end)
+        return false;
+    if (!as || end < as)
+        return self > function + 1 || starts(self, "str>");
+    for (const char *at = self; at < as; at++)
+        if (at[0] == ':' && at[1] == ':') /* the type of some crate; the library's own are in the table */
+            return STARTS_WITH_ANY(self, library_functions);
+    return STARTS_WITH_ANY(as + 4, library_functions);
+}
+
 static bool is_library_template(const struct hw_view_frame *frame)
 {
-    return STARTS_WITH_ANY(frame->symbol->linkage_name, library_linkage) ||
+    return is_library_source(frame->symbol->file) || is_rust_library_method(frame->symbol->function) ||
+           STARTS_WITH_ANY(frame->symbol->linkage_name, library_linkage) ||
            STARTS_WITH_ANY(frame->symbol->function, library_functions) ||
            (frame->symbol->function && STARTS_WITH_ANY(hw_qualified_name(frame->symbol->function), library_functions));
 }
@@ -111,16 +137,19 @@ static const char *const start_functions[] = {"__libc_start_main",
                                               "execute_native_thread_routine",
                                               "thread_start",
                                               "_dl_start_user"};
-/* Between start_thread and what the program gave to std::thread. */
+/* Between start_thread and what the program gave to std::thread. Inlined ones may have no linkage name. */
 static const char *const trampolines[] = {"_ZNSt6thread", "_ZSt8__invoke", "_ZSt13__invoke_impl",
                                           "_ZNSt13__future_base", "_ZNKSt6thread"};
+static const char *const trampoline_names[] = {"std::thread::_", "std::__invoke", "std::__1::__thread_",
+                                               "std::__1::__invoke"};
 
 static bool is_start(const struct hw_view_frame *frame, bool root, bool stripped)
 {
     const char *function = frame->symbol->function;
     if (function && (!strcmp(function, "_start") || starts(function, "__libc_csu_")))
         return true;
-    if (stripped && STARTS_WITH_ANY(frame->symbol->linkage_name, trampolines))
+    if (stripped && (STARTS_WITH_ANY(frame->symbol->linkage_name, trampolines) ||
+                     (function && STARTS_WITH_ANY(hw_qualified_name(function), trampoline_names))))
         return true;
     if (!frame->module || frame->module->kind != HW_MODULE_SYSTEM)
         return false;
@@ -136,9 +165,25 @@ static bool is_nameless_start(const struct hw_view_stack *stack)
     return called && starts(called, "__libc_start_main") && !root->symbol->function;
 }
 
+/* Rust marks where its start code ends, for main and for threads: what that function calls, through a trait at most,
+ * is the program's. Returns the frames up to it, or COUNT. */
+static size_t without_rust_start(const struct hw_view_stack *stack, size_t count)
+{
+    for (size_t i = count; i-- > 1;) {
+        const char *function = stack->frames[i].symbol->function;
+        if (!function || !strstr(function, "__rust_begin_short_backtrace"))
+            continue;
+        const char *called = stack->frames[i - 1].symbol->function;
+        return called && i > 1 && starts(called, "core::ops::function::FnOnce::call_once") ? i - 1 : i;
+    }
+    return count;
+}
+
 size_t hw_stack_without_start(const struct hw_view_stack *stack)
 {
-    size_t count = stack->count;
+    size_t count = without_rust_start(stack, stack->count);
+    if (count < stack->count)
+        return count;
     if (count > 1 && is_nameless_start(stack))
         count--;
     while (count > 1 && is_start(&stack->frames[count - 1], count == stack->count, count < stack->count))

@@ -67,8 +67,21 @@ static void swap_name(struct hw_text *text)
     text->cleaned = swap;
 }
 
-/* Makes text->name fit: first without the returned type, then without parameters, without template arguments, and at
- * last without its beginning. */
+/* "<main::Record as core::clone::Clone>::clone" without the trait. */
+static void leave_out_trait(struct hw_text *text)
+{
+    const char *name = hw_buffer_text(&text->name), *as = strstr(name, " as ");
+    const size_t self = *name == '<' ? bracketed(name, '<', '>') : 0;
+    if (!self || !as || as > name + self)
+        return;
+    hw_buffer_clear(&text->cleaned);
+    hw_buffer_bytes(&text->cleaned, name, (size_t)(as - name));
+    hw_buffer_add(&text->cleaned, " as %s>%s", hw_page_ellipsis(&text->page), name + self);
+    swap_name(text);
+}
+
+/* Makes text->name fit: first without the returned type, then without parameters, without template arguments, without
+ * the trait, and at last without its beginning. */
 static void shorten(struct hw_text *text, size_t columns)
 {
     static const char brackets[][2] = {{'(', ')'}, {'<', '>'}};
@@ -82,6 +95,8 @@ static void shorten(struct hw_text *text, size_t columns)
         collapse(&text->cleaned, hw_buffer_text(&text->name), brackets[i][0], brackets[i][1], ellipsis);
         swap_name(text);
     }
+    if (hw_text_width(hw_buffer_text(&text->name)) > columns)
+        leave_out_trait(text);
     const char *name = hw_buffer_text(&text->name);
     const size_t width = hw_text_width(name), mark = hw_text_width(ellipsis);
     if (width <= columns || columns <= mark)
