@@ -35,6 +35,15 @@ static void set_count(struct json_writer *writer, json_t *object, const char *ke
     set(writer, object, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
+/* What a sample does not tell. */
+static void set_unsampled(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
+{
+    if (writer->sampled)
+        set(writer, object, key, json_null());
+    else
+        set_count(writer, object, key, value);
+}
+
 static void set_signed(struct json_writer *writer, json_t *object, const char *key, int64_t value)
 {
     set(writer, object, key, json_integer(value));
@@ -157,21 +166,22 @@ static json_t *totals_value(struct json_writer *writer)
     const struct hw_profile *profile = writer->view->profile;
     const struct hw_profile_totals *totals = &writer->view->totals;
     const struct hw_process_info *info = &profile->process;
+    const uint64_t peak_rss = hw_view_peak_rss(profile);
     json_t *object = json_object(), *counts = counts_of(writer, object, writer->view->samples);
     set_count(writer, counts, "allocations", totals->allocations);
     set_count(writer, counts, "frees", totals->frees);
-    set_count(writer, counts, "reallocations", totals->reallocations);
+    set_unsampled(writer, counts, "reallocations", totals->reallocations);
     set_count(writer, counts, "bytes_allocated", totals->bytes);
     set_count(writer, counts, "peak_bytes", info->peak_bytes);
     set_signed(writer, counts, "live_allocations", totals->live_blocks);
     set_signed(writer, counts, "live_bytes", totals->live_bytes);
-    set_count(writer, counts, "temporary_allocations", totals->temporary);
-    set_count(writer, object, "peak_time_ns", profile->peak_time_ns);
+    set_unsampled(writer, counts, "temporary_allocations", totals->temporary);
+    set(writer, object, "peak_time_ns",
+        info->peak_bytes ? json_integer((json_int_t)profile->peak_time_ns) : json_null());
     set_count(writer, object, "threads", info->threads_seen);
     set_count(writer, object, "threads_at_once", info->threads_most);
     set_count(writer, object, "contexts", writer->view->context_count);
-    set(writer, object, "peak_rss_bytes",
-        info->peak_rss_bytes ? json_integer((json_int_t)info->peak_rss_bytes) : json_null());
+    set(writer, object, "peak_rss_bytes", peak_rss ? json_integer((json_int_t)peak_rss) : json_null());
     set_count(writer, object, "failed_allocations", totals->failed);
     set_count(writer, object, "foreign_frees", totals->foreign_frees);
     set_count(writer, object, "foreign_reallocations", totals->foreign_reallocs);
@@ -273,8 +283,8 @@ static void set_counts(struct json_writer *writer, json_t *counts, const struct 
 {
     set_count(writer, counts, "allocations", sum->allocations);
     set_count(writer, counts, "frees", sum->frees);
-    set_count(writer, counts, "reallocations", sum->reallocations);
-    set_count(writer, counts, "temporary", sum->temporary);
+    set_unsampled(writer, counts, "reallocations", sum->reallocations);
+    set_unsampled(writer, counts, "temporary", sum->temporary);
     set_count(writer, counts, "bytes", sum->bytes);
     set_sizes(writer, counts, sum);
     set_signed(writer, counts, "live_allocations", sum->live_blocks);
@@ -286,6 +296,10 @@ static void set_counts(struct json_writer *writer, json_t *counts, const struct 
     set_count(writer, counts, "lifetime_overlaps", sum->lifetime_overlaps);
     set_count(writer, counts, "same_alloc_cpu", sum->same_alloc_cpu);
     set_count(writer, counts, "same_free_cpu", sum->same_free_cpu);
+    if (writer->sampled) {
+        set(writer, counts, "realloc", json_null());
+        return;
+    }
     json_t *moved = json_object();
     set_count(writer, moved, "moved", sum->realloc_moved);
     set_count(writer, moved, "grown_bytes", sum->realloc_grown_bytes);

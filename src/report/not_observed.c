@@ -90,7 +90,8 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
     hw_buffer_add(
         out,
         "Only a sample of the allocations was observed, one for every %s on average (%s in all): counts, bytes "
-        "and shares are estimates, and places that allocate less than that may be missing.\n",
+        "and shares are estimates, and places that allocate less than that may be missing. A reallocation counts as a free and an allocation; which "
+        "allocations were temporary is not known.\n",
         HW_BYTES(view->profile->process.sample_bytes), HW_COUNT(view->samples));
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/human.h"
+#include "report/view.h"
 
 #define ROWS         8
 #define LABEL        11 /* columns left of the axis */
@@ -102,10 +103,10 @@ bool hw_plot_timeline(const struct hw_page *page, const struct hw_profile *profi
     const char *area = page->utf8 ? "\u2588" : "#", *dots = page->utf8 ? "\u00b7" : ".";
     fprintf(page->stream, "%*s%s live heap, at most %s", LABEL, "", area, HW_BYTES(plot.most_live));
     if (plot.rss_fits)
-        fprintf(page->stream, "   %s resident (RSS), at most %s\n", dots, HW_BYTES(plot.most_rss));
+        fprintf(page->stream, "   %s resident (RSS), at most %s\n", dots, HW_BYTES(hw_view_peak_rss(profile)));
     else if (plot.most_rss)
         fprintf(page->stream, "\n%*sresident (RSS), at most %s, does not fit this scale\n", LABEL, "",
-                HW_BYTES(plot.most_rss));
+                HW_BYTES(hw_view_peak_rss(profile)));
     else
         fprintf(page->stream, "   resident memory was not read\n");
     return true;

@@ -10,9 +10,9 @@
  */
 enum hw_report_section {
     HW_REPORT_SUMMARY,
+    HW_REPORT_FUNCTIONS, /* early: with the summary it is the answer on the first screen */
     HW_REPORT_TIMELINE,
     HW_REPORT_MEMORY,
-    HW_REPORT_FUNCTIONS,
     HW_REPORT_LISTS,
     HW_REPORT_NOT_OBSERVED = HW_REPORT_LISTS + HW_SORT_KEYS,
     HW_REPORT_SECTIONS

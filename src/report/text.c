@@ -80,7 +80,7 @@ static void add_peak(const struct hw_text *text, struct hw_buffer *out)
     const struct hw_profile *profile = text->view->profile;
     if (!profile->process.peak_bytes)
         return;
-    hw_buffer_add(out, "%s live after %s (%s of the time)", HW_BYTES(profile->process.peak_bytes),
+    hw_buffer_add(out, "%s live after %s (%s into the run)", HW_BYTES(profile->process.peak_bytes),
                   HW_NS(profile->peak_time_ns, text->page.utf8),
                   HW_PERCENT((double)profile->peak_time_ns, (double)profile->duration_ns));
 }
@@ -118,6 +118,8 @@ static void add_inherited(const struct hw_text *text, struct hw_buffer *out)
 static void add_temporary(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile_totals *totals = &text->view->totals;
+    if (hw_view_sampled(text->view))
+        return;
     if (totals->allocations && !totals->temporary)
         hw_buffer_add(out, "none");
     else if (totals->allocations)
@@ -137,7 +139,7 @@ static void add_threads(const struct hw_text *text, struct hw_buffer *out)
 
 static void add_resident(const struct hw_text *text, struct hw_buffer *out)
 {
-    const uint64_t bytes = text->view->profile->process.peak_rss_bytes;
+    const uint64_t bytes = hw_view_peak_rss(text->view->profile);
     if (bytes)
         hw_buffer_add(out, "%s at most (RSS: heap, code, stacks and the rest)", HW_BYTES(bytes));
     else
@@ -262,7 +264,7 @@ static void print_sections(struct hw_text *text, uint32_t sections)
     }
 }
 
-/* The usual sections without those that would be empty: the last one says what is missing. */
+/* The usual sections without those that would be empty or say next to nothing. */
 static uint32_t sections_with_content(const struct hw_view *view)
 {
     uint32_t sections = usual_sections;
@@ -270,6 +272,8 @@ static uint32_t sections_with_content(const struct hw_view *view)
         sections &= ~(1u << HW_REPORT_TIMELINE);
     if (!view->profile->memory_count)
         sections &= ~(1u << HW_REPORT_MEMORY);
+    if (hw_view_sampled(view) || view->totals.temporary < view->totals.allocations / 100)
+        sections &= ~LIST(HW_SORT_TEMPORARY); /* the summary has the number */
     if (!view->context_count)
         sections &=
             1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY | 1u << HW_REPORT_NOT_OBSERVED;

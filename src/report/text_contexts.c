@@ -45,7 +45,10 @@ static void leaked_title(const struct hw_text *text, struct hw_buffer *out)
 static void temporary_title(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile_totals *totals = &text->view->totals;
-    hw_buffer_add(out, "Temporary, freed before the thread allocated again: %s", HW_COUNT(totals->temporary));
+    hw_buffer_add(out, "Temporary, freed before the thread allocated again");
+    if (hw_view_sampled(text->view))
+        return;
+    hw_buffer_add(out, ": %s", HW_COUNT(totals->temporary));
     if (totals->temporary)
         hw_buffer_add(out, " (%s)", HW_PERCENT((double)totals->temporary, (double)totals->allocations));
 }
@@ -57,7 +60,9 @@ static void lifetime_title(const struct hw_text *text, struct hw_buffer *out)
 
 static void realloc_title(const struct hw_text *text, struct hw_buffer *out)
 {
-    hw_buffer_add(out, "Number of reallocations: %s", HW_COUNT(text->view->totals.reallocations));
+    hw_buffer_add(out, "Number of reallocations");
+    if (!hw_view_sampled(text->view))
+        hw_buffer_add(out, ": %s", HW_COUNT(text->view->totals.reallocations));
 }
 
 static void threads_title(const struct hw_text *text, struct hw_buffer *out)
@@ -125,6 +130,10 @@ static void size_facts(const struct hw_profile_context *sum, struct hw_buffer *f
             hw_buffer_add(facts, "%s each\n", HW_BYTES(sum->size_min));
         return;
     }
+    if (sum->allocations == 1) { /* it was reallocated */
+        hw_buffer_add(facts, "%s to %s in size\n", HW_BYTES(sum->size_min), HW_BYTES(sum->size_max));
+        return;
+    }
     hw_buffer_add(facts, "%s to %s each", HW_BYTES(sum->size_min), HW_BYTES(sum->size_max));
     if (mean <= sum->size_max) /* blocks that shrink and grow again can have asked for more than they ever were */
         hw_buffer_add(facts, ", mean %s", HW_BYTES(mean));
@@ -149,7 +158,7 @@ static void life_facts(const struct hw_text *text, const struct hw_profile_conte
     else if (sum->frees)
         hw_buffer_add(facts, "lived %s to %s, mean %s\n", HW_NS(sum->lifetime_min_ns, utf8),
                       HW_NS(sum->lifetime_max_ns, utf8), HW_NS(sum->lifetime_total_ns / sum->frees, utf8));
-    if (sum->temporary)
+    if (sum->temporary && !hw_view_sampled(text->view))
         hw_buffer_add(facts, "%s temporary\n", HW_PERCENT((double)sum->temporary, (double)sum->allocations));
 }
 
@@ -302,6 +311,11 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
     hw_buffer_clear(&text->line);
     lists[key].title(text, &text->line);
     hw_page_heading(page, hw_buffer_text(&text->line));
+    if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC)) {
+        fputs("A sample of the allocations does not tell.\n", page->stream);
+        free(order);
+        return;
+    }
     if (!count)
         fprintf(page->stream, "%s\n", lists[key].nothing);
     uint64_t sum = 0, rest = 0;

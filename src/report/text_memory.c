@@ -94,7 +94,7 @@ static void print_line(const struct hw_page *page, const char *label, const stru
     char value[HW_HUMAN + 1];
     fprintf(page->stream, "%-*s", LABEL_WIDTH, label);
     for (size_t i = 0; i < count; i++)
-        fprintf(page->stream, " %12s",
+        fprintf(page->stream, " %13s",
                 signed_bytes(value, part ? part->value(moments[i].memory) : (int64_t)moments[i].memory->rss));
     fputc('\n', page->stream);
 }
@@ -104,7 +104,7 @@ static void print_table(const struct hw_page *page, const struct moment *moments
     char line[LABEL_WIDTH + 64];
     size_t at = (size_t)snprintf(line, sizeof line, "%-*s", LABEL_WIDTH, "");
     for (size_t i = 0; i < count; i++)
-        at += (size_t)snprintf(line + at, sizeof line - at, " %12s", moments[i].name);
+        at += (size_t)snprintf(line + at, sizeof line - at, " %13s", moments[i].name);
     hw_page_print(page, HW_FAINT, "%s", line);
     fputc('\n', page->stream);
     for (size_t i = 0; i < PARTS; i++) {
@@ -153,10 +153,28 @@ static void print_sentence(struct hw_text *text, const struct moment *moment)
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(line));
 }
 
+/* RSS is read now and then: the look that counts as the one at the peak may be a little before it. */
+static bool at_peak(const struct hw_view *view, const struct hw_memory_breakdown *memory)
+{
+    const uint64_t peak = view->profile->process.peak_bytes, live = hw_not_negative(memory->live_bytes);
+    return live >= peak - peak / 50;
+}
+
+static void print_when(struct hw_text *text, const struct hw_memory_breakdown *memory)
+{
+    hw_buffer_clear(&text->line);
+    hw_buffer_add(&text->line, "The figures near the peak are from %s into the run, when %s were live.",
+                  HW_NS(hw_profile_ticks_to_ns(text->view->profile, memory->tick), text->page.utf8),
+                  HW_BYTES(hw_not_negative(memory->live_bytes)));
+    hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
+}
+
 void hw_text_memory(struct hw_text *text)
 {
     const struct hw_view *view = text->view;
-    const struct moment all[] = {{"at the peak", hw_view_memory(view, HW_MOMENT_PEAK)},
+    const struct hw_memory_breakdown *peak = hw_view_memory(view, HW_MOMENT_PEAK);
+    const bool near = peak && !at_peak(view, peak);
+    const struct moment all[] = {{near ? "near the peak" : "at the peak", peak},
                                  {"at the dump", hw_view_memory(view, HW_MOMENT_DUMP)},
                                  {hw_text_end(view->profile), hw_view_memory(view, HW_MOMENT_END)}};
     struct moment moments[3];
@@ -171,4 +189,6 @@ void hw_text_memory(struct hw_text *text)
     }
     print_table(&text->page, moments, count < 2 ? count : 2);
     print_sentence(text, &moments[0]);
+    if (near)
+        print_when(text, peak);
 }

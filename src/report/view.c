@@ -524,3 +524,13 @@ const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enu
             return &view->profile->memory[i];
     return NULL;
 }
+
+uint64_t hw_view_peak_rss(const struct hw_profile *profile)
+{
+    uint64_t most = profile->process.peak_rss_bytes;
+    for (size_t i = 0; i < profile->timeline_count; i++)
+        most = greater(most, profile->timeline[i].rss_bytes);
+    for (size_t i = 0; i < profile->memory_count; i++)
+        most = greater(most, profile->memory[i].rss);
+    return most;
+}

@@ -137,6 +137,10 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
 /* The latest breakdown of RSS at a moment, or NULL. */
 const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment);
 
+/* The greatest resident size that was seen: the kernel's own maximum is kept up to date only roughly, so that a point
+ * of the timeline may lie above it. 0: not known. */
+uint64_t hw_view_peak_rss(const struct hw_profile *profile);
+
 /* Every count of a sampled run is an estimate. */
 static inline bool hw_view_sampled(const struct hw_view *view)
 {

@@ -385,6 +385,8 @@ static void json_of_a_sampled_run_has_no_exact_counts(void **state)
     assert_null(json_object_get(context, "size"));
     assert_null(json_object_get(member(object, "totals"), "bytes_allocated"));
     has_keys(member(context, "sampled"), "samples allocations frees bytes size peak_bytes lifetime_ns");
+    assert_true(json_is_null(member(member(context, "sampled"), "temporary"))); /* a sample does not tell */
+    assert_true(json_is_null(member(member(context, "sampled"), "reallocations")));
     has_keys(member(member(object, "totals"), "sampled"), "samples allocations bytes_allocated peak_bytes");
     assert_null(json_object_get(json_array_get(member(object, "timeline"), 0), "live_bytes"));
     json_decref(object);
@@ -507,6 +509,39 @@ static void headline_is_the_programs_own(void **state)
     hw_view_stack_free(&stack);
 }
 
+/* What a library compiles into the program is known by where its source lies, or by its name. */
+static void headline_behind_rust_and_templates(void **state)
+{
+    struct hw_view_stack stack = letters("abcdefgh");
+    plain_frames[0].function = "alloc::raw_vec::RawVec<T,A>::grow_one";
+    plain_frames[1].function = "<[u8]>::to_vec_in::<alloc::alloc::Global>";
+    plain_frames[2].function = "<T as alloc::slice::<impl [T]>::to_vec_in::ConvertVec>::to_vec";
+    plain_frames[3].function = "odd_name_of_a_template";
+    plain_frames[3].file = "/usr/include/c++/12/bits/stl_vector.h";
+    plain_frames[4].function = "fill";
+    plain_frames[4].file = "/rustc/0123/library/core/src/iter.rs";
+    plain_frames[5].function = "os::malloc(unsigned long, int)";
+    plain_frames[6].function = "<main::Record as core::clone::Clone>::clone";
+    assert_int_equal(hw_stack_headline(&stack), 6);
+    plain_frames[2].function = "<main::Record as alloc::borrow::ToOwned>::to_owned";
+    assert_int_equal(hw_stack_headline(&stack), 2);
+    hw_view_stack_free(&stack);
+}
+
+static void start_code_is_left_out(void **state)
+{
+    struct hw_view_stack stack = letters("abcdef");
+    assert_int_equal(hw_stack_without_start(&stack), 6);
+    plain_frames[2].function = "core::ops::function::FnOnce::call_once";
+    plain_frames[3].function = "std::sys::backtrace::__rust_begin_short_backtrace";
+    assert_int_equal(hw_stack_without_start(&stack), 2); /* what main or a thread of a Rust program does */
+    plain_frames[3].function = "std::__invoke_impl<void, main()::<lambda()> >";
+    plain_frames[4].function = "std::thread::_Invoker<std::tuple<main()::<lambda()> > >::operator()";
+    plain_frames[5].function = "_start";
+    assert_int_equal(hw_stack_without_start(&stack), 3);
+    hw_view_stack_free(&stack);
+}
+
 /* ---- numbers ---- */
 
 static void numbers_are_readable(void **state)
@@ -588,6 +623,8 @@ int main(void)
         cmocka_unit_test(recursion_is_folded),
         cmocka_unit_test(the_middle_is_folded),
         cmocka_unit_test(headline_is_the_programs_own),
+        cmocka_unit_test(headline_behind_rust_and_templates),
+        cmocka_unit_test(start_code_is_left_out),
         cmocka_unit_test(numbers_are_readable),
         cmocka_unit_test(foreign_text_is_made_fit),
     };
