@@ -46,24 +46,26 @@ static void print_usage(FILE *out)
 {
     fputs("Usage: heapwise record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
           "\n"
-          "Runs PROGRAM and writes down how it uses its heap: by call stack, exactly, for every process and program\n"
-          "that it starts. Read the result with heapwise report FILE.\n"
+          "Runs PROGRAM and writes down how it uses its heap: by call stack, exactly, for\n"
+          "every process and program that it starts. Read the result with heapwise report.\n"
           "\n"
-          "  -o, --output=FILE      name of the profile (default %e.%p.hwprof); %p stands for the process id, %e for\n"
-          "                         the executable, %h for the host, %n for a number that makes it unique, %% for %\n"
-          "  -f, --force            overwrite FILE\n"
-          "      --mode=heap        what to observe; this version knows only heap\n"
-          "      --sample-bytes=N   look at one allocation in N bytes only, on average: cheaper, estimates (512K, 1M)\n"
-          "      --table=N          keep at most N contexts in memory, the others go to the file\n"
-          "      --free-stacks      also record where blocks are freed\n"
-          "      --depth=N          frames of a call stack to keep, 1 to 256 (default 256)\n"
-          "      --report           show the report at the end, on stdout\n"
-          "  -q, --quiet            say nothing but problems\n"
-          "  -v, --verbose          let the runtime say what it does\n"
-          "      --help             this text\n"
+          "  -o, --output=FILE     name of the profile (default %e.%p.hwprof); %e stands for\n"
+          "                        the executable, %p for the process id, %h for the host,\n"
+          "                        %n for a number that makes it unique, %% for %\n"
+          "  -f, --force           overwrite FILE\n"
+          "      --mode=heap       what to observe; this version knows only heap\n"
+          "      --sample-bytes=N  look at one allocation in N bytes only, on average:\n"
+          "                        cheaper, but estimates (512K, 1M)\n"
+          "      --table=N         keep at most N contexts in memory, the others in the file\n"
+          "      --free-stacks     also record where blocks are freed\n"
+          "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
+          "      --report          show the report at the end, on stdout\n"
+          "  -q, --quiet           say nothing but problems\n"
+          "  -v, --verbose         let the runtime say what it does\n"
+          "      --help            this text\n"
           "\n"
-          "Exits with the program's code, 128 + n when signal n killed it; 125 when Heapwise could not start it, 126\n"
-          "when it is not executable, 127 when it was not found.\n",
+          "Exits with the program's code, 128 + n when signal n killed it; 125 when Heapwise\n"
+          "could not start it, 126 when it is not executable, 127 when it was not found.\n",
           out);
 }
 
@@ -334,7 +336,22 @@ static void close_profile(const struct record *record, const struct hw_session *
         hw_say("%s", error.message);
 }
 
-static void say_totals(const char *path)
+/* A report of such a profile has totals, but not all of the stacks. */
+static void say_lost(const struct hw_profile *profile)
+{
+    for (size_t i = 0; i < profile->note_count; i++) {
+        const struct hw_note *note = &profile->notes[i];
+        if (note->code != HW_NOTE_FILE_FULL)
+            continue;
+        const char *why = hw_profile_string(profile, note->text);
+        hw_say("%s is incomplete: %s; from then on only totals were counted. Free space, or choose another place "
+               "with -o",
+               short_path(profile->path), *why ? why : "it could not grow");
+        return;
+    }
+}
+
+static void say_totals(const char *path, bool quiet)
 {
     struct hw_error error = {""};
     struct hw_profile *profile = hw_profile_read(path, &error);
@@ -342,19 +359,23 @@ static void say_totals(const char *path)
         hw_say("%s", error.message);
         return;
     }
-    hw_say("wrote %s: %s allocation%s, %s at the peak, %s not freed%s", short_path(path),
-           HW_COUNT(profile->totals.allocations), profile->totals.allocations == 1 ? "" : "s",
-           HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
-           profile->process.sample_bytes ? " (estimates)" : "");
+    if (!quiet)
+        hw_say("wrote %s: %s allocation%s, %s at the peak, %s not freed%s", short_path(path),
+               HW_COUNT(profile->totals.allocations), profile->totals.allocations == 1 ? "" : "s",
+               HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
+               profile->process.sample_bytes ? " (estimates)" : "");
+    say_lost(profile);
     hw_profile_free(profile);
 }
 
-/* What there is beside the main profile. In a wrapper or a build the memory went into one of those. */
-static void say_others(const struct hw_session *session, const struct hw_session_file *main_file)
+/* What there is beside the main profile. In a wrapper or a build the memory went into one of those. Returns the profile
+ * to begin with: the one with the highest peak. */
+static const struct hw_session_file *say_others(const struct hw_session *session,
+                                                const struct hw_session_file *main_file)
 {
     size_t others = session->count - (main_file != NULL);
     if (others == 0)
-        return;
+        return main_file;
     size_t running = hw_session_running(session);
     char still[64] = "";
     if (running)
@@ -368,6 +389,7 @@ static void say_others(const struct hw_session *session, const struct hw_session
     }
     if (greatest != main_file)
         hw_say("the highest peak, %s, is in %s", HW_BYTES(greatest->process.peak_bytes), short_path(greatest->path));
+    return greatest;
 }
 
 static void say_result(const struct record *record, const struct hw_session *session,
@@ -375,8 +397,8 @@ static void say_result(const struct record *record, const struct hw_session *ses
 {
     char word[PATH_MAX + 16];
     char command[PATH_MAX + 16];
-    if (main_file && !record->quiet)
-        say_totals(main_file->path);
+    if (main_file)
+        say_totals(main_file->path, record->quiet);
     if (!main_file)
         hw_say("no profile was written of %s, although it ran: %s", record->command[0], why_no_profile(record));
     else if (main_file->process.exit_kind == HW_EXIT_EXEC)
@@ -385,8 +407,7 @@ static void say_result(const struct record *record, const struct hw_session *ses
                record->command[0]);
     if (record->quiet)
         return;
-    say_others(session, main_file);
-    const struct hw_session_file *file = main_file ? main_file : session->count ? session->files : NULL;
+    const struct hw_session_file *file = say_others(session, main_file);
     if (file && !record->report)
         hw_say("read it with: %s report %s", hw_shell_word(program_invocation_name, command, sizeof command),
                hw_shell_word(short_path(file->path), word, sizeof word));

@@ -17,8 +17,7 @@ static const struct {
     {HW_NOTE_TABLE_STORE, "table-store",
      "Address space was limited, so blocks were kept in a table: nothing is lost, but each event took longer", false},
     {HW_NOTE_FILE_FULL, "file-full",
-     "The profile file could not grow: allocations at places that were new by then are counted under \"unknown stack\"",
-     true},
+     "The profile file could not grow: allocations at places that were new by then are in the totals only", true},
     {HW_NOTE_NO_MEMORY, "no-memory",
      "Heapwise itself got no memory: the allocations it met meanwhile were passed through uncounted", true},
     {HW_NOTE_EXEC, "exec", "The process became another program by exec; that one has a profile of its own", false},
@@ -99,7 +98,7 @@ static void add_events(const struct hw_profile *profile, struct hw_buffer *out)
 {
     const struct hw_profile_totals *totals = &profile->totals;
     if (totals->lost)
-        hw_buffer_add(out, "%s found no room: missing from all numbers.\n", HW_OF(totals->lost, "event"));
+        hw_buffer_add(out, "%s found no room in the profile: they are in no list.\n", HW_OF(totals->lost, "event"));
     if (totals->foreign_frees || totals->foreign_reallocs)
         hw_buffer_add(
             out,

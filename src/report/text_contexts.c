@@ -341,6 +341,12 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
                     HW_PERCENT((double)rest, (double)total));
         fputc('\n', page->stream);
     }
+    if (lists[key].shared && total - sum > total / 1000) { /* the profile could not grow, or is damaged */
+        char number[HW_HUMAN];
+        fprintf(page->stream, "\n     %s and at no known place: %s (%s)\n", hw_page_ellipsis(page),
+                value_text(text, lists[key].kind, total - sum, number),
+                HW_PERCENT((double)(total - sum), (double)total));
+    }
     free(order);
 }
 
