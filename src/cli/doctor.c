@@ -50,8 +50,8 @@ static void print_usage(FILE *out)
 {
     fputs("Usage: heapwise doctor [--json]\n"
           "\n"
-          "Says what works on this machine and what does not, and why: one line each, with ok, limited (works, but\n"
-          "something is lost) or missing.\n"
+          "Says what works on this machine and what does not, and why: one line each, with\n"
+          "ok, limited (works, but something is lost) or missing.\n"
           "\n"
           "      --json   one JSON object instead of text\n"
           "      --help   this text\n"
