@@ -184,24 +184,28 @@ static void print_frame(struct hw_text *text, const struct hw_fold_item *item, s
     fputc('\n', page->stream);
 }
 
-/* The column the functions get: as wide as they are, as far as the places leave room. */
+/* The column the functions get: as wide as they are when shortened to the room that the places leave. */
 static size_t function_columns(struct hw_text *text)
 {
     size_t widest = 0, place = 0;
     for (size_t i = 0; i < text->fold.count; i++) {
         if (text->fold.items[i].kind != HW_FOLD_FRAME)
             continue;
-        const struct hw_view_frame *frame = &text->stack.frames[text->fold.items[i].frame];
-        const size_t function = hw_text_width(hw_text_function(text, frame, 0));
-        size_t width = hw_text_width(hw_text_place(text, frame));
+        size_t width = hw_text_width(hw_text_place(text, &text->stack.frames[text->fold.items[i].frame]));
         if (text->fold.items[i].times > 1)
             width += 14;
-        widest = function > widest ? function : widest;
         place = width > place ? width : place;
     }
     if (place > WIDEST_PLACE)
         place = WIDEST_PLACE;
     const size_t room = text->page.width - 6 - 2 - place;
+    for (size_t i = 0; i < text->fold.count && widest < room; i++) {
+        if (text->fold.items[i].kind != HW_FOLD_FRAME)
+            continue;
+        const struct hw_view_frame *frame = &text->stack.frames[text->fold.items[i].frame];
+        const size_t width = hw_text_width(hw_text_function(text, frame, room));
+        widest = width > widest ? width : widest;
+    }
     return widest < room ? widest : room;
 }
 
