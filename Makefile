@@ -34,10 +34,10 @@ test:
 	@scripts/setup build test
 	cmake --preset release -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON
 	cmake --build --preset release
-	ctest --preset release
+	ctest --preset release -j2
 	cmake --preset asan -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON
 	cmake --build --preset asan
-	ctest --preset asan -L host
+	ctest --preset asan -j2
 
 bench:
 	@scripts/setup build bench
