@@ -221,12 +221,12 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
     if (!view->context_count)
         hw_buffer_add(
             out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");
-    if (view->profile->timeline_count < 2)
+    if (view->context_count && view->profile->timeline_count < 2)
         hw_buffer_add(out, "There are too few points in time for a timeline.\n");
     if (!hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_END) &&
         !hw_view_memory(view, HW_MOMENT_DUMP))
         hw_buffer_add(out, "What resident memory consists of was not recorded.\n");
-    else if (!hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_DUMP))
+    else if (view->context_count && !hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_DUMP))
         hw_buffer_add(out, "What resident memory consisted of at the peak was not recorded.\n");
     if (view->profile->process.mode == HW_MODE_HEAP)
         hw_buffer_add(out, "How much the blocks were read and written was not counted (mode heap).\n");
