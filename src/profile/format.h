@@ -32,7 +32,7 @@ enum hw_file_flags {
     HW_FILE_EXITED = 1u << 1, /* exit_kind and exit_value of hw_process_info are known */
 };
 
-/* Offset 0. The first six fields are the header of the seed's raw format; the three offsets are those of the first
+/* Offset 0. The first six fields are the header of MemProf's raw format; the three offsets are those of the first
  * extent of the section, 0 when there is none yet. */
 struct hw_file_header {
     uint64_t magic;
@@ -122,7 +122,7 @@ struct hw_process_info {
     uint64_t reserved[16];
 };
 
-/* An executable mapping, also one that is gone. The first four fields are the seed's. */
+/* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */
 struct hw_map_entry {
     uint64_t start, end; /* addresses of the executable segment */
     uint64_t offset;     /* of the segment's start in the file */
@@ -171,7 +171,7 @@ struct hw_context_entry {
  *
  * Blocks keep the context of their first allocation when realloc grows, shrinks or moves them.
  *
- * "previous" in the fields of the seed's heap info block means: the block of this context that was freed before this
+ * "previous" in the fields of MemProf's heap info block means: the block of this context that was freed before this
  * one, by a thread of the same slot.
  *
  * peak: while hw_process_info.peak_epoch == peak_epoch, peak_bytes and peak_blocks are what was live here at the
