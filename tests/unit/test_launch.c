@@ -177,8 +177,8 @@ static void test_dispositions_and_mask_are_inherited(void **state)
     own_status("SigIgn:", ignored, sizeof ignored);
     assert_int_equal(strtoull(blocked, NULL, 16), 1u << (SIGUSR2 - 1));
     assert_int_equal(strtoull(ignored, NULL, 16) & 0x10002, 1u << (SIGCHLD - 1) | 1u << (SIGINT - 1));
-    snprintf(program, sizeof program,
-             "/^SigBlk/ {b = $2} /^SigIgn/ {i = $2} END {exit !(b == \"%s\" && i == \"%s\")}", blocked, ignored);
+    snprintf(program, sizeof program, "/^SigBlk/ {b = $2} /^SigIgn/ {i = $2} END {exit !(b == \"%s\" && i == \"%s\")}",
+             blocked, ignored);
     pid_t launcher = start_program("/usr/bin/awk", program, "/proc/self/status", NULL);
     signal(SIGCHLD, SIG_DFL);
     signal(SIGINT, SIG_DFL);
