@@ -76,15 +76,28 @@ static inline uint64_t weight_of(const struct hw_block *block)
     return hw_likely(!hw_options.sample_bytes) ? 1 : sample_weight(block);
 }
 
+/* ---- free stacks: the index of the pairs, see the end of the file
+ * ---------------------------------------------------- */
+
+static struct {
+    uint32_t *slots; /* pair index + 1, 0 empty; open addressing; under the lock */
+    uint32_t mask, count;
+} pairs;
+
 /* ---- MIBs ----------------------------------------------------------------------------------------------------------
  */
 
 static struct {
-    uint32_t sets;      /* bounded table: number of sets, a prime; 0: unbounded */
-    uint32_t first;     /* MIB index of the first way of the first set */
-    uint32_t *owners;   /* thread that holds the set, 0 none */
-    struct hw_mib lost; /* where counts go when there is no room */
+    uint32_t sets;    /* bounded table: number of sets, a prime; 0: unbounded */
+    uint32_t first;   /* MIB index of the first way of the first set */
+    uint32_t *owners; /* state (owner_id) that holds the set, 0 none */
+    uint32_t lost;    /* MIB of context 0, taken at the start: where counts go when there is no room */
 } store;
+
+static struct hw_mib *lost_mib(void)
+{
+    return HW_ENTRY(HW_POOL_MIBS, struct hw_mib, store.lost);
+}
 
 static void reset_mib(struct hw_mib *mib, uint32_t context)
 {
@@ -109,8 +122,12 @@ void hw_heap_start(void)
     hw_runtime.peak_limit = 0;
     hw_runtime.flush_limit = INT64_MAX;
     hw_runtime.threads_many = 0;
-    reset_mib(&store.lost, 0);
+    store.lost = hw_pool_take(HW_POOL_MIBS, 1);
+    reset_mib(lost_mib(), 0);
+    hw_pool_publish(HW_POOL_MIBS);
     store.sets = 0;
+    pairs.slots = NULL; /* a forked child starts anew */
+    pairs.mask = pairs.count = 0;
     if (!hw_options.table_entries)
         return;
     uint32_t sets = (uint32_t)(hw_options.table_entries / 4);
@@ -132,7 +149,7 @@ void hw_heap_start(void)
 static struct hw_mib *new_mib(uint32_t context)
 {
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    struct hw_mib *mib = &store.lost;
+    struct hw_mib *mib = lost_mib();
     uint32_t index = hw_pool_take(HW_POOL_MIBS, 1);
     if (index != HW_NONE) {
         mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
@@ -153,23 +170,28 @@ struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context)
     if (hw_likely(index))
         return HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
     struct hw_mib *mib = new_mib(context);
-    if (mib == &store.lost) {
-        thread->entry->lost++;
-        return mib;
-    }
+    if (mib == lost_mib())
+        thread->entry->lost++; /* a context, with all its events from now on: they are told as of no known place */
     thread->mib_index[context] = (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0));
     return mib;
 }
 
-/* Bounded table (seed: multi-way associative, context id modulo a prime): the way of CONTEXT, with its set held. A new
- * context pushes out the way that was allocated to longest ago, into an entry of its own. */
+static uint32_t owner_id(const struct hw_thread *thread)
+{
+    return (uint32_t)((uintptr_t)thread / HW_PAGE); /* states begin on pages */
+}
+
+/* Bounded table (MemProf's RFC: multi-way associative, indexed by the context id modulo a prime): the way of CONTEXT,
+ * with its set held. A new context pushes out the way that was allocated to longest ago, into an entry of its own. */
 static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
 {
     uint32_t set = context % store.sets;
     uint32_t *owner = &store.owners[set], none = 0;
-    while (!__atomic_compare_exchange_n(owner, &none, thread->serial, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        if (none == thread->serial) /* this thread, below a signal handler: count in an entry that the reader adds */
-            return new_mib(context);
+    while (!__atomic_compare_exchange_n(owner, &none, owner_id(thread), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        for (const struct hw_thread *below = thread->interrupted; below; below = below->interrupted)
+            if (none ==
+                owner_id(below)) /* interrupted by this signal handler: count in an entry that the reader adds */
+                return new_mib(context);
         none = 0;
         hw_arch_pause();
     }
@@ -189,7 +211,7 @@ static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
             victim = &ways[i];
     }
     struct hw_mib *evicted = new_mib(victim->context);
-    if (evicted != &store.lost) {
+    if (evicted != lost_mib()) {
         struct hw_mib copy = *victim;
         copy.flags |= HW_MIB_EVICTED;
         /* Empty the way first: a kill between the two loses an entry instead of counting it twice. */
@@ -199,7 +221,7 @@ static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
         return victim;
     }
     thread->entry->lost++;
-    return &store.lost;
+    return lost_mib();
 }
 
 static inline struct hw_mib *mib_begin(struct hw_thread *thread, uint32_t context)
@@ -211,7 +233,7 @@ static inline void mib_end(struct hw_thread *thread, uint32_t context)
 {
     if (hw_unlikely(store.sets)) {
         uint32_t *owner = &store.owners[context % store.sets];
-        if (*owner == thread->serial)
+        if (*owner == owner_id(thread))
             __atomic_store_n(owner, 0, __ATOMIC_RELEASE);
     }
 }
@@ -523,11 +545,6 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
 
 /* ---- free stacks ----------------------------------------------------------------------------------------------------
  */
-
-static struct {
-    uint32_t *slots; /* pair index + 1, 0 empty; open addressing; under the lock */
-    uint32_t mask, count;
-} pairs;
 
 static uint64_t pair_hash(uint32_t a, uint32_t b)
 {

@@ -64,10 +64,10 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
         hw_runtime.timeline_next = tick - tick % timeline.interval + timeline.interval;
         hw_clock_refresh();
         add_point(tick);
-        /* RSS taken apart near the peak: each time it has grown by half, from 8 MiB on, doubled before. */
+        /* RSS taken apart near the peak: each time it has grown by half, from 8 MiB on by a quarter. */
         uint64_t live = hw_runtime.process->live_bytes > 0 ? (uint64_t)hw_runtime.process->live_bytes : 0;
         if (live > timeline.breakdown_live) {
-            timeline.breakdown_live = live * 2 < 16 << 20 ? live * 2 : live + live / 2;
+            timeline.breakdown_live = live < 8 << 20 ? live + live / 2 : live + live / 4;
             hw_memory_take(HW_MOMENT_PEAK, tick, (int64_t)live);
         }
     }
