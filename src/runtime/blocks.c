@@ -96,8 +96,7 @@ static void unpack_compact(uint32_t *cell, struct hw_block *block)
     cell[0] = cell[1] = 0;
 }
 
-/* ---- pool records of small blocks ----------------------------------------------------------------------------------
- */
+/* ---- pool records of small blocks ---- */
 
 static uint32_t take_record(struct hw_thread *thread)
 {
@@ -123,8 +122,7 @@ static void put_record(struct hw_thread *thread, uint32_t index)
     thread->free_records = index;
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 struct table_entry {
     uint64_t address; /* 0 empty, TOMB deleted, odd while it is being written */
@@ -229,8 +227,7 @@ static bool table_take(uint64_t address, struct hw_block *block)
     return true;
 }
 
-/* ---- the seam -------------------------------------------------------------------------------------------------------
- */
+/* ---- the seam ---- */
 
 static uint32_t table_blocks; /* in the table although there is a map: nobody has to look there while it is 0 */
 

@@ -6,8 +6,7 @@
  * Standard Base, "Exception frames" (.eh_frame, .eh_frame_hdr). */
 #include "runtime/runtime.h"
 
-/* ---- reading -------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 struct reader {
     const uint8_t *at, *end;
@@ -101,8 +100,7 @@ static uint64_t read_encoded(struct reader *r, uint8_t encoding, uintptr_t data_
     }
 }
 
-/* ---- finding the entry ---------------------------------------------------------------------------------------------
- */
+/* ---- finding the entry ---- */
 
 struct entry {
     struct reader cie_program, fde_program;
@@ -212,8 +210,7 @@ static bool find_entry(const struct hw_module *module, uintptr_t pc, struct entr
            pc < entry->end;
 }
 
-/* ---- running the program --------------------------------------------------------------------------------------------
- */
+/* ---- running the program ---- */
 
 enum how { SAME = 0, UNDEFINED, OFFSET, VAL_OFFSET, REGISTER, EXPRESSION, VAL_EXPRESSION };
 struct rule {
@@ -395,8 +392,7 @@ static bool row_at(const struct entry *entry, uintptr_t pc, struct row *row)
     return true;
 }
 
-/* ---- compiled rules
- * -------------------------------------------------------------------------------------------------- */
+/* ---- compiled rules ---- */
 
 /* "*(rbp + n)": how gcc describes functions that realign their stack. */
 static bool is_load_from_fp(const uint8_t *block, int64_t *offset)
@@ -448,8 +444,7 @@ uint64_t hw_cfi_rule(const struct hw_module *module, uintptr_t pc)
     return rule | (uint64_t)(uint32_t)offset << 32;
 }
 
-/* ---- everything else: one step with all registers
- * --------------------------------------------------------------------- */
+/* ---- everything else: one step with all registers ---- */
 
 static bool load(const struct hw_cfi_memory *memory, uint64_t address, uint64_t *value)
 {

@@ -65,7 +65,7 @@ const char *hw_file_problem(void)
     return file.problem;
 }
 
-/* ---- the descriptor ---------------------------------------------------------------------------------------------- */
+/* ---- the descriptor ---- */
 
 static bool is_our_file(int fd)
 {
@@ -138,7 +138,7 @@ void hw_file_move_descriptor(int away_from)
     }
 }
 
-/* ---- growth ------------------------------------------------------------------------------------------------------ */
+/* ---- growth ---- */
 
 /* Allocates [offset, offset + bytes) on disk. A file size limit would raise SIGXFSZ: look first. */
 static long allocate_space(int fd, uint64_t offset, uint64_t bytes)
@@ -302,7 +302,7 @@ uint32_t hw_file_string(const char *string)
     return offset;
 }
 
-/* ---- creation ---------------------------------------------------------------------------------------------------- */
+/* ---- creation ---- */
 
 static bool reserve_pools(void)
 {
@@ -446,7 +446,7 @@ bool hw_file_create(void)
     return true;
 }
 
-/* ---- fork -------------------------------------------------------------------------------------------------------- */
+/* ---- fork ---- */
 
 /* Copies the first BYTES of an inherited section into an extent of the new file, then maps that over it. */
 static bool inherit(enum hw_pool_id id, uint64_t bytes)

@@ -10,8 +10,7 @@
 
 #include <linux/membarrier.h>
 
-/* ---- sampling -----------------------------------------------------------------------------------------------------
- */
+/* ---- sampling ---- */
 
 /* 1 - exp(-x), x >= 0, to about 1e-12: Taylor on x / 2^k, then 1 - (1 - y)^2 = 2y - y^2, k times. */
 static double one_minus_exp(double x)
@@ -76,16 +75,14 @@ static inline uint64_t weight_of(const struct hw_block *block)
     return hw_likely(!hw_options.sample_bytes) ? 1 : sample_weight(block);
 }
 
-/* ---- free stacks: the index of the pairs, see the end of the file
- * ---------------------------------------------------- */
+/* ---- free stacks: the index of the pairs, see the end of the file ---- */
 
 static struct {
     uint32_t *slots; /* pair index + 1, 0 empty; open addressing; under the lock */
     uint32_t mask, count;
 } pairs;
 
-/* ---- MIBs ----------------------------------------------------------------------------------------------------------
- */
+/* ---- MIBs ---- */
 
 static struct {
     uint32_t sets;    /* bounded table: number of sets, a prime; 0: unbounded */
@@ -248,8 +245,7 @@ static inline void take_peak_share(struct hw_mib *mib)
     }
 }
 
-/* ---- totals and the peak -------------------------------------------------------------------------------------------
- */
+/* ---- totals and the peak ---- */
 
 #define TICK_LATER UINT64_MAX /* the clock has not been read: reading it costs as much as the rest of an event */
 
@@ -315,8 +311,7 @@ static inline void change_live(struct hw_thread *thread, int64_t bytes, int64_t 
         new_peak((uint64_t)live, tick);
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 static inline uint64_t file_tick(uint64_t stamp)
 {
@@ -543,8 +538,7 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
     }
 }
 
-/* ---- free stacks ----------------------------------------------------------------------------------------------------
- */
+/* ---- free stacks ---- */
 
 static uint64_t pair_hash(uint32_t a, uint32_t b)
 {

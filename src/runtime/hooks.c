@@ -142,8 +142,7 @@ HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
                              : counted_posix_memalign(pointer, alignment, size);
 }
 
-/* ---- realloc ------------------------------------------------------------------------------------------------------
- */
+/* ---- realloc ---- */
 
 /* A block of the start-up allocator moves to the real one. */
 static void *realloc_startup_block(void *pointer, size_t size)
@@ -231,8 +230,7 @@ HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
                                 : counted_realloc_null(bytes);
 }
 
-/* ---- free ---------------------------------------------------------------------------------------------------------
- */
+/* ---- free ---- */
 
 /* Accounts a free. False when the pointer must not reach the real allocator. */
 static inline bool account_free(void *pointer, uintptr_t frame)
@@ -298,8 +296,7 @@ HW_EXPORT size_t malloc_usable_size(void *pointer)
     return hw_real.malloc_usable_size(pointer);
 }
 
-/* ---- C++ ----------------------------------------------------------------------------------------------------------
- */
+/* ---- C++ ---- */
 
 const char *const hw_new_names[HW_NEW_COUNT] = {
 #define NAME(index, symbol, aligned, nothrow) [index] = #symbol,

@@ -90,7 +90,7 @@ uint64_t hw_memory_peak_rss(void)
     return 0;
 }
 
-/* ---- smaps ------------------------------------------------------------------------------------------------------- */
+/* ---- smaps ---- */
 
 struct breakdown {
     struct hw_memory_breakdown *out;

@@ -23,8 +23,7 @@ static struct {
 
 static struct hw_modules no_modules;
 
-/* ---- one image -----------------------------------------------------------------------------------------------------
- */
+/* ---- one image ---- */
 
 struct image {
     uintptr_t bias;
@@ -182,8 +181,7 @@ static void publish(struct hw_modules *list)
     __atomic_store_n(&modules.list, list, __ATOMIC_RELEASE);
 }
 
-/* ---- the dynamic linker's list
- * --------------------------------------------------------------------------------------- */
+/* ---- the dynamic linker's list ---- */
 
 static char main_path[4096];
 
@@ -283,8 +281,7 @@ void hw_modules_fork(void)
     modules.last_look = 0;
 }
 
-/* ---- /proc/self/maps
- * ------------------------------------------------------------------------------------------------- */
+/* ---- /proc/self/maps ---- */
 
 struct mapping {
     uintptr_t start, end;

@@ -167,8 +167,7 @@ void hw_options_read(void)
         hw_options.depth = HW_DEPTH_MAX;
 }
 
-/* ---- the profile's name --------------------------------------------------------------------------------------------
- */
+/* ---- the profile's name ---- */
 
 static void append_executable(struct hw_text *text)
 {

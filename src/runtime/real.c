@@ -10,8 +10,7 @@
 extern void *dlsym(void *, const char *) __attribute__((weak));
 #define NEXT ((void *)-1l) /* RTLD_NEXT */
 
-/* ---- start-up allocator -------------------------------------------------------------------------------------------
- */
+/* ---- start-up allocator ---- */
 
 static _Alignas(64) char startup_memory[64 * 1024];
 static size_t startup_used;
@@ -130,8 +129,7 @@ struct hw_real hw_real = {
     .malloc_usable_size = early_usable_size,
 };
 
-/* ---- resolution ----------------------------------------------------------------------------------------------------
- */
+/* ---- resolution ---- */
 
 void *hw_real_next(const char *name)
 {

@@ -58,8 +58,7 @@ void hw_note(enum hw_note_code code, const char *text)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
-/* ---- the process section --------------------------------------------------------------------------------------------
- */
+/* ---- the process section ---- */
 
 static uint64_t start_time_jiffies(void)
 {
@@ -204,8 +203,7 @@ static void describe_process(void)
     store_command(process);
 }
 
-/* ---- start
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static bool start_parts(void)
 {
@@ -273,8 +271,7 @@ void hw_start(void)
         hw_message("profile: ", hw_file_path);
 }
 
-/* ---- end
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- end ---- */
 
 /* The process is about to leave. The file stays as valid as it was; events of other threads still count. */
 void hw_process_end(enum hw_exit_kind kind, int value)
@@ -334,8 +331,7 @@ void _Exit(int status)
     leave(status);
 }
 
-/* ---- fork
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- fork ---- */
 
 void hw_fork_prepare(void)
 {
@@ -431,8 +427,7 @@ HW_EXPORT int fork(void)
     return pid;
 }
 
-/* ---- code that goes away
- * --------------------------------------------------------------------------------------------------- */
+/* ---- code that goes away ---- */
 
 HW_EXPORT int dlclose(void *handle);
 HW_EXPORT int dlclose(void *handle)

@@ -25,7 +25,7 @@
 
 struct hw_thread;
 
-/* ---- real.c: the allocator that is wrapped ---------------------------------------------------------------------- */
+/* ---- real.c: the allocator that is wrapped ---- */
 
 /* The functions behind the hooks. Before hw_real_resolve they point at the start-up allocator. Any of the optional ones
  * (marked) may be NULL afterwards. Set once, before there are threads. */
@@ -58,8 +58,7 @@ const void *hw_real_malloc_address(void);
 extern HW_HIDDEN const void *hw_real_home; /* where malloc stands, when hw_real.malloc is only a way to it */
 void *hw_real_next(const char *name);
 
-/* ---- options.c ----------------------------------------------------------------------------------------------------
- */
+/* ---- options.c ---- */
 
 struct hw_options {
     char output[1024]; /* pattern, see hw_output_name */
@@ -78,8 +77,7 @@ void hw_options_read(void);
  * ones the pid and a number. */
 void hw_output_name(char *name, size_t size, unsigned attempt);
 
-/* ---- runtime.c: state, start, end, fork ---------------------------------------------------------------------------
- */
+/* ---- runtime.c: state, start, end, fork ---- */
 
 enum hw_state {
     HW_STATE_NEW = 0,      /* nothing has happened yet */
@@ -123,8 +121,7 @@ void hw_process_goes_on(void);
 /* Adds to a note of this code and text, or makes it. Takes the lock. TEXT may be NULL. */
 void hw_note(enum hw_note_code code, const char *text);
 
-/* ---- clock.c ------------------------------------------------------------------------------------------------------
- */
+/* ---- clock.c ---- */
 
 void hw_clock_start(void);
 uint64_t hw_clock_slow(void);
@@ -147,8 +144,7 @@ static inline uint32_t hw_cpu(void)
     return hw_arch_cpu();
 }
 
-/* ---- file.c: the profile file -------------------------------------------------------------------------------------
- */
+/* ---- file.c: the profile file ---- */
 
 /* A section as the runtime sees it: entries at fixed addresses, in extents of the file that are appended as it grows.
  * `used` is written under the lock, read by anybody. */
@@ -203,8 +199,7 @@ int hw_file_descriptor(void);
 int hw_file_descriptor_number(void);
 void hw_file_move_descriptor(int away_from);
 
-/* ---- memory.c: private memory of the runtime, and what RSS is made of ---------------------------------------------
- */
+/* ---- memory.c: private memory of the runtime, and what RSS is made of ---- */
 
 /* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
 void *hw_own_pages(size_t bytes, bool wipe_on_fork);
@@ -218,8 +213,7 @@ void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_by
 uint64_t hw_memory_rss(void);
 uint64_t hw_memory_peak_rss(void);
 
-/* ---- modules.c: executable mappings -------------------------------------------------------------------------------
- */
+/* ---- modules.c: executable mappings ---- */
 
 /* One executable segment. Immutable once published, never freed. */
 struct hw_module {
@@ -245,8 +239,7 @@ uint32_t hw_module_map(uintptr_t pc);
 void hw_modules_rescan(void);
 void hw_modules_fork(void);
 
-/* ---- cfi.c: unwind tables -----------------------------------------------------------------------------------------
- */
+/* ---- cfi.c: unwind tables ---- */
 
 /* What an unwinder needs to know at one pc, in 64 bits:
  *   bits 0-2   enum hw_rule_kind
@@ -273,8 +266,7 @@ enum hw_step { HW_STEP_OK, HW_STEP_END, HW_STEP_NO_TABLE, HW_STEP_FAILED };
 enum hw_step hw_cfi_step(const struct hw_module *module, uintptr_t pc, uint64_t registers[HW_REG_COUNT],
                          const struct hw_cfi_memory *memory, bool *signal_frame);
 
-/* ---- unwind.c: from a hook's frame to a context -------------------------------------------------------------------
- */
+/* ---- unwind.c: from a hook's frame to a context ---- */
 
 /* A stack seen before by this thread: where, what it depended on, and its context. See unwind.c. */
 struct hw_walk {
@@ -294,8 +286,7 @@ struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame);
 bool hw_called_from_handler(struct hw_thread *thread);
 void hw_unwind_start(void);
 
-/* ---- contexts.c: call stacks -> context ids ------------------------------------------------------------------------
- */
+/* ---- contexts.c: call stacks -> context ids ---- */
 
 /* The id of the stack in thread->pcs (leaf first, return addresses; bit 63 marks exact pcs). 0 when there is no room.
  */
@@ -304,8 +295,7 @@ bool hw_contexts_start(void);
 /* Rebuilds the private indexes from the file's tables (forked child). */
 bool hw_contexts_rebuild(void);
 
-/* ---- blocks.c: address -> what is known of the block ---------------------------------------------------------------
- */
+/* ---- blocks.c: address -> what is known of the block ---- */
 
 #define HW_STAMP_SHIFT        2  /* blocks remember ticks to the fourth: about a nanosecond */
 #define HW_STAMP_COARSE_SHIFT 12 /* tiny blocks in very large numbers: about 1.6 us */
@@ -330,8 +320,7 @@ static inline void hw_block_prefetch(const void *address)
 extern HW_HIDDEN uint8_t hw_filter[]; /* see hooks.c */
 extern HW_HIDDEN uint64_t hw_filter_mask;
 
-/* ---- threads.c -----------------------------------------------------------------------------------------------------
- */
+/* ---- threads.c ---- */
 
 /* Gate: who is inside. A hook sets it to its frame address + a reason, and back to open. A thread state of a forked
  * child reads as zero (MADV_WIPEONFORK): closed. */
@@ -409,8 +398,7 @@ static inline void hw_leave(struct hw_thread *thread)
         hw_leave_slow(thread);
 }
 
-/* ---- heap.c: the observer that counts ------------------------------------------------------------------------------
- */
+/* ---- heap.c: the observer that counts ---- */
 
 void hw_heap_start(void);
 void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame);
@@ -429,21 +417,18 @@ void hw_heap_threads_many(void);
 /* Distance to the next sampled byte. */
 uint64_t hw_sample_distance(struct hw_thread *thread);
 
-/* ---- timeline.c ----------------------------------------------------------------------------------------------------
- */
+/* ---- timeline.c ---- */
 
 void hw_timeline_start(void);
 void hw_timeline_tick(struct hw_thread *thread, uint64_t now);
 void hw_timeline_end(void);
 
-/* ---- arch: hooking allocators that are linked into the executable ---------------------------------------------------
- */
+/* ---- arch: hooking allocators that are linked into the executable ---- */
 
 /* Redirects the function at TARGET to HOOK and returns a way to call the original, or NULL with *WHY. */
 void *hw_arch_patch(void *target, size_t size, const void *hook, const char **why);
 
-/* ---- hooks.c: the hooks by names that nothing can interpose
- * ---------------------------------------------------------- */
+/* ---- hooks.c: the hooks by names that nothing can interpose ---- */
 
 void *hw_hook_malloc(size_t);
 void *hw_hook_calloc(size_t, size_t);
@@ -457,8 +442,7 @@ void *hw_hook_pvalloc(size_t);
 void hw_hook_free_sized(void *, size_t);
 void hw_hook_free_aligned_sized(void *, size_t, size_t);
 
-/* ---- static_hooks.c ------------------------------------------------------------------------------------------------
- */
+/* ---- static_hooks.c ---- */
 
 /* If the executable defines malloc itself, hooks it there. */
 void hw_static_hooks(void);

@@ -11,8 +11,7 @@
 
 #define EXACT_PC (1ull << 63) /* in pcs[]: not a return address */
 
-/* ---- rules by pc
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- rules by pc ---- */
 
 /* A cache: lock-free, lossy. key = pc | generation << 48; 0 while a slot changes. */
 #define RULE_SLOTS  (1u << 16)
@@ -75,8 +74,7 @@ static inline uint64_t rule_at(uintptr_t pc)
     return compile_rule(pc, key, &rules[(at + (pc >> 4 & (RULE_PROBES - 1))) & (RULE_SLOTS - 1)]);
 }
 
-/* ---- how far the stack goes
- * --------------------------------------------------------------------------------------------- */
+/* ---- how far the stack goes ---- */
 
 extern char **environ __attribute__((weak));
 
@@ -153,8 +151,7 @@ static inline bool on_stack(const struct hw_stack *stack, uintptr_t address)
     return address >= stack->low && address + 8 <= stack->high;
 }
 
-/* ---- walking
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- walking ---- */
 
 struct state {
     struct hw_thread *thread;
@@ -374,8 +371,7 @@ bool hw_called_from_handler(struct hw_thread *thread)
     return false;
 }
 
-/* ---- remembering
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- remembering ---- */
 
 /* Slots are compared four at a time: most walks are the right ones, and branches cost more than loads. */
 static inline bool still_true(const struct hw_thread *thread, const struct hw_walk *walk)

@@ -8,7 +8,7 @@
 #define JUMP_BYTES 5u   /* e9 rel32 */
 #define TRAMPOLINE 128u /* bytes for one function: moved code, jump back, jump to the hook */
 
-/* ---- instruction lengths ----------------------------------------------------------------------------------------- */
+/* ---- instruction lengths ---- */
 
 struct instruction {
     uint8_t length;
@@ -192,8 +192,7 @@ static bool branches_into_start(const uint8_t *code, size_t size)
     return false;
 }
 
-/* ---- trampolines ---------------------------------------------------------------------------------------------------
- */
+/* ---- trampolines ---- */
 
 static struct {
     uint8_t *page; /* near the executable, so that 32-bit distances reach */
