@@ -80,6 +80,8 @@ const char *hw_error_name(int error);
 struct hw_lock {
     uint32_t state; /* 0 free, 1 held, 2 held and waited for */
 };
+/* Set when the program has given up system calls: locks then spin with signals open. */
+extern bool hw_quiet;
 typedef uint64_t hw_sigset; /* the kernel's 64 signals */
 hw_sigset hw_lock_take(struct hw_lock *lock);
 void hw_lock_drop(struct hw_lock *lock, hw_sigset old);

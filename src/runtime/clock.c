@@ -24,9 +24,17 @@ uint64_t hw_clock_monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t frozen; /* ticks; 0: the clock runs */
+
+void hw_clock_freeze(void)
+{
+    frozen = hw_ticks_raw();
+    hw_runtime.clock_is_tsc = false;
+}
+
 uint64_t hw_clock_slow(void)
 {
-    return hw_clock_monotonic_ns();
+    return frozen ? frozen : hw_clock_monotonic_ns();
 }
 
 void hw_clock_start(void)

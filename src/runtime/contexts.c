@@ -132,17 +132,25 @@ static uint32_t store_stack(const uint64_t *pcs, const uint32_t *maps, uint32_t 
     return node;
 }
 
-/* Contexts with the same stack get one id even when their hashes differ (the hash knows the code generation). Lock
- * held. */
+/* The context of each leaf, or 0: contexts with the same stack get one id even when their hashes differ (the hash knows
+ * the code generation). A leaf that has contexts with different flags keeps the first. Lock held. */
+static uint32_t *by_leaf;
+
 static uint32_t find_by_leaf(uint32_t leaf, uint32_t flags)
 {
+    uint32_t context = by_leaf ? by_leaf[leaf] : 0;
+    const struct hw_context_entry *entry = HW_ENTRY(HW_POOL_CONTEXTS, struct hw_context_entry, context);
+    return context && entry->leaf == leaf && entry->flags == flags ? context : HW_NONE;
+}
+
+static bool index_leaves(void)
+{
+    uint64_t nodes_most = hw_pools[HW_POOL_STACKS].reserved / sizeof(struct hw_stack_node);
+    by_leaf = hw_own_pages(nodes_most * sizeof *by_leaf, false);
     uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS);
-    for (uint32_t i = 1; i < count; i++) {
-        const struct hw_context_entry *entry = HW_ENTRY(HW_POOL_CONTEXTS, struct hw_context_entry, i);
-        if (entry->leaf == leaf && entry->flags == flags)
-            return i;
-    }
-    return HW_NONE;
+    for (uint32_t i = 1; by_leaf && i < count; i++)
+        by_leaf[HW_ENTRY(HW_POOL_CONTEXTS, struct hw_context_entry, i)->leaf] = i;
+    return true; /* without it a stack may get a second id, which readers join */
 }
 
 static uint32_t add_context(const uint64_t *pcs, const uint32_t *maps, uint32_t depth, uint64_t hash, uint32_t flags)
@@ -167,6 +175,8 @@ static uint32_t add_context(const uint64_t *pcs, const uint32_t *maps, uint32_t 
                                       .flags = (uint16_t)flags,
                                       .first_tick = hw_ticks_raw() - hw_runtime.tick_base};
         hw_pool_publish(HW_POOL_CONTEXTS);
+        if (by_leaf && !by_leaf[leaf])
+            by_leaf[leaf] = index;
     }
     insert(contexts, hash, index);
     return index;
@@ -204,7 +214,7 @@ bool hw_contexts_start(void)
     node_at(0)->map = HW_NONE;
     hw_pool_publish(HW_POOL_STACKS);
     hw_pool_publish(HW_POOL_CONTEXTS);
-    return true;
+    return index_leaves();
 }
 
 bool hw_contexts_rebuild(void)
@@ -221,5 +231,5 @@ bool hw_contexts_rebuild(void)
     contexts = fresh;
     nodes.slots = NULL;
     nodes.mask = 0;
-    return grow_nodes();
+    return grow_nodes() && index_leaves();
 }

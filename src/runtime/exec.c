@@ -16,7 +16,7 @@ static const char *why_unprofiled(const char *path, char *interpreter, size_t si
     static char head[HW_PAGE]; /* under the lock */
     struct stat status;
     interpreter[0] = 0;
-    int fd = hw_open(path, O_RDONLY, 0);
+    int fd = hw_open(path, O_RDONLY | O_NONBLOCK, 0); /* it may be a pipe */
     if (fd < 0)
         return NULL; /* exec itself will say so, or it cannot be read: nothing is known */
     long length = hw_read_full(fd, head, sizeof head - 1);
@@ -109,7 +109,8 @@ static void note_target(const char *name, char *const *environment)
 /* True when the file was told that the process ends by exec; a failed exec takes that back. */
 static bool begin(const char *name, char *const *environment)
 {
-    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || !name)
+    hw_limits_for_exec(true);
+    if (hw_runtime.state != HW_STATE_ON || hw_quiet || hw_fork_pending() || !name)
         return false;
     note_target(name, environment);
     if ((uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid) /* a vfork child: the process itself goes on */
@@ -120,19 +121,15 @@ static bool begin(const char *name, char *const *environment)
 
 static void failed(bool begun)
 {
+    hw_limits_for_exec(false);
     if (begun)
         hw_process_goes_on();
 }
 
-#define REAL(name, arguments)                                                                                          \
-    static int(*real) arguments;                                                                                       \
-    if (!real)                                                                                                         \
-    *(void **)&real = hw_real_next(#name)
-
 HW_EXPORT int execve(const char *path, char *const arguments[], char *const environment[]);
 HW_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-    REAL(execve, (const char *, char *const[], char *const[]));
+    HW_REAL(int, execve, (const char *, char *const[], char *const[]));
     bool begun = begin(path, environment);
     int result = real(path, arguments, environment);
     failed(begun);
@@ -142,7 +139,7 @@ HW_EXPORT int execve(const char *path, char *const arguments[], char *const envi
 HW_EXPORT int execv(const char *path, char *const arguments[]);
 HW_EXPORT int execv(const char *path, char *const arguments[])
 {
-    REAL(execv, (const char *, char *const[]));
+    HW_REAL(int, execv, (const char *, char *const[]));
     bool begun = begin(path, &environ ? environ : NULL);
     int result = real(path, arguments);
     failed(begun);
@@ -152,7 +149,7 @@ HW_EXPORT int execv(const char *path, char *const arguments[])
 HW_EXPORT int execvp(const char *file, char *const arguments[]);
 HW_EXPORT int execvp(const char *file, char *const arguments[])
 {
-    REAL(execvp, (const char *, char *const[]));
+    HW_REAL(int, execvp, (const char *, char *const[]));
     bool begun = begin(file, &environ ? environ : NULL);
     int result = real(file, arguments);
     failed(begun);
@@ -162,7 +159,7 @@ HW_EXPORT int execvp(const char *file, char *const arguments[])
 HW_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]);
 HW_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-    REAL(execvpe, (const char *, char *const[], char *const[]));
+    HW_REAL(int, execvpe, (const char *, char *const[], char *const[]));
     bool begun = begin(file, environment);
     int result = real(file, arguments, environment);
     failed(begun);
@@ -172,7 +169,7 @@ HW_EXPORT int execvpe(const char *file, char *const arguments[], char *const env
 HW_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]);
 HW_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-    REAL(fexecve, (int, char *const[], char *const[]));
+    HW_REAL(int, fexecve, (int, char *const[], char *const[]));
     char path[32];
     struct hw_text text;
     hw_text_init(&text, path, sizeof path);
@@ -245,7 +242,7 @@ HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const
 HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
                           char *const arguments[], char *const environment[])
 {
-    REAL(posix_spawn, (int *, const char *, const void *, const void *, char *const[], char *const[]));
+    HW_REAL(int, posix_spawn, (int *, const char *, const void *, const void *, char *const[], char *const[]));
     if (hw_runtime.state == HW_STATE_ON && !hw_fork_pending() && path)
         note_target(path, environment);
     return real(pid, path, actions, attributes, arguments, environment);
@@ -256,7 +253,7 @@ HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, cons
 HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
                            char *const arguments[], char *const environment[])
 {
-    REAL(posix_spawnp, (int *, const char *, const void *, const void *, char *const[], char *const[]));
+    HW_REAL(int, posix_spawnp, (int *, const char *, const void *, const void *, char *const[], char *const[]));
     if (hw_runtime.state == HW_STATE_ON && !hw_fork_pending() && file)
         note_target(file, environment);
     return real(pid, file, actions, attributes, arguments, environment);

@@ -24,20 +24,16 @@ static bool is_ours(int fd)
 HW_EXPORT int close(int fd);
 HW_EXPORT int close(int fd)
 {
-    static int (*real)(int);
+    HW_REAL(int, close, (int));
     if (hw_unlikely(is_ours(fd)))
         return fail(EBADF);
-    if (!real)
-        *(void **)&real = hw_real_next("close");
     return real(fd);
 }
 
 HW_EXPORT int dup2(int old, int fd);
 HW_EXPORT int dup2(int old, int fd)
 {
-    static int (*real)(int, int);
-    if (!real)
-        *(void **)&real = hw_real_next("dup2");
+    HW_REAL(int, dup2, (int, int));
     if (is_ours(fd))
         hw_file_move_descriptor(fd);
     return real(old, fd);
@@ -46,9 +42,7 @@ HW_EXPORT int dup2(int old, int fd)
 HW_EXPORT int dup3(int old, int fd, int flags);
 HW_EXPORT int dup3(int old, int fd, int flags)
 {
-    static int (*real)(int, int, int);
-    if (!real)
-        *(void **)&real = hw_real_next("dup3");
+    HW_REAL(int, dup3, (int, int, int));
     if (is_ours(fd))
         hw_file_move_descriptor(fd);
     return real(old, fd, flags);
@@ -75,11 +69,9 @@ static bool covers_ours(unsigned first, unsigned last)
 HW_EXPORT int close_range(unsigned first, unsigned last, int flags);
 HW_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
-    static int (*real)(unsigned, unsigned, int);
+    HW_REAL(int, close_range, (unsigned, unsigned, int));
     if (first <= last && !((unsigned)flags & 4 /* CLOEXEC: no harm */) && covers_ours(first, last))
         return close_around(first, last, (unsigned)flags);
-    if (!real)
-        *(void **)&real = hw_real_next("close_range");
     if (real)
         return real(first, last, flags);
     long result = hw_sys(SYS_close_range, first, last, flags);
@@ -89,12 +81,10 @@ HW_EXPORT int close_range(unsigned first, unsigned last, int flags)
 HW_EXPORT void closefrom(int low);
 HW_EXPORT void closefrom(int low)
 {
-    static void (*real)(int);
+    HW_REAL(void, closefrom, (int));
     unsigned first = low < 0 ? 0 : (unsigned)low;
     if (covers_ours(first, ~0u) && close_around(first, ~0u, 0) == 0)
         return;
-    if (!real)
-        *(void **)&real = hw_real_next("closefrom");
     if (real)
         real(low);
 }

@@ -206,8 +206,11 @@ static long ensure_directory(int fd)
 
 static bool grow(struct hw_pool *pool, uint64_t need)
 {
-    if (file.broken)
+    if (file.broken || hw_quiet) {
+        if (hw_quiet)
+            set_problem("the program has given up system calls", 0);
         return false;
+    }
     uint64_t bytes = pool->mapped / 2;
     if (bytes < pool->first_extent)
         bytes = pool->first_extent;
@@ -247,8 +250,8 @@ static bool grow(struct hw_pool *pool, uint64_t need)
         return false;
     }
     file.end += bytes;
-    if (pool->section)
-        __atomic_store_n(&pool->section->used, pool->mapped - pool->section_base, __ATOMIC_RELEASE);
+    pool->previous = pool->section;
+    pool->previous_base = pool->section_base;
     pool->section_base = pool->mapped;
     pool->mapped += bytes;
     pool->section = append_section(pool->type, pool->entry_size, offset, bytes);
@@ -277,7 +280,12 @@ void hw_pool_publish(enum hw_pool_id id)
     struct hw_pool *pool = &hw_pools[id];
     if (!pool->section)
         return;
-    __atomic_store_n(&pool->section->used, pool->used - pool->section_base, __ATOMIC_RELEASE);
+    uint64_t last = pool->used > pool->section_base ? pool->used - pool->section_base : 0;
+    if (pool->previous) {
+        uint64_t end = last ? pool->section_base : pool->used;
+        __atomic_store_n(&pool->previous->used, end - pool->previous_base, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&pool->section->used, last, __ATOMIC_RELEASE);
 }
 
 void hw_pool_set_count(enum hw_pool_id id, uint32_t count)
@@ -310,13 +318,16 @@ static bool reserve_pools(void)
     for (int i = 0; i < HW_POOL_COUNT; i++) {
         struct hw_pool *pool = &hw_pools[i];
         char *base = pool->base;
+        uint64_t kept = pool->reserved;
+        if (base) /* a forked child must not write into its parent's file, whatever happens */
+            hw_sys(SYS_mmap, base, kept, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         uint64_t reserve = pool_table[i].reserve, share = limit / 1024 * pool_table[i].limited_share;
         if (pool_table[i].limited_share && share < reserve)
             reserve = share < 32 * K ? 32 * K : share & ~(HW_PAGE - 1);
         *pool = (struct hw_pool){
             .type = pool_table[i].type,
             .entry_size = pool_table[i].entry_size,
-            .reserved = reserve,
+            .reserved = base ? kept : reserve,
             .first_extent = pool_table[i].first_extent,
             .base = base,
         };
@@ -448,49 +459,76 @@ bool hw_file_create(void)
 
 /* ---- fork ---- */
 
-/* Copies the first BYTES of an inherited section into an extent of the new file, then maps that over it. */
-static bool inherit(enum hw_pool_id id, uint64_t bytes)
+/* Copies the first BYTES of an inherited section into an extent of the new file; where that lies, or -errno. The
+ * parent's mapping is still there to read from. */
+static int64_t copy_section(enum hw_pool_id id, uint64_t bytes, uint64_t *extent)
 {
-    struct hw_pool *pool = &hw_pools[id];
-    if (!bytes)
-        return true;
-    uint64_t unit = HW_PAGE;
-    uint64_t extent = HW_ALIGN_UP(bytes + bytes / 4 + pool->first_extent, unit);
+    const struct hw_pool *pool = &hw_pools[id];
+    uint64_t unit = HW_PAGE * (pool->entry_size >> __builtin_ctz(pool->entry_size));
+    *extent = (bytes + bytes / 4 + pool->first_extent + unit - 1) / unit * unit;
+    if (*extent > pool->reserved)
+        *extent = pool->reserved / unit * unit;
+    if (*extent < bytes)
+        return -ENOSPC;
     int fd = use_descriptor();
     if (fd < 0)
-        return false;
-    long result = ensure_directory(fd);
+        return fd;
     uint64_t offset = file.end;
-    if (result >= 0)
-        result = allocate_space(fd, offset, extent);
+    long result = allocate_space(fd, offset, *extent);
     if (result >= 0)
         result = hw_pwrite_full(fd, pool->base, bytes, offset);
-    if (result >= 0)
-        result = map_extent(fd, pool->base, offset, extent);
     done_with_descriptor(fd);
-    if (result < 0) {
-        set_problem("the profile of a forked process cannot grow", result);
-        return false;
-    }
-    file.end += extent;
+    if (result < 0)
+        return result;
+    file.end += *extent;
+    return (int64_t)offset;
+}
+
+static long map_section(enum hw_pool_id id, uint64_t bytes, uint64_t offset, uint64_t extent)
+{
+    struct hw_pool *pool = &hw_pools[id];
+    int fd = use_descriptor();
+    if (fd < 0)
+        return fd;
+    long result = map_extent(fd, pool->base, offset, extent);
+    done_with_descriptor(fd);
+    if (result < 0)
+        return result;
     pool->mapped = extent;
     pool->used = bytes;
     pool->section = append_section(pool->type, pool->entry_size, offset, extent);
     pool->section_base = 0;
+    pool->previous = NULL;
     hw_pool_publish(id);
     if (id == HW_POOL_MAPS)
         file.header->map_offset = offset;
     if (id == HW_POOL_STACKS)
         file.header->stack_offset = offset;
-    return true;
+    return 0;
+}
+
+/* Copies what the child needs, then puts its own sections where the parent's were. */
+static bool inherit_sections(void)
+{
+    static const enum hw_pool_id inherited[] = {HW_POOL_STRINGS, HW_POOL_MAPS, HW_POOL_STACKS, HW_POOL_CONTEXTS};
+    enum { COUNT = sizeof inherited / sizeof *inherited };
+    uint64_t bytes[COUNT], extent[COUNT];
+    int64_t offset[COUNT];
+    long result = 0;
+    for (int i = 0; i < COUNT && result >= 0; i++) {
+        bytes[i] = hw_pools[inherited[i]].used;
+        result = (long)(offset[i] = copy_section(inherited[i], bytes[i], &extent[i]));
+    }
+    reserve_pools();
+    for (int i = 0; i < COUNT && result >= 0; i++)
+        result = map_section(inherited[i], bytes[i], (uint64_t)offset[i], extent[i]);
+    if (result < 0)
+        set_problem("the profile of a forked process cannot grow", result);
+    return result >= 0;
 }
 
 bool hw_file_fork(void)
 {
-    static const enum hw_pool_id inherited[] = {HW_POOL_STRINGS, HW_POOL_MAPS, HW_POOL_STACKS, HW_POOL_CONTEXTS};
-    uint64_t bytes[4];
-    for (int i = 0; i < 4; i++)
-        bytes[i] = hw_pools[inherited[i]].used;
     if (hw_file_descriptor() >= 0) /* the parent's file: not ours any more */
         hw_close(file.fd);
     file.fd = -1;
@@ -498,17 +536,27 @@ bool hw_file_fork(void)
         hw_message("cannot write a profile of a forked process: ", file.problem);
         return false;
     }
-    reserve_pools();
-    for (int i = 0; i < 4; i++)
-        if (!inherit(inherited[i], bytes[i])) {
-            give_up_file();
-            return false;
-        }
-    if (!take_first_entries()) {
+    if (!inherit_sections() || !take_first_entries()) {
         give_up_file();
         return false;
     }
     return true;
+}
+
+void hw_file_make_room(void)
+{
+    static const struct {
+        enum hw_pool_id pool;
+        uint32_t bytes;
+    } room[] = {{HW_POOL_STRINGS, 16 * K}, {HW_POOL_STACKS, 512 * K}, {HW_POOL_CONTEXTS, 64 * K},
+                {HW_POOL_MIBS, 512 * K},   {HW_POOL_THREADS, 8 * K},  {HW_POOL_NOTES, 4 * K}};
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    for (size_t i = 0; i < sizeof room / sizeof *room; i++) {
+        struct hw_pool *pool = &hw_pools[room[i].pool];
+        if (pool->mapped - pool->used < room[i].bytes)
+            grow(pool, room[i].bytes);
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
 }
 
 void hw_file_set_exited(bool exited)

@@ -82,6 +82,8 @@ static struct {
     uint32_t mask, count;
 } pairs;
 
+static uint32_t peak_busy; /* a thread is noting a new peak */
+
 /* ---- MIBs ---- */
 
 static struct {
@@ -117,6 +119,7 @@ static bool is_prime(uint32_t n)
 void hw_heap_start(void)
 {
     hw_runtime.peak_limit = 0;
+    peak_busy = 0;
     hw_runtime.flush_limit = INT64_MAX;
     hw_runtime.threads_many = 0;
     store.lost = hw_pool_take(HW_POOL_MIBS, 1);
@@ -253,12 +256,21 @@ static inline void take_peak_share(struct hw_mib *mib)
 static __attribute__((noinline)) void new_peak(uint64_t live, uint64_t tick)
 {
     struct hw_process_info *process = hw_runtime.process;
+    uint32_t idle = 0;
     if (tick == TICK_LATER)
         tick = hw_ticks_raw() - hw_runtime.tick_base;
-    process->peak_bytes = live;
-    process->peak_tick = tick;
-    process->peak_epoch++;
-    hw_runtime.peak_limit = hw_runtime.threads_many ? live + live / 1024 : live;
+    /* With many threads another one may be here, perhaps with a higher total: this one is told within the same step. */
+    if (hw_runtime.threads_many &&
+        !__atomic_compare_exchange_n(&peak_busy, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    if (live > hw_runtime.peak_limit) {
+        process->peak_bytes = live;
+        process->peak_tick = tick;
+        process->peak_epoch++;
+        hw_runtime.peak_limit = hw_runtime.threads_many ? live + live / 1024 : live;
+    }
+    if (hw_runtime.threads_many)
+        __atomic_store_n(&peak_busy, 0, __ATOMIC_RELEASE);
 }
 
 void hw_heap_flush(struct hw_thread *thread)

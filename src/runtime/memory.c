@@ -8,9 +8,16 @@ static struct {
     uintptr_t start, end;
 } own[256];
 static uint32_t own_count;
+static uint64_t own_bytes;
+
+uint64_t hw_own_bytes(void)
+{
+    return own_bytes;
+}
 
 void hw_own_range(const void *start, size_t bytes)
 {
+    __atomic_fetch_add(&own_bytes, bytes, __ATOMIC_RELAXED);
     uint32_t i = __atomic_fetch_add(&own_count, 1, __ATOMIC_RELAXED);
     if (i < sizeof own / sizeof *own) {
         own[i].start = (uintptr_t)start;
@@ -35,8 +42,10 @@ void *hw_own_pages(size_t bytes, bool wipe_on_fork)
 uint64_t hw_address_space_limit(void)
 {
     uint64_t limit[2] = {~0ull, ~0ull};
+    uint64_t data[2] = {~0ull, ~0ull};
     hw_sys(SYS_prlimit64, 0, 9 /* RLIMIT_AS */, 0, limit);
-    return limit[0];
+    hw_sys(SYS_prlimit64, 0, 2 /* RLIMIT_DATA */, 0, data);
+    return limit[0] < data[0] ? limit[0] : data[0];
 }
 
 bool hw_address_space_limited(void)

@@ -170,6 +170,8 @@ static void add_image(struct builder *builder, const struct image *image)
         if (allocator >= module.start && allocator < module.end)
             module.flags |= HW_MAP_ALLOCATOR;
         entry.flags = module.flags;
+        if (module.eh_frame_hdr && module.eh_frame_hdr_size >= sizeof module.header)
+            __builtin_memcpy(module.header, module.eh_frame_hdr, sizeof module.header);
         find_build_id(image, &entry);
         module.map = add_map(&entry, image->path);
         insert(builder, &module);
@@ -208,6 +210,14 @@ static int add_linked(struct dl_phdr_info *info, size_t size, void *closure)
     return 0;
 }
 
+static bool overlaps(const struct hw_modules *list, const struct hw_module *module)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->module[i].start < module->end && module->start < list->module[i].end)
+            return true;
+    return false;
+}
+
 /* The list as of now. When old entries are gone the code generation rises: walks and rules that were cached may lie. */
 static void replace_list(struct builder *builder, bool linked_only)
 {
@@ -218,7 +228,7 @@ static void replace_list(struct builder *builder, bool linked_only)
         const struct hw_module *module = &old->module[i];
         if (known(fresh, module->start, module->end, module->bias, &still))
             continue;
-        if (linked_only && !module->linked) {
+        if (linked_only && !module->linked && !overlaps(fresh, module)) {
             insert(builder, module);
             continue;
         }
@@ -429,7 +439,7 @@ static const struct hw_module *search(uintptr_t pc)
 const struct hw_module *hw_module_find(uintptr_t pc)
 {
     const struct hw_module *module = search(pc);
-    if (hw_likely(module != NULL) || pc < HW_PAGE || pc >> HW_ARCH_ADDRESS_BITS)
+    if (hw_likely(module != NULL) || pc < HW_PAGE || pc >> HW_ARCH_ADDRESS_BITS || hw_quiet)
         return module;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     module = search(pc);
@@ -444,6 +454,30 @@ const struct hw_module *hw_module_find(uintptr_t pc)
     }
     hw_lock_drop(&hw_runtime.lock, old);
     return module;
+}
+
+bool hw_module_still_there(const struct hw_module *module)
+{
+    if (!module->eh_frame_hdr || module->eh_frame_hdr_size < sizeof module->header)
+        return true; /* nothing of it is read */
+    if (hw_quiet)
+        return true;
+    uintptr_t header = (uintptr_t)module->eh_frame_hdr;
+    uint64_t now[2];
+    if (hw_readable(header) && hw_readable(header + 8)) {
+        __builtin_memcpy(now, module->eh_frame_hdr, sizeof now);
+        if (now[0] == module->header[0] && now[1] == module->header[1])
+            return true;
+    }
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    struct builder builder = {.list = new_list(modules.list->count), .capacity = modules.list->count};
+    for (uint32_t i = 0; builder.list && i < modules.list->count; i++)
+        if (modules.list->module[i].start != module->start)
+            insert(&builder, &modules.list->module[i]);
+    if (builder.list)
+        replace_list(&builder, false);
+    hw_lock_drop(&hw_runtime.lock, old);
+    return false;
 }
 
 uint32_t hw_module_map(uintptr_t pc)

@@ -136,6 +136,21 @@ void *hw_real_next(const char *name)
     return dlsym ? dlsym(NEXT, name) : NULL;
 }
 
+static void *libc_functions[HW_LIBC_COUNT];
+
+void *hw_libc(enum hw_libc_function function)
+{
+    static const char *const names[HW_LIBC_COUNT] = {
+#define NAME(name) [HW_LIBC_##name] = #name,
+        HW_LIBC_FUNCTIONS(NAME)
+#undef NAME
+    };
+    void **found = &libc_functions[function];
+    if (!*found)
+        *found = hw_real_next(names[function]);
+    return *found;
+}
+
 const void *hw_real_home;
 
 const void *hw_real_malloc_address(void)
@@ -189,5 +204,7 @@ void hw_real_resolve(void)
         *(void **)&found_real.op_delete[i] = hw_real_next(hw_delete_names[i]);
     if (found_real.malloc && found_real.free && found_real.realloc && found_real.calloc)
         hw_real = found_real;
+    for (int i = 0; i < HW_LIBC_COUNT; i++)
+        hw_libc((enum hw_libc_function)i);
     resolving = false;
 }

@@ -169,6 +169,8 @@ void hw_describe_allocator(void)
             ? hw_pools[HW_POOL_STRINGS].base + HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, library->map)->path
             : "";
     hw_real.new_is_malloc = !hw_real.op_new[0] || contains(cxx, "libstdc++") || contains(cxx, "libc++");
+    if (!hw_real.new_is_malloc)
+        hw_real.is_glibc = false; /* blocks of an operator new of its own may lie at any distance */
 }
 
 static void describe_process(void)
@@ -276,7 +278,8 @@ void hw_start(void)
 /* The process is about to leave. The file stays as valid as it was; events of other threads still count. */
 void hw_process_end(enum hw_exit_kind kind, int value)
 {
-    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
+    if (hw_runtime.state != HW_STATE_ON || hw_quiet || hw_fork_pending() ||
+        (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
         return;
     hw_modules_rescan();
     uint64_t peak_rss = hw_memory_peak_rss();
@@ -338,12 +341,11 @@ void hw_fork_prepare(void)
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     uint32_t contexts = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS), mibs = (uint32_t)HW_ENTRIES(HW_POOL_MIBS);
     if (at_fork.capacity < contexts) {
-        if (at_fork.entry)
-            hw_sys(SYS_munmap, at_fork.entry, HW_ALIGN_UP(at_fork.capacity * sizeof *at_fork.entry, HW_PAGE));
-        at_fork.capacity = contexts * 2;
-        at_fork.entry = hw_own_pages(at_fork.capacity * sizeof *at_fork.entry, false);
-        if (!at_fork.entry)
-            at_fork.capacity = 0;
+        /* A child that another thread forks meanwhile may hold the old one: it is left alone. */
+        at_fork.count = 0;
+        struct hw_inherited *fresh = hw_pages(contexts * 2 * sizeof *fresh);
+        at_fork.capacity = fresh ? contexts * 2 : 0;
+        at_fork.entry = fresh;
     }
     at_fork.count = at_fork.capacity ? contexts : 0;
     for (uint32_t i = 0; i < at_fork.count; i++)
@@ -409,19 +411,15 @@ void hw_fork_child(void)
     hw_runtime.state = started ? HW_STATE_ON : HW_STATE_OFF;
 }
 
-extern int (*volatile hw_real_fork)(void);
-int (*volatile hw_real_fork)(void);
-
 HW_EXPORT int fork(void);
 HW_EXPORT int fork(void)
 {
-    if (!hw_real_fork)
-        *(void **)&hw_real_fork = hw_real_next("fork");
+    HW_REAL(int, fork, (void));
     if (hw_runtime.state != HW_STATE_ON || hw_fork_pending())
-        return hw_real_fork();
+        return real();
     hw_fork_prepare();
     at_fork.fresh = true;
-    int pid = hw_real_fork();
+    int pid = real();
     if (pid != 0)
         at_fork.fresh = false;
     return pid;
@@ -432,9 +430,7 @@ HW_EXPORT int fork(void)
 HW_EXPORT int dlclose(void *handle);
 HW_EXPORT int dlclose(void *handle)
 {
-    static int (*real)(void *);
-    if (!real)
-        *(void **)&real = hw_real_next("dlclose");
+    HW_REAL(int, dlclose, (void *));
     bool on = hw_runtime.state == HW_STATE_ON && !hw_fork_pending();
     if (on)
         hw_modules_rescan(); /* what is about to go is known by then */

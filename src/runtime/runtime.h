@@ -58,6 +58,19 @@ const void *hw_real_malloc_address(void);
 extern HW_HIDDEN const void *hw_real_home; /* where malloc stands, when hw_real.malloc is only a way to it */
 void *hw_real_next(const char *name);
 
+/* Other functions of libc that have hooks. They are looked up at the start, all at once: dlsym takes the dynamic
+ * linker's lock, which a caller of close or fork may not be able to wait for. */
+#define HW_LIBC_FUNCTIONS(X)                                                                                           \
+    X(close)                                                                                                           \
+    X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(posix_spawn)      \
+        X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) X(prctl) X(syscall)
+#define HW_LIBC_INDEX(name) HW_LIBC_##name,
+enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
+#undef HW_LIBC_INDEX
+void *hw_libc(enum hw_libc_function function);
+/* Declares REAL, the function behind the hook NAME. */
+#define HW_REAL(type, name, arguments) type(*real) arguments = (type(*) arguments)hw_libc(HW_LIBC_##name)
+
 /* ---- options.c ---- */
 
 struct hw_options {
@@ -125,6 +138,8 @@ void hw_note(enum hw_note_code code, const char *text);
 
 void hw_clock_start(void);
 uint64_t hw_clock_slow(void);
+/* From now on the time stands still: the program has given up the time stamp counter. */
+void hw_clock_freeze(void);
 uint64_t hw_clock_monotonic_ns(void);
 /* Writes the pair (ticks, ns) that readers convert with. */
 void hw_clock_refresh(void);
@@ -153,9 +168,11 @@ struct hw_pool {
     char *base;        /* reserved address range */
     uint64_t reserved; /* its size */
     uint64_t mapped, used;
-    uint64_t first_extent;      /* bytes of the first extent */
-    struct hw_section *section; /* directory entry of the last extent */
-    uint64_t section_base;      /* `used` at the start of the last extent */
+    uint64_t first_extent;       /* bytes of the first extent */
+    struct hw_section *section;  /* directory entry of the last extent */
+    uint64_t section_base;       /* `used` at the start of the last extent */
+    struct hw_section *previous; /* the extent before, which may not be full yet (hw_file_make_room) */
+    uint64_t previous_base;
 };
 enum hw_pool_id {
     HW_POOL_PROCESS,
@@ -189,6 +206,8 @@ void hw_pool_set_count(enum hw_pool_id pool, uint32_t count);
 uint32_t hw_file_string(const char *string);
 /* In a forked child: a new file with the parent's strings, maps, stacks and contexts (as many as COUNTS says). */
 bool hw_file_fork(void);
+/* Room for a good number of entries more, while the file can still grow. */
+void hw_file_make_room(void);
 /* The exit status in the process section is final. */
 void hw_file_set_exited(bool exited);
 extern HW_HIDDEN char hw_file_path[1024];
@@ -204,7 +223,9 @@ void hw_file_move_descriptor(int away_from);
 /* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
 void *hw_own_pages(size_t bytes, bool wipe_on_fork);
 void hw_own_range(const void *start, size_t bytes);
-/* RLIMIT_AS, ~0 when there is none. */
+/* All that has been reserved. */
+uint64_t hw_own_bytes(void);
+/* The smaller of RLIMIT_AS and RLIMIT_DATA, ~0 when there is none. */
 uint64_t hw_address_space_limit(void);
 /* That, or the kernel counts every reservation (overcommit 2): large ones are out of the question. */
 bool hw_address_space_limited(void);
@@ -212,6 +233,11 @@ bool hw_address_space_limited(void);
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);
 uint64_t hw_memory_rss(void);
 uint64_t hw_memory_peak_rss(void);
+
+/* ---- limits.c ---- */
+
+/* Before exec, and after one that failed: the program's own limits instead of the widened ones, and back. */
+bool hw_limits_for_exec(bool begin);
 
 /* ---- modules.c: executable mappings ---- */
 
@@ -222,9 +248,10 @@ struct hw_module {
     uintptr_t image_start, image_end; /* all loadable segments: bounds for reading tables */
     const uint8_t *eh_frame_hdr;      /* NULL: no unwind tables */
     size_t eh_frame_hdr_size;
-    uint32_t map;   /* index into MAPS */
-    uint32_t flags; /* enum hw_map_flags */
-    bool linked;    /* the dynamic linker knows it: it can tell when it is gone */
+    uint32_t map;       /* index into MAPS */
+    uint32_t flags;     /* enum hw_map_flags */
+    bool linked;        /* the dynamic linker knows it: it can tell when it is gone */
+    uint64_t header[2]; /* first bytes of eh_frame_hdr, to tell whether it is still this module that lies there */
 };
 struct hw_modules {
     uint32_t count;
@@ -233,6 +260,9 @@ struct hw_modules {
 void hw_modules_start(void);
 /* The module that holds PC, or NULL. Looks for new mappings (without any lock of libc) when PC is unknown. */
 const struct hw_module *hw_module_find(uintptr_t pc);
+/* Whether MODULE is still what is mapped there: libc unloads libraries of its own without a word. When it is not, it is
+ * forgotten. Asked before its tables are read. */
+bool hw_module_still_there(const struct hw_module *module);
 /* MAPS index of the module that holds PC, HW_NONE. Takes no lock and looks for nothing new. */
 uint32_t hw_module_map(uintptr_t pc);
 /* All modules the dynamic linker knows; notices what is gone. Not from inside an allocator call. */
@@ -283,7 +313,14 @@ struct hw_walk {
 #define HW_WALK_RING (64u * 1024u)
 /* Context of the call into the hook whose frame is FRAME. Never NULL. */
 struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame);
-bool hw_called_from_handler(struct hw_thread *thread);
+enum hw_caller {
+    HW_CALLER_ALLOCATOR, /* the allocator itself, inside the call: the outer hook counts */
+    HW_CALLER_HANDLER,   /* a signal handler that interrupted it */
+    HW_CALLER_NONE,      /* the outer hook is not there any more: it was left by a jump */
+};
+enum hw_caller hw_caller_of_hook(struct hw_thread *thread, uintptr_t outer);
+/* Whether the kernel can read the 8 bytes at ADDRESS. */
+bool hw_readable(uintptr_t address);
 void hw_unwind_start(void);
 
 /* ---- contexts.c: call stacks -> context ids ---- */
@@ -393,9 +430,10 @@ static inline void hw_gate(struct hw_thread *thread, uintptr_t gate)
 }
 static inline void hw_leave(struct hw_thread *thread)
 {
-    hw_gate(thread, HW_GATE_OPEN);
     if (hw_unlikely(thread->interrupted))
-        hw_leave_slow(thread);
+        hw_leave_slow(thread); /* closes it: another handler must not find it open */
+    else
+        hw_gate(thread, HW_GATE_OPEN);
 }
 
 /* ---- heap.c: the observer that counts ---- */

@@ -141,7 +141,8 @@ static void sweep(void)
 /* A state for the calling thread. Lock held. */
 static struct hw_thread *take_state(bool temporary)
 {
-    sweep();
+    if (!hw_quiet)
+        sweep();
     struct hw_thread *thread = threads.free_list;
     if (thread)
         threads.free_list = thread->next_free;
@@ -266,12 +267,18 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
         return thread;
     }
     struct hw_thread *borrowed = borrow(thread);
-    if (borrowed && !is_free && (thread->gate & HW_GATE_REAL) && !hw_called_from_handler(borrowed)) {
-        thread->entry->nested++; /* the allocator's own business: the outer call counts */
-        hw_leave_slow(borrowed);
+    if (!borrowed)
+        return NULL;
+    enum hw_caller caller = hw_caller_of_hook(borrowed, thread->gate & ~(uintptr_t)HW_GATE_REASON);
+    if (caller == HW_CALLER_HANDLER || (caller == HW_CALLER_ALLOCATOR && (is_free || !(thread->gate & HW_GATE_REAL))))
+        return borrowed;
+    hw_leave_slow(borrowed);
+    if (caller == HW_CALLER_ALLOCATOR) { /* its own business: the outer call counts */
+        thread->entry->nested++;
         return NULL;
     }
-    return borrowed;
+    thread->gate = HW_GATE_OPEN;
+    return thread;
 }
 
 void hw_leave_slow(struct hw_thread *thread)

@@ -26,13 +26,18 @@ void hw_unwind_start(void)
         rules = hw_own_pages(RULE_SLOTS * sizeof *rules, false);
 }
 
-#define RULE_STOP (1ull << 8) /* with HW_RULE_NONE: generated code, or no code at all: do not even try frame pointers  \
-                               */
+#define RULE_STOP                                                                                                      \
+    (1ull << 8) /* with HW_RULE_NONE: generated code, or no code at all: do not even try frame pointers                \
+                 */
 
 static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t key, struct rule_slot *slot)
 {
     const struct hw_module *module = hw_module_find(pc);
     uint64_t rule = HW_RULE_NONE;
+    if (module && !hw_module_still_there(module)) {
+        module = hw_module_find(pc);
+        slot = NULL; /* its key is of the generation before */
+    }
     if (module) {
         rule = hw_cfi_rule(module, pc);
         if (rule == HW_RULE_NONE && (module->flags & HW_MAP_ANONYMOUS)) {
@@ -78,17 +83,20 @@ static inline uint64_t rule_at(uintptr_t pc)
 
 extern char **environ __attribute__((weak));
 
-#define STACK_MOST (1ul << 30)
+#define STACK_NEAR (1ul << 20) /* farther away /proc/self/maps is cheaper than asking page by page */
 
-static bool pages_mapped(uintptr_t start, uintptr_t end)
+bool hw_readable(uintptr_t address)
 {
-    unsigned char present[512];
-    start &= ~(HW_PAGE - 1);
-    for (; start < end; start += sizeof present * HW_PAGE) {
-        size_t bytes = end - start < sizeof present * HW_PAGE ? end - start : sizeof present * HW_PAGE;
-        if (hw_sys(SYS_mincore, start, HW_ALIGN_UP(bytes, HW_PAGE), present) != 0)
+    return hw_sys(SYS_rt_sigprocmask, -1, address & ~7ul, 0, 8) != -14 /* EFAULT */;
+}
+
+/* Can every page of [start, end) be read? Guard pages are mapped, too, so presence is not enough: the kernel is asked
+ * to copy a few bytes from each (for an invalid operation, which it refuses after the copy). */
+static bool pages_readable(uintptr_t start, uintptr_t end)
+{
+    for (start &= ~(HW_PAGE - 1); start < end; start += HW_PAGE)
+        if (!hw_readable(start))
             return false;
-    }
     return true;
 }
 
@@ -129,15 +137,24 @@ static uintptr_t mapping_end(uintptr_t address)
 /* Makes *STACK the readable rest of the stack that holds SP. */
 static bool find_stack(struct hw_stack *stack, uintptr_t sp)
 {
+    if (hw_quiet)
+        return false;
     uintptr_t above = hw_arch_thread_pointer(), end = 0;
-    if (sp < stack->low && stack->low - sp < STACK_MOST && pages_mapped(sp, stack->low))
+    struct {
+        uintptr_t base;
+        int flags;
+        size_t size;
+    } alternate = {0, 0, 0};
+    if (sp < stack->low && stack->low - sp < STACK_NEAR && pages_readable(sp, stack->low))
         end = stack->high; /* the same stack, deeper */
-    else if (sp < above && above - sp < 64ul << 20 && pages_mapped(sp, above))
+    else if (hw_sys(SYS_sigaltstack, 0, &alternate) == 0 && sp - alternate.base < alternate.size)
+        end = alternate.base + alternate.size; /* that of signal handlers */
+    else if (sp < above && above - sp < STACK_NEAR && pages_readable(sp, above))
         end = above; /* a thread's stack lies below its control block */
     else
         end = mapping_end(sp);
     above = (uintptr_t)(&environ ? environ : NULL);
-    if (!end && sp < above && above - sp < STACK_MOST && pages_mapped(sp, above))
+    if (!end && sp < above && above - sp < STACK_NEAR && pages_readable(sp, above))
         end = above; /* no /proc: the first thread's stack reaches at least to its environment */
     if (!end)
         return false;
@@ -333,7 +350,10 @@ static __attribute__((noinline)) enum walk_result walk_registers(struct state *s
         exact = signal_frame;
         uintptr_t sp = registers[HW_REG_SP];
         if (signal_frame && (sp < stack->low || sp >= stack->high)) {
-            if (!find_stack(stack, sp))
+            const struct hw_thread *below = s->thread->interrupted;
+            if (below && sp >= below->stack.low && sp < below->stack.high)
+                *stack = below->stack;
+            else if (!find_stack(stack, sp))
                 return WALK_INCOMPLETE;
         } else if (sp <= before)
             return WALK_INCOMPLETE;
@@ -343,9 +363,9 @@ static __attribute__((noinline)) enum walk_result walk_registers(struct state *s
     return WALK_INCOMPLETE;
 }
 
-/* Did a signal handler call the hook in which this runs, while THREAD was inside the real allocator? Otherwise the
- * allocator called it itself. Looks for a signal frame between this hook and the outer one. */
-bool hw_called_from_handler(struct hw_thread *thread)
+/* How did THREAD, a borrowed state, come into a hook while the thread's own state was inside one, whose frame is OUTER?
+ * Looks for that frame and for signal frames on the way to it. */
+enum hw_caller hw_caller_of_hook(struct hw_thread *thread, uintptr_t outer)
 {
     uint64_t registers[HW_REG_COUNT];
     hw_arch_capture(registers);
@@ -353,22 +373,22 @@ bool hw_called_from_handler(struct hw_thread *thread)
     struct hw_cfi_memory memory = {may_read, &stack};
     stack.low = lower(stack.low, registers[HW_REG_SP]);
     if (!on_stack(&stack, registers[HW_REG_SP]) && !find_stack(&stack, registers[HW_REG_SP]))
-        return false;
-    bool outside = false; /* past the frames of this hook */
-    for (int steps = 0; steps < HW_DEPTH_MAX; steps++) {
+        return HW_CALLER_ALLOCATOR;
+    bool same_stack = on_stack(&stack, outer);
+    for (int steps = 0; steps < 4 * HW_DEPTH_MAX; steps++) {
         uint64_t pc = registers[HW_REG_PC];
-        bool own = pc - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start;
-        if (own && outside)
-            return false;
-        outside = !own;
         const struct hw_module *module = hw_module_find(pc - (steps > 0));
         bool signal_frame = false;
         if (!module || hw_cfi_step(module, pc - (steps > 0), registers, &memory, &signal_frame) != HW_STEP_OK)
-            return signal_frame;
+            return signal_frame ? HW_CALLER_HANDLER : HW_CALLER_ALLOCATOR;
         if (signal_frame)
-            return true;
+            return HW_CALLER_HANDLER;
+        /* Where the outer hook's frame was: is the code there still the runtime's? */
+        if (same_stack && registers[HW_REG_SP] > outer)
+            return pc - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start ? HW_CALLER_ALLOCATOR
+                                                                                            : HW_CALLER_NONE;
     }
-    return false;
+    return HW_CALLER_ALLOCATOR;
 }
 
 /* ---- remembering ---- */
