@@ -1,0 +1,507 @@
+/* hostile.c - programs that do what nobody expects of them, each of which has been too much for the runtime once;
+ * test_hostile.c says what must come of it. The first argument is the case. */
+#include "program.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static char **arguments;
+
+static void wait_for(pid_t pid)
+{
+    int status;
+    MUST(pid > 0);
+    MUST(waitpid(pid, &status, 0) == pid);
+    MUST(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* COUNT blocks of 100 bytes, each freed at once. */
+static inline __attribute__((always_inline)) void allocate_some(long count)
+{
+    for (long i = 0; i < count; i++) {
+        void *block = malloc(100);
+        KEEP(block);
+        free(block);
+    }
+    HERE();
+}
+
+/* Ends as a program does that could not be tried here. */
+static _Noreturn void not_possible(const char *what)
+{
+    say("not possible: %s: %s\n", what, strerror(errno));
+    _exit(77);
+}
+
+/* ---- stacks ---- */
+
+enum { STACK_SIZE = 65536, GUARD_SIZE = 4096 };
+
+/* Runs FUNCTION on the stack that ends at TOP, as a coroutine library does: without a word about it to unwinders, and
+ * with a frame pointer that points past the end. */
+void run_on_stack(char *top, void (*function)(void));
+__asm__(".text\n"
+        ".globl run_on_stack\n"
+        ".type run_on_stack, @function\n"
+        "run_on_stack:\n"
+        "    push %rbp\n"
+        "    push %rbx\n"
+        "    mov %rsp, %rbx\n"
+        "    mov %rdi, %rsp\n"
+        "    mov %rdi, %rbp\n"
+        "    call *%rsi\n"
+        "    mov %rbx, %rsp\n"
+        "    pop %rbx\n"
+        "    pop %rbp\n"
+        "    ret\n"
+        ".size run_on_stack, . - run_on_stack\n");
+
+NOINLINE static void coroutine_work(void)
+{
+    allocate_some(10);
+}
+
+/* Two stacks, the guard page of the upper one right behind the end of the lower one: nothing may be read there. */
+static void *run_coroutines(void *argument)
+{
+    enum { ROOM = GUARD_SIZE + STACK_SIZE };
+    char *lower = mmap(NULL, ROOM * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(lower != MAP_FAILED);
+    char *upper = lower + ROOM;
+    MUST(mprotect(lower, GUARD_SIZE, PROT_NONE) == 0 && mprotect(upper, GUARD_SIZE, PROT_NONE) == 0);
+    run_on_stack(lower + ROOM, coroutine_work);
+    run_on_stack(upper + ROOM, coroutine_work);
+    return NULL;
+}
+
+static void case_guard(void)
+{
+    run_coroutines(NULL);
+}
+
+static void case_guard_thread(void)
+{
+    pthread_t thread;
+    MUST(pthread_create(&thread, NULL, run_coroutines, NULL) == 0);
+    pthread_join(thread, NULL);
+}
+
+/* ---- limits that a program sets on itself ---- */
+
+enum { LIMITED_BLOCKS = 1200 };
+
+NOINLINE static void limited_work(void)
+{
+    for (int i = 0; i < LIMITED_BLOCKS; i++) {
+        char *block = malloc(1 << 20);
+        MUST(block);
+        *block = 1;
+        KEEP(block);
+    }
+    HERE();
+}
+
+/* 1200 MiB of 2 GiB: what the runtime has reserved must not count, nor be seen in the limit. */
+static void limit_itself(__typeof__(RLIMIT_AS) resource)
+{
+    const struct rlimit limit = {(rlim_t)2 << 30, (rlim_t)2 << 30};
+    MUST(setrlimit(resource, &limit) == 0);
+    struct rlimit found;
+    MUST(getrlimit(resource, &found) == 0 && found.rlim_cur == limit.rlim_cur && found.rlim_max == limit.rlim_max);
+    MUST(prlimit(0, resource, NULL, &found) == 0 && found.rlim_cur == limit.rlim_cur);
+    limited_work();
+}
+
+static void case_limit_address_space(void)
+{
+    limit_itself(RLIMIT_AS);
+}
+
+static void case_limit_data(void)
+{
+    limit_itself(RLIMIT_DATA);
+}
+
+/* Everything is locked into memory. The reservations of the runtime must not be. */
+static void case_lock(void)
+{
+    if (mlockall(MCL_CURRENT) != 0)
+        not_possible("mlockall");
+    allocate_some(10);
+}
+
+/* ---- forks ---- */
+
+enum { CHILD_DEPTH = 13 };
+NOINLINE static void tree_one(unsigned depth, unsigned path);
+NOINLINE static void tree_two(unsigned depth, unsigned path);
+
+/* Calls that go by the bits of PATH: 2 to the power of DEPTH call stacks. */
+static inline __attribute__((always_inline)) void tree(unsigned depth, unsigned path)
+{
+    if (depth == 0)
+        allocate_some(1);
+    else if (path & 1)
+        tree_one(depth - 1, path >> 1);
+    else
+        tree_two(depth - 1, path >> 1);
+    HERE();
+}
+
+NOINLINE static void tree_one(unsigned depth, unsigned path)
+{
+    tree(depth, path);
+}
+
+NOINLINE static void tree_two(unsigned depth, unsigned path)
+{
+    tree(depth, path);
+}
+
+NOINLINE static void child_tree(void)
+{
+    for (unsigned path = 0; path < 1u << CHILD_DEPTH; path++)
+        tree(CHILD_DEPTH, path);
+    HERE();
+}
+
+/* The test limits the address space: the child needs as much of it as a process that was not forked. */
+static void case_fork_grows(void)
+{
+    tree(CHILD_DEPTH, 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        child_tree();
+        _exit(0);
+    }
+    wait_for(pid);
+}
+
+NOINLINE static void *take_block(void)
+{
+    void *block = malloc(100);
+    KEEP(block);
+    return block;
+}
+
+NOINLINE static void give_block(void *block)
+{
+    free(block);
+    HERE();
+}
+
+/* Parent and child free at the same places: what is known about a place lies in a file of each of them. */
+static void case_fork_frees(void)
+{
+    static volatile int round, count = 10;
+    for (; round < 2; round = round + 1) {
+        for (int i = 0; i < count; i++)
+            give_block(take_block());
+        if (round == 0) {
+            pid_t pid = fork();
+            if (pid > 0) {
+                wait_for(pid);
+                _exit(0);
+            }
+            count = 1000;
+        }
+    }
+    _exit(0);
+}
+
+/* ---- signals ---- */
+
+enum { SIGNALLING_SIZE = 54321 /* of signalmalloc.c, too */ };
+static sigjmp_buf out_of_allocator;
+
+static void on_signal_in_allocator(int signal)
+{
+    siglongjmp(out_of_allocator, 1);
+}
+
+NOINLINE static void after_jump_work(unsigned depth)
+{
+    volatile char frame[4096];
+    frame[0] = (char)depth;
+    if (depth > 0)
+        after_jump_work(depth - 1);
+    else
+        allocate_some(1000);
+    frame[1] = frame[0];
+}
+
+/* With libsignalmalloc.so preloaded: the handler leaves the allocator for good. Calls from deeper down the stack must
+ * not be taken for the allocator's own. */
+static void case_jump(void)
+{
+    static volatile int jumps;
+    signal(SIGUSR1, on_signal_in_allocator);
+    if (sigsetjmp(out_of_allocator, 1) == 0) {
+        KEEP(malloc(SIGNALLING_SIZE));
+        MUST(!"a signal");
+    }
+    jumps = jumps + 1;
+    MUST(jumps == 1);
+    after_jump_work(10);
+}
+
+enum { HANDLER_ROUNDS = 2000 };
+static volatile sig_atomic_t handler_rounds;
+static atomic_int stop;
+static timer_t timer;
+
+static void arm_timer(long after_us)
+{
+    struct itimerspec once = {{0, 0}, {0, after_us * 1000}};
+    MUST(timer_settime(timer, 0, &once, NULL) == 0);
+}
+
+NOINLINE static void handler_work(void)
+{
+    allocate_some(3);
+}
+
+static void on_timer(int signal)
+{
+    handler_work();
+    handler_rounds = handler_rounds + 1;
+    if (handler_rounds < HANDLER_ROUNDS)
+        arm_timer(20 + handler_rounds % 60);
+}
+
+static long walk_tree(bool (*done)(void))
+{
+    long calls = 0;
+    for (unsigned path = 0; !done(); path++, calls++)
+        tree(4, path);
+    return calls;
+}
+
+static bool handled_all(void)
+{
+    return handler_rounds >= HANDLER_ROUNDS;
+}
+
+static bool is_stopped(void)
+{
+    return atomic_load(&stop);
+}
+
+static void *walk_until_stopped(void *calls)
+{
+    *(long *)calls = walk_tree(is_stopped);
+    return NULL;
+}
+
+/* With libsafemalloc.so preloaded and less room for contexts than there are: handlers that allocate interrupt the
+ * runtime while it makes room. Prints how often the program allocated, handlers included. */
+static void case_evicting_handlers(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    pthread_t thread;
+    long of_thread = 0;
+    sigprocmask(SIG_BLOCK, &set, NULL); /* the other thread is not interrupted */
+    MUST(pthread_create(&thread, NULL, walk_until_stopped, &of_thread) == 0);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    MUST(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    arm_timer(50);
+    long of_main = walk_tree(handled_all);
+    atomic_store(&stop, 1);
+    pthread_join(thread, NULL);
+    say("tree %ld handler %ld\n", of_main + of_thread, (long)handler_rounds * 3);
+}
+
+/* ---- code that comes and goes ---- */
+
+/* The constructor of the library waits, within dlopen, for a thread whose first close() must not ask the linker. */
+static void case_closer(void)
+{
+    MUST(dlopen(arguments[2], RTLD_NOW));
+}
+
+/* Code of no library that calls malloc(100), put where CODE points. */
+static void generate(unsigned char *code)
+{
+    static const unsigned char before[] = {0x48, 0x83, 0xec, 8, 0xbf, 100, 0, 0, 0, 0x48, 0xb8}, /* sub $8, %rsp; … */
+        after[] = {0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};                                       /* call *%rax; … */
+    void *(*function)(size_t) = malloc;
+    memcpy(code, before, sizeof before);
+    memcpy(code + sizeof before, &function, sizeof function);
+    memcpy(code + sizeof before + sizeof function, after, sizeof after);
+}
+
+NOINLINE static void run_generated(unsigned char *code)
+{
+    void *(*function)(void);
+    memcpy(&function, &code, sizeof function);
+    for (int i = 0; i < 10; i++)
+        free(function());
+    HERE();
+}
+
+static void *open_plugin(const char *path, const char *function, void (**run)(void))
+{
+    void *library = dlopen(path, RTLD_NOW);
+    MUST(library);
+    void *address = dlsym(library, function);
+    MUST(address);
+    memcpy(run, &address, sizeof address);
+    return library;
+}
+
+/* The memory that the library with ADDRESS takes. */
+static char *find_library(void *address, size_t *size)
+{
+    Dl_info info;
+    MUST(dladdr(address, &info));
+    const ElfW(Ehdr) *header = info.dli_fbase;
+    const ElfW(Phdr) *segments = (const void *)((char *)info.dli_fbase + header->e_phoff);
+    *size = 0;
+    for (int i = 0; i < header->e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD && segments[i].p_vaddr + segments[i].p_memsz > *size)
+            *size = segments[i].p_vaddr + segments[i].p_memsz;
+    *size = (*size + 4095) & ~(size_t)4095;
+    return info.dli_fbase;
+}
+
+/* Fills memory until the next mapping of SIZE bytes comes to PLACE. */
+static void lead_to(const char *place, size_t size)
+{
+    for (int i = 0; i < 1000; i++) {
+        char *filler = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        MUST(filler != MAP_FAILED);
+        if (filler == place) {
+            munmap(filler, size);
+            return;
+        }
+    }
+}
+
+/* Code in one place, one after the other: a library, closed by a dlclose that the runtime does not see; generated code;
+ * another library. What was learned of the place must be forgotten each time. Prints whether it was the same place. */
+static void case_same_place(void)
+{
+    int (*close_library)(void *);
+    void *address = dlsym(dlopen("libc.so.6", RTLD_NOW), "dlclose");
+    memcpy(&close_library, &address, sizeof address);
+
+    void (*run)(void);
+    void *library = open_plugin(arguments[2], "plugin_one_run", &run);
+    for (int i = 0; i < 10; i++)
+        run();
+    memcpy(&address, &run, sizeof address);
+    size_t size;
+    char *base = find_library(address, &size);
+    uintptr_t place = (uintptr_t)run, page = place & ~(uintptr_t)4095;
+    MUST(close_library(library) == 0);
+
+    unsigned char *code = mmap((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (code != (void *)page)
+        not_possible("mapping code where the library was");
+    generate(code + (place - page));
+    run_generated(code + (place - page));
+    munmap(code, 8192);
+
+    lead_to(base, size);
+    open_plugin(arguments[3], "plugin_two_run", &run);
+    for (int i = 0; i < 10; i++)
+        run();
+    say("%s place\n", (uintptr_t)run == place ? "same" : "another");
+}
+
+/* ---- operators of its own ---- */
+
+void *operator_new(size_t size) __asm__("_Znwm");
+void operator_delete_sized(void *block, size_t size) __asm__("_ZdlPvm");
+
+NOINLINE static void pool_work(void)
+{
+    enum { BLOCKS = 10000, SIZE = 30 };
+    static void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = operator_new(SIZE);
+    for (int i = 0; i < BLOCKS; i++)
+        operator_delete_sized(blocks[i], SIZE);
+    HERE();
+}
+
+/* new and delete of libpool.so never come to the allocator, and blocks are not its. */
+static void case_pool(void)
+{
+    pool_work();
+}
+
+/* ---- seccomp ---- */
+
+NOINLINE static void unconfined_work(void)
+{
+    allocate_some(1);
+}
+
+NOINLINE static void confined_work(void)
+{
+    allocate_some(3000000);
+}
+
+/* Only read, write, exit and sigreturn are allowed, any other system call kills. */
+static void case_confined(void)
+{
+    unconfined_work();
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+        not_possible("seccomp");
+    confined_work();
+    static const char ok[] = "ok\n";
+    syscall(SYS_exit, write(1, ok, 3) == 3 ? 0 : 95);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"guard", case_guard},
+    {"guard_thread", case_guard_thread},
+    {"limit_address_space", case_limit_address_space},
+    {"limit_data", case_limit_data},
+    {"lock", case_lock},
+    {"fork_grows", case_fork_grows},
+    {"fork_frees", case_fork_frees},
+    {"jump", case_jump},
+    {"evicting_handlers", case_evicting_handlers},
+    {"closer", case_closer},
+    {"same_place", case_same_place},
+    {"pool", case_pool},
+    {"confined", case_confined},
+};
+
+int main(int argc, char **argv)
+{
+    MUST(argc >= 2);
+    arguments = argv;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            cases[i].run();
+            return 0;
+        }
+    }
+    return 96;
+}
