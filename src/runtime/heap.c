@@ -331,7 +331,7 @@ static inline uint64_t file_tick(uint64_t stamp)
 }
 
 /* A block whose free was not seen (the program freed it behind the runtime's back) gives way to a new one. */
-static __attribute__((noinline)) void replaced(struct hw_thread *thread, const struct hw_block *old, uint64_t stamp);
+static __attribute__((noinline)) void replaced(struct hw_thread *thread, const struct hw_block *old);
 
 void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame)
 {
@@ -351,7 +351,7 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
     uint64_t tick = file_tick(stamp);
     struct hw_block block = {.size = size, .stamp = stamp, .context = walk->context, .cpu = hw_cpu()}, old;
     if (hw_unlikely(hw_block_put(thread, address, &block, &old)))
-        replaced(thread, &old, stamp);
+        replaced(thread, &old);
     uint64_t weight = weight_of(&block);
     int64_t bytes = (int64_t)(weight * size);
     struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
@@ -486,9 +486,8 @@ bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame)
     return true;
 }
 
-static void replaced(struct hw_thread *thread, const struct hw_block *old, uint64_t stamp)
+static void replaced(struct hw_thread *thread, const struct hw_block *old)
 {
-    (void)stamp;
     account_free(thread, old, hw_ticks_raw(), false, 0);
     hw_note(HW_NOTE_BLOCK_REPLACED, NULL);
 }
@@ -518,7 +517,7 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
     bool inherited = is_inherited(block);
     block->size = size;
     if (hw_unlikely(hw_block_put(thread, new_address, block, &old)))
-        replaced(thread, &old, 0);
+        replaced(thread, &old);
     thread->last_block = NULL;
     if (inherited)
         return; /* the parent's block; what it grew by is neither */
