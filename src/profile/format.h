@@ -62,6 +62,12 @@ enum hw_section_type {
     HW_SECTION_MEMORY = 11,      /* struct hw_memory_breakdown: what RSS is made of, at some moments */
     HW_SECTION_NOTES = 12,       /* struct hw_note: what was lost or could not be observed */
     HW_SECTION_INHERITED = 13,   /* struct hw_inherited, in a forked child only */
+    HW_SECTION_ACCESS_INFO = 14, /* one struct hw_access_info; only when accesses are counted, as the next ones */
+    HW_SECTION_ACCESS = 15,      /* struct hw_access; entry i belongs to entry i of MIBS: blocks that were freed */
+    HW_SECTION_ACCESS_LIVE = 16, /* struct hw_access, one for each context: blocks live at access_info.harvest_tick */
+    HW_SECTION_GLOBALS = 17,     /* struct hw_global_granule, as of the harvest */
+    HW_SECTION_HISTOGRAM = 18,   /* struct hw_histogram of freed blocks, only with 8-byte granules */
+    HW_SECTION_HISTOGRAM_LIVE = 19, /* struct hw_histogram of live blocks, as of the harvest */
 };
 
 /* A directory entry. 60 fit into the first page; entries that are not used have type 0; a further directory lies behind
@@ -282,6 +288,11 @@ enum hw_note_code {
     HW_NOTE_CLOCK = 10,          /* the time stamp counter is not usable: clock_gettime served */
     HW_NOTE_JIT = 11,            /* stacks end at code generated at run time */
     HW_NOTE_OTHER = 12,
+    HW_NOTE_PLANES_SHARED = 13,  /* more threads than planes: some threads counted into one plane (count: threads) */
+    HW_NOTE_NOT_OWNED = 14,      /* blocks that do not own their cells (count): allocated before counting began, … */
+    HW_NOTE_UNCOUNTED_CODE = 15, /* a module (text) whose code does not count */
+    HW_NOTE_FOLDED = 16,         /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
+    HW_NOTE_RESET = 17,          /* the program called heapwise_reset: what was before is not in here */
 };
 
 struct hw_note {
@@ -297,6 +308,87 @@ struct hw_inherited {
     int64_t blocks, bytes;
 };
 
+/* ---- counted accesses ---- */
+
+enum hw_access_info_flags {
+    HW_ACCESS_SPLIT = 1u << 0,     /* reads are told from writes (at least some code does) */
+    HW_ACCESS_UNSPLIT = 1u << 1,   /* objects of clang -fmemory-profile take part: theirs are in `unsplit` */
+    HW_ACCESS_HARVESTED = 1u << 2, /* the cells of live blocks and globals were read: at the end, or for a dump */
+    HW_ACCESS_CALLBACKS = 1u << 3, /* code built by gcc takes part */
+};
+
+/* How accesses were counted. A file without HW_ACCESS_HARVESTED (kill -9) lacks what lay in cells: accesses to blocks
+ * that were live, and to globals. */
+struct hw_access_info {
+    uint32_t flags;        /* enum hw_access_info_flags */
+    uint32_t granule;      /* bytes: 64 or 8 */
+    uint32_t planes;       /* that were in use */
+    uint32_t planes_most;  /* how many there can be */
+    uint64_t harvest_tick; /* when live blocks and globals were read */
+    uint64_t threads_sharing; /* threads that got a plane which another one had at the same time: counts may be lost */
+    uint64_t modules;         /* instrumented modules */
+    uint64_t reserved[10];
+};
+
+enum hw_access_flags {
+    HW_ACCESS_TYPES_DIFFER = 1u << 0, /* blocks of this context had several types: `type` is the first */
+};
+
+/* What was counted for the blocks of one context. The reader merges entries of one context like MIBs. A block that was
+ * moved by realloc takes its counts with it. Per-block figures (…_min, …_max, utilisation, densities) are of blocks at
+ * the end of their life, or at the harvest.
+ *
+ * Utilisation of a block: granules touched / granules it reaches into, in hundredths of a percent (0..10000).
+ * Access density: accesses per byte requested (of at least 1), in thousandths. Lifetime access density: accesses per byte
+ * and second of life, in thousandths. (MemProf's figures are 100 * accesses / size, and that * 1000 / milliseconds.)
+ *
+ * Shared granules: touched by two or more threads during the life of the block. */
+struct hw_access {
+    uint32_t context;
+    uint32_t flags;  /* enum hw_access_flags */
+    uint64_t type;   /* id of the blocks' type (base/abi.h), 0 when it is not known */
+    uint64_t blocks; /* harvested */
+    uint64_t reads, writes;
+    uint64_t unsplit;                    /* accesses of which it is not known which of the two */
+    uint64_t accesses_min, accesses_max; /* of one block: reads + writes + unsplit. min: UINT64_MAX while blocks == 0 */
+    uint64_t granules, granules_touched; /* sums over blocks */
+    uint64_t utilization_total;
+    uint32_t utilization_min, utilization_max; /* min: UINT32_MAX while blocks == 0 */
+    uint64_t density_total, density_min, density_max;
+    uint64_t lifetime_density_total, lifetime_density_min, lifetime_density_max;
+    uint64_t never_accessed;        /* blocks */
+    uint64_t written_never_read;    /* blocks with writes, without a read; none of them with `unsplit` accesses */
+    uint64_t shared_granules;       /* touched by two or more threads… */
+    uint64_t shared_written;        /* …at least one of which wrote */
+    uint64_t shared_writers;        /* …at least two of which wrote */
+    uint64_t lines_false_shared; /* 8-byte granules: 64-byte lines shared and written, in which no word is shared and written */
+    uint64_t lines_true_shared;  /* …in which some word is */
+    uint64_t saturated_cells;    /* 8-byte granules: cells at their limit: all counts are lower bounds */
+    uint64_t not_owned;          /* blocks that shared cells with others */
+    uint64_t reserved[5];
+};
+
+/* One granule with a symbol's bytes in it that was touched: data of an executable or a library. */
+struct hw_global_granule {
+    uint32_t map;    /* index into MAPS, of the module's code */
+    uint32_t flags;  /* bit 0: shared by threads; bit 1: and written; bit 2: by two or more; bit 3: a saturated cell */
+    uint64_t offset; /* address - bias of the granule's first byte */
+    uint64_t reads, writes, unsplit;
+};
+
+/* Accesses by position in the block: a run of words of all blocks of one context. Entries for the same words add up. */
+#define HW_HISTOGRAM_WORDS 62
+struct hw_histogram {
+    uint32_t context;
+    uint32_t first_word; /* multiple of HW_HISTOGRAM_WORDS; word i is bytes 8 i to 8 i + 7 of the block */
+    uint64_t saturated;  /* cells among them that were at their limit */
+    uint64_t words[HW_HISTOGRAM_WORDS];
+};
+
+_Static_assert(sizeof(struct hw_access_info) == 120, "access info");
+_Static_assert(sizeof(struct hw_access) == 256, "access");
+_Static_assert(sizeof(struct hw_global_granule) == 40, "global granule");
+_Static_assert(sizeof(struct hw_histogram) == 512, "histogram");
 _Static_assert(sizeof(struct hw_file_header) == 256, "header");
 _Static_assert(sizeof(struct hw_section) == 64, "section");
 _Static_assert(sizeof(struct hw_map_entry) == 128, "map entry");
