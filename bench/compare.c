@@ -52,6 +52,7 @@ static size_t rounds = 5, warmups = 1;
 static size_t competitor; /* index, 0 when there is none */
 static const char *title = "";
 static bool json, show_output;
+static const char *table_path; /* file that lines for further evaluation are appended to */
 
 static void die(const char *what, const char *detail)
 {
@@ -373,6 +374,25 @@ static void print_json(void)
     printf("]}\n");
 }
 
+/* Appends one line a command, fields separated by tabs: title, command, then minimum and median of wall and CPU seconds,
+ * median of added seconds, ratio to plain (median, of the minima), share of the competitor's added time (median, of the
+ * minima), median of the resident set in MiB. */
+static void append_lines(void)
+{
+    FILE *file = fopen(table_path, "a");
+    if (!file)
+        die(table_path, strerror(errno));
+    for (size_t i = 0; i < command_count; i++) {
+        const struct command *c = &commands[i];
+        fprintf(file, "%s\t%s\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%.3f\n", title, c->name,
+                least(c->wall_s), median(c->wall_s), least(c->cpu_s), median(c->cpu_s), median(c->added_s),
+                median(c->ratio), least(c->wall_s) / least(commands[0].wall_s), competitor ? median(c->share) : 0,
+                competitor ? least_added(c) / least_added(&commands[competitor]) : 0, median(c->rss_mib));
+    }
+    if (fclose(file))
+        die(table_path, strerror(errno));
+}
+
 /* ---- command line ----------------------------------------------------------------------------------------------- */
 
 static const char usage[] =
@@ -383,6 +403,7 @@ static const char usage[] =
     "  --versus NAME             the competitor: the others' added time is also given as a share of its own\n"
     "  --target NAME:KIND:VALUE  print whether the command keeps the limit; KIND is share, ms, percent,\n"
     "                            cpu-share, cpu-percent or rss-mib\n"
+    "  --append FILE             also append the figures to FILE, fields separated by tabs\n"
     "  --json                    one JSON object on one line instead of the table\n"
     "  --show                    let the commands write to stdout and stderr\n"
     "The first command is the plain program. Exit code 1 when a command fails; missed targets do not change it.\n";
@@ -433,6 +454,8 @@ int main(int argc, char **argv)
                 warmups = parse_count(value);
             else if (!strcmp(argv[i], "--title"))
                 title = value;
+            else if (!strcmp(argv[i], "--append"))
+                table_path = value;
             else if (!strcmp(argv[i], "--versus"))
                 versus = value;
             else if (!strcmp(argv[i], "--target") && target_count < MAX_TARGETS)
@@ -456,5 +479,7 @@ int main(int argc, char **argv)
         print_json();
     else
         print_table();
+    if (table_path)
+        append_lines();
     return 0;
 }

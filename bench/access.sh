@@ -1,0 +1,216 @@
+# access.sh - what counting accesses costs: `heapwise cc` against clang-22 -fmemory-profile and against plain clang-22 -O2.
+#
+# A part of bench/run, which sources it: uses its functions and variables. Twelve workloads (Lua, SQLite and ten kernels, see
+# kernels/access.c), each built three times; run time and memory side by side, then compile time, then size. Tables for people
+# go to stdout, the same as Markdown to build/bench/access/results.md.
+#
+# ACCESS_ONLY="churn sum" measures only those. HEAPWISE_CC names another way to compile, `heapwise cc` otherwise.
+
+access=$out/access
+clang=$(command -v clang-22) || true
+heapwise_cc=(${HEAPWISE_CC:-"$heapwise" cc})
+access_kernels=(churn depth sum chase shuffle matrix hash fields threads copy)
+
+# What LLVM's manual of MemProf recommends beside -fmemory-profile.
+memprof_flags=(-gmlt -fdebug-info-for-profiling -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer
+    -fno-optimize-sibling-calls -Wl,--build-id)
+
+# compile_all OBJECTS COMPILER…: the objects of all three programs into the folder OBJECTS.
+compile_all() {
+    local objects=$1
+    shift
+    mkdir -p "$objects"
+    "$@" -pthread -c -o "$objects/access.o" "$here/kernels/access.c" &&
+        compile_lua "$objects" "$@" && compile_sqlite "$objects" "$@" &&
+        "$@" $sqlite_flags -I"$out/sqlite" -c -o "$objects/speedtest1.o" "$sqlite_src/test/speedtest1.c"
+}
+
+compile_lua() {
+    local objects=$1 source
+    shift
+    for source in "$lua_src"/src/!(luac).c; do
+        source=${source##*/}
+        "$@" -std=gnu99 -DLUA_USE_LINUX -I"$out/lua-include" -c -o "$objects/lua_${source%.c}.o" "$lua_src/src/$source" || return 1
+    done
+}
+
+compile_sqlite() {
+    local objects=$1
+    shift
+    "$@" $sqlite_flags -c -o "$objects/sqlite3.o" "$out/sqlite/sqlite3.c"
+}
+
+# link_all OBJECTS COMPILER…: the three programs beside their objects.
+link_all() {
+    local objects=$1
+    shift
+    "$@" -pthread -o "$objects/access" "$objects/access.o" &&
+        "$@" -o "$objects/lua" "$objects"/lua_*.o -Wl,-E -lm -ldl &&
+        "$@" -o "$objects/speedtest1" "$objects/speedtest1.o" "$objects/sqlite3.o" -lpthread -ldl -lm
+}
+
+# The three ways to compile: plain, clang, heapwise.
+compiler_of() {
+    case $1 in
+    plain) compiler=("$clang" -O2) ;;
+    clang) compiler=("$clang" -O2 "${memprof_flags[@]}" -fmemory-profile="$access/profiles" -Wno-unused-command-line-argument) ;;
+    heapwise) compiler=("${heapwise_cc[@]}" -O2) ;;
+    esac
+}
+
+build_access() {
+    local way compiler
+    [ -n "$clang" ] || { say "clang-22 is needed" && return 1; }
+    [ -n "$heapwise${HEAPWISE_CC:-}" ] || { say "Heapwise is not built" && return 1; }
+    build_lua && build_sqlite || return 1
+    lua_src=$(source_of lua5.4 src/lua.c)
+    read -r sqlite_src sqlite_flags < <(sqlite_source)
+    mkdir -p "$access/profiles"
+    for way in plain clang heapwise; do
+        compiler_of $way
+        # Built anew every time, but for the two that do not change with Heapwise.
+        [ $way != heapwise ] && [ -x "$access/$way/speedtest1" ] && [ "$access/$way/access" -nt "$here/kernels/access.c" ] && continue
+        say "building for counted accesses: $way"
+        rm -rf "${access:?}/$way"
+        { compile_all "$access/$way" "${compiler[@]}" && link_all "$access/$way" "${compiler[@]}"; } >"$access/build-$way.log" 2>&1 ||
+            { say "cannot be built, see $access/build-$way.log" && return 1; }
+    done
+}
+
+# against TITLE PROGRAM ARGUMENT…: one workload, its lines in times.tsv.
+against() {
+    local title=$1 program=$2 profiles=$access/profiles options=()
+    shift 2
+    [ "$title" = readers ] || options=(--target heapwise:share:0.5)
+    rm -rf "$profiles" && mkdir -p "$profiles"
+    "$out/compare" -n "$rounds" $json --title "$title" --versus clang --append "$access/times.tsv" "${options[@]}" \
+        ::: plain "$access/plain/$program" "$@" \
+        ::: clang "$access/clang/$program" "$@" \
+        ::: heapwise HEAPWISE_OPTIONS="output=$profiles/%e.%p.hwprof" "$access/heapwise/$program" "$@"
+    rm -rf "$profiles" && mkdir -p "$profiles"
+}
+
+measure_access() {
+    local kernel
+    rm -f "$access/times.tsv" "$access/compile.tsv" "$access/sizes.tsv" "$access/results.md"
+    for kernel in lua sqlite "${access_kernels[@]}" readers; do
+        [[ -z ${ACCESS_ONLY:-} || " $ACCESS_ONLY " == *" $kernel "* ]] || continue
+        case $kernel in
+        lua) against lua lua "$here/lua/binary_trees.lua" ;;
+        sqlite) against sqlite speedtest1 --size 40 ;;
+        *) against "$kernel" access "$kernel" ;;
+        esac
+    done
+    times_table
+    [ -z "${ACCESS_ONLY:-}" ] || return 0
+    measure_compile
+    measure_sizes
+    say "the tables are in $access/results.md"
+}
+
+# show FILE: Markdown to the results, and the same without its marks to stdout.
+show() {
+    tee -a "$access/results.md" | sed -E '/^\| ---/d; s/^\| //; s/ \|$//' | column -t -s '|' -o ' '
+    echo
+    echo >>"$access/results.md"
+}
+
+# Share: what heapwise adds as a share of what clang adds, from the minima of the rounds. Where clang adds next to nothing, so
+# that the share means nothing, its added time is given in per cent of plain.
+times_table() {
+    awk -F '\t' '
+        { min[$1, $2] = $3; median[$1, $2] = $4; ratio[$1, $2] = $9; rss[$1, $2] = $12; share[$1, $2] = $10 }
+        !seen[$1]++ { name[++n] = $1 }
+        END {
+            print "| workload | plain s | clang s | heapwise s | clang / plain | heapwise / plain | added / clang added | (medians) | added MiB: clang | heapwise |"
+            print "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+            for (i = 1; i <= n; i++) {
+                w = name[i]
+                p = min[w, "plain"]; c = min[w, "clang"]; h = min[w, "heapwise"]
+                printf "| %s | %.3f | %.3f | %.3f | %.2f | %.2f | %.3f | %.3f | %.1f | %.1f |\n", w, p, c, h, c / p, h / p,
+                    (h - p) / (c - p), share[w, "heapwise"], rss[w, "clang"] - rss[w, "plain"], rss[w, "heapwise"] - rss[w, "plain"]
+                if (w == "readers")
+                    continue
+                k++; lc += log(c / p); lh += log(h / p)
+                if (w == "lua" || w == "sqlite") { real++; lr += log(h / p); lrc += log(c / p) }
+                # The share may be nothing or less: it counts as a thousandth then.
+                s = (h - p) / (c - p); ls += log(s > 0.001 ? s : 0.001)
+                missed += s > 0.5
+                fat += rss[w, "heapwise"] > rss[w, "clang"]
+            }
+            if (k)
+                printf "| geometric mean of %d |  |  |  | %.2f | %.2f | %.3f |  |  |  |\n", k, exp(lc / k), exp(lh / k), exp(ls / k)
+            if (real)
+                printf "| geometric mean of the real programs |  |  |  | %.2f | %.2f |  |  |  |  |\n", exp(lrc / real), exp(lr / real)
+            print ""
+            printf "- added time at most half of clang'"'"'s on every workload: %s\n", missed ? "MISSED on " missed : "met"
+            printf "- at most a third in the geometric mean: %s\n", exp(ls / k) <= 1 / 3 ? "met" : "MISSED"
+            if (real)
+                printf "- at most 1.3 times plain on the real programs (aim): %s\n", exp(lr / real) <= 1.3 ? "met" : "MISSED"
+            printf "- added memory at most clang'"'"'s on every workload: %s\n", fat ? "MISSED on " fat : "met"
+            if (("readers", "plain") in min)
+                printf "- two threads that read one block at most 1.3 times plain: %s\n", ratio["readers", "heapwise"] <= 1.3 ? "met" : "MISSED"
+        }' "$access/times.tsv" | show
+}
+
+# Compile time of sqlite3.c, and of all of Lua's files one after the other.
+measure_compile() {
+    local what script options
+    for what in sqlite lua; do
+        script=$access/compile_$what.sh
+        {
+            echo "shopt -s extglob"
+            declare -f compile_lua compile_sqlite
+            declare -p lua_src sqlite_src sqlite_flags out
+            echo "compile_$what \"\$@\""
+        } >"$script"
+        mkdir -p "$access/scratch"
+        "$out/compare" -n "$rounds" -w 0 $json --title "compile $what" --append "$access/compile.tsv" \
+            ::: "plain -O2" bash "$script" "$access/scratch" "$clang" -O2 \
+            ::: "plain -O2 -g" bash "$script" "$access/scratch" "$clang" -O2 -g \
+            ::: "clang -fmemory-profile" bash "$script" "$access/scratch" "$clang" -O2 "${memprof_flags[@]:0:5}" -fmemory-profile \
+            ::: "heapwise cc" bash "$script" "$access/scratch" "${heapwise_cc[@]}" -O2 \
+            ::: "heapwise cc -g0" bash "$script" "$access/scratch" "${heapwise_cc[@]}" -O2 -g0
+        rm -rf "$access/scratch"
+    done
+    awk -F '\t' '
+        BEGIN {
+            print "| compiling | CPU s: min | median | times plain -O2 |"
+            print "| --- | ---: | ---: | ---: |"
+        }
+        $2 == "plain -O2" { plain = $5 }
+        { printf "| %s: %s | %.3f | %.3f | %.2f |\n", substr($1, 9), $2, $5, $6, $5 / plain }' "$access/compile.tsv" | show
+}
+
+text_of() { size -A "$@" | awk '$1 ~ /^\.text/ { sum += $2 } END { print sum + 0 }'; }
+
+# Size of the programs: as a file, without debug information, and code alone (clang links its runtime statically, Heapwise does
+# not); and code of the objects, which is instrumentation only.
+measure_sizes() {
+    local program way objects stripped=$access/stripped
+    for program in lua speedtest1 access; do
+        for way in plain clang heapwise; do
+            case $program in
+            lua) objects=("$access/$way"/lua_*.o) ;;
+            speedtest1) objects=("$access/$way/sqlite3.o") ;;
+            access) objects=("$access/$way/access.o") ;;
+            esac
+            strip -o "$stripped" "$access/$way/$program"
+            printf '%s\t%s\t%s\t%s\t%s\t%s\n' $program $way "$(stat -c %s "$access/$way/$program")" \
+                "$(stat -c %s "$stripped")" "$(text_of "$access/$way/$program")" "$(text_of "${objects[@]}")" >>"$access/sizes.tsv"
+        done
+    done
+    rm -f "$stripped"
+    awk -F '\t' '
+        BEGIN {
+            print "| size, KiB | file | stripped | code | code of the objects | growth (stripped) / clang | growth of the objects / clang |"
+            print "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+        }
+        { for (i = 3; i <= 6; i++) v[$2, i] = $i }
+        { printf "| %s: %s | %.0f | %.0f | %.0f | %.0f |", $1, $2, $3 / 1024, $4 / 1024, $5 / 1024, $6 / 1024 }
+        $2 != "heapwise" { print "  |  |" }
+        $2 == "heapwise" {
+            printf " %.3f | %.3f |\n", (v["heapwise", 4] - v["plain", 4]) / (v["clang", 4] - v["plain", 4]),
+                (v["heapwise", 6] - v["plain", 6]) / (v["clang", 6] - v["plain", 6])
+        }' "$access/sizes.tsv" | show
+}
