@@ -90,6 +90,8 @@ enum hw_mode { HW_MODE_HEAP = 0, HW_MODE_ACCESS = 1, HW_MODE_ALLOCATOR = 2 };
 enum hw_block_store { HW_STORE_MAP = 0, HW_STORE_TABLE = 1 };
 enum hw_process_flags {
     HW_PROCESS_FORKED = 1u << 0, /* a forked child: there may be an INHERITED section */
+    HW_PROCESS_DUMP = 1u << 1,   /* a snapshot, taken at end_tick, of a process that went on; its own file is another */
+    HW_PROCESS_RESET = 1u << 2,  /* what was counted before reset_tick was forgotten: see there */
 };
 
 /* The run as a whole. Live values are updated in place. Strings are offsets into the STRINGS section. */
@@ -125,7 +127,15 @@ struct hw_process_info {
     uint64_t startup_ns;                       /* time the runtime took to start, for the report of its own cost */
     int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
     uint64_t evictions;                        /* of the bounded table */
-    uint64_t reserved[16];
+    /* With HW_PROCESS_RESET: counts of events, lifetimes and accesses begin here. Live figures and the peak are those of
+     * all blocks, also of older ones. INHERITED says what was live at this moment; frees of such blocks are counted as
+     * inherited_frees. */
+    uint64_t reset_tick;
+    /* heapwise dump: it raises dump_request and sends dump_signal (0: the process handles none). The process writes a
+     * dump, then dump_result (number N of the file NAME.dumpN.hwprof, or -errno), then sets dump_answer to the request. */
+    uint32_t dump_signal, dump_request, dump_answer;
+    int32_t dump_result;
+    uint64_t reserved[13];
 };
 
 /* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */
