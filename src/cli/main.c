@@ -12,6 +12,8 @@ static const struct verb {
 } verbs[] = {
     {"record", hw_verb_record, "run a program and write down how it uses its heap"},
     {"report", hw_verb_report, "show what a profile says: where the memory went"},
+    {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
+    {"c++", hw_verb_cc, "the same for C++"},
     {"doctor", hw_verb_doctor, "what works on this machine and what does not, and why"},
 };
 
