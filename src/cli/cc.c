@@ -40,8 +40,7 @@ static void print_usage(FILE *out)
           out);
 }
 
-/* ---- own options --------------------------------------------------------------------------------------------------
- */
+/* ---- own options ------------------------------------------------------------------------------------------------- */
 
 static bool take_granule(struct hw_cc_options *options, const char *value)
 {
@@ -164,8 +163,7 @@ static int read_options(struct hw_cc_options *options, char **argv, char **rest)
     return -1;
 }
 
-/* ---- the compiler -------------------------------------------------------------------------------------------------
- */
+/* ---- the compiler ------------------------------------------------------------------------------------------------ */
 
 /* As it could be given to a shell. */
 static void show(const struct hw_cc_command *command)

@@ -11,158 +11,34 @@
 const char *const hw_cc_sanitizers[] = {"address", "hwaddress",   "kernel-address", "leak",     "memory", "thread",
                                         "memtag",  "memtag-heap", "alloc-token",    "dataflow", NULL};
 
-/* ---- options with a word of their own for the value ---------------------------------------------------------------
- */
+/* ---- options with a word of their own for the value -------------------------------------------------------------- */
 
+// clang-format off
 /* Sorted. Joined spellings (-Idir, -MFfile, --sysroot=dir) are no concern: they are one word. */
 static const char *const with_value[] = {
-    "--assert",
-    "--config",
-    "--define-macro",
-    "--dumpbase",
-    "--dumpbase-ext",
-    "--dumpdir",
-    "--dyld-prefix",
-    "--encoding",
-    "--entry",
-    "--for-assembler",
-    "--for-linker",
-    "--force-link",
-    "--gcc-toolchain",
-    "--imacros",
-    "--include",
-    "--include-directory",
-    "--include-directory-after",
-    "--include-prefix",
-    "--include-with-prefix",
-    "--include-with-prefix-after",
-    "--include-with-prefix-before",
-    "--language",
-    "--library",
-    "--library-directory",
-    "--no-system-header-prefix",
-    "--output",
-    "--param",
-    "--prefix",
-    "--print-file-name",
-    "--print-prog-name",
-    "--resource",
-    "--rtlib",
-    "--serialize-diagnostics",
-    "--specs",
-    "--std",
-    "--stdlib",
-    "--sysroot",
-    "--system-header-prefix",
-    "--target",
-    "--undefine-macro",
-    "-A",
-    "-B",
-    "-D",
-    "-F",
-    "-G",
-    "-I",
-    "-J",
-    "-L",
-    "-MF",
-    "-MJ",
-    "-MQ",
-    "-MT",
-    "-R",
-    "-T",
-    "-Tbss",
-    "-Tdata",
-    "-Ttext",
-    "-U",
-    "-V",
-    "-Xanalyzer",
-    "-Xarch_device",
-    "-Xarch_host",
-    "-Xassembler",
-    "-Xclang",
-    "-Xclangas",
-    "-Xcuda-fatbinary",
-    "-Xcuda-ptxas",
-    "-Xlinker",
-    "-Xoffload-linker",
-    "-Xopenmp-target",
-    "-Xpreprocessor",
-    "-allowable_client",
-    "-arch",
-    "-aux-info",
-    "-auxbase",
-    "-auxbase-strip",
-    "-b",
-    "-bundle_loader",
-    "-c-isystem",
-    "-client_name",
-    "-current_version",
-    "-cxx-isystem",
-    "-darwin-target-variant",
-    "-dependency-dot",
-    "-dependency-file",
-    "-dsym-dir",
-    "-dumpbase",
-    "-dumpbase-ext",
-    "-dumpdir",
-    "-dylib_file",
-    "-e",
-    "-filelist",
-    "-fmodules-user-build-path",
-    "-force_load",
-    "-framework",
-    "-gcc-toolchain",
-    "-iapinotes-modules",
-    "-idirafter",
-    "-iframework",
-    "-iframeworkwithsysroot",
-    "-image_base",
-    "-imacros",
-    "-imultiarch",
-    "-imultilib",
-    "-include",
-    "-include-pch",
-    "-init",
-    "-install_name",
-    "-iplugindir",
-    "-iprefix",
-    "-iquote",
-    "-isysroot",
-    "-isystem",
-    "-isystem-after",
-    "-ivfsoverlay",
-    "-iwithprefix",
-    "-iwithprefixbefore",
-    "-iwithsysroot",
-    "-l",
-    "-lazy_framework",
-    "-mllvm",
-    "-mmlir",
-    "-module-dependency-dir",
-    "-mthread-model",
-    "-multiply_defined",
-    "-o",
-    "-pagezero_size",
-    "-param",
-    "-read_only_relocs",
-    "-resource-dir",
-    "-rpath",
-    "-serialize-diagnostics",
-    "-specs",
-    "-stdlib++-isystem",
-    "-sub_library",
-    "-target",
-    "-u",
-    "-umbrella",
-    "-undefined",
-    "-unexported_symbols_list",
-    "-vfsoverlay",
-    "-weak_framework",
-    "-working-directory",
-    "-wrapper",
-    "-x",
-    "-z",
+    "--assert", "--config", "--define-macro", "--dumpbase", "--dumpbase-ext", "--dumpdir", "--dyld-prefix",
+    "--encoding", "--entry", "--for-assembler", "--for-linker", "--force-link", "--gcc-toolchain", "--imacros",
+    "--include", "--include-directory", "--include-directory-after", "--include-prefix", "--include-with-prefix",
+    "--include-with-prefix-after", "--include-with-prefix-before", "--language", "--library", "--library-directory",
+    "--no-system-header-prefix", "--output", "--param", "--prefix", "--print-file-name", "--print-prog-name",
+    "--resource", "--rtlib", "--serialize-diagnostics", "--specs", "--std", "--stdlib", "--sysroot",
+    "--system-header-prefix", "--target", "--undefine-macro", "-A", "-B", "-D", "-F", "-G", "-I", "-J", "-L", "-MF",
+    "-MJ", "-MQ", "-MT", "-R", "-T", "-Tbss", "-Tdata", "-Ttext", "-U", "-V", "-Xanalyzer", "-Xarch_device",
+    "-Xarch_host", "-Xassembler", "-Xclang", "-Xclangas", "-Xcuda-fatbinary", "-Xcuda-ptxas", "-Xlinker",
+    "-Xoffload-linker", "-Xopenmp-target", "-Xpreprocessor", "-allowable_client", "-arch", "-aux-info", "-auxbase",
+    "-auxbase-strip", "-b", "-bundle_loader", "-c-isystem", "-client_name", "-current_version", "-cxx-isystem",
+    "-darwin-target-variant", "-dependency-dot", "-dependency-file", "-dsym-dir", "-dumpbase", "-dumpbase-ext",
+    "-dumpdir", "-dylib_file", "-e", "-filelist", "-fmodules-user-build-path", "-force_load", "-framework",
+    "-gcc-toolchain", "-iapinotes-modules", "-idirafter", "-iframework", "-iframeworkwithsysroot", "-imacros",
+    "-image_base", "-imultiarch", "-imultilib", "-include", "-include-pch", "-init", "-install_name", "-iplugindir",
+    "-iprefix", "-iquote", "-isysroot", "-isystem", "-isystem-after", "-ivfsoverlay", "-iwithprefix",
+    "-iwithprefixbefore", "-iwithsysroot", "-l", "-lazy_framework", "-mllvm", "-mmlir", "-module-dependency-dir",
+    "-mthread-model", "-multiply_defined", "-o", "-pagezero_size", "-param", "-read_only_relocs", "-resource-dir",
+    "-rpath", "-serialize-diagnostics", "-specs", "-stdlib++-isystem", "-sub_library", "-target", "-u", "-umbrella",
+    "-undefined", "-unexported_symbols_list", "-vfsoverlay", "-weak_framework", "-working-directory", "-wrapper",
+    "-x", "-z",
 };
+// clang-format on
 
 static int compare_words(const void *word, const void *entry)
 {
@@ -174,8 +50,7 @@ bool hw_cc_takes_value(const char *word)
     return bsearch(word, with_value, sizeof with_value / sizeof with_value[0], sizeof with_value[0], compare_words);
 }
 
-/* ---- the words, those of response files included ------------------------------------------------------------------
- */
+/* ---- the words, those of response files included ----------------------------------------------------------------- */
 
 struct words {
     char **list; /* each allocated */
@@ -277,8 +152,7 @@ static bool add_argument(struct words *words, const char *word, int level, struc
     return good;
 }
 
-/* ---- inputs -------------------------------------------------------------------------------------------------------
- */
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 enum language { BY_NAME, SOURCE, HEADER, ASSEMBLER, DEVICE, ELSEWHERE };
 
@@ -344,8 +218,7 @@ static void take_input(struct hw_cc_arguments *arguments, const char *path, enum
     arguments->link_inputs += language != HEADER;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------
- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static bool starts_with(const char *word, const char *prefix)
 {
