@@ -56,12 +56,12 @@ extern void *__heapwise_memset(void *, int, __SIZE_TYPE__) HEAPWISE_NOEXCEPT;
 extern void *__heapwise_memcpy_chk(void *, const void *, __SIZE_TYPE__, __SIZE_TYPE__) HEAPWISE_NOEXCEPT;
 extern void *__heapwise_memmove_chk(void *, const void *, __SIZE_TYPE__, __SIZE_TYPE__) HEAPWISE_NOEXCEPT;
 extern void *__heapwise_memset_chk(void *, int, __SIZE_TYPE__, __SIZE_TYPE__) HEAPWISE_NOEXCEPT;
-#define __builtin_memcpy       __heapwise_memcpy
-#define __builtin_memmove      __heapwise_memmove
-#define __builtin_memset       __heapwise_memset
-#define __builtin___memcpy_chk __heapwise_memcpy_chk
-#define __builtin___memmove_chk __heapwise_memmove_chk
-#define __builtin___memset_chk __heapwise_memset_chk
+#define __builtin_memcpy(...)        __heapwise_memcpy(__VA_ARGS__)
+#define __builtin_memmove(...)       __heapwise_memmove(__VA_ARGS__)
+#define __builtin_memset(...)        __heapwise_memset(__VA_ARGS__)
+#define __builtin___memcpy_chk(...)  __heapwise_memcpy_chk(__VA_ARGS__)
+#define __builtin___memmove_chk(...) __heapwise_memmove_chk(__VA_ARGS__)
+#define __builtin___memset_chk(...)  __heapwise_memset_chk(__VA_ARGS__)
 
 #ifdef __cplusplus
 }

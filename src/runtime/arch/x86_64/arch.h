@@ -72,6 +72,21 @@ static inline int64_t hw_arch_add(int64_t *target, int64_t value)
     return old + value;
 }
 
+/* Puts DESIRED at ADDRESS (aligned to 16) if *EXPECTED is there, else sets *EXPECTED to what is; whether it did. A full
+ * barrier. Every x86-64 since 2006 has the instruction; the compiler would call libatomic. */
+static inline bool hw_arch_compare_exchange_128(volatile unsigned __int128 *address, unsigned __int128 *expected,
+                                                unsigned __int128 desired)
+{
+    uint64_t low = (uint64_t)*expected, high = (uint64_t)(*expected >> 64);
+    bool done;
+    __asm__ volatile("lock cmpxchg16b %1"
+                     : "=@ccz"(done), "+m"(*address), "+a"(low), "+d"(high)
+                     : "b"((uint64_t)desired), "c"((uint64_t)(desired >> 64))
+                     : "memory");
+    *expected = (unsigned __int128)high << 64 | low;
+    return done;
+}
+
 static inline void hw_arch_pause(void)
 {
     __builtin_ia32_pause();
