@@ -45,6 +45,8 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
         hw_buffer_add(out, "killed by signal %d", process->exit_value);
     else if (process->exit_kind == HW_EXIT_EXEC)
         hw_buffer_add(out, "became another program by exec");
+    else if (process->flags & HW_PROCESS_DUMP)
+        hw_buffer_add(out, "then dumped; it went on");
     else if (profile->running)
         hw_buffer_add(out, "still running");
     else

@@ -422,20 +422,31 @@ static inline bool is_inherited(const struct hw_block *block)
     return block->stamp < hw_runtime.tick_base - hw_runtime.family_base;
 }
 
-static __attribute__((noinline)) void freed_inherited(struct hw_thread *thread, const struct hw_block *block)
+/* Of a block from before the fork or the latest reset. After a reset all blocks are among the live ones. */
+static __attribute__((noinline)) void freed_old(struct hw_thread *thread, const struct hw_block *block)
 {
     struct hw_mib *mib = mib_begin(thread, block->context);
     uint64_t weight = weight_of(block);
+    int64_t bytes = (int64_t)(weight * block->size);
+    bool live = hw_runtime.process->flags & HW_PROCESS_RESET;
+    if (live) {
+        take_peak_share(mib);
+        mib->live_bytes -= bytes;
+        mib->live_blocks -= (int64_t)weight;
+        mib->live_ticks -= is_inherited(block) ? 0 : weight * file_tick(block->stamp);
+    }
     mib->inherited_frees += weight;
-    mib->inherited_freed_bytes += weight * block->size;
+    mib->inherited_freed_bytes += (uint64_t)bytes;
     mib_end(thread, block->context);
+    if (live)
+        change_live(thread, -bytes, -(int64_t)weight, TICK_LATER);
 }
 
 static void account_free(struct hw_thread *thread, const struct hw_block *block, uint64_t now, bool temporary,
                          uintptr_t frame)
 {
-    if (hw_unlikely(is_inherited(block))) {
-        freed_inherited(thread, block);
+    if (hw_unlikely(block->stamp < hw_runtime.old_below)) {
+        freed_old(thread, block);
         return;
     }
     uint64_t weight = weight_of(block);
@@ -514,7 +525,7 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
 {
     struct hw_block old;
     uint64_t old_size = block->size;
-    bool inherited = is_inherited(block);
+    bool inherited = is_inherited(block) && !(hw_runtime.process->flags & HW_PROCESS_RESET);
     block->size = size;
     if (hw_unlikely(hw_block_put(thread, new_address, block, &old)))
         replaced(thread, &old);

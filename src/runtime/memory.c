@@ -159,18 +159,14 @@ static void take_line(struct breakdown *state, char *line)
         *state->kind += bytes;
 }
 
-void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
+void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment)
 {
     static char buffer[8192]; /* under the lock */
+    *result = (struct hw_memory_breakdown){.moment = moment};
     int fd = hw_open("/proc/self/smaps", O_RDONLY, 0);
     if (fd < 0)
         return;
-    uint32_t index = HW_NONE;
-    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_MEMORY); i++)
-        if (HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, i)->moment == (uint32_t)moment)
-            index = i;
-    struct hw_memory_breakdown result = {.tick = tick, .moment = moment, .live_bytes = live_bytes};
-    struct breakdown state = {&result, NULL};
+    struct breakdown state = {result, NULL};
     size_t kept = 0;
     for (;;) {
         long n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept);
@@ -190,6 +186,20 @@ void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_by
             buffer[i] = buffer[line + i];
     }
     hw_close(fd);
+}
+
+void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
+{
+    struct hw_memory_breakdown result;
+    hw_memory_measure(&result, moment);
+    if (!result.rss)
+        return;
+    result.tick = tick;
+    result.live_bytes = live_bytes;
+    uint32_t index = HW_NONE;
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_MEMORY); i++)
+        if (HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, i)->moment == (uint32_t)moment)
+            index = i;
     if (index == HW_NONE) {
         index = hw_pool_take(HW_POOL_MEMORY, 1);
         if (index == HW_NONE)

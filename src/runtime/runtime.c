@@ -226,6 +226,7 @@ static bool start_parts(void)
     if (!hw_runtime.clock_is_tsc)
         hw_note(HW_NOTE_CLOCK, NULL);
     hw_timeline_start();
+    hw_dump_start();
     return true;
 }
 
@@ -388,7 +389,9 @@ void hw_fork_child(void)
     *alive = 1;
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
     hw_threads_fork();
+    hw_dump_fork();
     hw_runtime.tick_base = hw_ticks_raw();
+    hw_runtime.old_below = hw_runtime.tick_base - hw_runtime.family_base;
     hw_runtime.clock_start_ns = hw_clock_monotonic_ns();
     hw_runtime.threads_settled = 0;
     if (!at_fork.fresh) /* a bare clone: the parent goes on meanwhile, its file is still mapped here */
@@ -407,6 +410,7 @@ void hw_fork_child(void)
         hw_runtime.process->block_store = hw_blocks_store();
         store_inherited();
         hw_timeline_start();
+        hw_dump_start();
     }
     hw_runtime.state = started ? HW_STATE_ON : HW_STATE_OFF;
 }

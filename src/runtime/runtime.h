@@ -82,7 +82,9 @@ struct hw_options {
     uint32_t free_stacks;
     uint32_t block_table; /* 1: use the table store even where the map is possible */
     uint32_t verbose;
-    char text[512]; /* the options as given, for the profile */
+    uint64_t dump_interval_ns; /* 0: no periodic dumps */
+    uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
+    char text[512];            /* the options as given, for the profile */
 };
 extern HW_HIDDEN struct hw_options hw_options;
 void hw_options_read(void);
@@ -115,6 +117,8 @@ struct hw_runtime {
     uintptr_t text_start, text_end; /* the runtime's own code */
     struct hw_lock lock;            /* all slow paths */
     uint64_t clock_start_ns;        /* CLOCK_MONOTONIC at tick 0 */
+    uint64_t old_below;             /* blocks with a smaller stamp: inherited, or older than the latest reset */
+    uint32_t stopped;               /* events wait at their begin: hw_threads_stop */
 };
 extern HW_HIDDEN struct hw_runtime hw_runtime;
 
@@ -229,6 +233,8 @@ uint64_t hw_own_bytes(void);
 uint64_t hw_address_space_limit(void);
 /* That, or the kernel counts every reservation (overcommit 2): large ones are out of the question. */
 bool hw_address_space_limited(void);
+/* Takes RSS apart, all but the tick and live bytes; rss is 0 when that is not possible. Lock held. */
+void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment);
 /* Appends a breakdown of RSS. Lock held. */
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);
 uint64_t hw_memory_rss(void);
@@ -408,6 +414,13 @@ void hw_threads_fork(void);
 /* Waits (not for ever) until no thread is in the middle of an event. */
 void hw_threads_wait_outside(void);
 uint64_t hw_threads_sum(uint64_t *frees);
+/* From now on other threads wait at their next event, with signals open; returns when none is in the middle of one.
+ * (Not for ever: false when one still seemed to be after a tenth of a second, which then is none that runs.) The caller
+ * has all signals blocked and does not hold hw_runtime.lock; one at a time (hw_dump_lock). */
+bool hw_threads_stop(void);
+void hw_threads_go(void);
+/* Slow part of hw_enter: waits while events are stopped. */
+void hw_wait_stopped(struct hw_thread *thread);
 
 /* A hook begins: the state of the calling thread, or NULL when the call has to be passed through. */
 static inline struct hw_thread *hw_enter(uintptr_t frame, bool is_free)
@@ -418,8 +431,11 @@ static inline struct hw_thread *hw_enter(uintptr_t frame, bool is_free)
         if (!thread)
             return NULL;
     }
-    thread->gate = frame | HW_GATE_RUNTIME;
+    *(volatile uintptr_t *)&thread->gate = frame | HW_GATE_RUNTIME;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    /* Set the gate, then look: hw_threads_stop does it the other way round, with the barrier for both. */
+    if (hw_unlikely(*(volatile uint32_t *)&hw_runtime.stopped))
+        hw_wait_stopped(thread);
     return thread;
 }
 static inline void hw_gate(struct hw_thread *thread, uintptr_t gate)
@@ -460,6 +476,32 @@ uint64_t hw_sample_distance(struct hw_thread *thread);
 void hw_timeline_start(void);
 void hw_timeline_tick(struct hw_thread *thread, uint64_t now);
 void hw_timeline_end(void);
+/* Forgets the points so far. Lock held. */
+void hw_timeline_reset(void);
+
+/* ---- dump.c: snapshots ---- */
+
+/* One dump or reset at a time. Taken in the middle of no event, before hw_runtime.lock; signals are blocked. */
+hw_sigset hw_dump_lock(void);
+void hw_dump_unlock(hw_sigset old);
+/* Whether the calling thread can take it now. */
+bool hw_dump_possible(void);
+void hw_dump_start(void);
+void hw_dump_fork(void);
+/* The tick at which an event should look whether a periodic dump is due. */
+uint64_t hw_dump_due_tick(uint64_t tick);
+/* At the end of an event: writes a dump when one is due or asked for. */
+void hw_dump_tick(struct hw_thread *thread);
+
+/* ---- checksum.c ---- */
+
+struct hw_checksum {
+    uint64_t length, lanes[4];
+    unsigned char rest[32];
+};
+void hw_checksum_begin(struct hw_checksum *sum);
+void hw_checksum_add(struct hw_checksum *sum, const void *bytes, size_t size);
+uint64_t hw_checksum_end(const struct hw_checksum *sum);
 
 /* ---- arch: hooking allocators that are linked into the executable ---- */
 
