@@ -16,6 +16,7 @@
 
 #define GCC_SPECS        HEAPWISE_DATADIR "/gcc.specs"
 #define GCC_HEADER       HEAPWISE_DATADIR "/gcc.h"
+#define GCC_OUTPUT       HEAPWISE_DATADIR "/gcc_output.h"
 #define FIRST_WITH_TYPES 22 /* the first clang that tells which types are allocated */
 
 /* ---- what cannot be ---------------------------------------------------------------------------------------------- */
@@ -160,11 +161,49 @@ static void add_compiling_clang(struct hw_cc_command *command, const struct hw_c
     add(command, "--end-no-unused-arguments");
 }
 
-/* Only cc1 is told to count, through the specs: a driver that knew would link with libtsan. */
-static void add_compiling_gcc(struct hw_cc_command *command, const struct hw_cc_request *request, const char *specs)
+/* What gcc is told by files of ours. */
+struct gcc_parts {
+    char specs[PATH_MAX], header[PATH_MAX], output[PATH_MAX];
+};
+
+/* A macro whose value is a string. */
+static void add_text_macro(struct hw_cc_command *command, const char *name, const char *text)
 {
-    add(command, "-specs=%s", specs);
-    add(command, "-U__SANITIZE_THREAD__"); /* programs call libtsan where it is defined */
+    char *literal = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&literal, &size);
+    if (!out)
+        return;
+    for (; *text; text++)
+        fprintf(out, strchr("\\\"", *text) ? "\\%c" : "%c", *text);
+    if (fclose(out) == 0)
+        add(command, "-D%s=\"%s\"", name, literal);
+    free(literal);
+}
+
+/* Before the user's words: our headers are to be the first. */
+static void add_preprocessing_gcc(struct hw_cc_command *command, const struct hw_cc_request *request,
+                                  const struct gcc_parts *parts)
+{
+    const struct hw_cc_options *options = &request->options;
+    if (options->granule != 64)
+        add(command, "-DHEAPWISE_GRANULE=%u", options->granule);
+    add(command, "-include");
+    add(command, "%s", parts->header);
+    if (options->output) {
+        char *pattern = output_pattern(options->output);
+        add_text_macro(command, "HEAPWISE_OUTPUT", pattern ? pattern : "");
+        free(pattern);
+        add(command, "-include");
+        add(command, "%s", parts->output);
+    }
+}
+
+/* Only cc1 is told to count, through the specs: a driver that knew would link with libtsan. */
+static void add_compiling_gcc(struct hw_cc_command *command, const struct hw_cc_request *request,
+                              const struct gcc_parts *parts)
+{
+    add(command, "-specs=%s", parts->specs);
     add_all(command, frame_flags);
     if (!request->arguments.debug)
         add(command, "-g1");
@@ -189,9 +228,9 @@ static void add_linking(struct hw_cc_command *command, const struct hw_cc_reques
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static bool find_part(char *path, size_t size, const char *relative, struct hw_error *error)
+static bool find_part(char path[PATH_MAX], const char *relative, struct hw_error *error)
 {
-    if (hw_installed_path(path, size, relative) && access(path, R_OK) == 0)
+    if (hw_installed_path(path, PATH_MAX, relative) && access(path, R_OK) == 0)
         return true;
     hw_error_set(error, "%s: not there; is the installation complete?", *path ? path : relative);
     return false;
@@ -216,10 +255,11 @@ bool hw_cc_command_make(struct hw_cc_command *command, const struct hw_cc_reques
     const bool compiles = !arguments->asks && arguments->sources > 0 && arguments->stage > HW_CC_STAGE_PREPROCESS;
     const bool preprocesses = !arguments->asks && arguments->sources > 0;
     const bool links = !arguments->asks && arguments->link_inputs > 0 && arguments->stage == HW_CC_STAGE_LINK;
-    char specs[PATH_MAX], header[PATH_MAX];
+    struct gcc_parts parts;
     *command = (struct hw_cc_command){0};
     if (gcc && preprocesses &&
-        (!find_part(specs, sizeof specs, GCC_SPECS, error) || !find_part(header, sizeof header, GCC_HEADER, error)))
+        (!find_part(parts.specs, GCC_SPECS, error) || !find_part(parts.header, GCC_HEADER, error) ||
+         !find_part(parts.output, GCC_OUTPUT, error)))
         return false;
 
     add(command, "%s", request->compiler.path);
@@ -227,15 +267,13 @@ bool hw_cc_command_make(struct hw_cc_command *command, const struct hw_cc_reques
         add(command, "--driver-mode=g++");
     if (links)
         add_linking(command, request, runtime);
-    if (gcc && preprocesses) {
-        add(command, "-include");
-        add(command, "%s", header);
-    }
+    if (gcc && preprocesses)
+        add_preprocessing_gcc(command, request, &parts);
     size_t end = arguments->unsure_end ? 0 : arguments->options_end;
     for (size_t i = 0; i < end; i++)
         add(command, "%s", request->rest[i]);
     if (compiles && gcc)
-        add_compiling_gcc(command, request, specs);
+        add_compiling_gcc(command, request, &parts);
     else if (compiles)
         add_compiling_clang(command, request);
     for (size_t i = end; request->rest[i]; i++)
