@@ -19,6 +19,7 @@
 
 #define HW_EXPORT       __attribute__((visibility("default"), noinline))
 #define HW_HIDDEN       __attribute__((visibility("hidden")))
+#define HW_VARIABLE     __attribute__((visibility("default")))
 #define HW_DEPTH_MAX    256
 #define HW_CONTEXT_BITS 24
 #define HW_CONTEXT_MAX  (1u << HW_CONTEXT_BITS)
@@ -62,7 +63,8 @@ void *hw_real_next(const char *name);
  * linker's lock, which a caller of close or fork may not be able to wait for. */
 #define HW_LIBC_FUNCTIONS(X)                                                                                           \
     X(close)                                                                                                           \
-    X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(posix_spawn)      \
+    X(dup2)                                                                                                            \
+    X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(posix_spawn)              \
         X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) X(prctl) X(syscall)
 #define HW_LIBC_INDEX(name) HW_LIBC_##name,
 enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
@@ -470,6 +472,115 @@ void hw_heap_flush(struct hw_thread *thread);
 void hw_heap_threads_many(void);
 /* Distance to the next sampled byte. */
 uint64_t hw_sample_distance(struct hw_thread *thread);
+
+/* ---- shadow.c: where accesses are counted ---- */
+
+#define HW_PLANES_MOST 256u
+
+/* What base/abi.h promises to instrumented code. The first plane is the main thread's, and that of threads which have
+ * none of their own yet (made by a bare clone): the initial value of __heapwise_plane is its usual address. The second
+ * one is for objects of clang -fmemory-profile. Others follow as threads come. */
+extern HW_VARIABLE __thread uintptr_t __heapwise_plane __attribute__((tls_model("initial-exec")));
+extern HW_VARIABLE __thread uint64_t __heapwise_type __attribute__((tls_model("initial-exec")));
+
+/* Planes overlap: plane i begins i * stride behind the first one. Set under the lock. A plane that has been in use
+ * stays in the list, since it may hold counts. */
+struct hw_shadow {
+    uint32_t granule;      /* 64 or 8; 0: nobody counts (heap mode) */
+    uint32_t planes_used;  /* entries of `plane` */
+    uint32_t memprof_used; /* the plane of hw_shadow_memprof_plane may hold counts */
+    uint32_t planes_most;
+    uintptr_t base; /* 0: no address space for planes */
+    uint64_t stride;
+    uintptr_t memprof;               /* see hw_shadow_memprof_plane */
+    uintptr_t plane[HW_PLANES_MOST]; /* of threads */
+    uint64_t threads_sharing;
+    uint64_t carried;      /* entries of the side table, see hw_shadow_carry */
+    uint32_t access_flags; /* enum hw_access_info_flags that stand for the whole run */
+};
+extern HW_HIDDEN struct hw_shadow hw_shadow;
+
+/* Accesses are counted: blocks have the layout of layout.c, the profile has the sections of counted accesses. */
+static inline bool hw_access_on(void)
+{
+    return hw_shadow.granule != 0;
+}
+/* Reserves the planes. First thing of hw_start: also programs that are not profiled need it. */
+void hw_shadow_start(void);
+/* Granule of the notes in the modules that are loaded, 0 when none is instrumented. Ends the process with a message
+ * when they differ, or when there are no planes. */
+uint32_t hw_shadow_granule_of_modules(void);
+void hw_shadow_fork(void);
+/* The calling thread gets a plane of its own / gives it back (its counts stay). */
+void hw_shadow_attach(void);
+void hw_shadow_release(void);
+/* From now on accesses are counted: layout, sections and notes. Nothing happens when that was so before; a message and
+ * exit(1) when the granule was another one. Called by __heapwise_init_v1, and by what serves other ABIs. */
+void hw_access_enable(uint32_t granule);
+/* The plane of clang's ABI: one for all threads, cells u64 at (address >> 6 << 3), or, when the granule is 8, u8 at
+ * (address >> 3). Its counts are told as `unsplit`. After hw_access_enable; may be called again. 0: no planes. */
+uintptr_t hw_shadow_memprof_plane(void);
+/* Adds AMOUNT to a 32-bit half (0 reads, 1 writes) of a 64-byte granule's cell; what does not fit there goes into a
+ * side table of 64-bit counts. CELL is a cell of the calling thread's plane. */
+void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
+/* Moves what has grown beyond 2^31 in cells of the calling thread's plane into the side table. Now and then. */
+void hw_shadow_sweep(struct hw_thread *thread, uint64_t tick);
+
+/* ---- layout.c: blocks that own their cells ---- */
+
+/* Replaces hw_real by functions that keep 32 bytes free before each block; may be called again when hw_real changed. */
+void hw_layout_start(void);
+void hw_layout_fork(void);
+
+/* How the block at an address is laid out: one byte for each 64 bytes of address space, because blocks begin at least
+ * that far from each other. */
+enum hw_layout {
+    HW_LAYOUT_NONE = 0, /* not a block of the layout */
+    HW_LAYOUT_16 = 1,   /* the allocator's block begins 16 bytes before */
+    HW_LAYOUT_32 = 2,   /* …32 bytes before */
+    HW_LAYOUT_FAR = 3,  /* …as many bytes before as is written 32 bytes before the block */
+    HW_LAYOUT_KIND = 3,
+    HW_LAYOUT_UPPER = 4,  /* the block begins in the upper half of the 64 bytes */
+    HW_LAYOUT_RECORD = 8, /* 16 bytes before it there is a record (blocks.c) */
+};
+extern HW_HIDDEN uint8_t *hw_layout_map;
+/* The byte of a block at ADDRESS, NULL when no block of the layout begins there. */
+static inline uint8_t *hw_layout_of(const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+    if (hw_unlikely((a & 31) || a >> HW_ARCH_ADDRESS_BITS || !hw_layout_map))
+        return NULL;
+    uint8_t *byte = &hw_layout_map[a >> 6];
+    return hw_likely((*byte & HW_LAYOUT_KIND) && ((*byte & HW_LAYOUT_UPPER) != 0) == ((a & 32) != 0)) ? byte : NULL;
+}
+/* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
+void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely);
+
+/* ---- access.c: from cells to the profile ---- */
+
+/* What is in cells, taken out of them (or, PEEK, only read) and added to ENTRY as one block. */
+void hw_access_allocated(struct hw_mib *mib, void *address, size_t size);
+void hw_access_freed(struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
+/* Around a reallocation of a block: until _end (or _failed) nobody else gets the cells of its old place. */
+void hw_access_realloc_begin(struct hw_thread *thread, void *address, const struct hw_block *block);
+void hw_access_realloc_end(struct hw_thread *thread, void *old_address, size_t old_size, void *new_address, size_t size,
+                           struct hw_mib *mib);
+void hw_access_realloc_failed(struct hw_thread *thread);
+/* The entry of ACCESS that belongs to a MIB, as it is before anything was counted. */
+void hw_access_reset_entry(const struct hw_mib *mib);
+/* The entry of a MIB moves with it: bounded tables. */
+void hw_access_move_entry(const struct hw_mib *to, const struct hw_mib *from);
+/* The cells of live blocks and of globals, as they are now, into ACCESS_LIVE, HISTOGRAM_LIVE, GLOBALS and ACCESS_INFO,
+ * in place of what a former harvest wrote there. The cells stay as they are. hw_threads_stop before (STOPPED: its
+ * result), hw_runtime.lock held. Does nothing in heap mode. */
+void hw_access_harvest(bool stopped);
+/* Forgets all counts: cells, and the entries of freed blocks. Same conditions. */
+void hw_access_reset(void);
+void hw_access_start(void);
+void hw_access_fork(void);
+/* A library may be about to go, and may have gone: its granules are kept. Not under the lock. */
+void hw_access_before_dlclose(void);
+void hw_access_after_dlclose(void);
 
 /* ---- timeline.c ---- */
 
