@@ -2,7 +2,9 @@
  * counting anew, leave a function uncounted.
  *
  * Nothing has to be linked. When the program runs under `heapwise record`, or was built by `heapwise cc`, the calls reach
- * the runtime; else each costs a comparison and does nothing. C99 or newer, C++98 or newer, gcc and clang, ELF.
+ * the runtime; else each costs a comparison and does nothing. C99 or newer, C++98 or newer, gcc and clang, ELF. (Executables
+ * that are not position-independent, -no-pie, are told at the link whether the runtime is there: only those that
+ * `heapwise cc` links see it.)
  *
  * All functions may be called from any thread, from signal handlers, and while the program holds any lock: they never
  * call malloc, never wait for a lock of the program, leave errno alone and do not throw.
@@ -55,8 +57,8 @@ extern "C" {
 extern HEAPWISE_WEAK void __heapwise_pool_alloc(const void *pool, const void *pointer, size_t size);
 extern HEAPWISE_WEAK void __heapwise_pool_free(const void *pool, const void *pointer);
 extern HEAPWISE_WEAK void __heapwise_pool_clear(const void *pool);
-extern HEAPWISE_WEAK int __heapwise_dump(void);
-extern HEAPWISE_WEAK int __heapwise_reset(void);
+extern HEAPWISE_WEAK int __heapwise_dump(void) __asm__("heapwise_dump");
+extern HEAPWISE_WEAK int __heapwise_reset(void) __asm__("heapwise_reset");
 #undef HEAPWISE_WEAK
 
 /* Part of the caller: the call stack that is recorded begins with the function that calls them. */
@@ -102,16 +104,20 @@ HEAPWISE_INLINE void heapwise_pool_destroy(const void *pool)
 }
 
 /* Writes a complete profile of this moment into a file of its own, beside the profile of the process: NAME.dumpN.hwprof
- * for NAME.hwprof. The program goes on as it was, and nothing that was counted is changed. Other threads go on meanwhile.
+ * for NAME.hwprof. The program goes on as it was and nothing that was counted is changed; other threads wait at their
+ * next allocation while the counts are copied. In a signal handler that has interrupted an allocation the dump is left
+ * to the end of that.
  *
- * Returns the number N, or 0 when the program runs without Heapwise, or a negative errno (-ENOSPC: no room for the file). */
+ * Returns 0, also when the program runs without Heapwise; -1 when it cannot be written. */
+HEAPWISE_INLINE int heapwise_dump(void) __asm__("heapwise_dump_inline");
 HEAPWISE_INLINE int heapwise_dump(void)
 {
     return __heapwise_dump ? __heapwise_dump() : 0;
 }
 
 /* Forgets what was counted so far: allocations, lifetimes, accesses. What is live stays live. The profile says that this
- * was done. Returns 0, also without Heapwise, or a negative errno. */
+ * was done. Returns 0, also without Heapwise; -1 when it cannot be done. */
+HEAPWISE_INLINE int heapwise_reset(void) __asm__("heapwise_reset_inline");
 HEAPWISE_INLINE int heapwise_reset(void)
 {
     return __heapwise_reset ? __heapwise_reset() : 0;
