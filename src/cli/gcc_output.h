@@ -3,8 +3,11 @@
 #if defined __GNUC__ && !defined __ASSEMBLER__
 #pragma GCC system_header
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
-    __attribute__((weak, used, visibility("default"))) extern const char __heapwise_output[];
+extern const char __heapwise_output[];
 __attribute__((weak, used, visibility("default"))) const char __heapwise_output[] = HEAPWISE_OUTPUT;
+#ifdef __cplusplus
+}
+#endif
 #endif
