@@ -14,6 +14,7 @@ static const struct verb {
     {"report", hw_verb_report, "show what a profile says: where the memory went"},
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},
+    {"dump", hw_verb_dump, "write a profile of a recorded process now, while it goes on"},
     {"doctor", hw_verb_doctor, "what works on this machine and what does not, and why"},
 };
 

@@ -5,6 +5,7 @@
  *   reader.c     extents -> checked, packed tables in memory
  *   model.c      tables -> struct hw_profile
  *   close.c      seals the file of a process that has ended
+ *   snapshot.c   copies the file of a process that goes on
  *
  * Nothing here trusts a byte of the file. Nothing here keeps state outside its arguments, so files can be read in
  * several threads at once. */

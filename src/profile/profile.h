@@ -108,4 +108,17 @@ uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks
 bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes,
                       struct hw_error *error);
 
+/* What a process needs now, as the kernel says; 0: not known. */
+struct hw_snapshot_memory {
+    uint64_t rss_bytes, peak_rss_bytes;
+};
+/* Writes a sealed copy of the profile that is open as PROFILE (PATH is for messages) into the new file that is open as
+ * FILE, while the process may go on writing it. The process is not touched. False with ERROR on failure: what is in
+ * FILE then is no profile. */
+bool hw_profile_snapshot(int profile, const char *path, const struct hw_snapshot_memory *memory, int file,
+                         struct hw_error *error);
+/* The process section of the open profile, as it is at this moment, and where in the file it lies. */
+bool hw_profile_process(int profile, const char *path, struct hw_process_info *process, uint64_t *offset,
+                        struct hw_error *error);
+
 #endif

@@ -7,7 +7,8 @@
  *
  * Who asks may be anybody: the program, also in a signal handler; a handler of ours; a thread that notices in the
  * middle of its own event that a dump is due. In a handler that has interrupted the runtime nothing can be written yet:
- * the dump is left to the end of that event, or to the next one of any thread. */
+ * the dump is left to the end of that event, or to the next one of any thread. Handlers may run on small stacks: what
+ * is large is static. */
 #include "runtime/runtime.h"
 
 #include <errno.h>
@@ -188,7 +189,7 @@ static void describe_moment(struct writing *out, uint64_t peak_rss, uint64_t rss
 /* The sections that change, as of one moment. */
 static long write_changing(struct writing *out)
 {
-    uint64_t peak_rss = hw_memory_peak_rss(), rss = hw_memory_rss();
+    uint64_t peak_rss = hw_memory_peak_rss_in(out->buffer, sizeof out->buffer), rss = hw_memory_rss();
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     hw_memory_measure(&out->memory, HW_MOMENT_DUMP); /* takes a while: before anybody has to wait */
     hw_lock_drop(&hw_runtime.lock, old);
@@ -280,13 +281,12 @@ static long write_dump(void)
     }
     if (result < 0 && (hw_options.verbose || !dump.told)) {
         dump.told = true;
-        char line[sizeof out->path + 64];
         struct hw_text text;
-        hw_text_init(&text, line, sizeof line);
+        hw_text_init(&text, out->buffer, sizeof out->buffer);
         hw_text_string(&text, out->path);
         hw_text_string(&text, ": ");
         hw_text_string(&text, hw_error_name((int)-result));
-        hw_message("cannot write a dump: ", line);
+        hw_message("cannot write a dump: ", out->buffer);
     } else if (hw_options.verbose && result >= 0)
         hw_message("dump: ", out->path);
     return result < 0 ? result : (long)dump.number;
@@ -305,10 +305,12 @@ static bool try_lock(hw_sigset *old)
     return false;
 }
 
-/* The end of this event, or of the next one of any thread, finds that something is due. */
-static void leave_pending(void)
+/* The end of this event, or of the next one of any thread, finds that something is due. (A request in the process
+ * section says so itself.) */
+static void leave_pending(bool requested)
 {
-    __atomic_store_n(&dump.pending, 1, __ATOMIC_SEQ_CST);
+    if (!requested)
+        __atomic_store_n(&dump.pending, 1, __ATOMIC_SEQ_CST);
     __atomic_store_n(&hw_runtime.timeline_next, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -361,7 +363,7 @@ HW_EXPORT int heapwise_dump(void)
     if (!is_on())
         return -1;
     if (inside_runtime()) {
-        leave_pending();
+        leave_pending(false);
         return 0;
     }
     hw_sigset old = hw_lock_take(&dump.lock);
@@ -370,11 +372,27 @@ HW_EXPORT int heapwise_dump(void)
     return result < 0 ? -1 : 0;
 }
 
+void hw_dump_signalled(bool requested, uint32_t request)
+{
+    hw_sigset old;
+    if (!is_on())
+        return;
+    if (inside_runtime() || !try_lock(&old)) {
+        leave_pending(requested);
+        return;
+    }
+    /* Somebody may have seen the request before the signal came. */
+    if (!requested || (int32_t)(hw_runtime.process->dump_answer - request) < 0)
+        serve();
+    hw_lock_drop(&dump.lock, old);
+}
+
 /* ---- periodic dumps ---- */
 
 void hw_dump_start(void)
 {
     dump.next_ns = hw_clock_monotonic_ns() + hw_options.dump_interval_ns;
+    hw_dump_signal_start();
 }
 
 void hw_dump_fork(void)

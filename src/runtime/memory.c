@@ -82,7 +82,12 @@ uint64_t hw_memory_rss(void)
 uint64_t hw_memory_peak_rss(void)
 {
     char buffer[4096];
-    if (hw_read_file("/proc/self/status", buffer, sizeof buffer) <= 0)
+    return hw_memory_peak_rss_in(buffer, sizeof buffer);
+}
+
+uint64_t hw_memory_peak_rss_in(char *buffer, size_t size)
+{
+    if (hw_read_file("/proc/self/status", buffer, size) <= 0)
         return 0;
     for (const char *line = buffer; *line; line++) {
         if (hw_starts_with(line, "VmHWM:")) {

@@ -65,7 +65,8 @@ void *hw_real_next(const char *name);
     X(close)                                                                                                           \
     X(dup2)                                                                                                            \
     X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(posix_spawn)              \
-        X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) X(prctl) X(syscall)
+        X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) X(prctl) X(syscall)        \
+        X(sigaction) X(signal)
 #define HW_LIBC_INDEX(name) HW_LIBC_##name,
 enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
 #undef HW_LIBC_INDEX
@@ -241,6 +242,7 @@ void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);
 uint64_t hw_memory_rss(void);
 uint64_t hw_memory_peak_rss(void);
+uint64_t hw_memory_peak_rss_in(char *buffer, size_t size); /* for small stacks: with a buffer of the caller's */
 
 /* ---- limits.c ---- */
 
@@ -603,6 +605,14 @@ void hw_dump_fork(void);
 uint64_t hw_dump_due_tick(uint64_t tick);
 /* At the end of an event: writes a dump when one is due or asked for. */
 void hw_dump_tick(struct hw_thread *thread);
+
+/* The dump signal has come, at any place; with the number of the request that it is for. */
+void hw_dump_signalled(bool requested, uint32_t request);
+
+/* ---- signals.c ---- */
+
+/* Handles the dump signal if that is wanted: called at start, in a forked child, and when the mode becomes another. */
+void hw_dump_signal_start(void);
 
 /* ---- checksum.c ---- */
 
