@@ -20,6 +20,7 @@
 
 /* No program should do for Heapwise what it does for ThreadSanitizer. */
 #undef __SANITIZE_THREAD__
+#pragma GCC diagnostic ignored "-Wtsan" /* fences are done as they are meant */
 
 #ifndef HEAPWISE_GRANULE
 #define HEAPWISE_GRANULE 64
