@@ -237,6 +237,8 @@ struct hw_mib {
 
 enum hw_mib_flags {
     HW_MIB_EVICTED = 1u << 0, /* pushed out of a bounded table */
+    HW_MIB_POOL = 1u << 1,    /* blocks of the program's own allocator (heapwise_pool_alloc): in memory that is counted
+                               * already, so that they are in no total of a thread or the process */
 };
 
 /* A slot for one thread at a time: sums over all threads that have had it. Independent of the MIBs: both must agree. */

@@ -343,7 +343,10 @@ static void merge_mibs(struct builder *builder, struct hw_profile_context *conte
         add_allocations(&contexts[id], &sums[id], mib);
         add_frees(&contexts[id], &sums[id], mib);
         add_live(builder, &contexts[id], &sums[id], mib);
-        add_total(&builder->profile->context_totals, mib);
+        if (mib->flags & HW_MIB_POOL)
+            contexts[id].pool = true;
+        else
+            add_total(&builder->profile->context_totals, mib);
         note_tick(builder, mib->last_alloc_tick);
         note_tick(builder, mib->last_free_tick);
     }

@@ -67,6 +67,7 @@ struct hw_profile_context {
     uint64_t inherited_frees, inherited_freed_bytes;
     int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
     uint64_t first_ns;
+    bool pool; /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
     struct hw_profile_accesses *access; /* NULL when accesses were not counted */
 };
 

@@ -320,6 +320,7 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     json_t *object = json_object();
     const bool whole = sum->leaf && !(sum->flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE));
     set(writer, object, "stack_complete", json_boolean(whole));
+    set(writer, object, "pool", json_boolean(sum->pool));
     set(writer, object, "type", json_null());
     set_counts(writer, counts_of(writer, object, sum->samples), sum);
     set_count(writer, object, "threads", sum->alloc_threads);

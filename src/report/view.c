@@ -191,6 +191,7 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
         to->last_free_cpu = from->last_free_cpu;
     }
     to->flags |= from->flags;
+    to->pool |= from->pool;
     to->first_ns = smaller(to->first_ns, from->first_ns);
     to->alloc_threads = greater(to->alloc_threads, from->alloc_threads);
     to->free_threads = greater(to->free_threads, from->free_threads);

@@ -44,7 +44,8 @@ static void take_over_inherited(struct live *live)
     }
     for (uint32_t i = 1; i < mibs; i++) {
         const struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
-        add(live, mib->context, -(int64_t)mib->inherited_frees, -(int64_t)mib->inherited_freed_bytes);
+        if (!(mib->flags & HW_MIB_POOL))
+            add(live, mib->context, -(int64_t)mib->inherited_frees, -(int64_t)mib->inherited_freed_bytes);
     }
     /* One entry of each context is enough for it. A context that has none was never used here: then its share stands
      * in an entry of its own. */
@@ -83,7 +84,8 @@ static void reset_mibs(struct live *live, uint64_t epoch)
 {
     for (uint32_t i = 1; i < HW_ENTRIES(HW_POOL_MIBS); i++) {
         struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
-        add(live, mib->context, mib->live_blocks, mib->live_bytes);
+        if (!(mib->flags & HW_MIB_POOL))
+            add(live, mib->context, mib->live_blocks, mib->live_bytes);
         *mib = (struct hw_mib){
             .context = mib->context,
             .size_min = UINT64_MAX,

@@ -354,6 +354,8 @@ void hw_fork_prepare(void)
     at_fork.blocks = at_fork.bytes = 0;
     for (uint32_t i = 1; i < mibs; i++) {
         const struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
+        if (mib->flags & HW_MIB_POOL)
+            continue; /* their memory is inherited with what it is in */
         at_fork.blocks += mib->live_blocks;
         at_fork.bytes += mib->live_bytes;
         if (mib->context < at_fork.count) {
