@@ -11,6 +11,31 @@
 const char *const hw_cc_sanitizers[] = {"address", "hwaddress",   "kernel-address", "leak",     "memory", "thread",
                                         "memtag",  "memtag-heap", "alloc-token",    "dataflow", NULL};
 
+/* ---- words against lists ----------------------------------------------------------------------------------------- */
+
+static bool starts_with(const char *word, const char *prefix)
+{
+    return strncmp(word, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+    for (; *list; list++) {
+        if (strcmp(word, *list) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool starts_with_one_of(const char *word, const char *const *list)
+{
+    for (; *list; list++) {
+        if (starts_with(word, *list))
+            return true;
+    }
+    return false;
+}
+
 /* ---- options with a word of their own for the value -------------------------------------------------------------- */
 
 // clang-format off
@@ -45,9 +70,17 @@ static int compare_words(const void *word, const void *entry)
     return strcmp(word, *(const char *const *)entry);
 }
 
+/* Those whose names end in a machine's: the next word is for that machine. */
+static bool is_for_one_machine(const char *word)
+{
+    static const char *const beginnings[] = {"-Xarch_", "-Xopenmp-target=", "-Xoffload-linker-", NULL};
+    return starts_with_one_of(word, beginnings);
+}
+
 bool hw_cc_takes_value(const char *word)
 {
-    return bsearch(word, with_value, sizeof with_value / sizeof with_value[0], sizeof with_value[0], compare_words);
+    return is_for_one_machine(word) ||
+           bsearch(word, with_value, sizeof with_value / sizeof with_value[0], sizeof with_value[0], compare_words);
 }
 
 /* ---- the words, those of response files included ----------------------------------------------------------------- */
@@ -219,29 +252,6 @@ static void take_input(struct hw_cc_arguments *arguments, const char *path, enum
 }
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
-
-static bool starts_with(const char *word, const char *prefix)
-{
-    return strncmp(word, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_one_of(const char *word, const char *const *list)
-{
-    for (; *list; list++) {
-        if (strcmp(word, *list) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool starts_with_one_of(const char *word, const char *const *list)
-{
-    for (; *list; list++) {
-        if (starts_with(word, *list))
-            return true;
-    }
-    return false;
-}
 
 /* The earlier of two stages counts, whatever their order on the command line. */
 static void take_stage(struct hw_cc_arguments *arguments, const char *word)

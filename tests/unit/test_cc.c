@@ -102,6 +102,7 @@ static const struct {
     {"-x assembler-with-cpp a.c", HW_CC_STAGE_LINK, 0, 1},
     {"-D a.c -U b.c -I c.c -include d.c -L e.c f.o", HW_CC_STAGE_LINK, 0, 1},
     {"-Xclang x.c -mllvm y.c -Xlinker z.c", HW_CC_STAGE_LINK, 0, 0},
+    {"-Xarch_host x.c -Xarch_x86_64 -c -Xopenmp-target=x y.c", HW_CC_STAGE_LINK, 0, 0},
     {"-I", HW_CC_STAGE_LINK, 0, 0},
     {"-c -- -x.c", HW_CC_STAGE_COMPILE, 1, 1},
     {"dir.c/file", HW_CC_STAGE_LINK, 0, 1},
