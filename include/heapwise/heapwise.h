@@ -26,11 +26,11 @@
  *     lie in memory that is counted already, so that they are in no total of the process: live bytes, peak, allocations
  *     and bytes stay those of malloc and its family. In sampled runs (sample=N) pools are not recorded.
  *
- *     Accesses to a block of a pool are counted there and not in the piece around it. What was counted in that memory
- *     before, between the blocks' lives, stays with the piece as far as it lies in granules of its own; the rest is
- *     dropped when the block begins. Cells count 64 (or 8) bytes of memory. A block that does not begin and end at
- *     multiples of that may share them with its neighbours: such blocks are counted as `not_owned`, and accesses in
- *     shared granules go to whichever block ends first. Pools that align their blocks are counted exactly. */
+ *     Accesses to a block of a pool are counted there and not in the piece around it. What was counted in its memory
+ *     before it began is dropped, what is counted there after its end stays with the piece. Cells count 64 (or 8) bytes
+ *     of memory; one belongs to the block that holds the first of these bytes. A block that does not begin and end at
+ *     multiples of that may share cells with its neighbours: it is counted under `not_owned`, too. Pools that align
+ *     their blocks are counted exactly. */
 #ifndef HEAPWISE_HEAPWISE_H
 #define HEAPWISE_HEAPWISE_H
 
