@@ -149,7 +149,11 @@ static json_t *process_value(struct json_writer *writer)
     set_count(writer, object, "started_ns", info->start_realtime_ns);
     set_count(writer, object, "duration_ns", profile->duration_ns);
     set(writer, object, "exit", exit_value(writer));
-    set_text(writer, object, "state", profile->running ? "running" : profile->sealed ? "ended" : "unknown");
+    set_text(writer, object, "state",
+             info->flags & HW_PROCESS_DUMP ? "dumped"
+             : profile->running            ? "running"
+             : profile->sealed             ? "ended"
+                                           : "unknown");
     set_text(writer, object, "mode", info->mode < sizeof modes / sizeof *modes ? modes[info->mode] : NULL);
     set_text(writer, object, "allocator", known(profile->allocator));
     set_text(writer, object, "allocator_path", known(profile->allocator_path));
@@ -187,7 +191,7 @@ static json_t *totals_value(struct json_writer *writer)
     set_count(writer, object, "foreign_reallocations", totals->foreign_reallocs);
     set_count(writer, object, "nested_calls", totals->nested);
     set_count(writer, object, "lost_events", totals->lost);
-    if (info->flags & HW_PROCESS_FORKED)
+    if (info->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET))
         set(writer, object, "inherited",
             json_pack("{s:I,s:I}", "allocations", (json_int_t)info->inherited_blocks, "bytes",
                       (json_int_t)info->inherited_bytes));

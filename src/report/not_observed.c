@@ -33,6 +33,10 @@ static const struct {
      "Threads were still running when the process ended: what they did in that moment may be missing", true},
     {HW_NOTE_CLOCK, "clock", "The processor's time stamp counter is not usable: times come from clock_gettime", false},
     {HW_NOTE_JIT, "jit", "Stacks end at code that was generated at run time: their callers are not known", true},
+    {HW_NOTE_RESET, "reset",
+     "The program called heapwise_reset: counts and times are of what came after it; what was live then is called "
+     "inherited",
+     true},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 
@@ -120,7 +124,7 @@ static void add_events(const struct hw_profile *profile, struct hw_buffer *out)
             "The table of contexts was limited to %s entries, and some were pushed out %s: counts are complete, "
             "but overlapping lifetimes and repeated CPUs are counted anew after each time.\n",
             HW_COUNT(profile->process.table_entries), HW_OF(profile->process.evictions, "time"));
-    if (profile->process.flags & HW_PROCESS_FORKED)
+    if ((profile->process.flags & HW_PROCESS_FORKED) && !(profile->process.flags & HW_PROCESS_RESET))
         hw_buffer_add(out,
                       "The process was forked with %s (%s) of its parent alive: they are in no number here but those "
                       "called inherited.\n",

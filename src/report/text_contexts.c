@@ -10,6 +10,8 @@
 
 const char *hw_text_end(const struct hw_profile *profile)
 {
+    if (profile->process.flags & HW_PROCESS_DUMP)
+        return "at the dump";
     if (profile->running)
         return "now";
     return profile->process.exit_kind == HW_EXIT_CODE ? "at exit" : "at the end";
