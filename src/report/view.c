@@ -218,6 +218,8 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
     to->inherited_freed_bytes += from->inherited_freed_bytes;
     to->inherited_blocks += from->inherited_blocks;
     to->inherited_bytes += from->inherited_bytes;
+    if (to->access && from->access)
+        hw_profile_accesses_add(to->access, from->access);
 }
 
 static bool has_blocks(const struct hw_profile_context *context)
@@ -233,7 +235,10 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
     const struct hw_profile *profile = view->profile;
     struct hw_pairs leaves = {0};
     view->contexts = calloc(profile->context_count + 1, sizeof *view->contexts);
-    if (!view->contexts || !hw_pairs_make(&leaves, profile->context_count))
+    if (profile->access_counted)
+        view->accesses = calloc(profile->context_count + 1, sizeof *view->accesses);
+    if (!view->contexts || (profile->access_counted && !view->accesses) ||
+        !hw_pairs_make(&leaves, profile->context_count))
         return false;
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *from = &profile->contexts[i];
@@ -246,6 +251,10 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
         if (new) {
             *to = (struct hw_view_context){.sum = *from, .merged = 1, .stacks = 1, .index = index};
             to->sum.leaf = leaf;
+            if (from->access) {
+                view->accesses[index] = *from->access;
+                to->sum.access = &view->accesses[index];
+            }
             view->context_count++;
         } else {
             hw_view_add_context(&to->sum, from);
@@ -302,10 +311,89 @@ static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, co
     return true;
 }
 
+/* ---- accesses by position ---- */
+
+static int compare_histograms(const void *left, const void *right)
+{
+    const struct hw_profile_histogram *a = left, *b = right;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
+}
+
+static bool make_histogram(struct hw_view *view, const uint32_t *context_of, size_t ids)
+{
+    const struct hw_profile *profile = view->profile;
+    size_t kept = 0;
+    if (!profile->histogram_count)
+        return true;
+    struct hw_profile_histogram *all = malloc(profile->histogram_count * sizeof *all);
+    view->histogram = all;
+    if (!all)
+        return false;
+    for (size_t i = 0; i < profile->histogram_count; i++) {
+        const struct hw_profile_histogram *from = &profile->histogram[i];
+        if (from->context >= ids || context_of[from->context] == HW_NONE)
+            continue;
+        all[kept] = *from;
+        all[kept++].context = context_of[from->context];
+    }
+    qsort(all, kept, sizeof *all, compare_histograms);
+    for (size_t i = 0; i < kept; i++) {
+        struct hw_profile_histogram *to = view->histogram_count ? &all[view->histogram_count - 1] : NULL;
+        if (!to || compare_histograms(to, &all[i])) {
+            all[view->histogram_count++] = all[i];
+            continue;
+        }
+        to->saturated = hw_add_saturating(to->saturated, all[i].saturated);
+        for (size_t word = 0; word < HW_HISTOGRAM_WORDS; word++)
+            to->words[word] = hw_add_saturating(to->words[word], all[i].words[word]);
+    }
+    return true;
+}
+
+const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view, size_t context, size_t *count)
+{
+    size_t low = 0, high = view->histogram_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (view->histogram[middle].context < context)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *count = 0;
+    while (low + *count < view->histogram_count && view->histogram[low + *count].context == context)
+        ++*count;
+    return view->histogram + low;
+}
+
 /* ---- names ---- */
 
 /* What a location is called when nothing is known: one frame without a name. */
 static const struct hw_frame nameless;
+
+/* The names of types are in the files of the code that allocates. */
+static bool read_types(struct hw_view *view, struct hw_error *error)
+{
+    bool any = false, done = true;
+    for (size_t i = 0; i < view->context_count && !any; i++)
+        any = view->contexts[i].sum.access && view->contexts[i].sum.access->all.type;
+    for (size_t i = 0; any && done && i < view->module_count; i++)
+        if (view->modules[i].symbols >= 0)
+            done = hw_symbolizer_read_types(view->symbolizer, view->modules[i].symbols, error);
+    return done;
+}
+
+const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context)
+{
+    const struct hw_profile_access *access = context->access ? &context->access->all : NULL;
+    if (!access || !access->type || access->flags & HW_ACCESS_TYPES_DIFFER)
+        return NULL;
+    if (view->type)
+        return view->type(view->closure, access->type);
+    return view->symbolizer ? hw_symbolizer_type(view->symbolizer, access->type) : NULL;
+}
 
 static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
 {
@@ -331,7 +419,7 @@ static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_o
         if (tickets[i] >= 0)
             view->locations[i].frames = hw_symbolizer_frames(view->symbolizer, tickets[i]);
     free(tickets);
-    return done;
+    return done && read_types(view, error);
 }
 
 static bool resolve(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
@@ -388,11 +476,14 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
     bool done = view && module_of && canonical && context_of;
     if (done) {
         view->profile = profile;
+        view->type = options->type;
+        view->closure = options->closure;
         view->totals = whole_totals(profile);
         memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
-               resolve(view, options, error);
+               make_histogram(view, context_of, ids) && resolve(view, options, error) &&
+               hw_view_make_globals(view, module_of, options, error);
     }
     free(module_of);
     free(canonical);
@@ -409,8 +500,11 @@ void hw_view_free(struct hw_view *view)
 {
     if (!view)
         return;
+    hw_view_free_globals(view);
     if (view->symbolizer)
         hw_symbolizer_free(view->symbolizer);
+    free(view->accesses);
+    free(view->histogram);
     free(view->modules);
     free(view->locations);
     free(view->nodes);
@@ -466,9 +560,20 @@ const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view,
 
 /* ---- order ---- */
 
+bool hw_view_is_cold(const struct hw_profile_context *context)
+{
+    if (!context->access || !context->access->all.blocks ||
+        context->access->all.not_owned > context->access->all.blocks / 10)
+        return false; /* where cells are shared, accesses may be a neighbour's */
+    const uint64_t accesses = hw_profile_access_total(&context->access->all);
+    return accesses < context->bytes / HW_COLD_BYTES;
+}
+
 uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context)
 {
+    static const struct hw_profile_access none;
     const struct hw_profile_context *sum = &context->sum;
+    const struct hw_profile_access *access = sum->access ? &sum->access->all : &none;
     const uint64_t values[HW_SORT_KEYS] = {
         [HW_SORT_PEAK] = sum->peak_bytes > 0 ? (uint64_t)sum->peak_bytes : 0,
         [HW_SORT_BYTES] = sum->bytes,
@@ -478,6 +583,13 @@ uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *conte
         [HW_SORT_LIFETIME] = sum->frees ? sum->lifetime_total_ns / sum->frees : 0,
         [HW_SORT_REALLOC] = sum->reallocations,
         [HW_SORT_THREADS] = sum->alloc_threads,
+        [HW_SORT_ACCESSES] = hw_profile_access_total(access),
+        [HW_SORT_DENSITY] = access->blocks ? access->density_total / access->blocks : 0,
+        [HW_SORT_COLD] = hw_view_is_cold(sum) && sum->peak_bytes > 0 ? (uint64_t)sum->peak_bytes : 0,
+        [HW_SORT_UTILIZATION] = hw_untouched_granules(access),
+        [HW_SORT_NEVER_ACCESSED] = access->never_accessed,
+        [HW_SORT_NEVER_READ] = access->written_never_read,
+        [HW_SORT_SHARED] = access->shared_granules,
     };
     return values[key];
 }
