@@ -185,7 +185,7 @@ static void describe_process(void)
     hw_sys(SYS_clock_gettime, 0 /* CLOCK_REALTIME */, &now);
     process->pid = (uint32_t)hw_sys(SYS_getpid);
     process->parent_pid = (uint32_t)hw_sys(SYS_getppid);
-    process->mode = HW_MODE_HEAP;
+    process->mode = hw_access_on() ? HW_MODE_ACCESS : HW_MODE_HEAP;
     process->executable = hw_file_string(path);
     process->options = hw_file_string(hw_options.text);
     process->start_realtime_ns = (uint64_t)now.seconds * 1000000000ull + (uint64_t)now.nanoseconds;
@@ -219,7 +219,7 @@ static bool start_parts(void)
     hw_unwind_start();
     hw_describe_allocator();
     hw_heap_start();
-    if (!hw_contexts_start() || !hw_blocks_start()) {
+    if (!hw_contexts_start() || !hw_blocks_start() || !hw_access_start()) {
         hw_message("not enough memory to profile this program", NULL);
         return false;
     }
@@ -246,12 +246,17 @@ void hw_start(void)
                                      __ATOMIC_RELAXED))
         return;
     hw_real_resolve();
+    hw_shadow_start();
     if (getauxval &&
         getauxval(23 /* AT_SECURE */)) { /* other rights than its user's: it must not write files for him */
         hw_runtime.state = HW_STATE_OFF;
         return;
     }
     hw_options_read();
+    hw_shadow.granule = hw_shadow_granule_of_modules();
+    uint64_t sampling = hw_options.sample_bytes;
+    if (hw_access_on())
+        hw_options.sample_bytes = 0;
     hw_runtime.text_start = (uintptr_t)__ehdr_start;
     hw_runtime.text_end = (uintptr_t)etext;
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
@@ -266,6 +271,9 @@ void hw_start(void)
     bool started = start_parts();
     if (started) {
         start_sampling();
+        if (sampling && hw_access_on())
+            hw_note(HW_NOTE_OTHER,
+                    "sample-bytes has no effect in programs that count accesses: all blocks were counted");
         hw_runtime.process->block_store = hw_blocks_store();
         hw_runtime.process->startup_ns = hw_clock_monotonic_ns() - begin;
     }
@@ -283,13 +291,26 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
         return;
     hw_modules_rescan();
+    hw_sigset outer = 0;
+    bool harvest = hw_access_on() && hw_dump_possible(), stopped = false;
+    if (harvest) {
+        hw_access_look_for_folds();
+        outer = hw_dump_lock();
+        stopped = hw_threads_stop();
+    }
     uint64_t peak_rss = hw_memory_peak_rss();
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    if (harvest)
+        hw_access_harvest(stopped);
     hw_timeline_end();
     hw_runtime.process->peak_rss_bytes = peak_rss;
     hw_runtime.process->exit_value = value;
     hw_runtime.process->exit_kind = kind;
     hw_lock_drop(&hw_runtime.lock, old);
+    if (harvest) {
+        hw_threads_go();
+        hw_dump_unlock(outer);
+    }
     hw_file_set_exited(true);
 }
 
@@ -391,6 +412,9 @@ void hw_fork_child(void)
     *alive = 1;
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
     hw_threads_fork();
+    hw_shadow_fork();
+    hw_globals_reset();
+    hw_thread_create_fork();
     hw_dump_fork();
     hw_runtime.tick_base = hw_ticks_raw();
     hw_runtime.old_below = hw_runtime.tick_base - hw_runtime.family_base;
@@ -409,6 +433,7 @@ void hw_fork_child(void)
     }
     if (started) {
         hw_describe_allocator();
+        hw_access_start();
         hw_runtime.process->block_store = hw_blocks_store();
         store_inherited();
         hw_timeline_start();
@@ -441,7 +466,11 @@ HW_EXPORT int dlclose(void *handle)
     if (on)
         hw_modules_rescan(); /* what is about to go is known by then */
     int result = real(handle);
-    if (on)
+    if (on) {
         hw_modules_rescan();
+        hw_sigset old = hw_lock_take(&hw_runtime.lock);
+        hw_globals_gone();
+        hw_lock_drop(&hw_runtime.lock, old);
+    }
     return result;
 }

@@ -64,9 +64,11 @@ void *hw_real_next(const char *name);
 #define HW_LIBC_FUNCTIONS(X)                                                                                           \
     X(close)                                                                                                           \
     X(dup2)                                                                                                            \
-    X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(posix_spawn)              \
-        X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) X(prctl) X(syscall)        \
-        X(sigaction) X(signal)
+    X(dup3)                                                                                                            \
+    X(close_range)                                                                                                     \
+    X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(posix_spawn) X(posix_spawnp) X(fork) X(dlclose)  \
+        X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) X(prctl) X(syscall) X(pthread_create) X(thrd_create)          \
+            X(sigaction) X(signal)
 #define HW_LIBC_INDEX(name) HW_LIBC_##name,
 enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
 #undef HW_LIBC_INDEX
@@ -194,6 +196,12 @@ enum hw_pool_id {
     HW_POOL_MEMORY,
     HW_POOL_NOTES,
     HW_POOL_INHERITED,
+    HW_POOL_ACCESS_INFO, /* from here on only in access mode */
+    HW_POOL_ACCESS,      /* grows with MIBS */
+    HW_POOL_ACCESS_LIVE,
+    HW_POOL_GLOBALS,
+    HW_POOL_HISTOGRAM,
+    HW_POOL_HISTOGRAM_LIVE,
     HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
@@ -203,6 +211,8 @@ extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
 
 /* Creates the file and its first extents; false when that is impossible (a message has been printed). */
 bool hw_file_create(void);
+/* Makes room for the sections of counted accesses in a file that has none yet. Lock held. */
+bool hw_file_add_access(void);
 /* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero
  * and not yet visible to readers: hw_pool_publish. */
 uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);
@@ -229,6 +239,9 @@ void hw_file_move_descriptor(int away_from);
 
 /* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
 void *hw_own_pages(size_t bytes, bool wipe_on_fork);
+/* Where the next BYTES of the runtime should lie: away from what the program maps, when accesses are counted; else 0.
+ */
+uintptr_t hw_own_hint(size_t bytes);
 void hw_own_range(const void *start, size_t bytes);
 /* All that has been reserved. */
 uint64_t hw_own_bytes(void);
@@ -236,6 +249,15 @@ uint64_t hw_own_bytes(void);
 uint64_t hw_address_space_limit(void);
 /* That, or the kernel counts every reservation (overcommit 2): large ones are out of the question. */
 bool hw_address_space_limited(void);
+/* A mapping of /proc/self/maps. */
+struct hw_area {
+    uintptr_t start, end;
+    bool writable, own, shared, file;
+};
+/* Lock held; not again from inside EACH. */
+void hw_areas_each(void (*each)(const struct hw_area *area));
+/* Calls EACH for the parts of [start, end) whose pages are there. */
+void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end));
 /* Takes RSS apart, all but the tick and live bytes; rss is 0 when that is not possible. Lock held. */
 void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment);
 /* Appends a breakdown of RSS. Lock held. */
@@ -359,6 +381,10 @@ enum hw_block_store hw_blocks_store(void);
 bool hw_block_put(struct hw_thread *thread, void *address, const struct hw_block *block, struct hw_block *old);
 /* Forgets a block and returns it; false when the address is none of ours. */
 bool hw_block_take(struct hw_thread *thread, void *address, struct hw_block *block);
+/* Blocks that are in the table, not in the map or before themselves. */
+void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *block));
+/* Accesses are counted from now on: blocks carry their records with them. */
+void hw_blocks_access(void);
 extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map, see blocks.c; NULL when there is none */
 static inline void hw_block_prefetch(const void *address)
 {
@@ -498,6 +524,7 @@ struct hw_shadow {
     uintptr_t plane[HW_PLANES_MOST]; /* of threads */
     uint64_t threads_sharing;
     uint64_t carried;      /* entries of the side table, see hw_shadow_carry */
+    uint32_t modules;      /* instrumented ones, as of the latest look */
     uint32_t access_flags; /* enum hw_access_info_flags that stand for the whole run */
 };
 extern HW_HIDDEN struct hw_shadow hw_shadow;
@@ -512,6 +539,8 @@ void hw_shadow_start(void);
 /* Granule of the notes in the modules that are loaded, 0 when none is instrumented. Ends the process with a message
  * when they differ, or when there are no planes. */
 uint32_t hw_shadow_granule_of_modules(void);
+void hw_shadow_count_modules(void);
+void hw_shadow_threads_start(void);
 void hw_shadow_fork(void);
 /* The calling thread gets a plane of its own / gives it back (its counts stay). */
 void hw_shadow_attach(void);
@@ -525,14 +554,17 @@ uintptr_t hw_shadow_memprof_plane(void);
 /* Adds AMOUNT to a 32-bit half (0 reads, 1 writes) of a 64-byte granule's cell; what does not fit there goes into a
  * side table of 64-bit counts. CELL is a cell of the calling thread's plane. */
 void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
+/* The sum of the side table's counts for cells [first, end) in one plane, which is taken out or left; false: none. */
+bool hw_shadow_side(uintptr_t first, uintptr_t end, bool take, uint64_t more[2]);
+void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2]);
+void hw_shadow_side_clear(void);
 /* Moves what has grown beyond 2^31 in cells of the calling thread's plane into the side table. Now and then. */
 void hw_shadow_sweep(struct hw_thread *thread, uint64_t tick);
 
 /* ---- layout.c: blocks that own their cells ---- */
 
-/* Replaces hw_real by functions that keep 32 bytes free before each block; may be called again when hw_real changed. */
-void hw_layout_start(void);
-void hw_layout_fork(void);
+/* Replaces hw_real by functions that keep 32 bytes free before each block; called again when hw_real has changed. */
+bool hw_layout_start(void);
 
 /* How the block at an address is laid out: one byte for each 64 bytes of address space, because blocks begin at least
  * that far from each other. */
@@ -543,7 +575,8 @@ enum hw_layout {
     HW_LAYOUT_FAR = 3,  /* …as many bytes before as is written 32 bytes before the block */
     HW_LAYOUT_KIND = 3,
     HW_LAYOUT_UPPER = 4,  /* the block begins in the upper half of the 64 bytes */
-    HW_LAYOUT_RECORD = 8, /* 16 bytes before it there is a record (blocks.c) */
+    HW_LAYOUT_RECORD = 8, /* 16 bytes before it there is a record (hw_layout_pack) */
+    HW_LAYOUT_OWN = 16,   /* alone, at a multiple of 64: the allocator's own block, which shares no cell either */
 };
 extern HW_HIDDEN uint8_t *hw_layout_map;
 /* The byte of a block at ADDRESS, NULL when no block of the layout begins there. */
@@ -555,34 +588,78 @@ static inline uint8_t *hw_layout_of(const void *address)
     uint8_t *byte = &hw_layout_map[a >> 6];
     return hw_likely((*byte & HW_LAYOUT_KIND) && ((*byte & HW_LAYOUT_UPPER) != 0) == ((a & 32) != 0)) ? byte : NULL;
 }
+static inline bool hw_layout_is_own(const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+    return !(a & 63) && !(a >> HW_ARCH_ADDRESS_BITS) && hw_layout_map && hw_layout_map[a >> 6] == HW_LAYOUT_OWN;
+}
+static inline void hw_layout_forget_own(const void *address)
+{
+    if (hw_unlikely(hw_layout_is_own(address)))
+        hw_layout_map[(uintptr_t)address >> 6] = 0;
+}
+/* The record of a block of the layout, in the 16 bytes before it. Sizes below HW_LAYOUT_SIZE_MOST. */
+#define HW_LAYOUT_SIZE_MOST (1ull << 40)
+static inline void hw_layout_pack(uint64_t *record, const struct hw_block *block)
+{
+    record[0] = block->stamp >> HW_STAMP_SHIFT << 10 | block->cpu;
+    record[1] = block->size << HW_CONTEXT_BITS | block->context;
+}
+static inline void hw_layout_unpack(const uint64_t *record, struct hw_block *block)
+{
+    block->stamp = record[0] >> 10 << HW_STAMP_SHIFT;
+    block->cpu = record[0] & 1023;
+    block->size = record[1] >> HW_CONTEXT_BITS;
+    block->context = record[1] & (HW_CONTEXT_MAX - 1);
+}
 /* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
 void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely);
 
 /* ---- access.c: from cells to the profile ---- */
 
-/* What is in cells, taken out of them (or, PEEK, only read) and added to ENTRY as one block. */
-void hw_access_allocated(struct hw_mib *mib, void *address, size_t size);
-void hw_access_freed(struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
-/* Around a reallocation of a block: until _end (or _failed) nobody else gets the cells of its old place. */
+/* The sections of counted accesses, when accesses are counted from the start / from now on. */
+bool hw_access_start(void);
+void hw_access_late(uint32_t granule);
+/* Events of heap.c, in access mode only. A new block's cells are cleared in all planes. */
+void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size);
+/* What is in the block's cells is taken out of them and added to the entry of MIB as one block. */
+void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
+/* Around a reallocation: from _begin to _end nobody else gets the cells of the block's old place. */
 void hw_access_realloc_begin(struct hw_thread *thread, void *address, const struct hw_block *block);
-void hw_access_realloc_end(struct hw_thread *thread, void *old_address, size_t old_size, void *new_address, size_t size,
-                           struct hw_mib *mib);
-void hw_access_realloc_failed(struct hw_thread *thread);
-/* The entry of ACCESS that belongs to a MIB, as it is before anything was counted. */
-void hw_access_reset_entry(const struct hw_mib *mib);
-/* The entry of a MIB moves with it: bounded tables. */
+/* The block's counts go with it. NEW_ADDRESS may be the old one. */
+void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t old_size, void *new_address,
+                             size_t size);
+void hw_access_realloc_end(struct hw_thread *thread);
+/* The entry of ACCESS that belongs to MIB, as it is before anything was counted. */
+void hw_access_reset_entry(const struct hw_mib *mib, uint32_t context);
+/* What was counted for one MIB goes to another: bounded tables. */
 void hw_access_move_entry(const struct hw_mib *to, const struct hw_mib *from);
 /* The cells of live blocks and of globals, as they are now, into ACCESS_LIVE, HISTOGRAM_LIVE, GLOBALS and ACCESS_INFO,
- * in place of what a former harvest wrote there. The cells stay as they are. hw_threads_stop before (STOPPED: its
- * result), hw_runtime.lock held. Does nothing in heap mode. */
+ * in place of what a former harvest wrote there. The cells stay as they are. After hw_threads_stop (STOPPED: its
+ * result), with hw_runtime.lock held. Libraries that came since hw_modules_rescan are not looked at. Does nothing in
+ * heap mode. */
 void hw_access_harvest(bool stopped);
 /* Forgets all counts: cells, and the entries of freed blocks. Same conditions. */
 void hw_access_reset(void);
-void hw_access_start(void);
-void hw_access_fork(void);
-/* A library may be about to go, and may have gone: its granules are kept. Not under the lock. */
-void hw_access_before_dlclose(void);
-void hw_access_after_dlclose(void);
+/* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set. */
+void hw_access_each_granule(uintptr_t start, uintptr_t end, bool take,
+                            void (*each)(uintptr_t address, const struct hw_global_granule *counts));
+/* Looks for areas of memory that share cells: a note. Not under the lock. */
+void hw_access_look_for_folds(void);
+
+/* ---- thread_create.c ---- */
+
+void hw_thread_create_fork(void);
+
+/* ---- globals.c: data of executables and libraries ---- */
+
+/* A module that was seen, with its segments. Lock held. */
+void hw_globals_module(uint32_t map, uintptr_t bias, const void *headers, size_t header_count);
+/* Rewrites GLOBALS; libraries that are gone give up their cells for good. Lock held. */
+void hw_globals_harvest(void);
+/* Takes out what libraries counted that are gone. Lock held. */
+void hw_globals_gone(void);
+void hw_globals_reset(void);
 
 /* ---- timeline.c ---- */
 

@@ -121,4 +121,6 @@ void hw_static_hooks(void)
     if (defined_by_executable(usable_size, &size))
         *(void **)&hw_real.malloc_usable_size = usable_size;
     hw_describe_allocator();
+    if (hw_access_on())
+        hw_layout_start();
 }
