@@ -414,7 +414,8 @@ void hw_access_each_granule(uintptr_t start, uintptr_t end, bool take,
         for (uintptr_t at = first; (here.count || here.memprof) && at < end && at < page + SHADOW_PAGE; at += size) {
             struct sum sum = {0};
             scan_cells(&here, at, at + size, take, &sum, NULL);
-            if (!sum.touched)
+            uintptr_t hole_end;
+            if (!sum.touched || (!take && hw_pool_hole(at, at + size, 0, &hole_end) == at))
                 continue;
             struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes, .unsplit = sum.unsplit};
             counts.flags = (sum.shared ? 1u : 0) | (sum.shared_written ? 2u : 0) | (sum.shared_writers ? 4u : 0) |
@@ -629,6 +630,49 @@ void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_bl
     add_block(entry_of(mib), &sum, block->size, lifetime, owned);
 }
 
+/* ---- blocks of the program's own allocators: a granule is of the block that holds its first byte ---- */
+
+struct range {
+    uintptr_t start, end;
+};
+
+static struct range pool_range(const void *address, uint64_t size)
+{
+    uintptr_t start = (uintptr_t)address, granule = hw_shadow.granule;
+    return (struct range){HW_ALIGN_UP(start, granule), HW_ALIGN_UP(start + size, granule)};
+}
+
+static void add_pool_block(struct hw_access *entry, struct sum *sum, const void *address, const struct hw_block *block,
+                           uint64_t lifetime)
+{
+    uintptr_t start = (uintptr_t)address;
+    sum->granules += sum->granules == 0;
+    add_block(entry, sum, block->size, lifetime, ((start | (start + block->size)) & (hw_shadow.granule - 1)) == 0);
+}
+
+void hw_access_pool_allocated(void *address, size_t size)
+{
+    struct range range = pool_range(address, size);
+    if (range.start < range.end)
+        clear_range(range.start, range.end);
+    hw_shadow_attach();
+}
+
+void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime)
+{
+    struct range range = pool_range(address, block->size);
+    struct sum sum = {0};
+    struct histogram histogram, *counts = NULL;
+    if (hw_unlikely(hw_shadow.granule == 8)) {
+        uint32_t *chunk = chunks_of(histograms.freed, (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0)));
+        histogram = (struct histogram){HW_POOL_HISTOGRAM, mib->context, chunk, (uintptr_t)address & ~7ul};
+        counts = &histogram;
+    }
+    if (range.start < range.end)
+        scan(range.start, range.end, true, &sum, counts);
+    add_pool_block(entry_of(mib), &sum, address, block, lifetime);
+}
+
 /* ---- a block that was moved ---- */
 
 /* Adds the counts of a granule's cell to another one's, in one plane. */
@@ -777,7 +821,17 @@ static struct {
     uint64_t now; /* stamp */
 } live;
 
-static void harvest_block(void *address, const struct hw_block *block)
+/* Without the blocks of pools that have begun in there since STAMP: those are told by themselves. */
+static void peek(uintptr_t start, uintptr_t end, uint64_t stamp, struct sum *sum, struct histogram *histogram)
+{
+    for (uintptr_t from = start, hole, hole_end = end; from < end; from = hole < end ? hole_end : end) {
+        hole = hw_pool_hole(from, end, stamp, &hole_end);
+        if (hole > from)
+            scan(from, hole, false, sum, histogram);
+    }
+}
+
+static void harvest(void *address, const struct hw_block *block, bool of_pool)
 {
     uint32_t context = block->context < live.contexts ? block->context : 0;
     if (!live.index[context]) {
@@ -795,8 +849,25 @@ static void harvest_block(void *address, const struct hw_block *block)
         histogram = (struct histogram){HW_POOL_HISTOGRAM_LIVE, context, chunk, (uintptr_t)address & ~7ul};
         counts = &histogram;
     }
-    scan((uintptr_t)address, end_of(address, block->size), false, &sum, counts);
-    add_block(entry, &sum, block->size, live.now > block->stamp ? live.now - block->stamp : 0, owns_cells(address));
+    uint64_t age = live.now > block->stamp ? live.now - block->stamp : 0;
+    if (of_pool) {
+        struct range range = pool_range(address, block->size);
+        peek(range.start, range.end, block->stamp, &sum, counts);
+        add_pool_block(entry, &sum, address, block, age);
+        return;
+    }
+    peek((uintptr_t)address, end_of(address, block->size), block->stamp, &sum, counts);
+    add_block(entry, &sum, block->size, age, owns_cells(address));
+}
+
+static void harvest_block(void *address, const struct hw_block *block)
+{
+    harvest(address, block, false);
+}
+
+static void harvest_pool_block(void *address, const struct hw_block *block)
+{
+    harvest(address, block, true);
 }
 
 /* The types of contexts are known in the entries of freed blocks, where the allocations are counted, too. */
@@ -848,10 +919,13 @@ void hw_access_harvest(bool stopped)
     hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
     hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
     wipe_live_tables();
+    hw_pool_harvest_begin();
     hw_layout_each(harvest_block, !stopped);
     hw_blocks_each_in_table(harvest_block);
+    hw_pool_harvest(harvest_pool_block);
     copy_types();
     hw_globals_harvest();
+    hw_pool_harvest_end();
     hw_pool_publish(HW_POOL_ACCESS_LIVE);
     hw_pool_publish(HW_POOL_HISTOGRAM_LIVE);
     hw_sys(SYS_munmap, live.index, bytes);

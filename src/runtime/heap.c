@@ -587,6 +587,66 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
     }
 }
 
+/* ---- blocks of the program's own allocators (pool.c): in a MIB, but in no total; never sampled ---- */
+
+void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block)
+{
+    struct hw_mib *mib = mib_begin(thread, block->context);
+    uint64_t tick = file_tick(block->stamp);
+    if (hw_unlikely(mib == lost_mib()))
+        return; /* is told as lost */
+    take_peak_share(mib);
+    mib->flags |= HW_MIB_POOL;
+    mib->allocations++;
+    mib->samples++;
+    mib->bytes += block->size;
+    mib->live_bytes += (int64_t)block->size;
+    mib->live_blocks++;
+    if (block->size < mib->size_min)
+        mib->size_min = block->size;
+    if (block->size > mib->size_max)
+        mib->size_max = block->size;
+    mib->last_alloc_tick = tick;
+    mib->last_alloc_cpu = (uint16_t)block->cpu;
+    mib->live_ticks += tick;
+    if (mib->alloc_thread != thread->serial) {
+        mib->alloc_thread = thread->serial;
+        mib->alloc_threads++;
+    }
+    if (hw_access_on())
+        hw_access_pool_allocated(address, block->size);
+    mib_end(thread, block->context);
+}
+
+void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary)
+{
+    struct hw_mib *mib = mib_begin(thread, block->context);
+    uint64_t now = hw_ticks_raw(), stamp = now - hw_runtime.family_base;
+    if (hw_unlikely(mib == lost_mib()))
+        return;
+    bool old = block->stamp < hw_runtime.old_below;
+    mib->flags |= HW_MIB_POOL;
+    if (!old || (hw_runtime.process->flags & HW_PROCESS_RESET)) {
+        take_peak_share(mib);
+        mib->live_bytes -= (int64_t)block->size;
+        mib->live_blocks--;
+    }
+    if (old) {
+        mib->inherited_frees++;
+        mib->inherited_freed_bytes += block->size;
+    } else {
+        add_lifetime(mib, block, now, hw_cpu(), 1);
+        mib->temporary += temporary;
+        if (mib->free_thread != thread->serial) {
+            mib->free_thread = thread->serial;
+            mib->free_threads++;
+        }
+    }
+    if (hw_access_on())
+        hw_access_pool_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
+    mib_end(thread, block->context);
+}
+
 /* ---- free stacks ---- */
 
 static uint64_t pair_hash(uint32_t a, uint32_t b)

@@ -494,6 +494,9 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
                          struct hw_block *block);
 void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block);
 void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block);
+/* The same for blocks of the program's own allocators. TEMPORARY: freed with no allocation between. */
+void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block);
+void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary);
 struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
 /* Adds the thread's delta to the totals. */
 void hw_heap_flush(struct hw_thread *thread);
@@ -630,6 +633,9 @@ void hw_access_realloc_begin(struct hw_thread *thread, void *address, const stru
 void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t old_size, void *new_address,
                              size_t size);
 void hw_access_realloc_end(struct hw_thread *thread);
+/* The same for blocks of pools. */
+void hw_access_pool_allocated(void *address, size_t size);
+void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
 /* The entry of ACCESS that belongs to MIB, as it is before anything was counted. */
 void hw_access_reset_entry(const struct hw_mib *mib, uint32_t context);
 /* What was counted for one MIB goes to another: bounded tables. */
@@ -660,6 +666,17 @@ void hw_globals_harvest(void);
 /* Takes out what libraries counted that are gone. Lock held. */
 void hw_globals_gone(void);
 void hw_globals_reset(void);
+
+/* ---- pool.c: blocks of the program's own allocators ---- */
+
+/* For a harvest of live blocks: between _begin and _end the blocks of pools are known by address. _harvest calls EACH
+ * for all of them. Lock held. */
+void hw_pool_harvest_begin(void);
+void hw_pool_harvest(void (*each)(void *address, const struct hw_block *block));
+void hw_pool_harvest_end(void);
+/* The first granule in [from, end) that belongs to a block of a pool which began after STAMP, and in *HOLE_END where
+ * these end; END when there is none. */
+uintptr_t hw_pool_hole(uintptr_t from, uintptr_t end, uint64_t stamp, uintptr_t *hole_end);
 
 /* ---- timeline.c ---- */
 
