@@ -935,6 +935,16 @@ void hw_access_harvest(bool stopped)
     info->flags |= HW_ACCESS_HARVESTED;
 }
 
+void hw_access_forget_harvest(void)
+{
+    if (!hw_access_on() || !hw_pools[HW_POOL_ACCESS_INFO].base)
+        return;
+    hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
+    hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
+    hw_globals_forget_harvest();
+    HW_ENTRY(HW_POOL_ACCESS_INFO, struct hw_access_info, 0)->flags &= ~(uint32_t)HW_ACCESS_HARVESTED;
+}
+
 void hw_access_reset(void)
 {
     if (!hw_access_on() || !hw_pools[HW_POOL_ACCESS_INFO].base)
@@ -956,7 +966,7 @@ void hw_access_reset(void)
         *entry = (struct hw_histogram){.context = entry->context, .first_word = entry->first_word};
     }
     hw_globals_reset();
-    HW_ENTRY(HW_POOL_ACCESS_INFO, struct hw_access_info, 0)->flags &= ~(uint32_t)HW_ACCESS_HARVESTED;
+    hw_access_forget_harvest();
 }
 
 /* ---- start ---- */
@@ -1016,6 +1026,7 @@ void hw_access_late(uint32_t granule)
     if (hw_memprof_granule())
         hw_memprof_start();
     hw_shadow_attach();
+    hw_dump_signal_start();
 }
 
 /* ---- areas that share cells ---- */

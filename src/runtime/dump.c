@@ -3,12 +3,12 @@
  * A dump is a profile of its own beside the process's: NAME.dumpN.hwprof for NAME.hwprof. It is written and sealed
  * here, by the thread that asks for it. No event is half counted in it: threads wait at their next allocation or free
  * while the sections that change are copied (hw_threads_stop); what only grows is copied after they have gone on. The
- * process's own file is not touched, but for what a harvest of counted accesses renews in it.
+ * process's own file is not touched.
  *
  * Who asks may be anybody: the program, also in a signal handler; a handler of ours; a thread that notices in the
  * middle of its own event that a dump is due. In a handler that has interrupted the runtime nothing can be written yet:
- * the dump is left to the end of that event, or to the next one of any thread. Handlers may run on small stacks: what
- * is large is static. */
+ * the dump is left to the end of that event, or to the next one of any thread. Signal handlers and
+ * coroutines have small stacks: everything is done on one of our own. */
 #include "runtime/runtime.h"
 
 #include <errno.h>
@@ -193,8 +193,9 @@ static long write_changing(struct writing *out)
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     hw_memory_measure(&out->memory, HW_MOMENT_DUMP); /* takes a while: before anybody has to wait */
     hw_lock_drop(&hw_runtime.lock, old);
-    hw_threads_stop();
+    bool stopped = hw_threads_stop();
     old = hw_lock_take(&hw_runtime.lock);
+    hw_access_harvest(stopped);
     describe_moment(out, peak_rss, rss);
     for (int id = 0; id < HW_POOL_COUNT; id++)
         out->used[id] = hw_pools[id].used;
@@ -202,6 +203,7 @@ static long write_changing(struct writing *out)
     for (int id = 0; id < HW_POOL_COUNT && result >= 0; id++)
         if (!only_grows(id))
             result = write_pool(out, id);
+    hw_access_forget_harvest();
     hw_lock_drop(&hw_runtime.lock, old);
     hw_threads_go();
     return result;
@@ -314,16 +316,21 @@ static void leave_pending(bool requested)
     __atomic_store_n(&hw_runtime.timeline_next, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Writes one dump, which answers everybody who has asked up to now. Lock held. */
-static long serve(void)
+static void write_and_answer(void)
 {
     struct hw_process_info *process = hw_runtime.process;
     uint32_t request = __atomic_load_n(&process->dump_request, __ATOMIC_ACQUIRE);
     __atomic_store_n(&dump.pending, 0, __ATOMIC_SEQ_CST);
-    long result = write_dump();
-    process->dump_result = (int32_t)result;
+    process->dump_result = (int32_t)write_dump();
     __atomic_store_n(&process->dump_answer, request, __ATOMIC_RELEASE);
-    return result;
+}
+
+/* Writes one dump, which answers everybody who has asked up to now. Lock held. */
+static long serve(void)
+{
+    static char stack[64 * 1024] __attribute__((aligned(16)));
+    hw_arch_call_on_stack(stack + sizeof stack, write_and_answer);
+    return hw_runtime.process->dump_result;
 }
 
 /* Whether the runtime can do anything for this process now. */

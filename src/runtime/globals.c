@@ -107,6 +107,11 @@ void hw_globals_harvest(void)
     hw_pool_publish(HW_POOL_GLOBALS);
 }
 
+void hw_globals_forget_harvest(void)
+{
+    hw_pool_set_count(HW_POOL_GLOBALS, globals.kept);
+}
+
 /* Counts from zero: after a reset, and in a forked child. */
 void hw_globals_reset(void)
 {

@@ -12,8 +12,9 @@
 
 /* What is live, by context. */
 struct live {
-    struct hw_inherited *of; /* private pages */
-    size_t bytes;
+    struct hw_inherited *of;    /* private pages */
+    int64_t blocks, live_bytes; /* of all contexts but pools', whose blocks lie in others */
+    size_t size;
     uint32_t contexts;
 };
 
@@ -28,8 +29,9 @@ static void add(struct live *live, uint32_t context, int64_t blocks, int64_t byt
 static bool begin(struct live *live)
 {
     live->contexts = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS);
-    live->bytes = HW_ALIGN_UP((live->contexts + 1) * sizeof *live->of, HW_PAGE);
-    live->of = hw_pages(live->bytes);
+    live->size = HW_ALIGN_UP((live->contexts + 1) * sizeof *live->of, HW_PAGE);
+    live->blocks = live->live_bytes = 0;
+    live->of = hw_pages(live->size);
     return live->of != NULL;
 }
 
@@ -62,6 +64,7 @@ static void take_over_inherited(struct live *live)
         if (!mib && index != HW_NONE) {
             mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
             mib->context = context;
+            hw_access_reset_entry(mib, context);
         }
         if (mib) {
             mib->live_blocks += rest->blocks;
@@ -86,6 +89,10 @@ static void reset_mibs(struct live *live, uint64_t epoch)
         struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
         if (!(mib->flags & HW_MIB_POOL))
             add(live, mib->context, mib->live_blocks, mib->live_bytes);
+        if (!(mib->flags & HW_MIB_POOL)) {
+            live->blocks += mib->live_blocks;
+            live->live_bytes += mib->live_bytes;
+        }
         *mib = (struct hw_mib){
             .context = mib->context,
             .size_min = UINT64_MAX,
@@ -121,14 +128,13 @@ static int64_t reset_threads(void)
 static void write_inherited(const struct live *live)
 {
     struct hw_process_info *process = hw_runtime.process;
-    process->inherited_blocks = process->inherited_bytes = 0;
+    process->inherited_blocks = live->blocks;
+    process->inherited_bytes = live->live_bytes;
     hw_pool_set_count(HW_POOL_INHERITED, 0);
     for (uint32_t context = 0; context < live->contexts; context++) {
         struct hw_inherited entry = live->of[context];
         if (!entry.blocks && !entry.bytes)
             continue;
-        process->inherited_blocks += entry.blocks;
-        process->inherited_bytes += entry.bytes;
         uint32_t index = hw_pool_take(HW_POOL_INHERITED, 1);
         if (index == HW_NONE)
             continue;
@@ -163,6 +169,7 @@ static void reset(struct live *live)
         pair->count = pair->bytes = 0;
     }
     write_inherited(live);
+    hw_access_reset();
     begin_period();
     process->peak_bytes = live_bytes > 0 ? (uint64_t)live_bytes : 0;
     process->peak_tick = process->reset_tick;
@@ -184,7 +191,7 @@ HW_EXPORT int heapwise_reset(void)
     bool fine = begin(&live);
     if (fine) {
         reset(&live);
-        hw_sys(SYS_munmap, live.of, live.bytes);
+        hw_sys(SYS_munmap, live.of, live.size);
     }
     hw_lock_drop(&hw_runtime.lock, inner);
     hw_threads_go();

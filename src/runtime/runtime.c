@@ -317,6 +317,9 @@ void hw_process_end(enum hw_exit_kind kind, int value)
 void hw_process_goes_on(void)
 {
     hw_runtime.process->exit_kind = HW_EXIT_UNKNOWN;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_access_forget_harvest();
+    hw_lock_drop(&hw_runtime.lock, old);
     hw_file_set_exited(false);
 }
 

@@ -645,6 +645,9 @@ void hw_access_move_entry(const struct hw_mib *to, const struct hw_mib *from);
  * result), with hw_runtime.lock held. Libraries that came since hw_modules_rescan are not looked at. Does nothing in
  * heap mode. */
 void hw_access_harvest(bool stopped);
+/* Takes the result of a harvest out of the file again: of blocks that are freed later it would be counted twice. Lock
+ * held. */
+void hw_access_forget_harvest(void);
 /* Forgets all counts: cells, and the entries of freed blocks. Same conditions. */
 void hw_access_reset(void);
 /* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set. */
@@ -665,6 +668,7 @@ void hw_globals_module(uint32_t map, uintptr_t bias, const void *headers, size_t
 void hw_globals_harvest(void);
 /* Takes out what libraries counted that are gone. Lock held. */
 void hw_globals_gone(void);
+void hw_globals_forget_harvest(void);
 void hw_globals_reset(void);
 
 /* ---- pool.c: blocks of the program's own allocators ---- */

@@ -47,6 +47,20 @@ static inline bool hw_arch_ticks_invariant(void)
     return (d & (1u << 8)) != 0;
 }
 
+/* Calls FUNCTION on another stack, which ends at TOP (a multiple of 16). */
+static inline void hw_arch_call_on_stack(void *top, void (*function)(void))
+{
+    __asm__ volatile("mov %%rsp, %%rbx\n\t"
+                     "mov %0, %%rsp\n\t"
+                     "call *%1\n\t"
+                     "mov %%rbx, %%rsp"
+                     :
+                     : "r"(top), "r"(function)
+                     : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2",
+                       "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+                       "xmm14", "xmm15", "cc", "memory");
+}
+
 /* Address of the thread control block. With glibc and musl it lies above the stack, in the same mapping, in every
  * thread but the first. */
 static inline uintptr_t hw_arch_thread_pointer(void)
