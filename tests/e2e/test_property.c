@@ -18,7 +18,7 @@
 #include "property/generate.h"
 #include "test_config.h"
 
-enum { SITES = 256, USUAL_SEEDS = TEST_SANITIZED ? 2 : 8 };
+enum { SITES = 256, USUAL_SEEDS = TEST_SANITIZED ? 1 : 5 };
 
 /* What was counted for one key: a site, or a stack. */
 struct count {
@@ -287,7 +287,7 @@ static void test_seed(void **state)
     const char *const plain[] = {"-O1", NULL};
     struct run_result run = build_and_run(&bench, "plain", NULL, plain, NULL);
     for (size_t c = 0; c < 2; c++)
-        for (size_t l = 0; l < sizeof levels / sizeof *levels; l++)
+        for (size_t l = bench.seed % 2 == c ? 0 : 2; l < sizeof levels / sizeof *levels; l++) /* one takes all levels */
             check_pair(&bench, clangs[c], levels[l], result_line(&run));
     run_result_free(&run);
 

@@ -351,13 +351,16 @@ static void case_dense(void)
 
 MAKER(over_word)
 
-/* More than 2^32 reads of one word. */
+/* 5 * 2^30 reads of one word, with an allocation now and then. */
 static void case_over(void)
 {
     word *block = over_word(8);
-    for (uint64_t i = 0; i < (1ull << 32) / 32 + 1000; i++) {
+    for (int round = 0; round < 5; round++) {
+        for (uint64_t i = 0; i < (1ull << 30) / 32; i++) {
 #define READ_4 (void)*block, (void)*block, (void)*block, (void)*block
-        READ_4, READ_4, READ_4, READ_4, READ_4, READ_4, READ_4, READ_4;
+            READ_4, READ_4, READ_4, READ_4, READ_4, READ_4, READ_4, READ_4;
+        }
+        free(dense_byte(1));
     }
     *block = 1;
     free((void *)block);
