@@ -179,10 +179,10 @@ static json_t *process_value(struct json_writer *writer)
     set_count(writer, object, "duration_ns", profile->duration_ns);
     set(writer, object, "exit", exit_value(writer));
     set_text(writer, object, "state",
-             info->flags & HW_PROCESS_DUMP ? "dumped"
-             : profile->running            ? "running"
-             : profile->sealed             ? "ended"
-                                           : "unknown");
+             info->flags & HW_PROCESS_DUMP                        ? "dumped"
+             : profile->running                                   ? "running"
+             : profile->sealed || info->exit_kind == HW_EXIT_CODE ? "ended"
+                                                                  : "unknown");
     set_text(writer, object, "mode", info->mode < sizeof modes / sizeof *modes ? modes[info->mode] : NULL);
     set_text(writer, object, "allocator", known(profile->allocator));
     set_text(writer, object, "allocator_path", known(profile->allocator_path));
@@ -258,7 +258,7 @@ static json_t *totals_value(struct json_writer *writer)
     set_count(writer, object, "nested_calls", totals->nested);
     set_count(writer, object, "lost_events", totals->lost);
     if (profile->access_counted)
-        set_total_accesses(writer, object);
+        set_total_accesses(writer, counts);
     if (info->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET))
         set(writer, object, "inherited",
             json_pack("{s:I,s:I}", "allocations", (json_int_t)info->inherited_blocks, "bytes",
@@ -495,14 +495,15 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     set(writer, object, "stack_complete", json_boolean(whole));
     set(writer, object, "pool", json_boolean(sum->pool));
     set_text(writer, object, "type", hw_view_type(writer->view, sum));
-    set_counts(writer, counts_of(writer, object, sum->samples), sum);
+    json_t *counts = counts_of(writer, object, sum->samples);
+    set_counts(writer, counts, sum);
+    if (sum->access)
+        set_accesses(writer, counts, context);
     set_count(writer, object, "threads", sum->alloc_threads);
     set_count(writer, object, "free_threads", sum->free_threads);
     set_count(writer, object, "first_ns", sum->first_ns);
     set_last(writer, object, "last_alloc", sum->allocations, sum->last_alloc_ns, sum->last_alloc_cpu);
     set_last(writer, object, "last_free", sum->frees, sum->last_free_ns, sum->last_free_cpu);
-    if (sum->access)
-        set_accesses(writer, object, context);
     if (writer->view->profile->process.flags & HW_PROCESS_FORKED) {
         json_t *inherited = json_object();
         set_signed(writer, inherited, "allocations", sum->inherited_blocks);
@@ -692,6 +693,17 @@ static void print_memory(struct json_writer *writer)
     print_value(writer, array);
 }
 
+/* Whether the module's code counts its accesses; null when that is not known. */
+static json_t *counting_value(struct json_writer *writer, const struct hw_view_module *module)
+{
+    const struct hw_view *view = writer->view;
+    if (module->uncounted)
+        return json_false();
+    return view->symbolizer && hw_symbolizer_counting(view->symbolizer, module->symbols) == HW_COUNTING_YES
+               ? json_true()
+               : json_null();
+}
+
 static void print_modules(struct json_writer *writer)
 {
     const struct hw_view *view = writer->view;
@@ -714,6 +726,8 @@ static void print_modules(struct json_writer *writer)
         set(writer, object, "debug_info",
             known_symbols ? json_boolean(hw_symbolizer_module_has_debug_info(view->symbolizer, module->symbols))
                           : json_null());
+        if (view->profile->access_counted)
+            set(writer, object, "counts_accesses", counting_value(writer, module));
         set_text(writer, object, "problem",
                  known_symbols ? hw_symbolizer_module_problem(view->symbolizer, module->symbols) : NULL);
         fputs(i ? ",\n" : "\n", writer->stream);

@@ -42,10 +42,6 @@ static const struct {
     {HW_NOTE_UNCOUNTED_CODE, "uncounted-code", NULL, false},
     {HW_NOTE_FOLDED, "folded",
      "Areas of memory lie so far apart that they share cells: accesses to one may be counted for the other", true},
-    {HW_NOTE_RESET, "reset",
-     "The program reset the counts: what was allocated, freed and accessed before is not in them; live figures and the "
-     "peak are of all blocks",
-     true},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 
@@ -91,7 +87,7 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
     if (profile->running)
         hw_buffer_add(
             out, "The process is still running: the numbers are those of the moment at which the file was read.\n");
-    else if (!profile->sealed)
+    else if (!profile->sealed && profile->process.exit_kind != HW_EXIT_CODE)
         hw_buffer_add(out, "The process did not close the file%s: the last events before its end may be missing.\n",
                       profile->process.exit_kind == HW_EXIT_UNKNOWN ? " (it was killed, or it runs on another machine)"
                                                                     : "");
@@ -240,44 +236,34 @@ static uint64_t note_count(const struct hw_profile *profile, uint32_t code)
     return count;
 }
 
-static const struct hw_view_module *module_by_path(const struct hw_view *view, const char *path)
-{
-    for (size_t i = 0; i < view->module_count; i++)
-        if (!strcmp(view->modules[i].path, path))
-            return &view->modules[i];
-    return NULL;
-}
+#define NAMED_UNCOUNTED 8
 
-/* How much a module's accesses are missed: the program itself, code that stacks lead through, the rest. */
-static unsigned uncounted_rank(const struct hw_view *view, const char *path)
+/* How much a module's accesses are missed: the program itself, somebody's code that stacks lead through, system code in
+ * stacks, the rest. -1: its code counts. */
+static int uncounted_rank(const struct hw_view_module *module)
 {
-    const struct hw_view_module *module = module_by_path(view, path);
-    if (!module)
-        return 3;
+    if (!module->uncounted)
+        return -1;
     if (module->flags & HW_MAP_MAIN)
         return 0;
     return module->used && module->kind == HW_MODULE_PROGRAM ? 1 : module->used ? 2 : 3;
 }
 
-#define NAMED_UNCOUNTED 8
-
 /* Modules whose code does not count, those first that matter most. */
 static void add_uncounted(const struct hw_view *view, struct hw_buffer *out)
 {
-    const struct hw_profile *profile = view->profile;
     size_t count = 0, named = 0;
-    for (size_t i = 0; i < profile->note_count; i++)
-        count +=
-            profile->notes[i].code == HW_NOTE_UNCOUNTED_CODE && *hw_profile_string(profile, profile->notes[i].text);
+    for (size_t i = 0; i < view->module_count; i++)
+        count += uncounted_rank(&view->modules[i]) >= 0;
     if (!count)
         return;
     hw_buffer_add(out, "Built without heapwise cc, so that what their code reads and writes is not counted: ");
-    for (unsigned rank = 0; rank <= 3; rank++) {
-        for (size_t i = 0; i < profile->note_count && named < NAMED_UNCOUNTED; i++) {
-            const char *path = hw_profile_string(profile, profile->notes[i].text);
-            if (profile->notes[i].code != HW_NOTE_UNCOUNTED_CODE || !*path || uncounted_rank(view, path) != rank)
+    for (int rank = 0; rank <= 3; rank++) {
+        for (size_t i = 0; i < view->module_count && named < NAMED_UNCOUNTED; i++) {
+            const struct hw_view_module *module = &view->modules[i];
+            if (uncounted_rank(module) != rank)
                 continue;
-            hw_buffer_add(out, "%s%s%s", named ? ", " : "", rank ? "" : "the program itself, ", base_name(path));
+            hw_buffer_add(out, "%s%s%s", named ? ", " : "", module->name, rank ? "" : " (the program itself)");
             named++;
         }
     }
@@ -340,6 +326,8 @@ static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
 {
     if (!view->profile->access_counted)
         return;
+    if (hw_view_sampled(view))
+        hw_buffer_add(out, "Accesses are those of the sampled blocks alone: their sums are not scaled up.\n");
     add_harvest(view->profile, out);
     add_limits(view->profile, out);
     add_uncounted(view, out);

@@ -183,7 +183,7 @@ static void add_accesses(const struct hw_text *text, struct hw_buffer *out)
     const struct hw_profile_access *all = &view->profile->access.all;
     if (!view->profile->access_counted)
         return;
-    hw_text_add_accesses(out, all->reads, all->writes, all->unsplit, all->saturated_cells || all->overflown);
+    hw_text_add_accesses(out, all->reads, all->writes, all->unsplit, "", all->saturated_cells || all->overflown);
     hw_buffer_add(out, " to blocks");
     const uint64_t globals =
         hw_add_saturating(hw_add_saturating(view->global_reads, view->global_writes), view->global_unsplit);

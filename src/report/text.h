@@ -56,8 +56,10 @@ void hw_text_globals(struct hw_text *text);
 void hw_text_not_counted(struct hw_text *text);
 /* Bytes of a granule; 64 when the file has lost it. */
 unsigned hw_text_granule(const struct hw_view *view);
-/* "1,204,221 (71.2 % reads)"; "at least …" where counts are lower bounds. */
-void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes, uint64_t unsplit, bool lower_bound);
+/* "1,204,221 accesses (71.2 % reads)"; "at least …" where counts are lower bounds. NOUN: "access", or "" to leave it
+ * out. */
+void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes, uint64_t unsplit, const char *noun,
+                          bool lower_bound);
 
 /* text_memory.c: heap beside resident memory. */
 void hw_text_memory(struct hw_text *text);

@@ -22,10 +22,13 @@ static bool is_lower_bound(const struct hw_profile_access *access)
     return access->saturated_cells || access->overflown;
 }
 
-void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes, uint64_t unsplit, bool lower_bound)
+void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes, uint64_t unsplit, const char *noun,
+                          bool lower_bound)
 {
     const uint64_t told = hw_add_saturating(reads, writes), all = hw_add_saturating(told, unsplit);
     hw_buffer_add(out, "%s%s", lower_bound ? "at least " : "", HW_COUNT(all));
+    if (*noun)
+        hw_buffer_add(out, " %s%s", noun, all == 1 ? "" : "es");
     if (told && !unsplit)
         hw_buffer_add(out, " (%s reads)", HW_PERCENT((double)reads, (double)told));
     else if (told)
@@ -61,7 +64,7 @@ void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, stru
     switch (key) {
     case HW_SORT_ACCESSES:
         hw_buffer_add(out, "Most accesses: ");
-        hw_text_add_accesses(out, all->reads, all->writes, all->unsplit, is_lower_bound(all));
+        hw_text_add_accesses(out, all->reads, all->writes, all->unsplit, "", is_lower_bound(all));
         break;
     case HW_SORT_DENSITY:
         hw_buffer_add(out, "Most accesses per byte, on average over blocks");
@@ -90,8 +93,7 @@ static void amount_facts(const struct hw_profile_context *sum, struct hw_buffer 
 {
     const struct hw_profile_access *access = &sum->access->all;
     const uint64_t all = hw_profile_access_total(access);
-    hw_text_add_accesses(facts, access->reads, access->writes, access->unsplit, is_lower_bound(access));
-    hw_buffer_add(facts, " access%s", all == 1 ? "" : "es");
+    hw_text_add_accesses(facts, access->reads, access->writes, access->unsplit, "access", is_lower_bound(access));
     if (all && access->blocks > 1 && access->accesses_min != access->accesses_max)
         hw_buffer_add(facts, ", %s to %s a block", HW_COUNT(access->accesses_min), HW_COUNT(access->accesses_max));
     hw_buffer_add(facts, "\n");
@@ -151,12 +153,16 @@ void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context 
         hw_buffer_add(facts, "type %s\n", hw_page_clean(&text->page, &text->cleaned, type));
     else if (access->flags & HW_ACCESS_TYPES_DIFFER)
         hw_buffer_add(facts, "several types\n");
+    const struct hw_view_module *owner = hw_view_uncounted_owner(text->view, sum);
+    if (owner)
+        hw_buffer_add(facts, "%s does not count its accesses\n",
+                      hw_page_clean(&text->page, &text->cleaned, owner->name));
     if (!access->blocks) {
         hw_buffer_add(facts, "accesses not known yet\n");
         return;
     }
     if (access->never_accessed == access->blocks)
-        hw_buffer_add(facts, "never accessed\n");
+        hw_buffer_add(facts, owner ? "no other accesses\n" : "never accessed\n");
     else
         amount_facts(sum, facts);
     unused_facts(access, facts);
@@ -225,11 +231,10 @@ static void print_remark(struct hw_text *text, const struct hw_view_global *glob
         hw_buffer_add(&facts, "up to %s more, in granules it shares with others\n",
                       HW_MANY(global->in_shared_granules));
     if (global->shared_granules)
-        hw_buffer_add(&facts, "%s of its granules touched by several threads, written %s\n",
-                      HW_COUNT(global->shared_granules),
-                      global->shared_writers   ? "by several"
-                      : global->shared_written ? "by one"
-                                               : "by none");
+        hw_buffer_add(&facts, "%s shared by threads, %s\n", HW_OF(global->shared_granules, "granule"),
+                      global->shared_writers   ? "several write"
+                      : global->shared_written ? "one writes"
+                                               : "all only read");
     if (global->saturated)
         hw_buffer_add(&facts, "at least: cells reached their limit\n");
     hw_page_facts(&text->page, REMARK_COLUMN, hw_buffer_text(&facts));
@@ -268,7 +273,7 @@ void hw_text_globals(struct hw_text *text)
     hw_buffer_add(&text->line, "Accesses to global variables");
     if (view->global_count) {
         hw_buffer_add(&text->line, ": ");
-        hw_text_add_accesses(&text->line, view->global_reads, view->global_writes, view->global_unsplit, false);
+        hw_text_add_accesses(&text->line, view->global_reads, view->global_writes, view->global_unsplit, "", false);
     }
     hw_page_heading(page, hw_buffer_text(&text->line));
     if (!view->profile->access_counted) {

@@ -373,16 +373,38 @@ const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view,
 /* What a location is called when nothing is known: one frame without a name. */
 static const struct hw_frame nameless;
 
-/* The names of types are in the files of the code that allocates. */
-static bool read_types(struct hw_view *view, struct hw_error *error)
+static bool is_noted_as_uncounted(const struct hw_profile *profile, const char *path)
 {
-    bool any = false, done = true;
-    for (size_t i = 0; i < view->context_count && !any; i++)
-        any = view->contexts[i].sum.access && view->contexts[i].sum.access->all.type;
-    for (size_t i = 0; any && done && i < view->module_count; i++)
-        if (view->modules[i].symbols >= 0)
-            done = hw_symbolizer_read_types(view->symbolizer, view->modules[i].symbols, error);
+    for (size_t i = 0; i < profile->note_count; i++)
+        if (profile->notes[i].code == HW_NOTE_UNCOUNTED_CODE &&
+            !strcmp(hw_profile_string(profile, profile->notes[i].text), path))
+            return true;
+    return false;
+}
+
+/* Names of types, and which modules count at all. What the run has noted holds also where a file is gone. */
+static bool read_marks(struct hw_view *view, struct hw_error *error)
+{
+    bool done = true;
+    for (size_t i = 0; view->profile->access_counted && done && i < view->module_count; i++) {
+        struct hw_view_module *module = &view->modules[i];
+        module->uncounted = is_noted_as_uncounted(view->profile, module->path);
+        if (!view->symbolizer || module->symbols < 0)
+            continue;
+        done = hw_symbolizer_read_marks(view->symbolizer, module->symbols, error);
+        if (!(module->flags & HW_MAP_RUNTIME) && module->kind != HW_MODULE_GENERATED &&
+            hw_symbolizer_counting(view->symbolizer, module->symbols) == HW_COUNTING_NO)
+            module->uncounted = true;
+    }
     return done;
+}
+
+const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view, const struct hw_profile_context *sum)
+{
+    if (!sum->leaf || sum->leaf >= view->node_count)
+        return NULL;
+    const uint32_t module = view->locations[view->nodes[sum->leaf].location].module;
+    return module != HW_NONE && view->modules[module].uncounted ? &view->modules[module] : NULL;
 }
 
 const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context)
@@ -419,7 +441,7 @@ static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_o
         if (tickets[i] >= 0)
             view->locations[i].frames = hw_symbolizer_frames(view->symbolizer, tickets[i]);
     free(tickets);
-    return done && read_types(view, error);
+    return done;
 }
 
 static bool resolve(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
@@ -482,7 +504,7 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
         memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
-               make_histogram(view, context_of, ids) && resolve(view, options, error) &&
+               make_histogram(view, context_of, ids) && resolve(view, options, error) && read_marks(view, error) &&
                hw_view_make_globals(view, module_of, options, error);
     }
     free(module_of);
@@ -585,7 +607,9 @@ uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *conte
         [HW_SORT_THREADS] = sum->alloc_threads,
         [HW_SORT_ACCESSES] = hw_profile_access_total(access),
         [HW_SORT_DENSITY] = access->blocks ? access->density_total / access->blocks : 0,
-        [HW_SORT_COLD] = hw_view_is_cold(sum) && sum->peak_bytes > 0 ? (uint64_t)sum->peak_bytes : 0,
+        [HW_SORT_COLD] = sum->samples == sum->allocations && hw_view_is_cold(sum) && sum->peak_bytes > 0
+                             ? (uint64_t)sum->peak_bytes
+                             : 0,
         [HW_SORT_UTILIZATION] = hw_untouched_granules(access),
         [HW_SORT_NEVER_ACCESSED] = access->never_accessed,
         [HW_SORT_NEVER_READ] = access->written_never_read,

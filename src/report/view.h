@@ -29,6 +29,7 @@ struct hw_view_module {
     enum hw_module_kind kind;
     int symbols;                         /* number in the symbolizer, or -1 */
     bool used;                           /* some frame lies in it */
+    bool uncounted;                      /* accesses are counted, but not those of its code */
     uint64_t loaded_tick, unloaded_tick; /* of the first and the last time; unloaded_tick is 0 while it is mapped */
 };
 
@@ -150,6 +151,10 @@ const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view,
 
 /* The name of the type of a context's blocks; NULL when it is not known, or when its blocks had several. */
 const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context);
+
+/* The module that allocated when its own code does not count accesses, so that it may have used the blocks unseen; else
+ * NULL. */
+const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view, const struct hw_profile_context *sum);
 
 /* The runs of words of a context: returns the first, sets COUNT. */
 const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view, size_t context, size_t *count);

@@ -1,8 +1,8 @@
-/* data.c - a module's data: variables from the symbol tables, sections, and the names of types that code built by
- * heapwise cc leaves in a section of its own.
+/* data.c - a module's data: variables from the symbol tables, sections; and what heapwise cc leaves in its file: that
+ * its code counts accesses, and the names of the types it allocates.
  *
- * Variables are what has a size and lies outside of code; of several names for the same bytes the plainest stays. Types
- * are read from the module's own file only: a separate debug file does not have that section's bytes. */
+ * Variables are what has a size and lies outside of code; of several names for the same bytes the plainest stays. The
+ * marks are read from the module's own file only: a separate debug file does not have these sections' bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +157,7 @@ void hw_data_free(struct hw_data *data)
     *data = (struct hw_data){0};
 }
 
-/* ---- types ---- */
+/* ---- marks of the compiler ---- */
 
 uint64_t hw_type_id(const char *name, size_t length)
 {
@@ -182,15 +182,33 @@ static bool add_types(struct hw_types *types, const char *bytes, size_t size, st
     return true;
 }
 
-bool hw_types_read(struct hw_types *types, Elf *elf, struct hw_names *names)
+/* Objects of clang -fmemory-profile have no note: they refer to their runtime. */
+static bool uses_memprof(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
+{
+    Elf_Data *symbols = elf_getdata(scn, NULL);
+    GElf_Sym symbol;
+    for (int i = 1; symbols && gelf_getsym(symbols, i, &symbol); i++) {
+        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+        if (name && strcmp(name, "__memprof_init") == 0)
+            return true;
+    }
+    return false;
+}
+
+bool hw_marks_read(struct hw_types *types, enum hw_counting *counting, Elf *elf, struct hw_names *names)
 {
     size_t strings = 0;
     if (elf_getshdrstrndx(elf, &strings) != 0)
         return true;
+    *counting = HW_COUNTING_NO;
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
         GElf_Shdr header;
         const char *name = gelf_getshdr(scn, &header) ? elf_strptr(elf, strings, header.sh_name) : NULL;
-        if (!name || strcmp(name, HW_ABI_TYPES_SECTION) != 0 || header.sh_type == SHT_NOBITS)
+        if (!name)
+            continue;
+        if (strcmp(name, HW_ABI_NOTE_SECTION) == 0 || (header.sh_type == SHT_DYNSYM && uses_memprof(elf, scn, &header)))
+            *counting = HW_COUNTING_YES;
+        if (strcmp(name, HW_ABI_TYPES_SECTION) != 0 || header.sh_type == SHT_NOBITS)
             continue;
         const Elf_Data *bytes = elf_rawdata(scn, NULL);
         if (bytes && bytes->d_buf && !add_types(types, bytes->d_buf, bytes->d_size, names))

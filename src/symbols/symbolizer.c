@@ -475,22 +475,28 @@ bool hw_symbolizer_data(struct hw_symbolizer *symbolizer, int module, struct hw_
     return false;
 }
 
-bool hw_symbolizer_read_types(struct hw_symbolizer *symbolizer, int module, struct hw_error *error)
+bool hw_symbolizer_read_marks(struct hw_symbolizer *symbolizer, int module, struct hw_error *error)
 {
     if (module < 0 || (size_t)module >= symbolizer->module_count)
         return true;
-    const struct hw_module *from = symbolizer->module[module];
+    struct hw_module *from = symbolizer->module[module];
     Elf *elf = NULL;
     int fd = hw_debug_file_plain(&symbolizer->paths, from->path, from->build_id, from->build_id_size, &elf);
     if (fd < 0)
         return true;
-    const bool done = hw_types_read(&symbolizer->types, elf, symbolizer->names);
+    const bool done = hw_marks_read(&symbolizer->types, &from->counting, elf, symbolizer->names);
     symbolizer->types_sorted = false;
     elf_end(elf);
     close(fd);
     if (!done)
-        hw_error_set(error, "cannot read the names of types: out of memory");
+        hw_error_set(error, "cannot read modules: out of memory");
     return done;
+}
+
+enum hw_counting hw_symbolizer_counting(const struct hw_symbolizer *symbolizer, int module)
+{
+    return module < 0 || (size_t)module >= symbolizer->module_count ? HW_COUNTING_UNKNOWN
+                                                                    : symbolizer->module[module]->counting;
 }
 
 const char *hw_symbolizer_type(struct hw_symbolizer *symbolizer, uint64_t id)

@@ -97,9 +97,13 @@ struct hw_data {
 bool hw_symbolizer_data(struct hw_symbolizer *symbolizer, int module, struct hw_data *data, struct hw_error *error);
 void hw_data_free(struct hw_data *data);
 
-/* Reads the names of types (base/abi.h, HW_ABI_TYPES_SECTION) from the module's own file; one that cannot be read has
- * none. False with ERROR when there is no memory. */
-bool hw_symbolizer_read_types(struct hw_symbolizer *symbolizer, int module, struct hw_error *error);
+/* What the code of a module does (base/abi.h): heapwise cc, or clang -fmemory-profile, makes it count its accesses. */
+enum hw_counting { HW_COUNTING_UNKNOWN, HW_COUNTING_NO, HW_COUNTING_YES };
+
+/* Reads what the compiler left in the module's own file: whether its code counts, and names of types. A file that
+ * cannot be read says nothing. False with ERROR when there is no memory. */
+bool hw_symbolizer_read_marks(struct hw_symbolizer *symbolizer, int module, struct hw_error *error);
+enum hw_counting hw_symbolizer_counting(const struct hw_symbolizer *symbolizer, int module);
 
 /* The name of a type in the modules read so far, or NULL. Lives as long as the symbolizer. */
 const char *hw_symbolizer_type(struct hw_symbolizer *symbolizer, uint64_t id);

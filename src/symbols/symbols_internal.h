@@ -112,8 +112,9 @@ bool hw_data_read(struct hw_data *data, const struct hw_debug_file *file, struct
 /* A type's id: the hash of its name (base/abi.h). */
 uint64_t hw_type_id(const char *name, size_t length);
 
-/* Adds the names in ELF's section of types, if there is one. False when there is no memory. */
-bool hw_types_read(struct hw_types *types, Elf *elf, struct hw_names *names);
+/* Adds the names in ELF's section of types, if there is one, and tells whether its code counts accesses. False when
+ * there is no memory. */
+bool hw_marks_read(struct hw_types *types, enum hw_counting *counting, Elf *elf, struct hw_names *names);
 void hw_types_sort(struct hw_types *types);
 const char *hw_types_find(const struct hw_types *types, uint64_t id);
 
@@ -141,6 +142,7 @@ struct hw_module {
     size_t build_id_size;
 
     bool indexed, usable, has_debug_info;
+    enum hw_counting counting;
     struct hw_unit_entry *unit;
     size_t unit_count;
     struct hw_unit_range *range; /* sorted by start */
