@@ -271,9 +271,7 @@ bool loop_leaver::leave(size_t n)
         return false;
     updates[n].dead = true;
     for (BasicBlock *exit : exits) {
-        Instruction *&start = starts[exit];
-        if (!start)
-            start = &*exit->getFirstInsertionPt();
+        Instruction *start = starts[exit];
         IRBuilder<> code(start);
         out.at = start;
         out.times = code.CreateLoad(word, variable);
@@ -287,6 +285,14 @@ void loop_leaver::run(ArrayRef<Loop *> inner_first)
     for (size_t n = 0; n < updates.size(); n++)
         if (!updates[n].dead && tree.isReachableFromEntry(updates[n].at->getParent()))
             of_block[updates[n].at->getParent()].push_back(n);
+    // Before any code is made: of what is made for counters some goes again.
+    for (Loop *next : inner_first) {
+        SmallVector<BasicBlock *, 8> out;
+        next->getUniqueExitBlocks(out);
+        for (BasicBlock *exit : out)
+            if (exit->getFirstInsertionPt() != exit->end())
+                starts[exit] = &*exit->getFirstInsertionPt();
+    }
     for (Loop *next : inner_first) {
         enter(next);
         for (BasicBlock *block : loop->blocks()) {
