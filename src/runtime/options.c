@@ -6,8 +6,14 @@
 
 #include <sys/utsname.h>
 
+#include "base/abi.h"
+#include "runtime/count.h"
+
 struct hw_options hw_options;
 extern char **environ __attribute__((weak));
+
+/* HW_ABI_OUTPUT: the pattern that was given when the program was built. */
+extern const char __heapwise_output[] __attribute__((weak, visibility("default")));
 
 static void set_text(char *to, size_t size, const char *from)
 {
@@ -184,7 +190,10 @@ static const char *find_variable(char *storage, size_t size)
 void hw_options_read(void)
 {
     static char storage[4096];
-    set_text(hw_options.output, sizeof hw_options.output, "%e.%p.hwprof");
+    if (!hw_memprof_output(hw_options.output, sizeof hw_options.output))
+        set_text(hw_options.output, sizeof hw_options.output, "%e.%p.hwprof");
+    if (__heapwise_output && *__heapwise_output)
+        set_text(hw_options.output, sizeof hw_options.output, __heapwise_output);
     hw_options.depth = HW_DEPTH_MAX;
     hw_options.dump_signal = HW_NONE;
     const char *text = find_variable(storage, sizeof storage);

@@ -5,6 +5,7 @@
  * child sets itself up at its first event, so that children which only exec leave nothing behind. */
 #include "runtime/runtime.h"
 
+#include "runtime/count.h"
 #include "runtime/operators.h"
 
 struct hw_runtime hw_runtime;
@@ -247,6 +248,8 @@ void hw_start(void)
         return;
     hw_real_resolve();
     hw_shadow_start();
+    if (hw_memprof_granule()) /* such code runs in any case */
+        hw_memprof_start();
     if (getauxval &&
         getauxval(23 /* AT_SECURE */)) { /* other rights than its user's: it must not write files for him */
         hw_runtime.state = HW_STATE_OFF;

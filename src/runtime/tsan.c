@@ -60,14 +60,26 @@ CALLBACK(void, __tsan_vptr_update, (void **address, void *value))
     hw_count(address, 0, 1);
 }
 
+/* Copies of aggregates; but gcc also reports unaligned accesses of one word in this way. */
+static inline bool is_word(size_t bytes)
+{
+    return bytes <= 16 && !(bytes & (bytes - 1));
+}
+
 CALLBACK(void, __tsan_read_range, (const void *address, size_t bytes))
 {
-    touch(address, bytes, 1, 0);
+    if (is_word(bytes))
+        hw_count(address, 1, 0);
+    else
+        touch(address, bytes, 1, 0);
 }
 
 CALLBACK(void, __tsan_write_range, (const void *address, size_t bytes))
 {
-    touch(address, bytes, 0, 1);
+    if (is_word(bytes))
+        hw_count(address, 0, 1);
+    else
+        touch(address, bytes, 0, 1);
 }
 
 /* ---- what else such objects call ---- */
