@@ -10,7 +10,7 @@
 
 const char *hw_human_bytes(char *buffer, uint64_t bytes);                /* "512 B", "61.2 MiB" */
 const char *hw_human_count(char *buffer, uint64_t count);                /* "1,204,221" */
-const char *hw_human_many(char *buffer, uint64_t count);                 /* "9,204,221", "12.0 M", "98.7 G" */
+const char *hw_human_many(char *buffer, uint64_t count);                 /* "9,204,221", "12.0 M", "1.23 G" */
 const char *hw_human_ratio(char *buffer, double ratio);                  /* "1,204", "12.3", "0.04", "<0.01" */
 const char *hw_human_of(char *buffer, uint64_t count, const char *noun); /* "1 block", "1,204 blocks" */
 const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8); /* "850 ns", "12.1 µs", "1.52 s", "2 min 03 s" */

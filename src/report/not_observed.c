@@ -295,13 +295,13 @@ static void add_limits(const struct hw_profile *profile, struct hw_buffer *out)
     if (info->threads_sharing > sharing)
         sharing = info->threads_sharing;
     if (sharing) {
-        hw_buffer_add(out, "More threads than counters could be kept apart for (%u): %s", (unsigned)info->planes_most,
-                      HW_OF(sharing, "thread"));
+        hw_buffer_add(out, "There were more threads at once than counters to keep them apart (%u): %s",
+                      (unsigned)info->planes_most, HW_OF(sharing, "thread"));
         if (profile->process.threads_seen >= sharing)
             hw_buffer_add(out, " (%s of those seen)",
                           HW_PERCENT((double)sharing, (double)profile->process.threads_seen));
-        hw_buffer_add(out, " shared them. What two of these count in one granule at the same instant may be lost, and "
-                           "memory that only they share is not seen as shared; all other threads' counts are exact.\n");
+        hw_buffer_add(out, " shared one with another thread. What both count in one granule at the same instant may be "
+                           "lost, and what only they share is not seen as shared. All other threads lose nothing.\n");
     }
     if (all->saturated_cells)
         hw_buffer_add(out,

@@ -190,7 +190,7 @@ static void add_accesses(const struct hw_text *text, struct hw_buffer *out)
     if (globals)
         hw_buffer_add(out, ", %s to global variables", HW_COUNT(globals));
     if (view->profile->access_info.granule)
-        hw_buffer_add(out, "; counted by %u bytes", (unsigned)view->profile->access_info.granule);
+        hw_buffer_add(out, "; in granules of %u bytes", (unsigned)view->profile->access_info.granule);
 }
 
 static void add_allocator(const struct hw_text *text, struct hw_buffer *out)

@@ -32,8 +32,8 @@ void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes
     if (told && !unsplit)
         hw_buffer_add(out, " (%s reads)", HW_PERCENT((double)reads, (double)told));
     else if (told)
-        hw_buffer_add(out, " (%s reads, %s writes, %s not told apart)", HW_PERCENT((double)reads, (double)all),
-                      HW_PERCENT((double)writes, (double)all), HW_PERCENT((double)unsplit, (double)all));
+        hw_buffer_add(out, " (%s reads, %s not told apart)", HW_PERCENT((double)reads, (double)all),
+                      HW_PERCENT((double)unsplit, (double)all));
 }
 
 /* ---- lists ---- */
@@ -95,7 +95,7 @@ static void amount_facts(const struct hw_profile_context *sum, struct hw_buffer 
     const uint64_t all = hw_profile_access_total(access);
     hw_text_add_accesses(facts, access->reads, access->writes, access->unsplit, "access", is_lower_bound(access));
     if (all && access->blocks > 1 && access->accesses_min != access->accesses_max)
-        hw_buffer_add(facts, ", %s to %s a block", HW_COUNT(access->accesses_min), HW_COUNT(access->accesses_max));
+        hw_buffer_add(facts, "\n%s to %s a block", HW_COUNT(access->accesses_min), HW_COUNT(access->accesses_max));
     hw_buffer_add(facts, "\n");
     if (!all)
         return;
@@ -123,26 +123,29 @@ static void unused_facts(const struct hw_profile_access *access, struct hw_buffe
 /* Who does what to granules that several threads touch: only readers, one writer, several writers. */
 static void sharing_facts(const struct hw_view *view, const struct hw_profile_access *access, struct hw_buffer *facts)
 {
-    const uint64_t read = access->shared_granules - access->shared_written,
-                   one = access->shared_written - access->shared_writers;
-    const char *separator = " ";
-    if (!access->shared_granules)
-        return;
-    hw_buffer_add(facts, "%s shared by threads:", HW_OF(access->shared_granules, "granule"));
     const struct {
         uint64_t count;
         const char *what;
-    } parts[] = {{read, "only read"}, {one, "one writes"}, {access->shared_writers, "several write"}};
+    } parts[] = {{access->shared_granules - access->shared_written, "only read"},
+                 {access->shared_written - access->shared_writers, "written by one"},
+                 {access->shared_writers, "written by several"}};
+    bool any = false;
+    if (!access->shared_granules)
+        return;
+    hw_buffer_add(facts, "%s shared by threads\n", HW_OF(access->shared_granules, "granule"));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!parts[i].count)
             continue;
-        hw_buffer_add(facts, "%s%s %s", separator, HW_COUNT(parts[i].count), parts[i].what);
-        separator = ", ";
+        hw_buffer_add(facts, "%s%s %s", any ? ", " : "", HW_MANY(parts[i].count), parts[i].what);
+        any = true;
     }
     hw_buffer_add(facts, "\n");
-    if (hw_text_granule(view) == 8 && (access->lines_false_shared || access->lines_true_shared))
-        hw_buffer_add(facts, "cache lines written by one and used by others: %s falsely shared, %s truly\n",
-                      HW_COUNT(access->lines_false_shared), HW_COUNT(access->lines_true_shared));
+    if (hw_text_granule(view) != 8 || !(access->lines_false_shared || access->lines_true_shared))
+        return;
+    hw_buffer_add(facts, "%s falsely shared", HW_OF(access->lines_false_shared, "cache line"));
+    if (access->lines_true_shared)
+        hw_buffer_add(facts, ", %s truly", HW_MANY(access->lines_true_shared));
+    hw_buffer_add(facts, "\n");
 }
 
 void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
@@ -155,10 +158,10 @@ void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context 
         hw_buffer_add(facts, "several types\n");
     const struct hw_view_module *owner = hw_view_uncounted_owner(text->view, sum);
     if (owner)
-        hw_buffer_add(facts, "%s does not count its accesses\n",
+        hw_buffer_add(facts, "accesses by %s are not counted\n",
                       hw_page_clean(&text->page, &text->cleaned, owner->name));
     if (!access->blocks) {
-        hw_buffer_add(facts, "accesses not known yet\n");
+        hw_buffer_add(facts, "accesses not known\n");
         return;
     }
     if (access->never_accessed == access->blocks)

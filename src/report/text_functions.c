@@ -147,7 +147,7 @@ static void print_accesses(struct hw_text *text, const struct by_function *sum, 
     const uint64_t accesses = hw_profile_access_total(access), told = hw_add_saturating(access->reads, access->writes);
     fprintf(text->page.stream, "%10s %8s %8s %7s %7s  ", HW_MANY(accesses), HW_PERCENT((double)accesses, (double)whole),
             access->blocks ? HW_RATIO((double)access->density_total / 1000 / (double)access->blocks) : "-",
-            HW_PERCENT((double)access->reads, (double)told),
+            access->unsplit > told / 100 ? "-" : HW_PERCENT((double)access->reads, (double)told),
             HW_PERCENT((double)access->granules_touched, (double)access->granules));
     print_name(text, sum);
 }
