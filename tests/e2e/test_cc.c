@@ -504,6 +504,26 @@ static void test_order_of_libraries(void **state)
     remove_directory(directory);
 }
 
+/* A program whose parts do not agree says so and does not start. */
+static void test_mixed_granules(void **state)
+{
+    static const char *const scripts[] = {
+        "$CC -O2 --granule=8 -fPIC -shared -DNAME=one part.c -o libone.so; $CC -O2 -fPIC -shared -DNAME=two part.c -o libtwo.so\n"
+        "$CC -O2 parts.c -L. -lone -ltwo -Wl,-rpath,$PWD -o parts; ./parts",
+        "$CC -O2 --granule=8 -c -DNAME=one part.c -o one.o; $CC -O2 -c -DNAME=two part.c -o two.o\n"
+        "$CC -O2 parts.c one.o two.o -o parts; ./parts",
+        "$CC -O2 --granule=8 -fPIC -shared -DNAME=one part.c -o libone.so; $CC -O2 loader.c -o loader; ./loader",
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        char *directory = directory_with_sources();
+        struct run_result result = run_script(directory, need_clang(), scripts[i]);
+        assert_exit(&result, 1, scripts[i]);
+        assert_contains(result.err, "granule");
+        run_result_free(&result);
+        remove_directory(directory);
+    }
+}
+
 /* ---- clang without heapwise cc ---- */
 
 static void check_script(const struct compiler *compiler, const char *name, const char *script, int profiles,
@@ -613,5 +633,5 @@ TEST_MAIN(cmocka_unit_test(test_commands), cmocka_unit_test(test_refusals),
           cmocka_unit_test(test_without_compiler_or_plugin), cmocka_unit_test(test_builds_with_clang_22),
           cmocka_unit_test(test_builds_with_clang_19), cmocka_unit_test(test_builds_with_gcc),
           cmocka_unit_test(test_other_linkers), cmocka_unit_test(test_order_of_libraries),
-          cmocka_unit_test(test_plain_clang), cmocka_unit_test(test_probes_of_configure), cmocka_unit_test(test_make),
-          cmocka_unit_test(test_cmake))
+          cmocka_unit_test(test_mixed_granules), cmocka_unit_test(test_plain_clang),
+          cmocka_unit_test(test_probes_of_configure), cmocka_unit_test(test_make), cmocka_unit_test(test_cmake))
