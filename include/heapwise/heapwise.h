@@ -61,8 +61,12 @@ extern HEAPWISE_WEAK int __heapwise_dump(void) __asm__("heapwise_dump");
 extern HEAPWISE_WEAK int __heapwise_reset(void) __asm__("heapwise_reset");
 #undef HEAPWISE_WEAK
 
-/* Part of the caller: the call stack that is recorded begins with the function that calls them. */
-#define HEAPWISE_INLINE static __inline__ __attribute__((always_inline, unused))
+/* Part of the caller, also in its debug information: call stacks begin with the function that calls them. */
+#if defined __clang__
+#define HEAPWISE_INLINE static __inline__ __attribute__((always_inline, nodebug, unused))
+#else
+#define HEAPWISE_INLINE static __inline__ __attribute__((always_inline, artificial, unused))
+#endif
 
 /* Whether the program runs with Heapwise. */
 HEAPWISE_INLINE int heapwise_present(void)

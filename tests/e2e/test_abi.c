@@ -277,6 +277,8 @@ static void expect_blocks(const json_t *report, const char *function, int64_t al
 
 static void check_pool_blocks(const json_t *report)
 {
+    /* not with the function of the header that it calls */
+    assert_string_equal(stack_function(only_context(report, "arena_block"), 0), "arena_block");
     expect_blocks(report, "arena_block", 200, 200, 25600);
     expect_blocks(report, "slab_block", 10, 10, 640);
     expect_blocks(report, "again_block", 5, 4, 320);
