@@ -1026,7 +1026,7 @@ void hw_access_late(uint32_t granule)
     if (hw_memprof_granule())
         hw_memprof_start();
     hw_shadow_attach();
-    hw_dump_signal_start();
+    hw_signals_start();
 }
 
 /* ---- areas that share cells ---- */

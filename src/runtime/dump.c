@@ -325,10 +325,11 @@ static void write_and_answer(void)
     __atomic_store_n(&process->dump_answer, request, __ATOMIC_RELEASE);
 }
 
+static char stack[64 * 1024] __attribute__((aligned(16)));
+
 /* Writes one dump, which answers everybody who has asked up to now. Lock held. */
 static long serve(void)
 {
-    static char stack[64 * 1024] __attribute__((aligned(16)));
     hw_arch_call_on_stack(stack + sizeof stack, write_and_answer);
     return hw_runtime.process->dump_result;
 }
@@ -394,12 +395,41 @@ void hw_dump_signalled(bool requested, uint32_t request)
     hw_lock_drop(&dump.lock, old);
 }
 
+/* ---- the end by a signal ---- */
+
+static int killer;
+
+static void harvest_the_last(void)
+{
+    /* In the middle of an event of this thread memory of blocks may be about to vanish. */
+    bool calm = hw_threads_stop() && !inside_runtime();
+    uint64_t peak_rss = hw_memory_peak_rss_in(writing.buffer, sizeof writing.buffer);
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_access_harvest(calm);
+    hw_timeline_end();
+    hw_runtime.process->peak_rss_bytes = peak_rss;
+    hw_runtime.process->exit_kind = HW_EXIT_SIGNAL;
+    hw_runtime.process->exit_value = killer;
+    hw_lock_drop(&hw_runtime.lock, old);
+    hw_file_set_exited(true);
+}
+
+void hw_dump_killed(int number)
+{
+    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || hw_quiet ||
+        (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
+        return;
+    hw_lock_take(&dump.lock); /* for good, like the threads that wait: what is freed later would be counted twice */
+    killer = number;
+    hw_arch_call_on_stack(stack + sizeof stack, harvest_the_last);
+}
+
 /* ---- periodic dumps ---- */
 
 void hw_dump_start(void)
 {
     dump.next_ns = hw_clock_monotonic_ns() + hw_options.dump_interval_ns;
-    hw_dump_signal_start();
+    hw_signals_start();
 }
 
 void hw_dump_fork(void)

@@ -23,6 +23,7 @@ static struct {
 
 extern unsigned long getauxval(unsigned long) __attribute__((weak));
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak));
+extern int __cxa_at_quick_exit(void (*)(void *), void *) __attribute__((weak));
 
 /* Bounds of the runtime's own image: the linker's. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -332,6 +333,14 @@ static void at_exit(int status, void *unused)
     hw_process_end(HW_EXIT_CODE, status & 0xff);
 }
 
+static int quick_status; /* what quick_exit was called with: its handlers are not told */
+
+static void at_quick_exit_too(void *unused)
+{
+    (void)unused;
+    hw_process_end(HW_EXIT_CODE, quick_status & 0xff);
+}
+
 __attribute__((constructor)) static void constructor(void)
 {
     hw_start();
@@ -339,6 +348,8 @@ __attribute__((constructor)) static void constructor(void)
         return;
     if (on_exit)
         on_exit(at_exit, NULL);
+    if (__cxa_at_quick_exit)
+        __cxa_at_quick_exit(at_quick_exit_too, NULL);
     hw_static_hooks();
 }
 
@@ -359,6 +370,16 @@ void _exit(int status)
 
 void _Exit(int status)
 {
+    leave(status);
+}
+
+HW_EXPORT void quick_exit(int status) __attribute__((noreturn));
+HW_EXPORT void quick_exit(int status)
+{
+    HW_REAL(void, quick_exit, (int));
+    quick_status = status;
+    if (real)
+        real(status);
     leave(status);
 }
 

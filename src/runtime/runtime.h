@@ -61,14 +61,12 @@ void *hw_real_next(const char *name);
 
 /* Other functions of libc that have hooks. They are looked up at the start, all at once: dlsym takes the dynamic
  * linker's lock, which a caller of close or fork may not be able to wait for. */
-#define HW_LIBC_FUNCTIONS(X)                                                                                           \
-    X(close)                                                                                                           \
-    X(dup2)                                                                                                            \
-    X(dup3)                                                                                                            \
-    X(close_range)                                                                                                     \
-    X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(posix_spawn) X(posix_spawnp) X(fork) X(dlclose)  \
-        X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) X(prctl) X(syscall) X(pthread_create) X(thrd_create)          \
-            X(sigaction) X(signal)
+// clang-format off
+#define HW_LIBC_FUNCTIONS(X) \
+    X(close) X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
+    X(posix_spawn) X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
+    X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit)
+// clang-format on
 #define HW_LIBC_INDEX(name) HW_LIBC_##name,
 enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
 #undef HW_LIBC_INDEX
@@ -707,10 +705,13 @@ void hw_dump_tick(struct hw_thread *thread);
 /* The dump signal has come, at any place; with the number of the request that it is for. */
 void hw_dump_signalled(bool requested, uint32_t request);
 
+/* A signal is about to kill the process: what can only be read now. Other threads wait from here on. */
+void hw_dump_killed(int number);
+
 /* ---- signals.c ---- */
 
-/* Handles the dump signal if that is wanted: called at start, in a forked child, and when the mode becomes another. */
-void hw_dump_signal_start(void);
+/* Handles signals as far as that is wanted: called at start, in a forked child, and when the mode becomes another. */
+void hw_signals_start(void);
 
 /* ---- checksum.c ---- */
 
