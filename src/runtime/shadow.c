@@ -28,6 +28,7 @@
 #define PLANES_REACH   (40ul << 40) /* of program memory: planes * 8 * stride */
 #define WINDOW_LEAST   (64ul << 30)
 #define WINDOW_MOST    (2ul << 40) /* 20 planes at least */
+#define FRESH_PLANES   4u
 
 __thread uintptr_t __heapwise_plane = SHADOW_ADDRESS;
 __thread uint64_t __heapwise_type;
@@ -38,6 +39,8 @@ struct hw_shadow hw_shadow;
 
 static struct {
     uint16_t users[HW_PLANES_MOST];
+    uint64_t released[HW_PLANES_MOST]; /* by which number; 0: never */
+    uint64_t releases;
     unsigned key;
     bool has_key;
 } planes;
@@ -116,12 +119,10 @@ void hw_shadow_start(void)
     hw_shadow.memprof = hw_shadow.base + hw_shadow.stride;
     hw_shadow.plane[0] = hw_shadow.base;
     hw_shadow.planes_used = 1;
-    planes.users[1] = 1; /* not for threads */
     if (hw_shadow.base != SHADOW_ADDRESS && dl_iterate_phdr)
         dl_iterate_phdr(patch_tls_image, NULL);
     __heapwise_plane = hw_shadow.base;
     if (hw_sys(SYS_gettid) == hw_sys(SYS_getpid)) {
-        planes.users[0] = 1;
         self_plane = 1;
     }
 }
@@ -284,13 +285,21 @@ void hw_shadow_threads_start(void)
         planes.has_key = pthread_key_create && pthread_key_create(&planes.key, at_thread_exit) == 0;
 }
 
-/* The plane that has the fewest users, of those the lowest; index in the order of addresses. */
+/* The index, in the order of addresses, of the plane for a new thread: one of a few that have not been in use yet, so
+ * that a thread is told from the one that ended before it began; else the one that has been free for longest; else the
+ * one with the fewest users. The first plane is the main thread's for good, the second one is no thread's. */
 static uint32_t choose(void)
 {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < hw_shadow.planes_most; i++)
-        if (i != 1 && (planes.users[i] < planes.users[best]))
+    uint32_t best = 2;
+    for (uint32_t i = 2; i < hw_shadow.planes_most; i++) {
+        if (!planes.released[i] && !planes.users[i] && i < 2 + FRESH_PLANES)
+            return i;
+        bool less = planes.users[i] < planes.users[best];
+        bool used = planes.released[i] != 0, best_used = planes.released[best] != 0;
+        if (less || (planes.users[i] == planes.users[best] && !planes.users[i] &&
+                     (used > best_used || (used == best_used && planes.released[i] < planes.released[best]))))
             best = i;
+    }
     return best;
 }
 
@@ -307,11 +316,7 @@ void hw_shadow_attach(void)
     if (self_plane || !hw_shadow.base || !hw_access_on())
         return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    /* The first plane is also where threads without one count: given out last, but when the main thread has gone. */
-    uint16_t kept = planes.users[0];
-    planes.users[0] = kept ? kept : 1;
     uint32_t index = choose();
-    planes.users[0] = kept;
     if (planes.users[index]++)
         hw_shadow.threads_sharing++;
     uintptr_t plane = hw_shadow.base + index * hw_shadow.stride;
@@ -336,6 +341,7 @@ void hw_shadow_release(void)
         return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     planes.users[self_plane - 1]--;
+    planes.released[self_plane - 1] = ++planes.releases;
     self_plane = 0;
     __heapwise_plane = hw_shadow.base; /* what still runs here counts beside the main thread */
     hw_lock_drop(&hw_runtime.lock, old);
@@ -347,8 +353,10 @@ void hw_shadow_fork(void)
 {
     if (!hw_shadow.base)
         return;
-    for (uint32_t i = 0; i < HW_PLANES_MOST; i++)
-        planes.users[i] = i == 1 || i + 1 == self_plane;
+    for (uint32_t i = 0; i < HW_PLANES_MOST; i++) {
+        planes.users[i] = i + 1 == self_plane;
+        planes.released[i] = 0;
+    }
     hw_shadow.plane[0] = hw_shadow.base;
     hw_shadow.planes_used = 1;
     if (__heapwise_plane != hw_shadow.base)
