@@ -211,6 +211,14 @@ static bool is_lower_bound(const struct hw_profile_access *access)
     return access->saturated_cells || access->overflown;
 }
 
+/* Null where no code tells reads from writes. */
+static void set_never_read(struct json_writer *writer, json_t *object, const struct hw_profile_access *access)
+{
+    set(writer, object, "written_never_read",
+        writer->view->profile->access_info.flags & HW_ACCESS_SPLIT ? json_integer(clamped(access->written_never_read))
+                                                                   : json_null());
+}
+
 /* Of heap blocks, as the contexts add up; and of globals beside them. */
 static void set_total_accesses(struct json_writer *writer, json_t *object)
 {
@@ -220,7 +228,7 @@ static void set_total_accesses(struct json_writer *writer, json_t *object)
     set_kinds(writer, object, all->reads, all->writes, all->unsplit);
     set(writer, object, "accesses_are_lower_bounds", json_boolean(is_lower_bound(all)));
     set_count(writer, object, "never_accessed", all->never_accessed);
-    set_count(writer, object, "written_never_read", all->written_never_read);
+    set_never_read(writer, object, all);
     json_t *globals = json_null();
     if (view->profile->access_info.flags & HW_ACCESS_HARVESTED || view->profile->global_count) {
         globals = json_object();
@@ -470,7 +478,7 @@ static void set_accesses(struct json_writer *writer, json_t *object, const struc
     set_count(writer, object, "granules", access->granules);
     set_count(writer, object, "granules_touched", access->granules_touched);
     set_count(writer, object, "never_accessed", access->never_accessed);
-    set_count(writer, object, "written_never_read", access->written_never_read);
+    set_never_read(writer, object, access);
     set_sharing(writer, object, access, granule);
     set_count(writer, object, "saturated_cells", access->saturated_cells);
     set_count(writer, object, "blocks_sharing_cells", access->not_owned);

@@ -31,6 +31,8 @@ void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes
         hw_buffer_add(out, " %s%s", noun, all == 1 ? "" : "es");
     if (told && !unsplit)
         hw_buffer_add(out, " (%s reads)", HW_PERCENT((double)reads, (double)told));
+    else if (unsplit / 100 > told)
+        hw_buffer_add(out, " (reads and writes not told apart)");
     else if (told)
         hw_buffer_add(out, " (%s reads, %s not told apart)", HW_PERCENT((double)reads, (double)all),
                       HW_PERCENT((double)unsplit, (double)all));
@@ -184,7 +186,8 @@ void hw_text_access_totals(struct hw_text *text)
     struct hw_buffer facts = {0};
     fputc('\n', text->page.stream);
     hw_buffer_add(&facts, "%s of %s never accessed\n", HW_COUNT(all->never_accessed), HW_OF(all->blocks, "block"));
-    hw_buffer_add(&facts, "%s written but never read\n", HW_COUNT(all->written_never_read));
+    if (text->view->profile->access_info.flags & HW_ACCESS_SPLIT)
+        hw_buffer_add(&facts, "%s written but never read\n", HW_COUNT(all->written_never_read));
     hw_buffer_add(&facts, "%s of %s never touched\n", HW_BYTES(hw_untouched_granules(all) * granule),
                   HW_BYTES(all->granules * granule));
     if (text->view->profile->process.threads_seen > 1 || all->shared_granules)
@@ -198,27 +201,39 @@ void hw_text_access_totals(struct hw_text *text)
 
 #define SYMBOL_COLUMN 48
 #define REMARK_COLUMN 20
-#define NAMED_SYMBOLS 4 /* of those that share granules */
 
-/* "counts", "counts, limits, verbose (together)", "parser+0x4010 (.rodata)". In text->name. */
+/* "counts, limits", in text->line. */
+static const char *symbol_names(struct hw_text *text, const struct hw_view_global *global)
+{
+    hw_buffer_clear(&text->line);
+    for (uint32_t i = 0; i < global->symbol_count; i++)
+        hw_buffer_add(&text->line, "%s%s", i ? ", " : "",
+                      hw_page_clean(&text->page, &text->cleaned, global->symbols[i].name));
+    return hw_buffer_text(&text->line);
+}
+
+/* Whether the names of an entry are too long for its line. */
+static bool names_are_apart(struct hw_text *text, const struct hw_view_global *global)
+{
+    return global->symbol_count > 1 && hw_text_width(symbol_names(text, global)) > text->page.width - SYMBOL_COLUMN;
+}
+
+/* "counts", "counts, limits", "7 variables", "parser+0x4010 (.rodata)". In text->name. */
 static const char *global_name(struct hw_text *text, const struct hw_view_global *global)
 {
     const struct hw_view_module *module = global->module == HW_NONE ? NULL : &text->view->modules[global->module];
-    const uint32_t named =
-        text->options->full || global->symbol_count <= NAMED_SYMBOLS ? global->symbol_count : NAMED_SYMBOLS - 1;
     hw_buffer_clear(&text->name);
-    for (uint32_t i = 0; i < named; i++)
-        hw_buffer_add(&text->name, "%s%s", i ? ", " : "",
-                      hw_page_clean(&text->page, &text->cleaned, global->symbols[i].name));
-    if (named < global->symbol_count)
-        hw_buffer_add(&text->name, " and %u more", (unsigned)(global->symbol_count - named));
-    if (global->symbol_count)
-        return hw_buffer_text(&text->name);
-    if (module)
-        hw_buffer_add(&text->name, "%s+", hw_page_clean(&text->page, &text->cleaned, module->name));
-    hw_buffer_add(&text->name, "0x%" PRIx64, global->address);
-    if (global->section)
-        hw_buffer_add(&text->name, " (%s)", hw_page_clean(&text->page, &text->cleaned, global->section));
+    if (names_are_apart(text, global)) {
+        hw_buffer_add(&text->name, "%u variables", (unsigned)global->symbol_count);
+    } else if (global->symbol_count) {
+        hw_buffer_add(&text->name, "%s", symbol_names(text, global));
+    } else {
+        if (module)
+            hw_buffer_add(&text->name, "%s+", hw_page_clean(&text->page, &text->cleaned, module->name));
+        hw_buffer_add(&text->name, "0x%" PRIx64, global->address);
+        if (global->section)
+            hw_buffer_add(&text->name, " (%s)", hw_page_clean(&text->page, &text->cleaned, global->section));
+    }
     return hw_buffer_text(&text->name);
 }
 
@@ -226,6 +241,8 @@ static void print_remark(struct hw_text *text, const struct hw_view_global *glob
 {
     const struct hw_view_module *module = global->module == HW_NONE ? NULL : &text->view->modules[global->module];
     struct hw_buffer facts = {0};
+    if (names_are_apart(text, global))
+        hw_page_wrap(&text->page, REMARK_COLUMN, "", symbol_names(text, global));
     if (module && global->symbol_count && !(module->flags & HW_MAP_MAIN))
         hw_buffer_add(&facts, "in %s\n", hw_page_clean(&text->page, &text->cleaned, module->name));
     if (global->symbol_count > 1)
@@ -255,7 +272,8 @@ static void print_global(struct hw_text *text, const struct hw_view_global *glob
     const struct hw_page *page = &text->page;
     const uint64_t told = hw_add_saturating(global->reads, global->writes);
     fprintf(page->stream, "%10s %8s %7s %10s %7s  ", HW_MANY(total_of(global)),
-            HW_PERCENT((double)total_of(global), (double)whole), HW_PERCENT((double)global->reads, (double)told),
+            HW_PERCENT((double)total_of(global), (double)whole),
+            global->unsplit > told / 100 ? "-" : HW_PERCENT((double)global->reads, (double)told),
             HW_BYTES(global->size), global->size ? HW_RATIO((double)total_of(global) / (double)global->size) : "-");
     const char *name = global_name(text, global);
     hw_page_print(page, HW_NAME, "%s",
