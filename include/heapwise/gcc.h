@@ -6,7 +6,7 @@
  * and libheapwise.so at the link, without -fsanitize=thread there. -DHEAPWISE_GRANULE=8 counts words of 8 bytes instead
  * of 64-byte granules; all objects of a program have to agree.
  *
- * Every load and store becomes a call into the runtime, which is slow (five to twenty times) but sees what gcc leaves.
+ * Every load and store becomes a call into the runtime, which is slow (three to ten times) but sees what gcc leaves.
  * This header adds what -fsanitize=thread leaves out: memcpy, memmove and memset are counted, and the object says in a
  * note that it counts. The three -fno-builtin-… are needed: else gcc would send the copies that it makes of assignments
  * of structures, which are counted already, through memcpy, too. Not counted: structures that are passed to functions
