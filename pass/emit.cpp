@@ -43,6 +43,7 @@ class emitter
     void call(IRBuilder<> &code, const char *name, ArrayRef<Value *> arguments);
     void emit_cell(IRBuilder<> &code, const update &u);
     void emit_lanes(IRBuilder<> &code, const update &u);
+    void emit_range(IRBuilder<> &code, const update &u);
 
   public:
     emitter(Function &f) : f(f), m(*f.getParent()), layout(m.getDataLayout())
@@ -217,6 +218,31 @@ void emitter::emit_lanes(IRBuilder<> &code, const update &u)
     }
 }
 
+void emitter::emit_range(IRBuilder<> &code, const update &u)
+{
+    auto times_factor = [&](uint32_t number) -> Value * {
+        Value *each = code.getInt64(number);
+        return u.factor ? code.CreateMul(each, u.factor) : each;
+    };
+    Value *reads = times_factor(u.reads), *writes = times_factor(u.writes), *start = u.pointer, *times = u.times;
+    if (u.what == update::grid) { // a range for each row; the loop is run once at least
+        // Where one number is 0 the other may be anything.
+        Value *none =
+            code.CreateOr(code.CreateICmpEQ(u.rows, code.getInt64(0)), code.CreateICmpEQ(times, code.getInt64(0)));
+        Value *rows = code.CreateSelect(none, code.getInt64(1), u.rows);
+        times = code.CreateSelect(none, code.getInt64(0), times);
+#if LLVM_VERSION_MAJOR >= 20
+        auto [body, row] = SplitBlockAndInsertSimpleForLoop(rows, u.at->getIterator());
+#else
+        auto [body, row] = SplitBlockAndInsertSimpleForLoop(rows, u.at);
+#endif
+        code.SetInsertPoint(body);
+        code.SetCurrentDebugLocation(u.location);
+        start = code.CreateGEP(code.getInt8Ty(), start, code.CreateMul(row, u.row_stride));
+    }
+    call(code, HW_ABI_RANGE, {start, u.other, times, reads, writes});
+}
+
 void emitter::emit(const update &u)
 {
     Value *shared = plane;
@@ -230,7 +256,8 @@ void emitter::emit(const update &u)
         emit_cell(code, u);
         break;
     case update::range:
-        call(code, HW_ABI_RANGE, {u.pointer, u.other, u.times, code.getInt64(u.reads), code.getInt64(u.writes)});
+    case update::grid:
+        emit_range(code, u);
         break;
     case update::crossing: {
         Value *last = code.CreateConstGEP1_64(code.getInt8Ty(), u.pointer, u.bytes - 1);

@@ -94,7 +94,15 @@ class loop_leaver
     unsigned class_of(BasicBlock *block);
     AllocaInst *counter(Instruction *at);
     Value *at_preheader(const SCEV *expression, Type *type, bool cheap);
-    bool leave(size_t n);
+    BasicBlock *unguarded(BasicBlock *block, SmallVectorImpl<std::pair<Value *, bool>> &guards);
+    Value *guarded(Value *number, ArrayRef<std::pair<Value *, bool>> guards);
+    Value *before_loop(Value *value);
+    bool leave_cell(size_t n);
+    bool leave_range(size_t n);
+    bool leave(size_t n)
+    {
+        return updates[n].what == update::cell ? leave_cell(n) : leave_range(n);
+    }
 
   public:
     loop_leaver(Function &f, FunctionAnalysisManager &analyses, update_list &updates)
@@ -206,13 +214,113 @@ Value *loop_leaver::at_preheader(const SCEV *expression, Type *type, bool cheap)
     return expander.expandCodeFor(expression, type, place->getIterator());
 }
 
-// Takes update N out of the loop. False: it stays.
-bool loop_leaver::leave(size_t n)
+// BLOCK is executed whenever the block returned is and the guards, which do not change in the loop, are as noted.
+BasicBlock *loop_leaver::unguarded(BasicBlock *block, SmallVectorImpl<std::pair<Value *, bool>> &guards)
 {
-    if (updates[n].what != update::cell)
+    while (!every_iteration(block) && guards.size() < 3 && loops.getLoopFor(block) == loop) {
+        BasicBlock *up = block->getSinglePredecessor();
+        BranchInst *branch = up ? dyn_cast<BranchInst>(up->getTerminator()) : nullptr;
+        if (!branch || !loop->contains(up))
+            break;
+        if (branch->isConditional()) {
+            if (!loop->isLoopInvariant(branch->getCondition()) || loop->isLoopExiting(up) ||
+                branch->getSuccessor(0) == branch->getSuccessor(1))
+                break;
+            guards.push_back({branch->getCondition(), branch->getSuccessor(0) == block});
+        }
+        block = up;
+    }
+    return block;
+}
+
+// NUMBER if all guards are as noted, 0 otherwise.
+Value *loop_leaver::guarded(Value *number, ArrayRef<std::pair<Value *, bool>> guards)
+{
+    IRBuilder<> code(preheader->getTerminator());
+    for (auto [condition, on] : guards) {
+        Value *sure = code.CreateFreeze(condition); // it may not be looked at in the first iteration
+        number =
+            on ? code.CreateSelect(sure, number, code.getInt64(0)) : code.CreateSelect(sure, code.getInt64(0), number);
+    }
+    return number;
+}
+
+// VALUE, which does not change in the loop, where the loop begins. Or nullptr.
+Value *loop_leaver::before_loop(Value *value)
+{
+    if (loop->isLoopInvariant(value))
+        return value;
+    const SCEV *expression = evolution.isSCEVable(value->getType()) ? evolution.getSCEV(value) : nullptr;
+    if (!expression || !evolution.isLoopInvariant(expression, loop))
+        return nullptr;
+    return at_preheader(expression, value->getType(), true);
+}
+
+// A range that an inner loop has left goes further out when it is the same each time, or when it moves on in steps so
+// small that the other order of the two loops, of which the sum knows nothing, has far fewer granules to visit.
+bool loop_leaver::leave_range(size_t n)
+{
+    if (updates[n].what != update::range && updates[n].what != update::grid)
         return false;
     update u = updates[n];
-    BasicBlock *block = u.at->getParent();
+    SmallVector<std::pair<Value *, bool>, 3> guards;
+    BasicBlock *block = unguarded(u.at->getParent(), guards);
+    const SCEV *number = every_iteration(block) ? executions(block) : nullptr;
+    const SCEV *start = evolution.getSCEV(u.pointer), *step = nullptr;
+    if (!number)
+        return false;
+    if (!evolution.isLoopInvariant(start, loop)) {
+        const SCEVAddRecExpr *recurrence = dyn_cast<SCEVAddRecExpr>(start);
+        if (u.what != update::range || u.factor || !recurrence || recurrence->getLoop() != loop ||
+            !recurrence->isAffine())
+            return false;
+        const SCEVConstant *constant = dyn_cast<SCEVConstant>(recurrence->getStepRecurrence(evolution));
+        const ConstantInt *row = dyn_cast<ConstantInt>(u.other);
+        if (!constant || constant->getAPInt().abs().uge(options().granule) ||
+            (row && row->getValue().abs().ult(options().granule)) || constant->getType() != word)
+            return false;
+        step = constant;
+        start = recurrence->getStart();
+    }
+    Value *parts[] = {u.pointer, u.other, u.times, u.factor, u.rows, u.row_stride};
+    for (unsigned i = 1; i < std::size(parts); i++)
+        if (parts[i] && !(parts[i] = before_loop(parts[i])))
+            return false;
+    Value *pointer = at_preheader(start, u.pointer->getType(), true);
+    Value *times = pointer ? at_preheader(number, word, true) : nullptr;
+    if (!times)
+        return false;
+    times = guarded(times, guards);
+    update out = u;
+    out.at = preheader->getTerminator();
+    out.pointer = pointer;
+    out.other = parts[1];
+    out.times = parts[2];
+    out.rows = parts[4];
+    out.row_stride = parts[5];
+    if (step) {
+        out.what = update::grid;
+        out.rows = parts[2];
+        out.row_stride = parts[1];
+        out.other = cast<SCEVConstant>(step)->getValue();
+        out.times = times;
+    } else {
+        IRBuilder<> code(out.at);
+        out.factor = parts[3] ? code.CreateMul(parts[3], times) : times;
+        // Not a single cell without an execution: the addresses may be any then.
+        out.times = code.CreateSelect(code.CreateICmpEQ(times, code.getInt64(0)), code.getInt64(0), parts[2]);
+    }
+    updates[n].dead = true;
+    add(out);
+    return true;
+}
+
+// Takes update N out of the loop. False: it stays.
+bool loop_leaver::leave_cell(size_t n)
+{
+    update u = updates[n];
+    SmallVector<std::pair<Value *, bool>, 3> guards;
+    BasicBlock *block = unguarded(u.at->getParent(), guards);
     if (!evolution.isSCEVable(u.pointer->getType()))
         return false;
     const SCEV *address = evolution.getSCEV(u.pointer);
@@ -256,11 +364,12 @@ bool loop_leaver::leave(size_t n)
     out.other = stride;
     if (in_advance) {
         out.at = preheader->getTerminator();
-        if (!step && constant && constant->getAPInt().ult(1 << 16) && u.reads < 16 && u.writes < 16) {
+        if (!step && guards.empty() && constant && constant->getAPInt().ult(1 << 16) && u.reads < 16 && u.writes < 16) {
             out.reads *= constant->getAPInt().getZExtValue();
             out.writes *= constant->getAPInt().getZExtValue();
         } else {
-            out.times = expander.expandCodeFor(number, word, preheader->getTerminator()->getIterator());
+            out.times =
+                guarded(expander.expandCodeFor(number, word, preheader->getTerminator()->getIterator()), guards);
         }
         updates[n].dead = true;
         add(out);

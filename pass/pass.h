@@ -36,7 +36,8 @@ const settings &options();
 struct update {
     enum kind {
         cell,     // READS and WRITES, TIMES over if that is set, in the cell of POINTER
-        range,    // READS and WRITES in the cells of POINTER + i * OTHER, i < TIMES
+        range,    // READS and WRITES, FACTOR over if that is set, in the cells of POINTER + i * OTHER, i < TIMES
+        grid,     // the same in those of POINTER + i * OTHER + k * ROW_STRIDE, i < TIMES, k < ROWS
         crossing, // READS and WRITES in the cell of POINTER + BYTES - 1, if that is not POINTER's
         lanes,    // the same in the cells of POINTER + i * BYTES for each lane i of the mask OTHER that is on
         gather,   // the same in the cells of those lanes of the vector POINTER
@@ -51,7 +52,7 @@ struct update {
     llvm::Instruction *at;   // the code goes before this instruction
     llvm::DebugLoc location; // of the access
     // Values available at AT; they follow replacements, because promotion and expansion come in between.
-    llvm::WeakTrackingVH pointer, other, times;
+    llvm::WeakTrackingVH pointer, other, times, factor, rows, row_stride;
 
     update(kind what, llvm::Instruction *at, llvm::Value *pointer, uint32_t reads, uint32_t writes)
         : what(what), reads(reads), writes(writes), bytes(0), dead(false), at(at), location(at->getDebugLoc()),
