@@ -163,6 +163,15 @@ static struct hw_mib *new_mib(uint32_t context)
     return mib;
 }
 
+void hw_heap_add_mib(uint32_t context)
+{
+    uint32_t index = hw_pool_take(HW_POOL_MIBS, 1);
+    if (index == HW_NONE)
+        return;
+    reset_mib(HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index), context);
+    hw_pool_publish(HW_POOL_MIBS);
+}
+
 struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context)
 {
     if (hw_unlikely(context >= thread->mib_index_size))
@@ -357,6 +366,8 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
     uint64_t weight = weight_of(&block);
     int64_t bytes = (int64_t)(weight * size);
     struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
+    if (hw_access_on())
+        hw_access_allocated(mib, address, size);
     take_peak_share(mib);
     mib->allocations += weight;
     mib->samples++;
@@ -374,8 +385,6 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
         mib->alloc_thread = thread->serial;
         mib->alloc_threads++;
     }
-    if (hw_access_on())
-        hw_access_allocated(mib, address, size);
     if (hw_unlikely(!walk->mib))
         mib_end(thread, walk->context);
     thread->last_block = address;
@@ -459,6 +468,10 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     uint64_t weight = weight_of(block);
     int64_t bytes = (int64_t)(weight * block->size);
     struct hw_mib *mib = mib_begin(thread, block->context);
+    if (hw_access_on()) {
+        uint64_t stamp = now - hw_runtime.family_base;
+        hw_access_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
+    }
     take_peak_share(mib);
     mib->live_bytes -= bytes;
     mib->live_blocks -= (int64_t)weight;
@@ -470,10 +483,6 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     if (hw_unlikely(mib->free_thread != thread->serial)) {
         mib->free_thread = thread->serial;
         mib->free_threads++;
-    }
-    if (hw_access_on()) {
-        uint64_t stamp = now - hw_runtime.family_base;
-        hw_access_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
     }
     mib_end(thread, block->context);
     thread->entry->frees += weight;
