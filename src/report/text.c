@@ -20,6 +20,7 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_LISTS + HW_SORT_LIFETIME] = "lifetime",
     [HW_REPORT_LISTS + HW_SORT_REALLOC] = "realloc",
     [HW_REPORT_LISTS + HW_SORT_THREADS] = "threads",
+    [HW_REPORT_LISTS + HW_SORT_POOLS] = "pools",
     [HW_REPORT_ACCESS] = "access",
     [HW_REPORT_LISTS + HW_SORT_ACCESSES] = "accesses",
     [HW_REPORT_LISTS + HW_SORT_DENSITY] = "density",
@@ -317,6 +318,7 @@ static void print_sections(struct hw_text *text, uint32_t sections)
                                                       HW_REPORT_LISTS + HW_SORT_LIFETIME,
                                                       HW_REPORT_LISTS + HW_SORT_REALLOC,
                                                       HW_REPORT_LISTS + HW_SORT_THREADS,
+                                                      HW_REPORT_LISTS + HW_SORT_POOLS,
                                                       HW_REPORT_NOT_OBSERVED};
     for (unsigned i = 0; i < HW_REPORT_SECTIONS && !text->failed; i++) {
         const unsigned section = order[i];
@@ -362,6 +364,9 @@ static uint32_t sections_with_content(const struct hw_view *view)
         sections &= ~(1u << HW_REPORT_MEMORY);
     if (hw_view_sampled(view) || view->totals.temporary < view->totals.allocations / 100)
         sections &= ~LIST(HW_SORT_TEMPORARY); /* the summary has the number */
+    for (size_t i = 0; i < view->context_count; i++)
+        if (view->contexts[i].sum.pool)
+            sections |= LIST(HW_SORT_POOLS);
     if (view->profile->access_counted)
         sections |= access_sections_with_content(view);
     if (!view->context_count)
