@@ -926,19 +926,6 @@ static void copy_types(void)
     }
 }
 
-/* Blocks of a forked child's parent: their contexts get MIBs, which say that the child allocated nothing there. */
-static void add_missing_mibs(void)
-{
-    for (uint32_t i = 1; i < HW_ENTRIES(HW_POOL_MIBS); i++) {
-        uint32_t context = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i)->context;
-        if (context < live.contexts)
-            live.index[context] = 0;
-    }
-    for (uint32_t context = 0; context < live.contexts; context++)
-        if (live.index[context])
-            hw_heap_add_mib(context);
-}
-
 static void write_info(void)
 {
     struct hw_access_info *info = HW_ENTRY(HW_POOL_ACCESS_INFO, struct hw_access_info, 0);
@@ -978,7 +965,6 @@ void hw_access_harvest(bool stopped)
     hw_blocks_each_in_table(harvest_block);
     hw_pool_harvest(harvest_pool_block);
     copy_types();
-    add_missing_mibs();
     hw_globals_harvest();
     hw_pool_harvest_end();
     hw_pool_publish(HW_POOL_ACCESS_LIVE);

@@ -163,15 +163,6 @@ static struct hw_mib *new_mib(uint32_t context)
     return mib;
 }
 
-void hw_heap_add_mib(uint32_t context)
-{
-    uint32_t index = hw_pool_take(HW_POOL_MIBS, 1);
-    if (index == HW_NONE)
-        return;
-    reset_mib(HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index), context);
-    hw_pool_publish(HW_POOL_MIBS);
-}
-
 struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context)
 {
     if (hw_unlikely(context >= thread->mib_index_size))

@@ -493,8 +493,6 @@ void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_bl
 void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block);
 void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary);
 struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
-/* An empty MIB. Lock held. */
-void hw_heap_add_mib(uint32_t context);
 /* Adds the thread's delta to the totals. */
 void hw_heap_flush(struct hw_thread *thread);
 void hw_heap_threads_many(void);
