@@ -620,8 +620,10 @@ static __attribute__((noinline)) void wait_for_moving(uintptr_t start, uintptr_t
 
 /* ---- events ---- */
 
-void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size)
+void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick)
 {
+    if (hw_unlikely(tick >= hw_shadow.sweep_next))
+        hw_shadow_sweep();
     uintptr_t start = (uintptr_t)address, end = end_of(address, size);
     if (hw_unlikely(__atomic_load_n(&moving_count, __ATOMIC_SEQ_CST) != 0))
         wait_for_moving(start, end);
