@@ -396,6 +396,21 @@ static void scan(uintptr_t start, uintptr_t end, bool take, struct sum *sum, str
         drop_pages(&list, first, last);
 }
 
+/* A block that may share its first and last granule with others: what is counted there stays there, for them. */
+static void scan_shared(uintptr_t start, uintptr_t end, struct sum *sum, struct histogram *histogram)
+{
+    uintptr_t granule = hw_shadow.granule, first = HW_ALIGN_UP(start, granule), last = end & ~(granule - 1);
+    if (first >= last) {
+        scan(start, end, false, sum, histogram);
+        return;
+    }
+    if (start < first)
+        scan(start, first, false, sum, histogram);
+    scan(first, last, true, sum, histogram);
+    if (last < end)
+        scan(last, end, false, sum, histogram);
+}
+
 /* ---- clearing ---- */
 
 static inline void clear_cells(const struct list *list, uintptr_t start, uintptr_t end)
@@ -677,7 +692,13 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, u
     uintptr_t start = (uintptr_t)address, end = end_of(address, size);
     if (hw_unlikely(__atomic_load_n(&moving_count, __ATOMIC_SEQ_CST) != 0))
         wait_for_moving(start, end);
-    if (is_usual(start, end))
+    if (hw_unlikely(!hw_layout_of(address)) && !hw_layout_is_own(address)) {
+        start = HW_ALIGN_UP(start, (uintptr_t)hw_shadow.granule);
+        end &= ~((uintptr_t)hw_shadow.granule - 1);
+    }
+    if (hw_unlikely(start >= end))
+        ;
+    else if (is_usual(start, end))
         clear_one_plane(hw_shadow.base, start, end);
     else
         clear_range(start, end);
@@ -705,13 +726,16 @@ static __attribute__((noinline)) void freed_unusual(const struct hw_mib *mib, vo
         histogram = (struct histogram){HW_POOL_HISTOGRAM, mib->context, chunk, (uintptr_t)address & ~7ul};
         counts = &histogram;
     }
-    scan((uintptr_t)address, end_of(address, block->size), true, &sum, counts);
+    if (hw_likely(owned))
+        scan((uintptr_t)address, end_of(address, block->size), true, &sum, counts);
+    else
+        scan_shared((uintptr_t)address, end_of(address, block->size), &sum, counts);
     add_block(entry_of(mib), &sum, block->size, lifetime, owned);
 }
 
 void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime)
 {
-    if (is_usual((uintptr_t)address, end_of(address, block->size))) {
+    if (hw_likely(block->layout) && is_usual((uintptr_t)address, end_of(address, block->size))) {
         struct sum sum = {0};
         scan_one_plane(hw_shadow.base, (uintptr_t)address, end_of(address, block->size), &sum);
         add_block(entry_of(mib), &sum, block->size, lifetime, owns_cells(address, block));
@@ -879,6 +903,18 @@ void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t
     uintptr_t old_end = end_of(old_address, old_size), end = end_of(new_address, size);
     uintptr_t kept = end - to < old_end - from ? end - to : old_end - from; /* bytes */
     uintptr_t granule = hw_shadow.granule;
+    if (!hw_layout_of(new_address)) { /* one from before accesses were counted, which stays like that */
+        struct sum sum = {0};
+        if (from != to) {
+            scan_shared(from, old_end, &sum, NULL);
+            add_sum(entry_of(mib), &sum);
+        }
+        to = HW_ALIGN_UP(from == to ? old_end : to, granule);
+        end &= ~(granule - 1);
+        if (to < end)
+            clear_range(to, end);
+        return;
+    }
     if (from + kept < old_end)
         keep_tail(mib, from, from + kept, old_end);
     if (from == to) { /* what it grew by is clean from now on, but for the granule that was the block's already */

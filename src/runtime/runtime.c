@@ -248,6 +248,7 @@ void hw_start(void)
                                      __ATOMIC_RELAXED))
         return;
     hw_real_resolve();
+    hw_string_start();
     hw_shadow_start();
     if (hw_memprof_granule()) /* such code runs in any case */
         hw_memprof_start();

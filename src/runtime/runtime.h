@@ -74,6 +74,10 @@ void *hw_libc(enum hw_libc_function function);
 /* Declares REAL, the function behind the hook NAME. */
 #define HW_REAL(type, name, arguments) type(*real) arguments = (type(*) arguments)hw_libc(HW_LIBC_##name)
 
+/* ---- string.c ---- */
+
+void hw_string_start(void);
+
 /* ---- options.c ---- */
 
 struct hw_options {
