@@ -180,10 +180,7 @@ struct hw_pool {
     uint64_t reserved; /* its size */
     uint64_t mapped, used;
     uint64_t first_extent;       /* bytes of the first extent */
-    struct hw_section *section;  /* directory entry of the last extent */
-    uint64_t section_base;       /* `used` at the start of the last extent */
-    struct hw_section *previous; /* the extent before, which may not be full yet (hw_file_make_room) */
-    uint64_t previous_base;
+    uint32_t extents;            /* the last one, see file.c; 0: none yet */
 };
 enum hw_pool_id {
     HW_POOL_PROCESS,
