@@ -174,22 +174,47 @@ static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane
     sum->granules = more + 1;
 }
 
-static inline void clear_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end)
-{
-    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
-    cell_64 *cell = (cell_64 *)(plane + (first << 3));
-    if (hw_likely(more < UNROLLED) && hw_likely(!(cell[0] | cell[more < 1 ? more : 1] | cell[more < 2 ? more : 2] |
-                                                  cell[more < 3 ? more : 3] | cell[more])))
-        return;
-    for (uint64_t i = 0; i <= more; i++)
-        if (hw_unlikely(cell[i]))
-            cell[i] = 0;
-}
-
 static inline bool is_usual(uintptr_t start, uintptr_t end)
 {
-    return hw_likely(hw_shadow.planes_used == 1 && end - start < LONG_BYTES &&
-                     !(hw_shadow.memprof_used | hw_shadow.carried) && hw_shadow.granule == 64);
+    return hw_likely(end - start < LONG_BYTES && !(hw_shadow.memprof_used | hw_shadow.carried) &&
+                     hw_shadow.granule == 64);
+}
+
+static inline bool is_clear(uintptr_t plane, uintptr_t start, uintptr_t end)
+{
+    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
+    const cell_64 *cell = (const cell_64 *)(plane + (first << 3));
+    if (hw_likely(more < UNROLLED))
+        return !(cell[0] | cell[more < 1 ? more : 1] | cell[more < 2 ? more : 2] | cell[more < 3 ? more : 3] |
+                 cell[more]);
+    for (uint64_t i = 0; i <= more; i++)
+        if (cell[i])
+            return false;
+    return true;
+}
+
+static inline bool all_clear(uintptr_t start, uintptr_t end)
+{
+    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_clear(hw_shadow.plane[i], start, end))
+            return false;
+    return true;
+}
+
+/* The one plane in which there are counts of the block (any, if there are none); 0 if there are several. Most blocks
+ * are one thread's. */
+static uintptr_t only_plane(uintptr_t start, uintptr_t end)
+{
+    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    uintptr_t plane = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_clear(hw_shadow.plane[i], start, end)) {
+            if (plane)
+                return 0;
+            plane = hw_shadow.plane[i];
+        }
+    return plane ? plane : hw_shadow.base;
 }
 
 static void scan_64(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct sum *sum)
@@ -696,11 +721,7 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, u
         start = HW_ALIGN_UP(start, (uintptr_t)hw_shadow.granule);
         end &= ~((uintptr_t)hw_shadow.granule - 1);
     }
-    if (hw_unlikely(start >= end))
-        ;
-    else if (is_usual(start, end))
-        clear_one_plane(hw_shadow.base, start, end);
-    else
+    if (hw_likely(start < end) && (!is_usual(start, end) || hw_unlikely(!all_clear(start, end))))
         clear_range(start, end);
     uint64_t type = __heapwise_type;
     if (hw_unlikely(type != 0)) {
@@ -735,9 +756,11 @@ static __attribute__((noinline)) void freed_unusual(const struct hw_mib *mib, vo
 
 void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime)
 {
-    if (hw_likely(block->layout) && is_usual((uintptr_t)address, end_of(address, block->size))) {
+    uintptr_t start = (uintptr_t)address, end = end_of(address, block->size), plane;
+    if (hw_likely(block->layout) && is_usual(start, end) &&
+        (plane = hw_likely(hw_shadow.planes_used == 1) ? hw_shadow.base : only_plane(start, end)) != 0) {
         struct sum sum = {0};
-        scan_one_plane(hw_shadow.base, (uintptr_t)address, end_of(address, block->size), &sum);
+        scan_one_plane(plane, start, end, &sum);
         add_block(entry_of(mib), &sum, block->size, lifetime, owns_cells(address, block));
         return;
     }
