@@ -31,7 +31,7 @@ void hw_check_runtime(struct hw_finding *finding)
         hw_finding_set(finding, HW_CHECK_MISSING, "%s", error.message);
 }
 
-/* ---- a recording on trial ---------------------------------------------------------------------------------------- */
+/* ---- a recording on trial ---- */
 
 /* In the child: heapwise record of the smallest program there is that allocates, its messages to OUTPUT. */
 _Noreturn static void record_tiny_program(const char *profile, int output)
@@ -127,7 +127,7 @@ void hw_check_recording(struct hw_finding *finding)
     remove_folder(folder);
 }
 
-/* ---- symbols ----------------------------------------------------------------------------------------------------- */
+/* ---- symbols ---- */
 
 void hw_check_debuginfod(struct hw_finding *finding)
 {
@@ -155,7 +155,7 @@ void hw_check_debug_files(struct hw_finding *finding)
                        "*-dbgsym bring them)");
 }
 
-/* ---- allocators and compilers ------------------------------------------------------------------------------------ */
+/* ---- allocators and compilers ---- */
 
 /* Appends ITEM to the list TEXT, if it fits. */
 static void add_to_list(char *text, size_t size, const char *item)

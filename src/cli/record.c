@@ -69,7 +69,7 @@ static void print_usage(FILE *out)
           out);
 }
 
-/* ---- options ----------------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 enum {
     OPTION_MODE = 256,
@@ -184,7 +184,7 @@ static int read_options(struct record *record, int argc, char **argv)
     return code;
 }
 
-/* ---- before the run ---------------------------------------------------------------------------------------------- */
+/* ---- before the run ---- */
 
 /* The value of HEAPWISE_OPTIONS. To be freed; NULL when there is no memory. */
 static char *make_options(const struct record *record)
@@ -271,7 +271,7 @@ static int run(struct record *record, struct hw_error *error)
     return problem == ENOENT ? HW_VERB_NOT_FOUND : HW_VERB_NOT_EXECUTABLE;
 }
 
-/* ---- after the run ----------------------------------------------------------------------------------------------- */
+/* ---- after the run ---- */
 
 /* As a person in this directory would name it. */
 static const char *short_path(const char *path)

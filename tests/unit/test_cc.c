@@ -61,7 +61,7 @@ static struct hw_cc_arguments read_line(const char *line)
     return arguments;
 }
 
-/* ---- stages and inputs ------------------------------------------------------------------------------------------- */
+/* ---- stages and inputs ---- */
 
 static const struct {
     const char *line;
@@ -122,7 +122,7 @@ static void test_stages_and_inputs(void **state)
     }
 }
 
-/* ---- what is said ------------------------------------------------------------------------------------------------ */
+/* ---- what is said ---- */
 
 enum {
     ASKS = 1 << 0,
@@ -225,7 +225,7 @@ static void test_end_of_options(void **state)
     assert_int_equal(read_line("-o").options_end, 1);
 }
 
-/* ---- response files ---------------------------------------------------------------------------------------------- */
+/* ---- response files ---- */
 
 static void test_response_files(void **state)
 {
@@ -261,7 +261,7 @@ static void test_response_files_in_a_circle(void **state)
     assert_non_null(strstr(error.message, "@circle"));
 }
 
-/* ---- commands ---------------------------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 static struct hw_cc_request make_request(const char *line)
 {
@@ -364,7 +364,7 @@ static void test_end_of_options_in_a_response_file(void **state)
     assert_string_equal(make_command(&request), "clang " PASS_LINES " @end");
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------------- */
+/* ---- what is refused ---- */
 
 static const struct {
     const char *line, *why; /* why: NULL, it is not */

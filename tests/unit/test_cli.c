@@ -46,7 +46,7 @@ static void make_script(const char *name, const char *text)
     make_file(name, text, strlen(text), 0755);
 }
 
-/* ---- target ------------------------------------------------------------------------------------------------------ */
+/* ---- target ---- */
 
 /* An ELF file with one program header and the name of a dynamic linker behind it. */
 struct image {
@@ -246,7 +246,7 @@ static void test_texts_go_to_the_shell_and_other_files_to_the_kernel(void **stat
     assert_false(target.text);
 }
 
-/* ---- output_name ------------------------------------------------------------------------------------------------- */
+/* ---- output_name ---- */
 
 static void check_name(const char *given, const char *pattern, const char *name, const char *wildcard)
 {
@@ -354,7 +354,7 @@ static void test_places_that_cannot_be_written(void **state)
     assert_true(prepare("%p/x.hwprof", false, &error)); /* not known before it runs */
 }
 
-/* ---- session ----------------------------------------------------------------------------------------------------- */
+/* ---- session ---- */
 
 /* Field 22 of /proc/self/stat, behind a name without spaces. */
 static uint64_t own_start_time(void)
@@ -422,7 +422,7 @@ static void test_profiles_of_a_session_are_found(void **state)
     hw_session_free(&session);
 }
 
-/* ---- preload ----------------------------------------------------------------------------------------------------- */
+/* ---- preload ---- */
 
 static void test_names_that_a_preload_cannot_express_are_linked(void **state)
 {
@@ -479,7 +479,7 @@ static void test_what_is_in_the_environment_is_kept(void **state)
     unsetenv("LD_PRELOADED");
 }
 
-/* ---- support ----------------------------------------------------------------------------------------------------- */
+/* ---- support ---- */
 
 static void test_sizes_and_numbers(void **state)
 {
