@@ -12,6 +12,7 @@ static const struct verb {
 } verbs[] = {
     {"record", hw_verb_record, "run a program and write down how it uses its heap"},
     {"report", hw_verb_report, "show what a profile says: where the memory went"},
+    {"export", hw_verb_export, "write a profile in a format of LLVM's tools"},
     {"doctor", hw_verb_doctor, "what works on this machine and what does not, and why"},
 };
 

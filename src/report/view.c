@@ -79,8 +79,13 @@ static void module_add_map(struct hw_view_module *module, const struct sorted_ma
                                           .build_id_size = (uint32_t)smaller(map->build_id_size, sizeof map->build_id),
                                           .loaded_tick = map->loaded_tick,
                                           .unloaded_tick = map->unloaded_tick,
+                                          .code_start = map->start - map->bias,
+                                          .code_end = map->end - map->bias,
+                                          .bias = map->bias,
                                           .symbols = (int)sorted->index};
     }
+    module->code_start = smaller(module->code_start, map->start - map->bias);
+    module->code_end = greater(module->code_end, map->end - map->bias);
     module->flags |= map->flags;
     if (map->loaded_tick < module->loaded_tick)
         module->loaded_tick = map->loaded_tick;

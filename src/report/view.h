@@ -30,6 +30,8 @@ struct hw_view_module {
     int symbols;                         /* number in the symbolizer, or -1 */
     bool used;                           /* some frame lies in it */
     uint64_t loaded_tick, unloaded_tick; /* of the first and the last time; unloaded_tick is 0 while it is mapped */
+    uint64_t code_start, code_end;       /* addresses of its code, as in the ELF file */
+    uint64_t bias;                       /* of its first map: address in memory - address in the ELF file */
 };
 
 /* A distinct address. */
