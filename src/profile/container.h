@@ -5,6 +5,7 @@
  *   reader.c     extents -> checked, packed tables in memory
  *   model.c      tables -> struct hw_profile
  *   close.c      seals the file of a process that has ended
+ *   llvm_model.c tables from LLVM's files instead (llvm.h)
  *
  * Nothing here trusts a byte of the file. Nothing here keeps state outside its arguments, so files can be read in
  * several threads at once. */
@@ -121,6 +122,14 @@ struct hw_tables {
  * memory does not suffice or nothing could be read. Loads CONTAINER (again, as often as needed). */
 bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,
                     struct hw_error *error);
+/* ---- llvm_model.c ---- */
+
+/* True when the open file begins like one of LLVM's. */
+bool hw_llvm_recognized(int fd);
+/* Reads it whole and fills TABLES as a file of Heapwise's own would. NULL with ERROR. */
+const struct hw_profile_llvm *hw_llvm_tables_read(int fd, const char *path, struct hw_arena *arena,
+                                                  struct hw_tables *tables, struct hw_error *error);
+
 bool hw_table_missing(const struct hw_table *table, size_t index);
 
 #endif
