@@ -34,6 +34,8 @@ static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... F
                            "  --no-debuginfod  do not fetch debug information, even when DEBUGINFOD_URLS is\n"
                            "                   set\n"
                            "  --sysroot DIR    look for programs, libraries and debug files below DIR\n"
+                           "  --binary FILE    a program or library that a heap profile of LLVM's is of;\n"
+                           "                   may be repeated\n"
                            "  -q, --quiet      no notes about what the format cannot hold\n"
                            "  -h, --help       this text\n"
                            "\n"
@@ -57,7 +59,7 @@ struct command {
     const struct format *format;
     uint32_t version;
     const char *output, *file;
-    const char **modules;
+    const char **modules, **binaries;
     struct hw_llvm_export_options export;
     struct hw_view_options view;
     bool force, quiet;
@@ -106,7 +108,8 @@ enum export_option {
     OPTION_MODULE,
     OPTION_COLD_AFTER,
     OPTION_NO_DEBUGINFOD,
-    OPTION_SYSROOT
+    OPTION_SYSROOT,
+    OPTION_BINARY
 };
 
 static const struct option options[] = {{"format", required_argument, NULL, OPTION_FORMAT},
@@ -117,6 +120,7 @@ static const struct option options[] = {{"format", required_argument, NULL, OPTI
                                         {"cold-after", required_argument, NULL, OPTION_COLD_AFTER},
                                         {"no-debuginfod", no_argument, NULL, OPTION_NO_DEBUGINFOD},
                                         {"sysroot", required_argument, NULL, OPTION_SYSROOT},
+                                        {"binary", required_argument, NULL, OPTION_BINARY},
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"help", no_argument, NULL, 'h'},
                                         {0}};
@@ -149,6 +153,9 @@ static int take_option(struct command *command, int option, char **argv)
         break;
     case OPTION_SYSROOT:
         command->view.symbolizer.sysroot = optarg;
+        break;
+    case OPTION_BINARY:
+        command->binaries[command->view.binary_count++] = optarg;
         break;
     case 'q':
         command->quiet = true;
@@ -195,6 +202,7 @@ static int parse(struct command *command, int argc, char **argv)
             return code;
     }
     command->export.modules = command->modules;
+    command->view.binaries = command->binaries;
     if (!command->format)
         hw_say("export: which --format? (memprofraw, memprof-yaml, profdata)");
     else if (argc - optind != 1)
@@ -289,8 +297,8 @@ static void say_notes(const struct command *command, const struct hw_llvm_export
     if (export->uncounted && !command->export.cold_after_ns)
         hw_say("export: accesses were not counted: no context is written as cold (--cold-after decides by lifetime)");
     else if (export->uncounted)
-        hw_say("export: accesses were not counted: %s of %s cold by lifetime alone",
-               HW_COUNT(export->cold_by_time), HW_OF(export->profile.context_count, "context"));
+        hw_say("export: accesses were not counted: %s of %s cold by lifetime alone", HW_COUNT(export->cold_by_time),
+               HW_OF(export->profile.context_count, "context"));
     if (hw_view_sampled(view))
         hw_say("export: the profile was sampled: all counts are estimates");
 }
@@ -348,13 +356,14 @@ int hw_verb_export(int argc, char **argv)
 {
     struct command command = {0};
     command.modules = calloc((size_t)argc + 1, sizeof *command.modules);
-    if (!command.modules) {
+    command.binaries = calloc((size_t)argc + 1, sizeof *command.binaries);
+    const bool memory = command.modules && command.binaries;
+    if (!memory)
         hw_say("export: not enough memory");
-        return HW_VERB_USAGE;
-    }
-    int code = parse(&command, argc, argv);
+    int code = memory ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)
         code = export_file(&command);
     free(command.modules);
+    free(command.binaries);
     return code < 0 ? HW_VERB_FINE : code;
 }

@@ -7,8 +7,8 @@
  *   llvm_yaml.c      writer of the YAML that llvm-profdata reads
  *   llvm_model.c     a profile that was read -> the tables of Heapwise's own file, from which the model is made
  *
- * All of them work on struct hw_llvm_profile, which is what such a file says, in memory. docs/llvm.md tells what is lost
- * in either direction. Readers trust no byte of a file. */
+ * All of them work on struct hw_llvm_profile, which is what such a file says, in memory. docs/llvm.md tells what is
+ * lost in either direction. Readers trust no byte of a file. */
 #ifndef HW_PROFILE_LLVM_H
 #define HW_PROFILE_LLVM_H
 
@@ -86,7 +86,7 @@ struct hw_llvm_segment {
 
 /* A function within a call stack, as LLVM's indexed profile has it. */
 struct hw_llvm_frame {
-    uint64_t function; /* GUID */
+    uint64_t function;            /* GUID */
     uint32_t line_offset, column; /* line: counted from the line at which the function starts, modulo 2^32 */
     bool inlined;                 /* into the next frame of the stack */
     const char *name;             /* linkage name, or NULL; not part of the frame's identity */
@@ -97,8 +97,9 @@ struct hw_llvm_context {
     size_t first;
     uint32_t count;
     struct hw_llvm_mib mib;
-    const uint64_t *histogram; /* accesses to every 8 bytes of blocks: mib.field[HW_LLVM_HISTOGRAM_SIZE] of them, or NULL
-                                */
+    const uint64_t
+        *histogram; /* accesses to every 8 bytes of blocks: mib.field[HW_LLVM_HISTOGRAM_SIZE] of them, or NULL
+                     */
 };
 
 /* Owns its arrays but for what HISTOGRAM and NAME point to. */
@@ -132,7 +133,7 @@ struct hw_llvm_bytes {
 void hw_llvm_put(struct hw_llvm_bytes *bytes, uint64_t value, unsigned size); /* little-endian */
 void hw_llvm_put_bytes(struct hw_llvm_bytes *bytes, const void *data, size_t size);
 void hw_llvm_set(struct hw_llvm_bytes *bytes, size_t offset, uint64_t value); /* 8 bytes that were put before */
-void hw_llvm_align(struct hw_llvm_bytes *bytes);                             /* zeros up to a multiple of 8 */
+void hw_llvm_align(struct hw_llvm_bytes *bytes);                              /* zeros up to a multiple of 8 */
 
 static inline uint64_t hw_llvm_get(const unsigned char *from, unsigned size)
 {

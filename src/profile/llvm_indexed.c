@@ -99,14 +99,15 @@ static bool room(void **array, size_t *capacity, size_t used, size_t size)
 
 typedef bool entry_sink(struct reader *reader, uint64_t key, uint64_t offset, uint64_t size);
 
-/* Hands every entry of the table at OFFSET to SINK: its key and where its data is. */
-static bool read_table(struct reader *reader, uint64_t offset, entry_sink *sink)
+/* Hands every entry of the table at OFFSET to SINK: its key and where its data is. An entry is hash, size of the key
+ * (not with stacks: SIZED is false), size of the data, key, data. */
+static bool read_table(struct reader *reader, uint64_t offset, bool sized, entry_sink *sink)
 {
     static const char damaged[] = "a hash table is damaged";
     if (!has(reader, offset, 16))
         return fail(reader, damaged);
     const uint64_t buckets = at(reader, offset, 8);
-    uint64_t left = reader->size / 32 + 1; /* entries that the file could hold */
+    uint64_t left = reader->size / 24 + 1; /* entries that the file could hold */
     if (buckets > (reader->size - offset - 16) / 8)
         return fail(reader, damaged);
     for (uint64_t i = 0; i < buckets; i++) {
@@ -118,15 +119,16 @@ static bool read_table(struct reader *reader, uint64_t offset, entry_sink *sink)
         unsigned count = (unsigned)at(reader, place, 2);
         place += 2;
         for (; count > 0; count--) {
-            if (!left-- || !has(reader, place, 24))
+            const unsigned head = sized ? 24 : 16;
+            if (!left-- || !has(reader, place, head + 8))
                 return fail(reader, damaged);
-            const uint64_t key_size = at(reader, place + 8, 8), data_size = at(reader, place + 16, 8);
-            place += 24;
-            if (key_size != 8 || !has(reader, place, 8) || !has(reader, place + 8, data_size))
+            const uint64_t key_size = sized ? at(reader, place + 8, 8) : 8, size = at(reader, place + head - 8, 8);
+            place += head;
+            if (key_size != 8 || !has(reader, place + 8, size))
                 return fail(reader, damaged);
-            if (!sink(reader, at(reader, place, 8), place + 8, data_size))
+            if (!sink(reader, at(reader, place, 8), place + 8, size))
                 return false;
-            place += 8 + data_size;
+            place += 8 + size;
         }
     }
     return true;
@@ -137,11 +139,10 @@ static bool read_table(struct reader *reader, uint64_t offset, entry_sink *sink)
 static bool add_frame(struct reader *reader, uint64_t offset)
 {
     struct hw_llvm_profile *profile = reader->profile;
-    profile->frames[profile->frame_count++] =
-        (struct hw_llvm_frame){.function = at(reader, offset, 8),
-                               .line_offset = (uint32_t)at(reader, offset + 8, 4),
-                               .column = (uint32_t)at(reader, offset + 12, 4),
-                               .inlined = at(reader, offset + 16, 1) != 0};
+    profile->frames[profile->frame_count++] = (struct hw_llvm_frame){.function = at(reader, offset, 8),
+                                                                     .line_offset = (uint32_t)at(reader, offset + 8, 4),
+                                                                     .column = (uint32_t)at(reader, offset + 12, 4),
+                                                                     .inlined = at(reader, offset + 16, 1) != 0};
     return true;
 }
 
@@ -216,7 +217,7 @@ static bool take_place(struct reader *reader, uint64_t place, size_t *first, uin
         for (uint64_t i = 0; i < frames; i++, next++) {
             int32_t frame = next < reader->radix_count ? (int32_t)at(reader, reader->radix + 4 * next, 4) : -1;
             if (frame < 0) {
-                next += (uint64_t)-(int64_t)frame;
+                next += (uint64_t) - (int64_t)frame;
                 frame = next < reader->radix_count ? (int32_t)at(reader, reader->radix + 4 * next, 4) : -1;
             }
             if (frame < 0 || (size_t)frame >= reader->profile->frame_count)
@@ -325,8 +326,7 @@ static void take_allocations(struct reader *reader, size_t first, size_t end)
     struct hw_llvm_profile *profile = reader->profile;
     const struct allocation *all = reader->allocation;
     uint64_t function = all[first].function;
-    const uint64_t leaf =
-        all[first].count ? profile->frames[profile->stacks[all[first].stack]].function : function;
+    const uint64_t leaf = all[first].count ? profile->frames[profile->stacks[all[first].stack]].function : function;
     for (size_t i = first; i < end; i++)
         if (all[i].function == leaf)
             function = leaf;
@@ -390,8 +390,8 @@ static bool read_version_2(struct reader *reader, uint64_t offset)
     uint64_t schema = offset + 48;
     if (!has(reader, offset, 48))
         return fail(reader, "it is cut short");
-    if (!read_schema(reader, &schema) || !read_table(reader, at(reader, offset + 24, 8), note_frame) ||
-        !read_table(reader, at(reader, offset + 40, 8), note_stack))
+    if (!read_schema(reader, &schema) || !read_table(reader, at(reader, offset + 24, 8), true, note_frame) ||
+        !read_table(reader, at(reader, offset + 40, 8), false, note_stack))
         return false;
     if (reader->frame_count)
         qsort(reader->frame, reader->frame_count, sizeof *reader->frame, compare_found);
@@ -401,7 +401,7 @@ static bool read_version_2(struct reader *reader, uint64_t offset)
         return false;
     for (size_t i = 0; i < reader->frame_count; i++)
         add_frame(reader, reader->frame[i].offset);
-    return read_table(reader, at(reader, offset + 8, 8), read_record);
+    return read_table(reader, at(reader, offset + 8, 8), true, read_record);
 }
 
 static bool read_version_3(struct reader *reader, uint64_t offset)
@@ -426,7 +426,7 @@ static bool read_version_3(struct reader *reader, uint64_t offset)
     reader->taken_count = calloc(reader->radix_count + 1, sizeof *reader->taken_count);
     if (!reader->taken || !reader->taken_count)
         return no_memory(reader);
-    return read_frames(reader, place, stacks) && read_table(reader, table, read_record);
+    return read_frames(reader, place, stacks) && read_table(reader, table, true, read_record);
 }
 
 static bool read_whole(struct reader *reader)

@@ -1,17 +1,13 @@
 /* llvm_indexed_write.c - LLVM's indexed profile with nothing but heap profiles in it, as clang reads it.
  *
- *     9 u64: magic, 1<<62 | 13, 0, 0, offsets of the hash table (of counters: empty), of the heap profiles, of build ids,
- *            0, of virtual tables
- *     summary of the counters: u64 6, u64 16, 6 u64 of zero, 16 x { u64 cutoff, 0, 0 }
- *     hash table of the counters: u64 1, 0, 0
- *     heap profiles: u64 version (3 or 4), offsets of stacks, of records, of the record table
- *         version 4: u64 offset of data access profiles (0: none), u32 6, 6 u64: a summary for the compiler's statistics
- *         u64 n, n x u64: the schema, numbers of fields
- *         frames: { u64 GUID, u32 line offset, u32 column, u8 inlined }
- *         stacks, an array of i32: length, then indexes of frames leaf first; -k: go on k places further
- *         records by function, as an on-disk hash table: u64 n, n x { u32 place of the stack, the schema's fields },
- *             u64 n, n x { u32 place of the stack, version 4: u64 0, the number of callees that are known }
- *     u64 0: build ids; u64 0: virtual tables
+ *     9 u64: magic, 1<<62 | 13, 0, 0, offsets of the hash table (of counters: empty), of the heap profiles, of build
+ * ids, 0, of virtual tables summary of the counters: u64 6, u64 16, 6 u64 of zero, 16 x { u64 cutoff, 0, 0 } hash table
+ * of the counters: u64 1, 0, 0 heap profiles: u64 version (3 or 4), offsets of stacks, of records, of the record table
+ *         version 4: u64 offset of data access profiles (0: none), u32 6, 6 u64: a summary for the compiler's
+ * statistics u64 n, n x u64: the schema, numbers of fields frames: { u64 GUID, u32 line offset, u32 column, u8 inlined
+ * } stacks, an array of i32: length, then indexes of frames leaf first; -k: go on k places further records by function,
+ * as an on-disk hash table: u64 n, n x { u32 place of the stack, the schema's fields }, u64 n, n x { u32 place of the
+ * stack, version 4: u64 0, the number of callees that are known } u64 0: build ids; u64 0: virtual tables
  *
  * Stacks share their roots: sorted from the root on, each holds only what differs from the one before and then jumps
  * into that. The array is made from its end. */
@@ -39,14 +35,31 @@ struct writer {
     uint32_t *place; /* by site: of its stack */
 };
 
-static const unsigned char schema_order[] = {
-    HW_LLVM_ALLOC_COUNT,       HW_LLVM_TOTAL_ACCESSES,         HW_LLVM_MIN_ACCESSES,         HW_LLVM_MAX_ACCESSES,
-    HW_LLVM_TOTAL_SIZE,        HW_LLVM_MIN_SIZE,               HW_LLVM_MAX_SIZE,             HW_LLVM_ALLOC_TIME,
-    HW_LLVM_FREE_TIME,         HW_LLVM_TOTAL_LIFETIME,         HW_LLVM_MIN_LIFETIME,         HW_LLVM_MAX_LIFETIME,
-    HW_LLVM_ALLOC_CPU,         HW_LLVM_FREE_CPU,               HW_LLVM_MIGRATED_CPU,         HW_LLVM_LIFETIME_OVERLAPS,
-    HW_LLVM_SAME_ALLOC_CPU,    HW_LLVM_SAME_FREE_CPU,          HW_LLVM_DATA_TYPE,            HW_LLVM_TOTAL_DENSITY,
-    HW_LLVM_MIN_DENSITY,       HW_LLVM_MAX_DENSITY,            HW_LLVM_TOTAL_LIFETIME_DENSITY,
-    HW_LLVM_MIN_LIFETIME_DENSITY, HW_LLVM_MAX_LIFETIME_DENSITY};
+static const unsigned char schema_order[] = {HW_LLVM_ALLOC_COUNT,
+                                             HW_LLVM_TOTAL_ACCESSES,
+                                             HW_LLVM_MIN_ACCESSES,
+                                             HW_LLVM_MAX_ACCESSES,
+                                             HW_LLVM_TOTAL_SIZE,
+                                             HW_LLVM_MIN_SIZE,
+                                             HW_LLVM_MAX_SIZE,
+                                             HW_LLVM_ALLOC_TIME,
+                                             HW_LLVM_FREE_TIME,
+                                             HW_LLVM_TOTAL_LIFETIME,
+                                             HW_LLVM_MIN_LIFETIME,
+                                             HW_LLVM_MAX_LIFETIME,
+                                             HW_LLVM_ALLOC_CPU,
+                                             HW_LLVM_FREE_CPU,
+                                             HW_LLVM_MIGRATED_CPU,
+                                             HW_LLVM_LIFETIME_OVERLAPS,
+                                             HW_LLVM_SAME_ALLOC_CPU,
+                                             HW_LLVM_SAME_FREE_CPU,
+                                             HW_LLVM_DATA_TYPE,
+                                             HW_LLVM_TOTAL_DENSITY,
+                                             HW_LLVM_MIN_DENSITY,
+                                             HW_LLVM_MAX_DENSITY,
+                                             HW_LLVM_TOTAL_LIFETIME_DENSITY,
+                                             HW_LLVM_MIN_LIFETIME_DENSITY,
+                                             HW_LLVM_MAX_LIFETIME_DENSITY};
 
 /* ---- what surrounds the heap profiles ---- */
 

@@ -7,8 +7,8 @@
  *     u64 n, n x { u64 stack id, memory info block, histogram cells }
  *     u64 n, n x { u64 stack id, u64 frames, u64 pc[frames] }     leaf first, pc: return address - 1
  *
- * A memory info block is the fields of llvm_fields.c without padding, in version 3 without the last two. Histogram cells
- * are 8 bytes each in version 4; in version 5 two: 4 bits of exponent (high), 12 of mantissa. */
+ * A memory info block is the fields of llvm_fields.c without padding, in version 3 without the last two. Histogram
+ * cells are 8 bytes each in version 4; in version 5 two: 4 bits of exponent (high), 12 of mantissa. */
 #include "profile/llvm.h"
 
 #include <stdlib.h>
@@ -122,13 +122,13 @@ struct reader {
     uint32_t version;
     struct hw_llvm_profile *profile;
     struct hw_error *error;
-    uint64_t *shift;         /* for each segment of the dump: what to add to its addresses */
-    size_t *segment;         /* likewise: its place in the profile */
+    uint64_t *shift; /* for each segment of the dump: what to add to its addresses */
+    size_t *segment; /* likewise: its place in the profile */
     size_t segment_count;
-    struct found *stack;     /* of the dump, sorted by id */
+    struct found *stack; /* of the dump, sorted by id */
     uint64_t stack_count;
     size_t stack_capacity, histogram_capacity, histogram_size; /* of the profile's arrays */
-    bool other_ids;          /* a stack id that clang's runtime would not give */
+    bool other_ids;                                            /* a stack id that clang's runtime would not give */
 };
 
 /* A stack in the bytes. */
@@ -233,9 +233,8 @@ static bool read_segments(struct reader *reader, uint64_t offset)
         return no_memory(reader);
     for (uint64_t i = 0; i < count; i++, offset += SEGMENT_SIZE) {
         const unsigned char *from = reader->bytes + offset;
-        struct hw_llvm_segment segment = {.start = hw_llvm_get(from, 8),
-                                          .end = hw_llvm_get(from + 8, 8),
-                                          .bias = hw_llvm_get(from + 16, 8)};
+        struct hw_llvm_segment segment = {
+            .start = hw_llvm_get(from, 8), .end = hw_llvm_get(from + 8, 8), .bias = hw_llvm_get(from + 16, 8)};
         const uint64_t build_id_size = hw_llvm_get(from + 24, 8);
         if (build_id_size > sizeof segment.build_id)
             return fail(reader, "a build id is longer than 32 bytes");
@@ -389,9 +388,8 @@ static bool read_dump(struct reader *reader, uint64_t available)
         return fail(reader, "there are bytes behind the last dump");
     const uint64_t version = hw_llvm_get(reader->bytes + 8, 8);
     if (version < HW_LLVM_RAW_VERSION_V3 || version > HW_LLVM_RAW_VERSION) {
-        hw_error_set(reader->error,
-                     "'%s' is an LLVM heap profile of raw version %llu: only 3, 4 and 5 can be read", reader->path,
-                     (unsigned long long)version);
+        hw_error_set(reader->error, "'%s' is an LLVM heap profile of raw version %llu: only 3, 4 and 5 can be read",
+                     reader->path, (unsigned long long)version);
         return false;
     }
     reader->version = (uint32_t)version;

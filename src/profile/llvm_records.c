@@ -92,10 +92,8 @@ static bool add_context(struct builder *builder, uint32_t index)
         }
         next += next < end;
         for (size_t i = group; i < next; i++) {
-            struct hw_llvm_site site = {.function = frame_at(profile, i)->function,
-                                        .first = begin,
-                                        .count = context->count,
-                                        .context = index};
+            struct hw_llvm_site site = {
+                .function = frame_at(profile, i)->function, .first = begin, .count = context->count, .context = index};
             if (group == begin && !append(builder, site))
                 return false;
             site.first = group;

@@ -52,11 +52,11 @@ struct hw_profile_point {
 
 /* A file of LLVM's instead of Heapwise's own: docs/llvm.md says what such files tell. */
 struct hw_profile_llvm {
-    const char *kind;    /* "raw" or "indexed" */
-    uint32_t version;    /* of it */
-    uint32_t known;      /* bits 1 << enum hw_llvm_field (llvm.h): what its blocks have */
-    size_t dumps;        /* raw: blocks that lived through several dumps of one file are counted by each */
-    bool clang_runtime;  /* raw: written by clang's runtime */
+    const char *kind;   /* "raw" or "indexed" */
+    uint32_t version;   /* of it */
+    uint32_t known;     /* bits 1 << enum hw_llvm_field (llvm.h): what its blocks have */
+    size_t dumps;       /* raw: blocks that lived through several dumps of one file are counted by each */
+    bool clang_runtime; /* raw: written by clang's runtime */
     const struct hw_llvm_frame *frames; /* indexed: the pc of a stack node is an index into them; else NULL */
     size_t frame_count;
 };
@@ -115,8 +115,9 @@ struct hw_profile {
  * `frees` is the number of blocks whose lifetime is known. */
 bool hw_profile_measured(const struct hw_profile *profile, enum hw_measured what);
 
-/* Reads the file, also one of LLVM's (raw versions 3 to 5, indexed versions 2 to 4). NULL with ERROR when it is not a profile or nothing can be saved of it. When it is damaged but part
- * of it can be read, returns that part with `problems`. Verbs then print them and exit with 2 after their output. */
+/* Reads the file, also one of LLVM's (raw versions 3 to 5, indexed versions 2 to 4). NULL with ERROR when it is not a
+ * profile or nothing can be saved of it. When it is damaged but part of it can be read, returns that part with
+ * `problems`. Verbs then print them and exit with 2 after their output. */
 struct hw_profile *hw_profile_read(const char *path, struct hw_error *error);
 void hw_profile_free(struct hw_profile *profile);
 

@@ -174,10 +174,10 @@ bool hw_llvm_export_raw(struct hw_llvm_export *export, const struct hw_view *vie
         made.first = profile->stack_size;
         for (uint32_t node = context->sum.leaf; node; node = view->nodes[node].parent) {
             const struct hw_view_location *location = &view->locations[view->nodes[node].location];
-            const uint64_t moved = location->module == HW_NONE ||
-                                           view->modules[location->module].kind == HW_MODULE_GENERATED
-                                       ? 0
-                                       : bias[location->module];
+            const uint64_t moved =
+                location->module == HW_NONE || view->modules[location->module].kind == HW_MODULE_GENERATED
+                    ? 0
+                    : bias[location->module];
             profile->stacks[profile->stack_size++] = location->address + moved;
         }
         made.count = (uint32_t)(profile->stack_size - made.first);
@@ -198,11 +198,11 @@ struct frame_builder {
     const struct hw_view *view;
     const struct hw_llvm_export_options *options;
     struct hw_llvm_profile *profile;
-    bool *chosen;         /* by module */
-    size_t *first;        /* by location: in `chain`; SIZE_MAX: left out */
-    uint32_t *chain;      /* indexes of frames */
-    uint32_t *leaf;       /* by node of the view: node of the tree */
-    struct node {         /* the tree of calls as LLVM's frames have it; 0 is the root */
+    bool *chosen;    /* by module */
+    size_t *first;   /* by location: in `chain`; SIZE_MAX: left out */
+    uint32_t *chain; /* indexes of frames */
+    uint32_t *leaf;  /* by node of the view: node of the tree */
+    struct node {    /* the tree of calls as LLVM's frames have it; 0 is the root */
         uint32_t parent, frame;
     } * tree;
     uint32_t *context_of; /* by node of the tree: context + 1 */
@@ -253,6 +253,17 @@ static bool has_frames(const struct hw_frames *frames)
            !(frame->function && !strcmp(frame->function, HW_SIGNAL_FRAME));
 }
 
+static struct hw_llvm_frame make_frame(const struct hw_frames *frames, uint32_t index)
+{
+    const struct hw_frame *from = &frames->frame[index];
+    const char *name = from->linkage_name ? from->linkage_name : from->function ? short_name(from->function) : "";
+    return (struct hw_llvm_frame){.function = hw_llvm_guid(name),
+                                  .line_offset = from->line - from->start_line,
+                                  .column = from->column,
+                                  .inlined = index + 1 < frames->count,
+                                  .name = name};
+}
+
 /* Turns every location that counts into frames, equal ones once. */
 static bool make_frames(struct frame_builder *builder)
 {
@@ -265,28 +276,24 @@ static bool make_frames(struct frame_builder *builder)
     builder->chain = malloc((count + 1) * sizeof *builder->chain);
     profile->frames = malloc((count + 1) * sizeof *profile->frames);
     uint32_t function_count = 0;
-    bool new, fine = builder->chain && profile->frames && hw_pairs_make(&functions, 2 * count + 1) &&
+    bool new, fine = builder->chain && profile->frames &&hw_pairs_make(&functions, 2 * count + 1) &&
                      hw_pairs_make(&frames, count + 1);
     for (size_t i = 0; fine && i < view->location_count; i++) {
         const struct hw_view_location *location = &view->locations[i];
+        const struct hw_llvm_frame *own = hw_view_llvm_frame(view, location);
         builder->first[i] = SIZE_MAX;
-        if (location->module == HW_NONE || !builder->chosen[location->module] || !has_frames(&location->frames))
+        if (!own &&
+            (location->module == HW_NONE || !builder->chosen[location->module] || !has_frames(&location->frames)))
             continue;
         builder->first[i] = used;
         for (uint32_t k = 0; k < location->frames.count; k++) {
-            const struct hw_frame *from = &location->frames.frame[k];
-            const char *name = from->linkage_name ? from->linkage_name : from->function ? short_name(from->function) : "";
-            struct hw_llvm_frame frame = {.function = hw_llvm_guid(name),
-                                          .line_offset = from->line - from->start_line,
-                                          .column = from->column,
-                                          .inlined = k + 1 < location->frames.count,
-                                          .name = name};
+            const struct hw_llvm_frame frame = own ? *own : make_frame(&location->frames, k);
             /* Identity: the function's number, then place and number. */
             const uint32_t function = hw_pairs_intern(&functions, frame.function, 0, function_count, &new);
             function_count += new;
             const uint64_t place = (uint64_t)frame.line_offset << 32 | frame.column;
-            const uint32_t index = hw_pairs_intern(&frames, place, function << 1 | frame.inlined,
-                                                   (uint32_t)profile->frame_count, &new);
+            const uint32_t index =
+                hw_pairs_intern(&frames, place, function << 1 | frame.inlined, (uint32_t)profile->frame_count, &new);
             if (new)
                 profile->frames[profile->frame_count++] = frame;
             builder->chain[used++] = index;
@@ -387,7 +394,7 @@ bool hw_llvm_export_frames(struct hw_llvm_export *export, const struct hw_view *
     builder.leaf = malloc((view->node_count + 1) * sizeof *builder.leaf);
     bool fine = builder.chosen && builder.first && builder.leaf;
     if (fine) {
-        export->no_debug_info = !choose_modules(&builder);
+        export->no_debug_info = !choose_modules(&builder) && !(view->profile->llvm && view->profile->llvm->frames);
         fine = make_frames(&builder) && make_tree(&builder) && make_contexts(&builder, export);
     }
     free(builder.chosen);

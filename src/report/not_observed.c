@@ -216,8 +216,34 @@ static void add_modules(const struct hw_view *view, struct hw_buffer *out)
 
 /* ---- what this mode does not look at ---- */
 
+/* Files of LLVM's tell less. */
+static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
+{
+    const struct hw_profile_llvm *llvm = view->profile->llvm;
+    hw_buffer_add(
+        out,
+        "LLVM's %s heap profile (version %u) tells of blocks by call stack only: not of the process, threads, "
+        "reallocations, what was live when, or which blocks were never freed (their lives end with the run).\n",
+        llvm->kind, (unsigned)llvm->version);
+    hw_buffer_add(out, "Lifetimes are of whole milliseconds.\n");
+    if (llvm->dumps > 1)
+        hw_buffer_add(out, "The file consists of %s: blocks that lived through several of them are counted by each.\n",
+                      HW_OF(llvm->dumps, "dump"));
+    if (!hw_view_measured(view, HW_MEASURED_SIZE_RANGE))
+        hw_buffer_add(out,
+                      "The file was written without the smallest and largest sizes and lifetimes, and without CPUs "
+                      "(llvm-profdata merge --memprof-full-schema keeps them).\n");
+    if (llvm->frames)
+        hw_buffer_add(out, "Functions are known by the MD5 of their names and lines by their distance: --binary FILE "
+                           "names those of a program or library.\n");
+}
+
 static void add_scope(const struct hw_view *view, struct hw_buffer *out)
 {
+    if (view->profile->llvm) {
+        add_llvm(view, out);
+        return;
+    }
     if (!view->context_count)
         hw_buffer_add(
             out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");

@@ -36,7 +36,8 @@ struct hw_view_module {
 
 /* A distinct address. */
 struct hw_view_location {
-    uint64_t address; /* as in the ELF file; as in memory where MODULE is HW_NONE or generated */
+    uint64_t address; /* as in the ELF file; as in memory where MODULE is HW_NONE or generated; of an LLVM profile
+                         without addresses the number of its frame */
     uint32_t module;  /* index, or HW_NONE */
     struct hw_frames frames;
 };
@@ -88,6 +89,8 @@ struct hw_view {
     struct hw_view_free_stack *free_stacks; /* sorted by context, greatest count first */
     size_t free_stack_count;
     struct hw_symbolizer *symbolizer; /* NULL when names were not asked for */
+    struct hw_locator *locator;       /* has paths of modules, where the profile has not */
+    struct hw_view_names *names;      /* has the frames of a profile without addresses */
     uint64_t samples;                 /* allocations that were looked at, in sampled runs */
     struct hw_profile_totals totals;  /* the profile's, or sums of the contexts where a damaged file has lost them */
 };
@@ -95,6 +98,10 @@ struct hw_view {
 struct hw_view_options {
     bool no_symbols; /* leave every frame as module + offset */
     struct hw_symbolizer_options symbolizer;
+    /* For profiles that lack the paths of modules, or the names of functions: programs and libraries to look at first.
+     */
+    const char *const *binaries;
+    size_t binary_count;
     /* When set, answers instead of the symbolizer (tests). Frames must live as long as the view. */
     struct hw_frames (*resolve)(void *closure, const char *module, uint64_t address);
     void *closure;
@@ -142,6 +149,14 @@ const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enu
 /* The greatest resident size that was seen: the kernel's own maximum is kept up to date only roughly, so that a point
  * of the timeline may lie above it. 0: not known. */
 uint64_t hw_view_peak_rss(const struct hw_profile *profile);
+
+/* The frame of a location in an LLVM profile without addresses; NULL in all others. */
+const struct hw_llvm_frame *hw_view_llvm_frame(const struct hw_view *view, const struct hw_view_location *location);
+
+static inline bool hw_view_measured(const struct hw_view *view, enum hw_measured what)
+{
+    return hw_profile_measured(view->profile, what);
+}
 
 /* Every count of a sampled run is an estimate. */
 static inline bool hw_view_sampled(const struct hw_view *view)
