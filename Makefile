@@ -55,6 +55,7 @@ uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)"/bin/heapwise
 	rm -f "$(DESTDIR)$(PREFIX)"/share/man/man1/heapwise.1 "$(DESTDIR)$(PREFIX)"/share/man/man1/heapwise-*.1
 	rm -rf "$(DESTDIR)$(PREFIX)"/lib/heapwise "$(DESTDIR)$(PREFIX)"/share/heapwise "$(DESTDIR)$(PREFIX)"/share/doc/heapwise
+	rm -rf "$(DESTDIR)$(PREFIX)"/include/heapwise
 
 clean:
 	rm -rf build

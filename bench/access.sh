@@ -4,11 +4,11 @@
 # kernels/access.c), each built three times; run time and memory side by side, then compile time, then size. Tables for people
 # go to stdout, the same as Markdown to build/bench/access/results.md.
 #
-# ACCESS_ONLY="churn sum" measures only those. HEAPWISE_CC names another way to compile, `heapwise cc` otherwise.
+# ACCESS_ONLY="churn sum" measures only those. HEAPWISE_BENCH_CC names another way to compile, `heapwise cc` otherwise.
 
 access=$out/access
 clang=$(command -v clang-22) || true
-heapwise_cc=(${HEAPWISE_CC:-"$heapwise" cc})
+heapwise_cc=(${HEAPWISE_BENCH_CC:-"$heapwise" cc})
 access_kernels=(churn depth sum chase shuffle matrix hash fields threads copy)
 
 # What LLVM's manual of MemProf recommends beside -fmemory-profile.
@@ -61,7 +61,7 @@ compiler_of() {
 build_access() {
     local way compiler
     [ -n "$clang" ] || { say "clang-22 is needed" && return 1; }
-    [ -n "$heapwise${HEAPWISE_CC:-}" ] || { say "Heapwise is not built" && return 1; }
+    [ -n "$heapwise${HEAPWISE_BENCH_CC:-}" ] || { say "Heapwise is not built" && return 1; }
     build_lua && build_sqlite || return 1
     lua_src=$(source_of lua5.4 src/lua.c)
     read -r sqlite_src sqlite_flags < <(sqlite_source)

@@ -13,23 +13,29 @@
 
 enum hw_verb_code {
     HW_VERB_FINE = 0,
-    HW_VERB_NEGATIVE = 1,       /* doctor: nothing can be recorded */
-    HW_VERB_USAGE = 2,          /* wrong usage, or input that cannot be read */
-    HW_VERB_CANNOT_START = 125, /* record: Heapwise could not start the program */
-    HW_VERB_NOT_EXECUTABLE = 126,
+    HW_VERB_NEGATIVE = 1,         /* doctor: nothing can be recorded; cc: this cannot be built so */
+    HW_VERB_USAGE = 2,            /* wrong usage, or input that cannot be read */
+    HW_VERB_CANNOT_START = 125,   /* record: Heapwise could not start the program */
+    HW_VERB_NOT_EXECUTABLE = 126, /* record: the program; cc: the compiler */
     HW_VERB_NOT_FOUND = 127,
 };
 
 int hw_verb_record(int argc, char **argv);
 int hw_verb_report(int argc, char **argv);
 int hw_verb_export(int argc, char **argv);
+int hw_verb_dump(int argc, char **argv);
 int hw_verb_doctor(int argc, char **argv);
+int hw_verb_cc(int argc, char **argv); /* cc and c++ */
 
 /* Prints "heapwise: " and the message as one line to stderr. */
 __attribute__((format(printf, 1, 2))) void hw_say(const char *format, ...);
 
-/* Where the library is that is loaded into programs: $HEAPWISE_RUNTIME, else ../lib/heapwise/libheapwise.so seen from
- * this executable, which holds in the build tree and after installation. PATH is filled in also on failure, as long as
+/* RELATIVE ("lib/heapwise/…") as seen from the folder above this executable's: that holds in the build tree and after
+ * installation. False with errno when the executable cannot be found or SIZE is too small; the file may be missing. */
+bool hw_installed_path(char *path, size_t size, const char *relative);
+
+/* Where the library is that is loaded into programs: $HEAPWISE_RUNTIME, else the one that was installed with this
+ * executable. PATH is filled in also on failure, as long as
  * it is known where the library should be. */
 bool hw_find_runtime(char *path, size_t size, struct hw_error *error);
 

@@ -30,6 +30,7 @@ static const struct check {
     {"debuginfod", hw_check_debuginfod, false},
     {"debug files", hw_check_debug_files, false},
     {"allocators", hw_check_allocators, false},
+    {"plugins", hw_check_plugins, false},
     {"compilers", hw_check_compilers, false},
 };
 

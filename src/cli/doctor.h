@@ -39,6 +39,7 @@ void hw_check_recording(struct hw_finding *finding); /* records a tiny program a
 void hw_check_debuginfod(struct hw_finding *finding);
 void hw_check_debug_files(struct hw_finding *finding);
 void hw_check_allocators(struct hw_finding *finding);
+void hw_check_plugins(struct hw_finding *finding);
 void hw_check_compilers(struct hw_finding *finding);
 
 #endif

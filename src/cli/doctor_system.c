@@ -13,7 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cc_compiler.h"
 #include "cli/cli.h"
+#include "cli/target.h"
 #include "profile/profile.h"
 #include "report/human.h"
 
@@ -155,11 +157,12 @@ void hw_check_debug_files(struct hw_finding *finding)
 
 /* ---- allocators and compilers ------------------------------------------------------------------------------------ */
 
-/* Appends ITEM to the list TEXT. */
+/* Appends ITEM to the list TEXT, if it fits. */
 static void add_to_list(char *text, size_t size, const char *item)
 {
     size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s", used ? ", " : "", item);
+    if (used + 2 + strlen(item) < size)
+        sprintf(text + used, "%s%s", used ? ", " : "", item);
 }
 
 /* A library in one of the usual folders. */
@@ -202,33 +205,48 @@ void hw_check_allocators(struct hw_finding *finding)
                        *there ? there : "none", absent);
 }
 
-static bool find_in_path(const char *program)
+void hw_check_plugins(struct hw_finding *finding)
 {
-    const char *folders = getenv("PATH");
-    for (size_t length; folders && *folders; folders += length + (folders[length] == ':')) {
-        char path[PATH_MAX];
-        length = strcspn(folders, ":");
-        snprintf(path, sizeof path, "%.*s/%s", (int)length, folders, program);
-        if (length && access(path, X_OK) == 0)
-            return true;
+    unsigned versions[32];
+    char list[256] = "";
+    size_t count = hw_cc_plugin_versions(versions, sizeof versions / sizeof versions[0]);
+    for (size_t i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "clang %u", versions[i]);
+        add_to_list(list, sizeof list, name);
     }
-    return false;
+    if (count)
+        hw_finding_set(finding, HW_CHECK_OK, "for %s", list);
+    else
+        hw_finding_set(finding, HW_CHECK_MISSING,
+                       "none: heapwise cc can use gcc only, which is slower (they are built when llvm-22-dev or "
+                       "llvm-19-dev is there)");
 }
 
+/* Those that heapwise cc can use. */
 void hw_check_compilers(struct hw_finding *finding)
 {
-    static const char *const compilers[] = {"gcc", "clang", "clang-19", "clang-20", "clang-21", "clang-22"};
-    char there[256] = "";
-    bool plugin = false;
-    for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++) {
-        if (!find_in_path(compilers[i]))
-            continue;
-        add_to_list(there, sizeof there, compilers[i]);
-        plugin |= i >= 2;
+    unsigned versions[32];
+    char there[512] = "", absent[256] = "";
+    struct hw_cc_compiler compiler;
+    struct hw_error error;
+    size_t count = hw_cc_plugin_versions(versions, sizeof versions / sizeof versions[0]);
+    for (size_t i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "clang-%u", versions[i]);
+        bool found = hw_cc_find_clang(&compiler, versions[i], false);
+        add_to_list(found ? there : absent, found ? sizeof there : sizeof absent, found ? compiler.path : name);
     }
-    if (plugin)
-        hw_finding_set(finding, HW_CHECK_OK, "%s; not needed to record", there);
+    bool clang = *there;
+    bool gcc = hw_find_program("gcc", compiler.path, &error) == 0;
+    if (gcc)
+        add_to_list(there, sizeof there, compiler.path);
+    if (clang)
+        hw_finding_set(finding, HW_CHECK_OK, "heapwise cc uses the first of %s", there);
+    else if (gcc)
+        hw_finding_set(finding, HW_CHECK_LIMITED, "heapwise cc --compiler=gcc can use %s, which is slower; %s%s", there,
+                       *absent ? "not installed: " : "no plugin for clang", absent);
     else
-        hw_finding_set(finding, *there ? HW_CHECK_LIMITED : HW_CHECK_MISSING,
-                       "%s; no clang-19 to clang-22; none is needed to record", *there ? there : "none");
+        hw_finding_set(finding, HW_CHECK_MISSING, "none for heapwise cc (%s); none is needed to record",
+                       *absent ? absent : "gcc");
 }

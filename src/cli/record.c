@@ -408,6 +408,9 @@ static void say_result(const struct record *record, const struct hw_session *ses
     if (record->quiet)
         return;
     const struct hw_session_file *file = say_others(session, main_file);
+    if (session->dumps)
+        hw_say("wrote %zu dump%s, taken during the run, beside %s (*.dumpN.hwprof)", session->dumps,
+               session->dumps == 1 ? "" : "s", session->count == 1 ? "it" : "them");
     if (file && !record->report)
         hw_say("read it with: %s report %s", hw_shell_word(program_invocation_name, command, sizeof command),
                hw_shell_word(short_path(file->path), word, sizeof word));

@@ -18,10 +18,13 @@ static const char help[] = "Usage: heapwise report [OPTION]... FILE...\n"
                            "\n"
                            "  --top N          show N places in each list (default: 10; in JSON all)\n"
                            "  --sort KEY       show only the list of places by KEY: peak, bytes, count,\n"
-                           "                   leaked, temporary, lifetime, realloc, threads; with --json\n"
-                           "                   the order\n"
+                           "                   leaked, temporary, lifetime, realloc, threads; where\n"
+                           "                   accesses were counted (heapwise cc) also accesses, density,\n"
+                           "                   cold, utilization, never-accessed, never-read, shared;\n"
+                           "                   with --json the order\n"
                            "  --section NAME   show only this part: summary, functions, timeline, memory,\n"
-                           "                   a KEY of --sort, not-observed; may be repeated, or NAME,NAME\n"
+                           "                   access, globals, a KEY of --sort, not-observed; may be\n"
+                           "                   repeated, or NAME,NAME\n"
                            "  --full           whole stacks, names and paths: fold and cut nothing\n"
                            "  --json           one object for a program to read (see docs/json.md); an array\n"
                            "                   of them for several FILEs\n"
@@ -78,7 +81,8 @@ static bool set_sort(struct command *command, const char *value)
 {
     const int section = find_section(value, strlen(value), HW_REPORT_LISTS);
     if (section < 0 || section >= HW_REPORT_LISTS + HW_SORT_KEYS) {
-        hw_say("report: --sort does not know '%s' (peak, bytes, count, leaked, temporary, lifetime, realloc, threads)",
+        hw_say("report: --sort does not know '%s' (peak, bytes, count, leaked, temporary, lifetime, realloc, threads, "
+               "accesses, density, cold, utilization, never-accessed, never-read, shared)",
                value);
         return false;
     }

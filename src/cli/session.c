@@ -100,6 +100,10 @@ void hw_session_find(struct hw_session *session, const char *wildcard, uint64_t 
         struct hw_session_file file;
         if (!read_file(found.gl_pathv[i], number, &file.process))
             continue;
+        if (file.process.flags & HW_PROCESS_DUMP) { /* of a process that has a file of its own */
+            session->dumps++;
+            continue;
+        }
         uint64_t start = file.process.start_time_jiffies;
         file.running = start && file.process.exit_kind == HW_EXIT_UNKNOWN && start_time_of(file.process.pid) == start;
         file.path = strdup(found.gl_pathv[i]);

@@ -19,6 +19,7 @@ struct hw_session_file {
 struct hw_session {
     struct hw_session_file *files; /* sorted by start */
     size_t count;
+    size_t dumps; /* snapshots besides (heapwise_dump, dump-interval): in no list */
 };
 
 /* Looks at every file that matches WILDCARD (glob(3)). Files that cannot be read are not of this session. */

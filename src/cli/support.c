@@ -20,6 +20,23 @@ void hw_say(const char *format, ...)
     va_end(arguments);
 }
 
+bool hw_installed_path(char *path, size_t size, const char *relative)
+{
+    char self[PATH_MAX];
+    path[0] = '\0';
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0)
+        return false;
+    self[length] = '\0';
+    for (int level = 0; level < 2; level++) { /* take off the name and the folder bin */
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+    }
+    errno = ENAMETOOLONG;
+    return (size_t)snprintf(path, size, "%s/%s", self, relative) < size;
+}
+
 bool hw_find_runtime(char *path, size_t size, struct hw_error *error)
 {
     const char *chosen = getenv("HEAPWISE_RUNTIME");
@@ -27,24 +44,9 @@ bool hw_find_runtime(char *path, size_t size, struct hw_error *error)
         char *whole = realpath(chosen, NULL);
         snprintf(path, size, "%s", whole ? whole : chosen);
         free(whole);
-    } else {
-        char self[PATH_MAX];
-        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-        if (length < 0) {
-            path[0] = '\0';
-            hw_error_set(error, "cannot find the runtime library: /proc/self/exe: %s", strerror(errno));
-            return false;
-        }
-        self[length] = '\0';
-        for (int level = 0; level < 2; level++) { /* take off the name and the folder bin */
-            char *slash = strrchr(self, '/');
-            if (slash)
-                *slash = '\0';
-        }
-        if ((size_t)snprintf(path, size, "%s/" HEAPWISE_LIBDIR "/libheapwise.so", self) >= size) {
-            hw_error_set(error, "the path of the runtime library is too long");
-            return false;
-        }
+    } else if (!hw_installed_path(path, size, HEAPWISE_LIBDIR "/libheapwise.so")) {
+        hw_error_set(error, "cannot find the runtime library: /proc/self/exe: %s", strerror(errno));
+        return false;
     }
     if (access(path, R_OK) != 0) {
         hw_error_set(error, "the runtime library %s: %s", path,

@@ -72,7 +72,7 @@ static int find_in_path(const char *program, char path[PATH_MAX], struct hw_erro
     return fail(HW_VERB_NOT_FOUND, error, program, "program not found");
 }
 
-static int find_program(const char *program, char path[PATH_MAX], struct hw_error *error)
+int hw_find_program(const char *program, char path[PATH_MAX], struct hw_error *error)
 {
     if (*program == '\0')
         return fail(HW_VERB_NOT_FOUND, error, "''", "program not found");
@@ -357,6 +357,6 @@ static int check_image(const char *path, int level, struct hw_target *target, st
 int hw_target_resolve(const char *program, struct hw_target *target, struct hw_error *error)
 {
     memset(target, 0, sizeof *target);
-    int code = find_program(program, target->path, error);
+    int code = hw_find_program(program, target->path, error);
     return code ? code : check_image(target->path, 0, target, error);
 }

@@ -33,6 +33,12 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_MEMORY] = {"memory", 80, sizeof(struct hw_memory_breakdown), false},
     [HW_SECTION_NOTES] = {"notes", 24, sizeof(struct hw_note), false},
     [HW_SECTION_INHERITED] = {"inherited", 24, sizeof(struct hw_inherited), false},
+    [HW_SECTION_ACCESS_INFO] = {"access info", 120, sizeof(struct hw_access_info), false},
+    [HW_SECTION_ACCESS] = {"accesses", 256, sizeof(struct hw_access), false},
+    [HW_SECTION_ACCESS_LIVE] = {"accesses of live blocks", 256, sizeof(struct hw_access), false},
+    [HW_SECTION_GLOBALS] = {"globals", 40, sizeof(struct hw_global_granule), false},
+    [HW_SECTION_HISTOGRAM] = {"histogram", 512, sizeof(struct hw_histogram), false},
+    [HW_SECTION_HISTOGRAM_LIVE] = {"histogram of live blocks", 512, sizeof(struct hw_histogram), false},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

@@ -4,8 +4,10 @@
  *   container.c  first page and directories: bytes -> checked extents
  *   reader.c     extents -> checked, packed tables in memory
  *   model.c      tables -> struct hw_profile
+ *   access.c     …its part of counted accesses
  *   close.c      seals the file of a process that has ended
  *   llvm_model.c tables from LLVM's files instead (llvm.h)
+ *   snapshot.c   copies the file of a process that goes on
  *
  * Nothing here trusts a byte of the file. Nothing here keeps state outside its arguments, so files can be read in
  * several threads at once. */
@@ -45,7 +47,7 @@ void hw_problems_finish(struct hw_problems *problems);
 
 /* ---- container.c ---- */
 
-#define HW_SECTION_KNOWN        (HW_SECTION_INHERITED + 1) /* types below this number are known */
+#define HW_SECTION_KNOWN        (HW_SECTION_HISTOGRAM_LIVE + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
 /* What is known of a section type. */
@@ -131,5 +133,12 @@ const struct hw_profile_llvm *hw_llvm_tables_read(int fd, const char *path, stru
                                                   struct hw_tables *tables, struct hw_error *error);
 
 bool hw_table_missing(const struct hw_table *table, size_t index);
+
+/* ---- access.c ---- */
+
+/* Fills PROFILE's part of counted accesses from TABLES; maps, contexts and clock of PROFILE are there already. False
+ * when the memory does not suffice. */
+bool hw_profile_take_accesses(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                              struct hw_problems *problems);
 
 #endif

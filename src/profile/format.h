@@ -127,12 +127,13 @@ struct hw_process_info {
     uint64_t startup_ns;                       /* time the runtime took to start, for the report of its own cost */
     int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
     uint64_t evictions;                        /* of the bounded table */
-    /* With HW_PROCESS_RESET: counts of events, lifetimes and accesses begin here. Live figures and the peak are those of
-     * all blocks, also of older ones. INHERITED says what was live at this moment; frees of such blocks are counted as
-     * inherited_frees. */
+    /* With HW_PROCESS_RESET: counts of events, lifetimes and accesses begin here. Live figures and the peak are those
+     * of all blocks, also of older ones. INHERITED says what was live at this moment; frees of such blocks are counted
+     * as inherited_frees. */
     uint64_t reset_tick;
     /* heapwise dump: it raises dump_request and sends dump_signal (0: the process handles none). The process writes a
-     * dump, then dump_result (number N of the file NAME.dumpN.hwprof, or -errno), then sets dump_answer to the request. */
+     * dump, then dump_result (number N of the file NAME.dumpN.hwprof, or -errno), then sets dump_answer to the request.
+     */
     uint32_t dump_signal, dump_request, dump_answer;
     int32_t dump_result;
     uint64_t reserved[13];
@@ -236,6 +237,8 @@ struct hw_mib {
 
 enum hw_mib_flags {
     HW_MIB_EVICTED = 1u << 0, /* pushed out of a bounded table */
+    HW_MIB_POOL = 1u << 1,    /* blocks of the program's own allocator (heapwise_pool_alloc): in memory that is counted
+                               * already, so that they are in no total of a thread or the process */
 };
 
 /* A slot for one thread at a time: sums over all threads that have had it. Independent of the MIBs: both must agree. */
@@ -301,8 +304,8 @@ enum hw_note_code {
     HW_NOTE_PLANES_SHARED = 13,  /* more threads than planes: some threads counted into one plane (count: threads) */
     HW_NOTE_NOT_OWNED = 14,      /* blocks that do not own their cells (count): allocated before counting began, … */
     HW_NOTE_UNCOUNTED_CODE = 15, /* a module (text) whose code does not count */
-    HW_NOTE_FOLDED = 16,         /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
-    HW_NOTE_RESET = 17,          /* the program called heapwise_reset: what was before is not in here */
+    HW_NOTE_FOLDED = 16, /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
+    HW_NOTE_RESET = 17,  /* the program called heapwise_reset: what was before is not in here */
 };
 
 struct hw_note {
@@ -330,11 +333,11 @@ enum hw_access_info_flags {
 /* How accesses were counted. A file without HW_ACCESS_HARVESTED (kill -9) lacks what lay in cells: accesses to blocks
  * that were live, and to globals. */
 struct hw_access_info {
-    uint32_t flags;        /* enum hw_access_info_flags */
-    uint32_t granule;      /* bytes: 64 or 8 */
-    uint32_t planes;       /* that were in use */
-    uint32_t planes_most;  /* how many there can be */
-    uint64_t harvest_tick; /* when live blocks and globals were read */
+    uint32_t flags;           /* enum hw_access_info_flags */
+    uint32_t granule;         /* bytes: 64 or 8 */
+    uint32_t planes;          /* that were in use */
+    uint32_t planes_most;     /* how many there can be */
+    uint64_t harvest_tick;    /* when live blocks and globals were read */
     uint64_t threads_sharing; /* threads that got a plane which another one had at the same time: counts may be lost */
     uint64_t modules;         /* instrumented modules */
     uint64_t reserved[10];
@@ -349,8 +352,9 @@ enum hw_access_flags {
  * the end of their life, or at the harvest.
  *
  * Utilisation of a block: granules touched / granules it reaches into, in hundredths of a percent (0..10000).
- * Access density: accesses per byte requested (of at least 1), in thousandths. Lifetime access density: accesses per byte
- * and second of life, in thousandths. (MemProf's figures are 100 * accesses / size, and that * 1000 / milliseconds.)
+ * Access density: accesses per byte requested (of at least 1), in thousandths. Lifetime access density: accesses per
+ * byte and second of life, in thousandths. (MemProf's figures are 100 * accesses / size, and that * 1000 /
+ * milliseconds.)
  *
  * Shared granules: touched by two or more threads during the life of the block. */
 struct hw_access {
@@ -366,12 +370,13 @@ struct hw_access {
     uint32_t utilization_min, utilization_max; /* min: UINT32_MAX while blocks == 0 */
     uint64_t density_total, density_min, density_max;
     uint64_t lifetime_density_total, lifetime_density_min, lifetime_density_max;
-    uint64_t never_accessed;        /* blocks */
-    uint64_t written_never_read;    /* blocks with writes, without a read; none of them with `unsplit` accesses */
-    uint64_t shared_granules;       /* touched by two or more threads… */
-    uint64_t shared_written;        /* …at least one of which wrote */
-    uint64_t shared_writers;        /* …at least two of which wrote */
-    uint64_t lines_false_shared; /* 8-byte granules: 64-byte lines shared and written, in which no word is shared and written */
+    uint64_t never_accessed;     /* blocks */
+    uint64_t written_never_read; /* blocks with writes, without a read; none of them with `unsplit` accesses */
+    uint64_t shared_granules;    /* touched by two or more threads… */
+    uint64_t shared_written;     /* …at least one of which wrote */
+    uint64_t shared_writers;     /* …at least two of which wrote */
+    uint64_t lines_false_shared; /* 8-byte granules: 64-byte lines shared and written, in which no word is shared and
+                                    written */
     uint64_t lines_true_shared;  /* …in which some word is */
     uint64_t saturated_cells;    /* 8-byte granules: cells at their limit: all counts are lower bounds */
     uint64_t not_owned;          /* blocks that shared cells with others */

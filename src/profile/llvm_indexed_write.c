@@ -1,13 +1,18 @@
 /* llvm_indexed_write.c - LLVM's indexed profile with nothing but heap profiles in it, as clang reads it.
  *
- *     9 u64: magic, 1<<62 | 13, 0, 0, offsets of the hash table (of counters: empty), of the heap profiles, of build
- * ids, 0, of virtual tables summary of the counters: u64 6, u64 16, 6 u64 of zero, 16 x { u64 cutoff, 0, 0 } hash table
- * of the counters: u64 1, 0, 0 heap profiles: u64 version (3 or 4), offsets of stacks, of records, of the record table
- *         version 4: u64 offset of data access profiles (0: none), u32 6, 6 u64: a summary for the compiler's
- * statistics u64 n, n x u64: the schema, numbers of fields frames: { u64 GUID, u32 line offset, u32 column, u8 inlined
- * } stacks, an array of i32: length, then indexes of frames leaf first; -k: go on k places further records by function,
- * as an on-disk hash table: u64 n, n x { u32 place of the stack, the schema's fields }, u64 n, n x { u32 place of the
- * stack, version 4: u64 0, the number of callees that are known } u64 0: build ids; u64 0: virtual tables
+ *     9 u64: magic, 1<<62 | 13, 0, 0, offset of the hash table of counters (there are none),
+ *         offset of the heap profiles, offset of build ids, 0, offset of virtual tables
+ *     summary of the counters: u64 6, u64 16, 6 u64 of zero, 16 x { u64 cutoff, 0, 0 }
+ *     hash table of the counters: u64 1, 0, 0
+ *     heap profiles: u64 version (3 or 4), offsets of stacks, of records, of the record table
+ *         version 4: u64 offset of data access profiles (0: none), u32 6, 6 u64 of a summary
+ *         u64 n, n x u64: the schema, numbers of fields
+ *         frames: { u64 GUID, u32 line offset, u32 column, u8 inlined }
+ *         stacks, an array of i32: length, then indexes of frames, leaf first; -k: go on k places further
+ *         records by function, as an on-disk hash table:
+ *             u64 n, n x { u32 place of the stack, the schema's fields }
+ *             u64 n, n x { u32 place of the stack, version 4: u64 0, the number of callees that are known }
+ *     u64 0: build ids; u64 0: virtual tables
  *
  * Stacks share their roots: sorted from the root on, each holds only what differs from the one before and then jumps
  * into that. The array is made from its end. */
@@ -33,33 +38,9 @@ struct writer {
     struct hw_llvm_site *site;
     size_t site_count;
     uint32_t *place; /* by site: of its stack */
+    unsigned char schema[HW_LLVM_FIELDS];
+    size_t schema_size;
 };
-
-static const unsigned char schema_order[] = {HW_LLVM_ALLOC_COUNT,
-                                             HW_LLVM_TOTAL_ACCESSES,
-                                             HW_LLVM_MIN_ACCESSES,
-                                             HW_LLVM_MAX_ACCESSES,
-                                             HW_LLVM_TOTAL_SIZE,
-                                             HW_LLVM_MIN_SIZE,
-                                             HW_LLVM_MAX_SIZE,
-                                             HW_LLVM_ALLOC_TIME,
-                                             HW_LLVM_FREE_TIME,
-                                             HW_LLVM_TOTAL_LIFETIME,
-                                             HW_LLVM_MIN_LIFETIME,
-                                             HW_LLVM_MAX_LIFETIME,
-                                             HW_LLVM_ALLOC_CPU,
-                                             HW_LLVM_FREE_CPU,
-                                             HW_LLVM_MIGRATED_CPU,
-                                             HW_LLVM_LIFETIME_OVERLAPS,
-                                             HW_LLVM_SAME_ALLOC_CPU,
-                                             HW_LLVM_SAME_FREE_CPU,
-                                             HW_LLVM_DATA_TYPE,
-                                             HW_LLVM_TOTAL_DENSITY,
-                                             HW_LLVM_MIN_DENSITY,
-                                             HW_LLVM_MAX_DENSITY,
-                                             HW_LLVM_TOTAL_LIFETIME_DENSITY,
-                                             HW_LLVM_MIN_LIFETIME_DENSITY,
-                                             HW_LLVM_MAX_LIFETIME_DENSITY};
 
 /* ---- what surrounds the heap profiles ---- */
 
@@ -104,9 +85,12 @@ static void write_summary(struct writer *writer)
 
 static void write_schema(struct writer *writer)
 {
-    hw_llvm_put(writer->out, sizeof schema_order, 8);
-    for (size_t i = 0; i < sizeof schema_order; i++)
-        hw_llvm_put(writer->out, schema_order[i], 8);
+    for (int field = 1; field < HW_LLVM_HISTOGRAM_SIZE; field++) /* the cells of histograms have no place here */
+        if (writer->profile->known & 1u << field)
+            writer->schema[writer->schema_size++] = (unsigned char)field;
+    hw_llvm_put(writer->out, writer->schema_size, 8);
+    for (size_t i = 0; i < writer->schema_size; i++)
+        hw_llvm_put(writer->out, writer->schema[i], 8);
 }
 
 static void write_frames(struct writer *writer)
@@ -219,8 +203,8 @@ static void write_record(struct writer *writer, const struct record *record)
     for (size_t i = record->first; i < calls; i++) {
         const struct hw_llvm_context *context = &writer->profile->contexts[writer->site[i].context];
         hw_llvm_put(out, writer->place[i], 4);
-        for (size_t k = 0; k < sizeof schema_order; k++) {
-            const enum hw_llvm_field field = schema_order[k];
+        for (size_t k = 0; k < writer->schema_size; k++) {
+            const enum hw_llvm_field field = writer->schema[k];
             hw_llvm_put(out, hw_llvm_saturated(field, context->mib.field[field]), hw_llvm_fields[field].size);
         }
     }

@@ -25,6 +25,7 @@ struct maker {
     uint32_t *context_of; /* for each node: the context of the stack that ends there + 1 */
     struct hw_context_entry *context;
     size_t context_count;
+    struct hw_llvm_mib *mib; /* by context */
 };
 
 /* ---- tables ---- */
@@ -204,7 +205,6 @@ static struct hw_access make_access(const struct hw_llvm_context *from, uint32_t
                               .unsplit = field(from, HW_LLVM_TOTAL_ACCESSES),
                               .accesses_min = field(from, HW_LLVM_MIN_ACCESSES),
                               .accesses_max = field(from, HW_LLVM_MAX_ACCESSES),
-                              .utilization_min = UINT32_MAX,
                               .density_total = density(from, HW_LLVM_TOTAL_DENSITY),
                               .density_min = density(from, HW_LLVM_MIN_DENSITY),
                               .density_max = density(from, HW_LLVM_MAX_DENSITY),
@@ -221,6 +221,39 @@ static bool has_accesses(const struct hw_llvm_profile *from)
     return (from->known & needed) == needed;
 }
 
+static size_t histogram_runs(const struct hw_llvm_profile *from)
+{
+    size_t runs = 0;
+    for (size_t i = 0; i < from->context_count; i++)
+        if (from->contexts[i].histogram)
+            runs += (field(&from->contexts[i], HW_LLVM_HISTOGRAM_SIZE) + HW_HISTOGRAM_WORDS - 1) / HW_HISTOGRAM_WORDS;
+    return runs;
+}
+
+/* Cells are of 8 bytes, as our words are. Returns what is behind the runs that were made. */
+static struct hw_histogram *add_histogram(struct hw_histogram *run, const struct hw_llvm_context *from,
+                                          uint32_t context)
+{
+    const uint64_t cells = from->histogram ? field(from, HW_LLVM_HISTOGRAM_SIZE) : 0;
+    for (uint64_t first = 0; first < cells; first += HW_HISTOGRAM_WORDS, run++) {
+        run->context = context;
+        run->first_word = (uint32_t)first;
+        for (uint64_t i = 0; i < HW_HISTOGRAM_WORDS && first + i < cells; i++)
+            run->words[i] = from->histogram[first + i];
+    }
+    return run;
+}
+
+static uint64_t latest_tick(const struct hw_llvm_profile *from)
+{
+    uint64_t latest = 0;
+    for (size_t i = 0; i < from->context_count; i++) {
+        const uint64_t tick = field(&from->contexts[i], HW_LLVM_FREE_TIME);
+        latest = tick > latest ? tick : latest;
+    }
+    return latest;
+}
+
 static bool make_contexts(struct maker *maker)
 {
     const size_t count = maker->from->context_count;
@@ -228,16 +261,23 @@ static bool make_contexts(struct maker *maker)
     struct hw_mib *mibs = make_table(maker, HW_SECTION_MIBS, count);
     struct hw_access *access = accesses ? make_table(maker, HW_SECTION_ACCESS, count) : NULL;
     struct hw_access_info *info = access ? make_table(maker, HW_SECTION_ACCESS_INFO, 1) : NULL;
-    if (!mibs)
+    struct hw_histogram *run = accesses ? make_table(maker, HW_SECTION_HISTOGRAM, histogram_runs(maker->from)) : NULL;
+    maker->mib = hw_arena_allocate(maker->arena, count + 1, sizeof *maker->mib);
+    if (!mibs || !maker->mib || (accesses && (!access || !info || !run)))
         return false;
     for (size_t i = 0; i < count; i++) {
         const uint32_t context = context_id(maker, &maker->from->contexts[i]);
         mibs[i] = make_mib(&maker->from->contexts[i], context, maker->from->known);
-        if (access)
-            access[i] = make_access(&maker->from->contexts[i], context);
+        hw_llvm_mib_add(&maker->mib[context], &maker->from->contexts[i].mib);
+        if (!access)
+            continue;
+        access[i] = make_access(&maker->from->contexts[i], context);
+        run = add_histogram(run, &maker->from->contexts[i], context);
     }
     if (info)
-        *info = (struct hw_access_info){.flags = HW_ACCESS_UNSPLIT | HW_ACCESS_HARVESTED, .granule = 64};
+        *info = (struct hw_access_info){.flags = HW_ACCESS_UNSPLIT | HW_ACCESS_HARVESTED,
+                                        .granule = histogram_runs(maker->from) ? 8 : 64,
+                                        .harvest_tick = latest_tick(maker->from)};
     maker->tables->of[HW_SECTION_STACKS].count = maker->node_count;
     maker->tables->of[HW_SECTION_CONTEXTS].count = maker->context_count;
     return true;
@@ -257,6 +297,7 @@ static const struct hw_profile_llvm *make_source(struct maker *maker)
                                        .known = from->known,
                                        .dumps = from->dumps,
                                        .clang_runtime = from->clang_runtime,
+                                       .mibs = maker->mib,
                                        .frames = from->symbolized ? frames : NULL,
                                        .frame_count = from->frame_count};
     return source;

@@ -41,12 +41,13 @@ static void write_frames(const struct hw_llvm_profile *profile, const struct hw_
     }
 }
 
-static void write_block(const struct hw_llvm_mib *mib, struct hw_llvm_bytes *out)
+static void write_block(const struct hw_llvm_mib *mib, uint32_t known, struct hw_llvm_bytes *out)
 {
     print(out, "        MemInfoBlock:\n");
     for (int field = 1; field < HW_LLVM_HISTOGRAM_SIZE; field++)
-        print(out, "          %s: %llu\n", hw_llvm_fields[field].name,
-              (unsigned long long)hw_llvm_saturated((enum hw_llvm_field)field, mib->field[field]));
+        if (known & 1u << field)
+            print(out, "          %s: %llu\n", hw_llvm_fields[field].name,
+                  (unsigned long long)hw_llvm_saturated((enum hw_llvm_field)field, mib->field[field]));
 }
 
 /* A linkage name as a comment: what is no letter of a name would end it. */
@@ -93,7 +94,7 @@ static void write_sites(const struct hw_llvm_profile *profile, const struct hw_l
         print(out, call ? "      - Frames:\n" : "      - Callstack:\n");
         write_frames(profile, &site[i], out);
         if (!call)
-            write_block(&profile->contexts[site[i].context].mib, out);
+            write_block(&profile->contexts[site[i].context].mib, profile->known, out);
     }
 }
 

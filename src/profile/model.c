@@ -358,7 +358,10 @@ static void merge_mibs(struct builder *builder, struct hw_profile_context *conte
         add_allocations(&contexts[id], &sums[id], mib);
         add_frees(&contexts[id], &sums[id], mib);
         add_live(builder, &contexts[id], &sums[id], mib);
-        add_total(&builder->profile->context_totals, mib);
+        if (mib->flags & HW_MIB_POOL)
+            contexts[id].pool = true;
+        else
+            add_total(&builder->profile->context_totals, mib);
         note_tick(builder, mib->last_alloc_tick);
         note_tick(builder, mib->last_free_tick);
     }
@@ -568,7 +571,8 @@ static bool build(struct builder *builder)
     take_notes(builder);
     take_memory(builder);
     /* Contexts come last: the ages of live blocks are counted up to the latest moment that the file speaks of. */
-    if (!take_timeline(builder) || !take_contexts(builder))
+    if (!take_timeline(builder) || !take_contexts(builder) ||
+        !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems))
         return false;
     profile->duration_ns = hw_profile_ticks_to_ns(profile, builder->last_tick);
     profile->peak_time_ns = hw_profile_ticks_to_ns(profile, profile->process.peak_tick);

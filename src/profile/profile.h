@@ -12,6 +12,39 @@
 #include "profile/error.h"
 #include "profile/format.h"
 
+/* Counted accesses of the blocks of one context (see struct hw_access), merged. Minima and maxima are 0 when `blocks`
+ * is. Sums stop at UINT64_MAX instead of wrapping, and `overflown` is set. */
+struct hw_profile_access {
+    uint64_t type;  /* id of the blocks' type, 0 when it is not known */
+    uint32_t flags; /* enum hw_access_flags */
+    bool overflown;
+    uint64_t blocks;
+    uint64_t reads, writes, unsplit;
+    uint64_t accesses_min, accesses_max;
+    uint64_t granules, granules_touched;
+    uint64_t utilization_total;
+    uint32_t utilization_min, utilization_max;        /* hundredths of a percent */
+    uint64_t density_total, density_min, density_max; /* thousandths */
+    uint64_t lifetime_density_total, lifetime_density_min, lifetime_density_max;
+    uint64_t never_accessed, written_never_read;
+    uint64_t shared_granules, shared_written, shared_writers;
+    uint64_t lines_false_shared, lines_true_shared;
+    uint64_t saturated_cells, not_owned;
+};
+
+/* `all` holds `live`: blocks that were live at the harvest. The rest of `all` are freed ones. */
+struct hw_profile_accesses {
+    struct hw_profile_access all, live;
+};
+
+/* Accesses by position in the blocks of a context, of one run of words. Sums stop at UINT64_MAX. */
+struct hw_profile_histogram {
+    uint32_t context;
+    uint32_t first_word; /* multiple of HW_HISTOGRAM_WORDS */
+    uint64_t saturated;
+    uint64_t words[HW_HISTOGRAM_WORDS];
+};
+
 /* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns.
  */
 struct hw_profile_context {
@@ -34,6 +67,8 @@ struct hw_profile_context {
     uint64_t inherited_frees, inherited_freed_bytes;
     int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
     uint64_t first_ns;
+    bool pool; /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
+    struct hw_profile_accesses *access; /* NULL when accesses were not counted */
 };
 
 struct hw_profile_totals {
@@ -59,6 +94,7 @@ struct hw_profile_llvm {
     bool clang_runtime; /* raw: written by clang's runtime */
     const struct hw_llvm_frame *frames; /* indexed: the pc of a stack node is an index into them; else NULL */
     size_t frame_count;
+    const struct hw_llvm_mib *mibs; /* by context id: sums of all that the file says of it, as LLVM has them */
 };
 
 /* What Heapwise's own files always tell and others may not. */
@@ -104,6 +140,15 @@ struct hw_profile {
     size_t memory_count;
     const struct hw_note *notes;
     size_t note_count;
+    bool access_counted;                     /* what follows up to histogram_count means something */
+    struct hw_access_info access_info;       /* all zero when it is missing */
+    struct hw_profile_accesses access;       /* sum of all contexts */
+    uint64_t harvest_ns;                     /* when live blocks and globals were read */
+    uint64_t unharvested_contexts;           /* with live blocks of which the harvest came too early: see access.c */
+    const struct hw_global_granule *globals; /* sorted by map and offset, each granule once; map may be HW_NONE */
+    size_t global_count;
+    const struct hw_profile_histogram *histogram; /* freed and live blocks together; sorted by context and word */
+    size_t histogram_count;
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
@@ -128,6 +173,22 @@ const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset)
  * returns how many frames the stack has. */
 size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity);
 
+/* Adds what was counted for other blocks. */
+void hw_profile_access_add(struct hw_profile_access *to, const struct hw_profile_access *from);
+void hw_profile_accesses_add(struct hw_profile_accesses *to, const struct hw_profile_accesses *from);
+
+/* A + B, UINT64_MAX when that does not fit. */
+static inline uint64_t hw_add_saturating(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Reads, writes, and those of which it is not known which of the two. */
+static inline uint64_t hw_profile_access_total(const struct hw_profile_access *access)
+{
+    return hw_add_saturating(hw_add_saturating(access->reads, access->writes), access->unsplit);
+}
+
 uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks);
 
 /* Right after the process has ended: records how (exit code or signal) and when in the file of a process that could not
@@ -135,5 +196,18 @@ uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks
  * that is sealed already only gets the exit status if it has none. */
 bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes,
                       struct hw_error *error);
+
+/* What a process needs now, as the kernel says; 0: not known. */
+struct hw_snapshot_memory {
+    uint64_t rss_bytes, peak_rss_bytes;
+};
+/* Writes a sealed copy of the profile that is open as PROFILE (PATH is for messages) into the new file that is open as
+ * FILE, while the process may go on writing it. The process is not touched. False with ERROR on failure: what is in
+ * FILE then is no profile. */
+bool hw_profile_snapshot(int profile, const char *path, const struct hw_snapshot_memory *memory, int file,
+                         struct hw_error *error);
+/* The process section of the open profile, as it is at this moment, and where in the file it lies. */
+bool hw_profile_process(int profile, const char *path, struct hw_process_info *process, uint64_t *offset,
+                        struct hw_error *error);
 
 #endif

@@ -191,8 +191,10 @@ static uint64_t peak_epoch(const struct hw_tables *tables)
  * a pause that may never happen; the last attempt then stands, and is off by what happened while it was copied. */
 static bool read_referring(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables)
 {
-    static const uint32_t types[] = {HW_SECTION_THREADS, HW_SECTION_TIMELINE, HW_SECTION_FREE_STACKS,
-                                     HW_SECTION_MEMORY,  HW_SECTION_NOTES,    HW_SECTION_INHERITED};
+    static const uint32_t types[] = {HW_SECTION_THREADS, HW_SECTION_TIMELINE,    HW_SECTION_FREE_STACKS,
+                                     HW_SECTION_MEMORY,  HW_SECTION_NOTES,       HW_SECTION_INHERITED,
+                                     HW_SECTION_ACCESS,  HW_SECTION_ACCESS_INFO, HW_SECTION_ACCESS_LIVE,
+                                     HW_SECTION_GLOBALS, HW_SECTION_HISTOGRAM,   HW_SECTION_HISTOGRAM_LIVE};
     for (int attempt = 0; attempt < 4; attempt++) {
         if (!read_section(container, arena, HW_SECTION_PROCESS, tables))
             return false;

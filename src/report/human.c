@@ -52,6 +52,32 @@ static void three_digits(char *buffer, double value, const char *unit)
     snprintf(buffer, HW_HUMAN, "%.*f %s", decimals, value, unit);
 }
 
+const char *hw_human_many(char *buffer, uint64_t count)
+{
+    static const char *const units[] = {"M", "G", "T", "P", "E"};
+    if (count < 10000000)
+        return hw_human_count(buffer, count);
+    double value = (double)count / 1e6;
+    size_t unit = 0;
+    while (value >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        value /= 1000;
+        unit++;
+    }
+    three_digits(buffer, value, units[unit]);
+    return buffer;
+}
+
+const char *hw_human_ratio(char *buffer, double ratio)
+{
+    if (ratio >= 99.95)
+        return hw_human_many(buffer, ratio < 1e18 ? (uint64_t)(ratio + 0.5) : (uint64_t)1e18);
+    if (ratio > 0 && ratio < 0.005)
+        snprintf(buffer, HW_HUMAN, "<0.01");
+    else
+        snprintf(buffer, HW_HUMAN, "%.*f", ratio < 9.995 ? 2 : 1, ratio);
+    return buffer;
+}
+
 const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8)
 {
     const double seconds = (double)ns / 1e9;

@@ -10,6 +10,8 @@
 
 const char *hw_human_bytes(char *buffer, uint64_t bytes);                /* "512 B", "61.2 MiB" */
 const char *hw_human_count(char *buffer, uint64_t count);                /* "1,204,221" */
+const char *hw_human_many(char *buffer, uint64_t count);                 /* "9,204,221", "12.0 M", "1.23 G" */
+const char *hw_human_ratio(char *buffer, double ratio);                  /* "1,204", "12.3", "0.04", "<0.01" */
 const char *hw_human_of(char *buffer, uint64_t count, const char *noun); /* "1 block", "1,204 blocks" */
 const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8); /* "850 ns", "12.1 µs", "1.52 s", "2 min 03 s" */
 const char *hw_human_percent(char *buffer, double part,
@@ -17,6 +19,8 @@ const char *hw_human_percent(char *buffer, double part,
 
 #define HW_BYTES(bytes)         hw_human_bytes((char[HW_HUMAN]){0}, (bytes))
 #define HW_COUNT(count)         hw_human_count((char[HW_HUMAN]){0}, (count))
+#define HW_MANY(count)          hw_human_many((char[HW_HUMAN]){0}, (count))
+#define HW_RATIO(ratio)         hw_human_ratio((char[HW_HUMAN]){0}, (ratio))
 #define HW_OF(count, noun)      hw_human_of((char[HW_HUMAN]){0}, (count), (noun))
 #define HW_NS(ns, utf8)         hw_human_ns((char[HW_HUMAN]){0}, (ns), (utf8))
 #define HW_PERCENT(part, whole) hw_human_percent((char[HW_HUMAN]){0}, (part), (whole))

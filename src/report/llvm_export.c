@@ -11,22 +11,6 @@
 
 /* ---- fields ---- */
 
-/* What was counted of the accesses to a context's blocks, in LLVM's units: densities are accesses * 100 / size. */
-struct accesses {
-    bool counted; /* else nothing below holds */
-    uint64_t total, min, max;
-    uint64_t density_total, density_min, density_max;
-    uint64_t lifetime_density_total, lifetime_density_min, lifetime_density_max;
-    const uint64_t *histogram; /* accesses to every 8 bytes, or NULL */
-    uint64_t histogram_size;
-};
-
-/* The one place that knows where accesses come from. */
-static struct accesses accesses_of(const struct hw_view *view, const struct hw_view_context *context)
-{
-    return (struct accesses){0};
-}
-
 static uint64_t limited(unsigned __int128 value)
 {
     return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
@@ -48,18 +32,31 @@ static void set_lifetimes(struct hw_llvm_mib *mib, const struct hw_profile_conte
     mib->field[HW_LLVM_MAX_LIFETIME] = most / MS;
 }
 
-static void set_accesses(struct hw_llvm_mib *mib, const struct accesses *accesses)
+/* Our densities are thousandths, LLVM's hundredths. LLVM divides their sums by all allocations: blocks whose accesses
+ * were not counted (allocated before counting began) are taken for what the others are on average. */
+static uint64_t density_total(uint64_t total, uint64_t blocks, uint64_t allocations)
 {
-    mib->field[HW_LLVM_TOTAL_ACCESSES] = accesses->total;
-    mib->field[HW_LLVM_MIN_ACCESSES] = accesses->min;
-    mib->field[HW_LLVM_MAX_ACCESSES] = accesses->max;
-    mib->field[HW_LLVM_TOTAL_DENSITY] = accesses->density_total;
-    mib->field[HW_LLVM_MIN_DENSITY] = accesses->density_min;
-    mib->field[HW_LLVM_MAX_DENSITY] = accesses->density_max;
-    mib->field[HW_LLVM_TOTAL_LIFETIME_DENSITY] = accesses->lifetime_density_total;
-    mib->field[HW_LLVM_MIN_LIFETIME_DENSITY] = accesses->lifetime_density_min;
-    mib->field[HW_LLVM_MAX_LIFETIME_DENSITY] = accesses->lifetime_density_max;
-    mib->field[HW_LLVM_HISTOGRAM_SIZE] = accesses->histogram ? accesses->histogram_size : 0;
+    return limited((unsigned __int128)total * (allocations > blocks ? allocations : blocks) / blocks / 10);
+}
+
+static void set_accesses(struct hw_llvm_mib *mib, const struct hw_profile_access *access, uint64_t allocations)
+{
+    mib->field[HW_LLVM_TOTAL_ACCESSES] = hw_profile_access_total(access);
+    mib->field[HW_LLVM_MIN_ACCESSES] = access->accesses_min;
+    mib->field[HW_LLVM_MAX_ACCESSES] = access->accesses_max;
+    mib->field[HW_LLVM_TOTAL_DENSITY] = density_total(access->density_total, access->blocks, allocations);
+    mib->field[HW_LLVM_MIN_DENSITY] = access->density_min / 10;
+    mib->field[HW_LLVM_MAX_DENSITY] = access->density_max / 10;
+    mib->field[HW_LLVM_TOTAL_LIFETIME_DENSITY] =
+        density_total(access->lifetime_density_total, access->blocks, allocations);
+    mib->field[HW_LLVM_MIN_LIFETIME_DENSITY] = access->lifetime_density_min / 10;
+    mib->field[HW_LLVM_MAX_LIFETIME_DENSITY] = access->lifetime_density_max / 10;
+}
+
+/* Not counted, or only for a few blocks that need not be like the others. */
+static bool is_counted(const struct hw_profile_context *sum)
+{
+    return sum->access && sum->access->all.blocks && sum->access->all.blocks >= sum->allocations / 2;
 }
 
 static bool lives_long(const struct hw_profile_context *sum, uint64_t cold_after_ns)
@@ -69,6 +66,11 @@ static bool lives_long(const struct hw_profile_context *sum, uint64_t cold_after
     return cold_after_ns && blocks && total / blocks >= cold_after_ns;
 }
 
+static uint32_t known_fields(const struct hw_view *view)
+{
+    return view->profile->llvm ? view->profile->llvm->known : HW_LLVM_KNOWN_ALL;
+}
+
 static struct hw_llvm_context make_context(struct hw_llvm_export *export, const struct hw_view *view,
                                            const struct hw_view_context *context,
                                            const struct hw_llvm_export_options *options)
@@ -76,7 +78,10 @@ static struct hw_llvm_context make_context(struct hw_llvm_export *export, const 
     const struct hw_profile_context *sum = &context->sum;
     struct hw_llvm_context made = {0};
     uint64_t *field = made.mib.field;
-    struct accesses accesses = accesses_of(view, context);
+    if (view->profile->llvm && context->merged == 1) { /* nothing is lost on the way */
+        made.mib = view->profile->llvm->mibs[sum->id];
+        return made;
+    }
     field[HW_LLVM_ALLOC_COUNT] = sum->allocations;
     field[HW_LLVM_TOTAL_SIZE] = sum->bytes;
     field[HW_LLVM_MIN_SIZE] = sum->size_min;
@@ -90,17 +95,16 @@ static struct hw_llvm_context make_context(struct hw_llvm_export *export, const 
     field[HW_LLVM_SAME_ALLOC_CPU] = sum->same_alloc_cpu;
     field[HW_LLVM_SAME_FREE_CPU] = sum->same_free_cpu;
     set_lifetimes(&made.mib, sum);
-    if (!accesses.counted) {
+    if (is_counted(sum)) {
+        set_accesses(&made.mib, &sum->access->all, sum->allocations);
+    } else {
         const bool cold = lives_long(sum, options->cold_after_ns);
         const uint64_t density = cold ? 0 : HW_LLVM_NEITHER;
-        accesses = (struct accesses){.lifetime_density_total = limited((unsigned __int128)density * sum->allocations),
-                                     .lifetime_density_min = density,
-                                     .lifetime_density_max = density};
+        field[HW_LLVM_TOTAL_LIFETIME_DENSITY] = limited((unsigned __int128)density * sum->allocations);
+        field[HW_LLVM_MIN_LIFETIME_DENSITY] = field[HW_LLVM_MAX_LIFETIME_DENSITY] = density;
         export->uncounted++;
         export->cold_by_time += cold;
     }
-    set_accesses(&made.mib, &accesses);
-    made.histogram = accesses.histogram;
     return made;
 }
 
@@ -133,6 +137,47 @@ static bool place_segments(struct hw_llvm_profile *profile, const struct hw_view
     return profile->segments != NULL;
 }
 
+/* Blocks that are larger than this have a histogram of their beginning. */
+#define CELLS_MOST 65536u
+
+/* The runs of a context are neighbours. */
+static size_t histogram_cells(const struct hw_view *view, size_t first, size_t *end)
+{
+    size_t cells = 0;
+    for (*end = first; *end < view->histogram_count; ++*end) {
+        const struct hw_profile_histogram *run = &view->histogram[*end];
+        if (run->context != view->histogram[first].context)
+            break;
+        for (uint32_t i = 0; i < HW_HISTOGRAM_WORDS; i++)
+            if (run->words[i] && run->first_word + i < CELLS_MOST)
+                cells = run->first_word + i + 1;
+    }
+    return cells;
+}
+
+/* Gives the contexts (by the view's index, + 1 in CONTEXT_AT) their cells. */
+static bool add_histograms(struct hw_llvm_profile *profile, const struct hw_view *view, const uint32_t *context_at)
+{
+    size_t total = 0, end;
+    for (size_t i = 0; i < view->histogram_count; i = end)
+        total += histogram_cells(view, i, &end);
+    uint64_t *cells = profile->histograms = calloc(total + 1, sizeof *cells);
+    for (size_t i = 0; cells && i < view->histogram_count; i = end) {
+        const size_t count = histogram_cells(view, i, &end);
+        const uint32_t context = context_at[view->histogram[i].context];
+        for (size_t k = i; k < end; k++)
+            for (uint32_t word = 0; word < HW_HISTOGRAM_WORDS; word++)
+                if (view->histogram[k].first_word + word < count)
+                    cells[view->histogram[k].first_word + word] = view->histogram[k].words[word];
+        if (context && count) {
+            profile->contexts[context - 1].histogram = cells;
+            profile->contexts[context - 1].mib.field[HW_LLVM_HISTOGRAM_SIZE] = count;
+        }
+        cells += count;
+    }
+    return profile->histograms != NULL;
+}
+
 static bool is_main(const struct hw_view_module *module)
 {
     return module->flags & HW_MAP_MAIN;
@@ -156,14 +201,15 @@ bool hw_llvm_export_raw(struct hw_llvm_export *export, const struct hw_view *vie
                         const struct hw_llvm_export_options *options, struct hw_error *error)
 {
     struct hw_llvm_profile *profile = &export->profile;
-    *export = (struct hw_llvm_export){.profile.known = HW_LLVM_KNOWN_ALL};
+    *export = (struct hw_llvm_export){.profile.known = known_fields(view)};
     size_t size = 0;
     for (size_t i = 0; i < view->context_count; i++)
         size += depth_of(view, view->contexts[i].sum.leaf);
     uint64_t *bias = malloc((view->module_count + 1) * sizeof *bias);
+    uint32_t *context_at = calloc(view->context_count + 1, sizeof *context_at);
     profile->stacks = malloc((size + 1) * sizeof *profile->stacks);
     profile->contexts = malloc((view->context_count + 1) * sizeof *profile->contexts);
-    const bool fine = bias && profile->stacks && profile->contexts && place_segments(profile, view, bias);
+    bool fine = bias && context_at && profile->stacks && profile->contexts && place_segments(profile, view, bias);
     for (size_t i = 0; fine && i < view->context_count; i++) {
         const struct hw_view_context *context = &view->contexts[i];
         if (!context->sum.allocations || !context->sum.leaf) {
@@ -182,7 +228,10 @@ bool hw_llvm_export_raw(struct hw_llvm_export *export, const struct hw_view *vie
         }
         made.count = (uint32_t)(profile->stack_size - made.first);
         profile->contexts[profile->context_count++] = made;
+        context_at[i] = (uint32_t)profile->context_count;
     }
+    fine = fine && add_histograms(profile, view, context_at);
+    free(context_at);
     for (size_t i = 0; i < view->module_count; i++)
         export->no_build_id |= is_main(&view->modules[i]) && !view->modules[i].build_id_size;
     free(bias);
@@ -387,7 +436,7 @@ static bool make_contexts(struct frame_builder *builder, struct hw_llvm_export *
 bool hw_llvm_export_frames(struct hw_llvm_export *export, const struct hw_view *view,
                            const struct hw_llvm_export_options *options, struct hw_error *error)
 {
-    *export = (struct hw_llvm_export){.profile = {.symbolized = true, .known = HW_LLVM_KNOWN_ALL}};
+    *export = (struct hw_llvm_export){.profile = {.symbolized = true, .known = known_fields(view)}};
     struct frame_builder builder = {.view = view, .options = options, .profile = &export->profile};
     builder.chosen = calloc(view->module_count + 1, sizeof *builder.chosen);
     builder.first = malloc((view->location_count + 1) * sizeof *builder.first);

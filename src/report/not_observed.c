@@ -11,7 +11,7 @@
 static const struct {
     uint32_t code;
     const char *name;
-    const char *sentence; /* the note's text, if any, follows after a colon */
+    const char *sentence; /* the note's text, if any, follows after a colon; NULL: add_accesses says it */
     bool counted;         /* how often it happened is worth saying */
 } notes[] = {
     {HW_NOTE_TABLE_STORE, "table-store",
@@ -33,6 +33,15 @@ static const struct {
      "Threads were still running when the process ended: what they did in that moment may be missing", true},
     {HW_NOTE_CLOCK, "clock", "The processor's time stamp counter is not usable: times come from clock_gettime", false},
     {HW_NOTE_JIT, "jit", "Stacks end at code that was generated at run time: their callers are not known", true},
+    {HW_NOTE_RESET, "reset",
+     "The program called heapwise_reset: counts and times are of what came after it; what was live then is called "
+     "inherited",
+     true},
+    {HW_NOTE_PLANES_SHARED, "planes-shared", NULL, false},
+    {HW_NOTE_NOT_OWNED, "not-owned", NULL, false},
+    {HW_NOTE_UNCOUNTED_CODE, "uncounted-code", NULL, false},
+    {HW_NOTE_FOLDED, "folded",
+     "Areas of memory lie so far apart that they share cells: accesses to one may be counted for the other", true},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 
@@ -57,6 +66,8 @@ static void add_notes(const struct hw_profile *profile, struct hw_buffer *out)
         const struct hw_note *note = &profile->notes[i];
         const size_t known = find_note(note->code);
         const char *text = hw_profile_string(profile, note->text);
+        if (!notes[known].sentence)
+            continue;
         hw_buffer_add(out, "%s", notes[known].sentence);
         if (notes[known].counted && note->count > 1)
             hw_buffer_add(out, " (%s)", HW_OF(note->count, "time"));
@@ -76,7 +87,7 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
     if (profile->running)
         hw_buffer_add(
             out, "The process is still running: the numbers are those of the moment at which the file was read.\n");
-    else if (!profile->sealed)
+    else if (!profile->sealed && profile->process.exit_kind != HW_EXIT_CODE)
         hw_buffer_add(out, "The process did not close the file%s: the last events before its end may be missing.\n",
                       profile->process.exit_kind == HW_EXIT_UNKNOWN ? " (it was killed, or it runs on another machine)"
                                                                     : "");
@@ -120,7 +131,7 @@ static void add_events(const struct hw_profile *profile, struct hw_buffer *out)
             "The table of contexts was limited to %s entries, and some were pushed out %s: counts are complete, "
             "but overlapping lifetimes and repeated CPUs are counted anew after each time.\n",
             HW_COUNT(profile->process.table_entries), HW_OF(profile->process.evictions, "time"));
-    if (profile->process.flags & HW_PROCESS_FORKED)
+    if ((profile->process.flags & HW_PROCESS_FORKED) && !(profile->process.flags & HW_PROCESS_RESET))
         hw_buffer_add(out,
                       "The process was forked with %s (%s) of its parent alive: they are in no number here but those "
                       "called inherited.\n",
@@ -214,6 +225,116 @@ static void add_modules(const struct hw_view *view, struct hw_buffer *out)
     }
 }
 
+/* ---- counted accesses ---- */
+
+static uint64_t note_count(const struct hw_profile *profile, uint32_t code)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < profile->note_count; i++)
+        if (profile->notes[i].code == code)
+            count += profile->notes[i].count ? profile->notes[i].count : 1;
+    return count;
+}
+
+#define NAMED_UNCOUNTED 8
+
+/* How much a module's accesses are missed: the program itself, somebody's code that stacks lead through, system code in
+ * stacks, the rest. -1: its code counts. */
+static int uncounted_rank(const struct hw_view_module *module)
+{
+    if (!module->uncounted)
+        return -1;
+    if (module->flags & HW_MAP_MAIN)
+        return 0;
+    return module->used && module->kind == HW_MODULE_PROGRAM ? 1 : module->used ? 2 : 3;
+}
+
+/* Modules whose code does not count, those first that matter most. */
+static void add_uncounted(const struct hw_view *view, struct hw_buffer *out)
+{
+    size_t count = 0, named = 0;
+    for (size_t i = 0; i < view->module_count; i++)
+        count += uncounted_rank(&view->modules[i]) >= 0;
+    if (!count)
+        return;
+    hw_buffer_add(out, "Built without heapwise cc, so that what their code reads and writes is not counted: ");
+    for (int rank = 0; rank <= 3; rank++) {
+        for (size_t i = 0; i < view->module_count && named < NAMED_UNCOUNTED; i++) {
+            const struct hw_view_module *module = &view->modules[i];
+            if (uncounted_rank(module) != rank)
+                continue;
+            hw_buffer_add(out, "%s%s%s", named ? ", " : "", module->name, rank ? "" : " (the program itself)");
+            named++;
+        }
+    }
+    if (count > named)
+        hw_buffer_add(out, " and %s", HW_OF(count - named, "more file"));
+    hw_buffer_add(out, ".\n");
+}
+
+static void add_harvest(const struct hw_profile *profile, struct hw_buffer *out)
+{
+    if (!(profile->access_info.flags & HW_ACCESS_HARVESTED))
+        hw_buffer_add(out, profile->running
+                               ? "Accesses to blocks that are still live and to global variables were not read yet: "
+                                 "they are missing (heapwise dump makes a complete profile now).\n"
+                               : "The process ended before accesses to blocks that were live then, and to global "
+                                 "variables, could be read: they are missing.\n");
+    if (profile->unharvested_contexts)
+        hw_buffer_add(out,
+                      "Blocks of %s were freed after live blocks were last read: what was counted for their live "
+                      "blocks is left out, since it may be counted already.\n",
+                      HW_OF(profile->unharvested_contexts, "place"));
+}
+
+static void add_limits(const struct hw_profile *profile, struct hw_buffer *out)
+{
+    const struct hw_profile_access *all = &profile->access.all;
+    const struct hw_access_info *info = &profile->access_info;
+    uint64_t sharing = note_count(profile, HW_NOTE_PLANES_SHARED);
+    if (info->threads_sharing > sharing)
+        sharing = info->threads_sharing;
+    if (sharing) {
+        hw_buffer_add(out, "There were more threads at once than counters to keep them apart (%u): %s",
+                      (unsigned)info->planes_most, HW_OF(sharing, "thread"));
+        if (profile->process.threads_seen >= sharing)
+            hw_buffer_add(out, " (%s of those seen)",
+                          HW_PERCENT((double)sharing, (double)profile->process.threads_seen));
+        hw_buffer_add(out, " shared one with another thread. What both count in one granule at the same instant may be "
+                           "lost, and what only they share is not seen as shared. All other threads lose nothing.\n");
+    }
+    if (all->saturated_cells)
+        hw_buffer_add(out,
+                      "%s of 8 bytes reached the limit of a cell (255): the numbers of their blocks are lower bounds. "
+                      "64-byte granules have no such limit.\n",
+                      HW_OF(all->saturated_cells, "granule"));
+    else if (all->overflown)
+        hw_buffer_add(out, "Sums of accesses were too great to be stored: they are lower bounds.\n");
+    const uint64_t noted = note_count(profile, HW_NOTE_NOT_OWNED),
+                   blocks = all->not_owned > noted ? all->not_owned : noted;
+    if (blocks)
+        hw_buffer_add(out,
+                      "Blocks without granules of their own (older than the counting, or placed by an allocator of the "
+                      "program): %s. What is next to them may be counted for them.\n",
+                      HW_COUNT(blocks));
+    if (info->flags & HW_ACCESS_UNSPLIT)
+        hw_buffer_add(out, "Objects of clang -fmemory-profile do not tell reads from writes, and what two of their "
+                           "threads count in one granule at the same instant may be lost.\n");
+}
+
+static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
+{
+    if (!view->profile->access_counted)
+        return;
+    if (hw_view_sampled(view))
+        hw_buffer_add(out, "Accesses are those of the sampled blocks alone: their sums are not scaled up.\n");
+    add_harvest(view->profile, out);
+    add_limits(view->profile, out);
+    add_uncounted(view, out);
+    hw_buffer_add(out, "Accesses to stacks and thread-local variables, by the C library itself (strlen, printf, "
+                       "qsort) and by the kernel are not counted.\n");
+}
+
 /* ---- what this mode does not look at ---- */
 
 /* Files of LLVM's tell less. */
@@ -254,7 +375,7 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(out, "What resident memory consists of was not recorded.\n");
     else if (view->context_count && !hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_DUMP))
         hw_buffer_add(out, "What resident memory consisted of at the peak was not recorded.\n");
-    if (view->profile->process.mode == HW_MODE_HEAP)
+    if (view->profile->process.mode == HW_MODE_HEAP && !view->profile->access_counted)
         hw_buffer_add(out, "How much the blocks were read and written was not counted (mode heap).\n");
     hw_buffer_add(out,
                   "Memory that the program maps itself (mmap), static data and stacks are not heap blocks: they are "
@@ -269,5 +390,6 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
     add_events(view->profile, buffer);
     add_stacks(view, buffer);
     add_modules(view, buffer);
+    add_accesses(view, buffer);
     add_scope(view, buffer);
 }

@@ -111,7 +111,12 @@ static bool group(struct hw_places *places, const struct hw_view *view, const st
         const uint32_t index = hw_pairs_intern(&known, a, b, (uint32_t)places->count, &new);
         if (new) {
             greatest[index] = context->sum.bytes;
-            places->place[places->count++] = *context;
+            places->place[places->count] = *context;
+            if (context->sum.access) {
+                places->accesses[index] = *context->sum.access;
+                places->place[index].sum.access = &places->accesses[index];
+            }
+            places->count++;
         } else {
             add_to_place(&places->place[index], context, &greatest[index]);
         }
@@ -126,7 +131,9 @@ bool hw_places_make(struct hw_places *places, const struct hw_view *view, bool e
     uint64_t *greatest =
         malloc((view->context_count + 1) * sizeof *greatest); /* bytes of the greatest stack of a place */
     *places = (struct hw_places){.place = malloc((view->context_count + 1) * sizeof *places->place)};
-    bool done = greatest && places->place;
+    if (view->accesses && !each)
+        places->accesses = malloc((view->context_count + 1) * sizeof *places->accesses);
+    bool done = greatest && places->place && (places->accesses || !view->accesses || each);
     if (done && each) {
         if (view->context_count)
             memcpy(places->place, view->contexts, view->context_count * sizeof *places->place);
@@ -144,5 +151,6 @@ bool hw_places_make(struct hw_places *places, const struct hw_view *view, bool e
 void hw_places_free(struct hw_places *places)
 {
     free(places->place);
+    free(places->accesses);
     *places = (struct hw_places){0};
 }

@@ -11,6 +11,7 @@ struct hw_places {
     struct hw_view_context
         *place; /* `stacks` tells how many there are; leaf and `index` are those of the greatest one */
     size_t count;
+    struct hw_profile_accesses *accesses; /* private: what `place` points to where sums were made */
 };
 
 /* Stacks without recursion stay by themselves. Of the others those are one place that allocate at the same address and

@@ -6,15 +6,17 @@
 
 #include "report/view.h"
 
-/* Parts of a report, in the order in which text shows them. The lists of contexts are in the order of enum hw_sort_key.
- */
+/* Parts of a report; text.c has the order in which they are shown. The lists of contexts are in the order of enum
+ * hw_sort_key. */
 enum hw_report_section {
     HW_REPORT_SUMMARY,
-    HW_REPORT_FUNCTIONS, /* early: with the summary it is the answer on the first screen */
+    HW_REPORT_FUNCTIONS,
     HW_REPORT_TIMELINE,
     HW_REPORT_MEMORY,
+    HW_REPORT_ACCESS, /* counted accesses, by function */
     HW_REPORT_LISTS,
-    HW_REPORT_NOT_OBSERVED = HW_REPORT_LISTS + HW_SORT_KEYS,
+    HW_REPORT_GLOBALS = HW_REPORT_LISTS + HW_SORT_KEYS,
+    HW_REPORT_NOT_OBSERVED,
     HW_REPORT_SECTIONS
 };
 

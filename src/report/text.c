@@ -20,6 +20,15 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_LISTS + HW_SORT_LIFETIME] = "lifetime",
     [HW_REPORT_LISTS + HW_SORT_REALLOC] = "realloc",
     [HW_REPORT_LISTS + HW_SORT_THREADS] = "threads",
+    [HW_REPORT_ACCESS] = "access",
+    [HW_REPORT_LISTS + HW_SORT_ACCESSES] = "accesses",
+    [HW_REPORT_LISTS + HW_SORT_DENSITY] = "density",
+    [HW_REPORT_LISTS + HW_SORT_COLD] = "cold",
+    [HW_REPORT_LISTS + HW_SORT_UTILIZATION] = "utilization",
+    [HW_REPORT_LISTS + HW_SORT_NEVER_ACCESSED] = "never-accessed",
+    [HW_REPORT_LISTS + HW_SORT_NEVER_READ] = "never-read",
+    [HW_REPORT_LISTS + HW_SORT_SHARED] = "shared",
+    [HW_REPORT_GLOBALS] = "globals",
     [HW_REPORT_NOT_OBSERVED] = "not-observed",
 };
 
@@ -30,6 +39,11 @@ static const uint32_t usual_sections = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT
                                        1u << HW_REPORT_FUNCTIONS | LIST(HW_SORT_PEAK) | LIST(HW_SORT_BYTES) |
                                        LIST(HW_SORT_COUNT) | LIST(HW_SORT_LEAKED) | LIST(HW_SORT_TEMPORARY) |
                                        1u << HW_REPORT_NOT_OBSERVED;
+
+/* Added where accesses were counted. */
+static const uint32_t access_sections = 1u << HW_REPORT_ACCESS | LIST(HW_SORT_ACCESSES) | LIST(HW_SORT_COLD) |
+                                        LIST(HW_SORT_UTILIZATION) | LIST(HW_SORT_NEVER_ACCESSED) |
+                                        LIST(HW_SORT_NEVER_READ) | LIST(HW_SORT_SHARED) | 1u << HW_REPORT_GLOBALS;
 
 /* ---- summary ---- */
 
@@ -45,6 +59,8 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
         hw_buffer_add(out, "killed by signal %d", process->exit_value);
     else if (process->exit_kind == HW_EXIT_EXEC)
         hw_buffer_add(out, "became another program by exec");
+    else if (process->flags & HW_PROCESS_DUMP)
+        hw_buffer_add(out, "then dumped; it went on");
     else if (profile->running)
         hw_buffer_add(out, "still running");
     else
@@ -111,10 +127,17 @@ static void add_inherited(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_process_info *process = &text->view->profile->process;
     uint64_t frees = 0;
-    if (!(process->flags & HW_PROCESS_FORKED))
+    if (!(process->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET)))
         return;
     for (size_t i = 0; i < text->view->context_count; i++)
         frees += text->view->contexts[i].sum.inherited_frees;
+    if (process->flags & HW_PROCESS_RESET) {
+        hw_buffer_add(out,
+                      "%s in %s live at the reset, %s of them freed since; among the live ones, not allocated here",
+                      HW_BYTES(hw_not_negative(process->inherited_bytes)),
+                      HW_OF(hw_not_negative(process->inherited_blocks), "block"), HW_COUNT(frees));
+        return;
+    }
     hw_buffer_add(out, "%s in %s of the parent, %s of them freed here; not in the other numbers",
                   HW_BYTES(hw_not_negative(process->inherited_bytes)),
                   HW_OF(hw_not_negative(process->inherited_blocks), "block"), HW_COUNT(frees));
@@ -159,6 +182,22 @@ static void add_sampled(const struct hw_text *text, struct hw_buffer *out)
                       HW_OF(view->samples, "sample"), HW_BYTES(view->profile->process.sample_bytes));
 }
 
+static void add_accesses(const struct hw_text *text, struct hw_buffer *out)
+{
+    const struct hw_view *view = text->view;
+    const struct hw_profile_access *all = &view->profile->access.all;
+    if (!view->profile->access_counted)
+        return;
+    hw_text_add_accesses(out, all->reads, all->writes, all->unsplit, "", all->saturated_cells || all->overflown);
+    hw_buffer_add(out, " to blocks");
+    const uint64_t globals =
+        hw_add_saturating(hw_add_saturating(view->global_reads, view->global_writes), view->global_unsplit);
+    if (globals)
+        hw_buffer_add(out, ", %s to global variables", HW_COUNT(globals));
+    if (view->profile->access_info.granule)
+        hw_buffer_add(out, "; in granules of %u bytes", (unsigned)view->profile->access_info.granule);
+}
+
 static void add_allocator(const struct hw_text *text, struct hw_buffer *out)
 {
     const char *allocator = text->view->profile->allocator;
@@ -198,8 +237,8 @@ static void print_summary(struct hw_text *text)
                  {"Allocator", add_allocator}, {"Sampled", add_sampled},
                  {"Allocated", add_allocated}, {"Peak", add_peak},
                  {"Not freed", add_live},      {"Temporary", add_temporary},
-                 {"Inherited", add_inherited}, {"Threads", add_threads},
-                 {"Resident", add_resident}};
+                 {"Accesses", add_accesses},   {"Inherited", add_inherited},
+                 {"Threads", add_threads},     {"Resident", add_resident}};
     const struct hw_profile *profile = text->view->profile;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         hw_buffer_clear(&text->line);
@@ -257,9 +296,35 @@ static void print_sections(struct hw_text *text, uint32_t sections)
     static void (*const print[HW_REPORT_SECTIONS])(struct hw_text *) = {
         [HW_REPORT_SUMMARY] = print_summary,           [HW_REPORT_TIMELINE] = hw_text_timeline,
         [HW_REPORT_MEMORY] = hw_text_memory,           [HW_REPORT_FUNCTIONS] = hw_text_functions,
-        [HW_REPORT_NOT_OBSERVED] = print_not_observed,
+        [HW_REPORT_NOT_OBSERVED] = print_not_observed, [HW_REPORT_ACCESS] = hw_text_accesses,
+        [HW_REPORT_GLOBALS] = hw_text_globals,
     };
-    for (unsigned section = 0; section < HW_REPORT_SECTIONS && !text->failed; section++) {
+    /* With the summary the tables of functions are the answer on the first screen. Who counted accesses asks for them.
+     */
+    static const uint8_t order[HW_REPORT_SECTIONS] = {HW_REPORT_SUMMARY,
+                                                      HW_REPORT_FUNCTIONS,
+                                                      HW_REPORT_ACCESS,
+                                                      HW_REPORT_LISTS + HW_SORT_ACCESSES,
+                                                      HW_REPORT_LISTS + HW_SORT_DENSITY,
+                                                      HW_REPORT_LISTS + HW_SORT_COLD,
+                                                      HW_REPORT_LISTS + HW_SORT_UTILIZATION,
+                                                      HW_REPORT_LISTS + HW_SORT_NEVER_ACCESSED,
+                                                      HW_REPORT_LISTS + HW_SORT_NEVER_READ,
+                                                      HW_REPORT_LISTS + HW_SORT_SHARED,
+                                                      HW_REPORT_GLOBALS,
+                                                      HW_REPORT_TIMELINE,
+                                                      HW_REPORT_MEMORY,
+                                                      HW_REPORT_LISTS + HW_SORT_PEAK,
+                                                      HW_REPORT_LISTS + HW_SORT_BYTES,
+                                                      HW_REPORT_LISTS + HW_SORT_COUNT,
+                                                      HW_REPORT_LISTS + HW_SORT_LEAKED,
+                                                      HW_REPORT_LISTS + HW_SORT_TEMPORARY,
+                                                      HW_REPORT_LISTS + HW_SORT_LIFETIME,
+                                                      HW_REPORT_LISTS + HW_SORT_REALLOC,
+                                                      HW_REPORT_LISTS + HW_SORT_THREADS,
+                                                      HW_REPORT_NOT_OBSERVED};
+    for (unsigned i = 0; i < HW_REPORT_SECTIONS && !text->failed; i++) {
+        const unsigned section = order[i];
         if (!(sections & 1u << section))
             continue;
         if (print[section])
@@ -267,6 +332,29 @@ static void print_sections(struct hw_text *text, uint32_t sections)
         else
             hw_text_list(text, (enum hw_sort_key)(section - HW_REPORT_LISTS));
     }
+}
+
+/* Those of counted accesses that say more than their total. */
+static uint32_t access_sections_with_content(const struct hw_view *view)
+{
+    const struct hw_profile_access *all = &view->profile->access.all;
+    uint32_t sections = access_sections;
+    uint64_t cold = 0;
+    for (size_t i = 0; i < view->context_count; i++)
+        cold += hw_sort_value(HW_SORT_COLD, &view->contexts[i]);
+    if (cold <= view->profile->process.peak_bytes / 50)
+        sections &= ~LIST(HW_SORT_COLD);
+    if (hw_untouched_granules(all) <= all->granules / 50)
+        sections &= ~LIST(HW_SORT_UTILIZATION);
+    if (all->never_accessed <= all->blocks / 100)
+        sections &= ~LIST(HW_SORT_NEVER_ACCESSED);
+    if (all->written_never_read <= all->blocks / 100)
+        sections &= ~LIST(HW_SORT_NEVER_READ);
+    if (!all->shared_granules)
+        sections &= ~LIST(HW_SORT_SHARED);
+    if (!view->global_count)
+        sections &= ~(1u << HW_REPORT_GLOBALS);
+    return sections;
 }
 
 /* The usual sections without those that would be empty or say next to nothing. */
@@ -281,9 +369,11 @@ static uint32_t sections_with_content(const struct hw_view *view)
         sections &= ~LIST(HW_SORT_TEMPORARY); /* the summary has the number */
     if (!hw_view_measured(view, HW_MEASURED_EVENTS))
         sections &= ~(LIST(HW_SORT_PEAK) | LIST(HW_SORT_LEAKED) | LIST(HW_SORT_TEMPORARY));
+    if (view->profile->access_counted)
+        sections |= access_sections_with_content(view);
     if (!view->context_count)
-        sections &=
-            1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY | 1u << HW_REPORT_NOT_OBSERVED;
+        sections &= 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY |
+                    1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_NOT_OBSERVED;
     return sections;
 }
 

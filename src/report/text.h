@@ -36,13 +36,40 @@ bool hw_text_load(struct hw_text *text, uint32_t leaf);
 /* Prints the loaded stack, one line a frame. */
 void hw_text_stack(struct hw_text *text);
 
-/* text_contexts.c: lists of contexts and functions. */
+/* text_contexts.c: lists of contexts. */
 void hw_text_list(struct hw_text *text, enum hw_sort_key key);
+
+/* text_functions.c: tables with one line a function. */
 void hw_text_functions(struct hw_text *text);
+void hw_text_accesses(struct hw_text *text);
+
+/* text_access.c: what was counted in blocks and globals. */
+
+/* The heading of a list by a key from HW_SORT_FIRST_OF_ACCESS on. */
+void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, struct hw_buffer *out);
+/* Facts of one context, each with its newline. */
+void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts);
+/* What all blocks together have, as a paragraph. */
+void hw_text_access_totals(struct hw_text *text);
+void hw_text_globals(struct hw_text *text);
+/* Says that accesses were not counted. */
+void hw_text_not_counted(struct hw_text *text);
+/* Bytes of a granule; 64 when the file has lost it. */
+unsigned hw_text_granule(const struct hw_view *view);
+/* "1,204,221 accesses (71.2 % reads)"; "at least …" where counts are lower bounds. NOUN: "access", or "" to leave it
+ * out. */
+void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes, uint64_t unsplit, const char *noun,
+                          bool lower_bound);
 
 /* text_memory.c: heap beside resident memory. */
 void hw_text_memory(struct hw_text *text);
 void hw_text_timeline(struct hw_text *text);
+
+/* How many entries a list shows: --top, or what is usual. */
+static inline size_t hw_text_top(const struct hw_text *text)
+{
+    return text->options->top ? text->options->top : 10;
+}
 
 /* What the moment is called at which the profile ends: "at exit", "now", "at the end". */
 const char *hw_text_end(const struct hw_profile *profile);

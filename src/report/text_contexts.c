@@ -1,4 +1,4 @@
-/* text_contexts.c - the lists of a text report: contexts by one key, and functions. */
+/* text_contexts.c - the lists of a text report: contexts by one key. */
 #include "report/text.h"
 
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 
 #include "report/human.h"
 
-#define DEFAULT_TOP 10
-
 const char *hw_text_end(const struct hw_profile *profile)
 {
+    if (profile->process.flags & HW_PROCESS_DUMP)
+        return "at the dump";
     if (profile->running)
         return "now";
     return profile->process.exit_kind == HW_EXIT_CODE ? "at exit" : "at the end";
@@ -72,11 +72,11 @@ static void threads_title(const struct hw_text *text, struct hw_buffer *out)
                   HW_COUNT(process->threads_most));
 }
 
-enum value_kind { VALUE_BYTES, VALUE_COUNT, VALUE_NS, VALUE_THREADS };
+enum value_kind { VALUE_BYTES, VALUE_COUNT, VALUE_NS, VALUE_THREADS, VALUE_MANY, VALUE_PER_BYTE, VALUE_GRANULES };
 
 static const struct {
-    void (*title)(const struct hw_text *text, struct hw_buffer *out);
-    const char *nothing; /* said when the list is empty */
+    void (*title)(const struct hw_text *text, struct hw_buffer *out); /* NULL: hw_text_access_title */
+    const char *nothing;                                              /* said when the list is empty */
     enum value_kind kind;
     bool shared; /* the values add up to a total */
 } lists[HW_SORT_KEYS] = {
@@ -88,12 +88,20 @@ static const struct {
     [HW_SORT_LIFETIME] = {lifetime_title, "No block was freed.", VALUE_NS, false},
     [HW_SORT_REALLOC] = {realloc_title, "There were none.", VALUE_COUNT, true},
     [HW_SORT_THREADS] = {threads_title, "Nothing was allocated.", VALUE_THREADS, false},
+    [HW_SORT_ACCESSES] = {NULL, "There were none.", VALUE_MANY, true},
+    [HW_SORT_DENSITY] = {NULL, "There were none.", VALUE_PER_BYTE, false},
+    [HW_SORT_COLD] = {NULL, "There are none.", VALUE_BYTES, true},
+    [HW_SORT_UTILIZATION] = {NULL, "Every granule was touched.", VALUE_GRANULES, true},
+    [HW_SORT_NEVER_ACCESSED] = {NULL, "Every block was accessed.", VALUE_COUNT, true},
+    [HW_SORT_NEVER_READ] = {NULL, "There are none.", VALUE_COUNT, true},
+    [HW_SORT_SHARED] = {NULL, "There are none.", VALUE_MANY, true},
 };
 
 /* What the shares of a list refer to. Contexts and totals agree but for events in flight: never less than the sum. */
 static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uint64_t sum)
 {
     const struct hw_profile_totals *totals = &view->totals;
+    const struct hw_profile_access *access = &view->profile->access.all;
     const uint64_t values[HW_SORT_KEYS] = {
         [HW_SORT_PEAK] = view->profile->process.peak_bytes,
         [HW_SORT_BYTES] = totals->bytes,
@@ -101,6 +109,12 @@ static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uin
         [HW_SORT_LEAKED] = hw_not_negative(totals->live_bytes),
         [HW_SORT_TEMPORARY] = totals->temporary,
         [HW_SORT_REALLOC] = totals->reallocations,
+        [HW_SORT_ACCESSES] = hw_profile_access_total(access),
+        [HW_SORT_COLD] = view->profile->process.peak_bytes,
+        [HW_SORT_UTILIZATION] = hw_untouched_granules(access),
+        [HW_SORT_NEVER_ACCESSED] = access->never_accessed,
+        [HW_SORT_NEVER_READ] = access->written_never_read,
+        [HW_SORT_SHARED] = access->shared_granules,
     };
     return values[key] > sum ? values[key] : sum;
 }
@@ -112,6 +126,12 @@ static const char *value_text(const struct hw_text *text, enum value_kind kind, 
         return hw_human_bytes(buffer, value);
     case VALUE_NS:
         return hw_human_ns(buffer, value, text->page.utf8);
+    case VALUE_MANY:
+        return hw_human_many(buffer, value);
+    case VALUE_PER_BYTE:
+        return hw_human_ratio(buffer, (double)value / 1000);
+    case VALUE_GRANULES:
+        return hw_human_bytes(buffer, value * hw_text_granule(text->view));
     default:
         return hw_human_count(buffer, value);
     }
@@ -218,6 +238,8 @@ static void print_facts(struct hw_text *text, size_t index)
     struct hw_buffer facts = {0};
     if (hw_view_sampled(text->view))
         hw_buffer_add(&facts, "estimated from %s\n", HW_OF(sum->samples, "sample"));
+    if (sum->access)
+        hw_text_access_facts(text, sum, &facts);
     size_facts(text, sum, &facts);
     life_facts(text, sum, &facts);
     realloc_facts(sum, &facts);
@@ -296,7 +318,7 @@ static void print_context(struct hw_text *text, enum hw_sort_key key, size_t ran
 static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, const uint32_t *order, size_t count,
                           uint64_t total)
 {
-    const size_t top = text->options->top ? text->options->top : DEFAULT_TOP;
+    const size_t top = hw_text_top(text);
     size_t shown = count < top ? count : top;
     if (text->options->top || !lists[key].shared || !shown)
         return shown;
@@ -334,9 +356,16 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
     hw_buffer_clear(&text->line);
     if (reason && !hw_view_sampled(view))
         hw_buffer_add(&text->line, "By %s", hw_report_section_names[HW_REPORT_LISTS + key]);
-    else
+    else if (lists[key].title)
         lists[key].title(text, &text->line);
+    else
+        hw_text_access_title(text, key, &text->line);
     hw_page_heading(page, hw_buffer_text(&text->line));
+    if (key >= HW_SORT_FIRST_OF_ACCESS && !view->profile->access_counted) {
+        hw_text_not_counted(text);
+        free(order);
+        return;
+    }
     if (reason) {
         fprintf(page->stream, "%s\n", reason);
         free(order);
@@ -367,123 +396,12 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
                     HW_PERCENT((double)rest, (double)total));
         fputc('\n', page->stream);
     }
-    if (lists[key].shared && total - sum > total / 1000) { /* the profile could not grow, or is damaged */
+    if (lists[key].shared && key != HW_SORT_COLD &&
+        total - sum > total / 1000) { /* the profile could not grow, or is damaged */
         char number[HW_HUMAN];
         fprintf(page->stream, "\n     %s and at no known place: %s (%s)\n", hw_page_ellipsis(page),
                 value_text(text, lists[key].kind, total - sum, number),
                 HW_PERCENT((double)(total - sum), (double)total));
     }
     free(order);
-}
-
-/* ---- functions ---- */
-
-#define FUNCTION_COLUMN 46
-
-/* All contexts that one function names. */
-struct by_function {
-    const void *key;  /* its interned name, or the location of a nameless one */
-    uint32_t context; /* one of them */
-    uint64_t peak, bytes, allocations;
-};
-
-static int compare_keys(const void *left, const void *right)
-{
-    const struct by_function *a = left, *b = right;
-    if (a->key != b->key)
-        return (uintptr_t)a->key < (uintptr_t)b->key ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
-}
-
-static int compare_sums(const void *left, const void *right)
-{
-    const struct by_function *a = left, *b = right;
-    if (a->peak != b->peak)
-        return a->peak > b->peak ? -1 : 1;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
-}
-
-/* Sums of the contexts by the function that names them, greatest share of the peak first; COUNT of them. */
-static struct by_function *sum_functions(struct hw_text *text, size_t *count)
-{
-    const struct hw_view *view = text->view;
-    struct by_function *sums = malloc((text->places.count + 1) * sizeof *sums);
-    *count = 0;
-    for (size_t i = 0; sums && i < text->places.count; i++) {
-        const struct hw_profile_context *from = &text->places.place[i].sum;
-        if (!hw_view_stack(view, from->leaf, &text->stack)) {
-            free(sums);
-            return NULL;
-        }
-        const struct hw_view_frame *frame =
-            text->stack.count ? &text->stack.frames[hw_stack_headline(&text->stack)] : NULL;
-        const void *key = !frame                    ? NULL
-                          : frame->symbol->function ? (const void *)frame->symbol->function
-                                                    : (const void *)&view->locations[frame->location];
-        sums[i] =
-            (struct by_function){key, (uint32_t)i, hw_not_negative(from->peak_bytes), from->bytes, from->allocations};
-    }
-    if (!sums)
-        return NULL;
-    qsort(sums, text->places.count, sizeof *sums, compare_keys);
-    for (size_t i = 0; i < text->places.count; i++) {
-        if (*count && sums[*count - 1].key == sums[i].key) {
-            struct by_function *to = &sums[*count - 1];
-            to->peak += sums[i].peak;
-            to->bytes += sums[i].bytes;
-            to->allocations += sums[i].allocations;
-
-        } else {
-            sums[(*count)++] = sums[i];
-        }
-    }
-    qsort(sums, *count, sizeof *sums, compare_sums);
-    return sums;
-}
-
-static void print_function(struct hw_text *text, const struct by_function *sum, uint64_t peak)
-{
-    const struct hw_page *page = &text->page;
-    if (hw_view_measured(text->view, HW_MEASURED_EVENTS))
-        fprintf(page->stream, "%10s %8s", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak));
-    else
-        fprintf(page->stream, "%10s %8s", "-", HW_PERCENT((double)sum->bytes, (double)text->view->totals.bytes));
-    fprintf(page->stream, " %10s %13s  ", HW_BYTES(sum->bytes), HW_COUNT(sum->allocations));
-    if (!hw_text_load(text, text->places.place[sum->context].sum.leaf)) {
-        fputs("(stack not known)\n", page->stream);
-        return;
-    }
-    const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
-    hw_page_print(page, HW_NAME, "%s", hw_text_function(text, frame, page->width - FUNCTION_COLUMN));
-    fputc('\n', page->stream);
-}
-
-void hw_text_functions(struct hw_text *text)
-{
-    const struct hw_page *page = &text->page;
-    size_t count;
-    struct by_function *sums = sum_functions(text, &count);
-    if (!sums) {
-        text->failed = true;
-        return;
-    }
-    uint64_t peak = 0;
-    for (size_t i = 0; i < count; i++)
-        peak += sums[i].peak;
-    const size_t top = text->options->top ? text->options->top : DEFAULT_TOP;
-    hw_page_heading(page, "By function: the innermost function of the program's own");
-    hw_page_print(page, HW_FAINT, "%10s %8s %10s %13s  %s", "at peak", "share", "in all", "allocations", "function");
-    fputc('\n', page->stream);
-    size_t shown = count < top ? count : top;
-    while (!text->options->top && shown > 1 && sums[shown - 1].peak < peak / 1000 &&
-           sums[shown - 1].bytes < text->view->totals.bytes / 1000)
-        shown--; /* sorted by peak: ends at the last one that matters */
-    for (size_t i = 0; i < shown && !text->failed; i++)
-        print_function(text, &sums[i], list_total(text->view, HW_SORT_PEAK, peak));
-    if (count > shown)
-        fprintf(page->stream, "%*s%s and %s\n", FUNCTION_COLUMN, "", hw_page_ellipsis(page),
-                HW_OF(count - shown, "more function"));
-    free(sums);
 }

@@ -210,6 +210,7 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
         to->last_free_cpu = from->last_free_cpu;
     }
     to->flags |= from->flags;
+    to->pool |= from->pool;
     to->first_ns = smaller(to->first_ns, from->first_ns);
     to->alloc_threads = greater(to->alloc_threads, from->alloc_threads);
     to->free_threads = greater(to->free_threads, from->free_threads);
@@ -236,6 +237,8 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
     to->inherited_freed_bytes += from->inherited_freed_bytes;
     to->inherited_blocks += from->inherited_blocks;
     to->inherited_bytes += from->inherited_bytes;
+    if (to->access && from->access)
+        hw_profile_accesses_add(to->access, from->access);
 }
 
 static bool has_blocks(const struct hw_profile_context *context)
@@ -251,7 +254,10 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
     const struct hw_profile *profile = view->profile;
     struct hw_pairs leaves = {0};
     view->contexts = calloc(profile->context_count + 1, sizeof *view->contexts);
-    if (!view->contexts || !hw_pairs_make(&leaves, profile->context_count))
+    if (profile->access_counted)
+        view->accesses = calloc(profile->context_count + 1, sizeof *view->accesses);
+    if (!view->contexts || (profile->access_counted && !view->accesses) ||
+        !hw_pairs_make(&leaves, profile->context_count))
         return false;
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *from = &profile->contexts[i];
@@ -264,6 +270,10 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
         if (new) {
             *to = (struct hw_view_context){.sum = *from, .merged = 1, .stacks = 1, .index = index};
             to->sum.leaf = leaf;
+            if (from->access) {
+                view->accesses[index] = *from->access;
+                to->sum.access = &view->accesses[index];
+            }
             view->context_count++;
         } else {
             hw_view_add_context(&to->sum, from);
@@ -320,10 +330,111 @@ static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, co
     return true;
 }
 
+/* ---- accesses by position ---- */
+
+static int compare_histograms(const void *left, const void *right)
+{
+    const struct hw_profile_histogram *a = left, *b = right;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
+}
+
+static bool make_histogram(struct hw_view *view, const uint32_t *context_of, size_t ids)
+{
+    const struct hw_profile *profile = view->profile;
+    size_t kept = 0;
+    if (!profile->histogram_count)
+        return true;
+    struct hw_profile_histogram *all = malloc(profile->histogram_count * sizeof *all);
+    view->histogram = all;
+    if (!all)
+        return false;
+    for (size_t i = 0; i < profile->histogram_count; i++) {
+        const struct hw_profile_histogram *from = &profile->histogram[i];
+        if (from->context >= ids || context_of[from->context] == HW_NONE)
+            continue;
+        all[kept] = *from;
+        all[kept++].context = context_of[from->context];
+    }
+    qsort(all, kept, sizeof *all, compare_histograms);
+    for (size_t i = 0; i < kept; i++) {
+        struct hw_profile_histogram *to = view->histogram_count ? &all[view->histogram_count - 1] : NULL;
+        if (!to || compare_histograms(to, &all[i])) {
+            all[view->histogram_count++] = all[i];
+            continue;
+        }
+        to->saturated = hw_add_saturating(to->saturated, all[i].saturated);
+        for (size_t word = 0; word < HW_HISTOGRAM_WORDS; word++)
+            to->words[word] = hw_add_saturating(to->words[word], all[i].words[word]);
+    }
+    return true;
+}
+
+const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view, size_t context, size_t *count)
+{
+    size_t low = 0, high = view->histogram_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (view->histogram[middle].context < context)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *count = 0;
+    while (low + *count < view->histogram_count && view->histogram[low + *count].context == context)
+        ++*count;
+    return view->histogram + low;
+}
+
 /* ---- names ---- */
 
 /* What a location is called when nothing is known: one frame without a name. */
 static const struct hw_frame nameless;
+
+static bool is_noted_as_uncounted(const struct hw_profile *profile, const char *path)
+{
+    for (size_t i = 0; i < profile->note_count; i++)
+        if (profile->notes[i].code == HW_NOTE_UNCOUNTED_CODE &&
+            !strcmp(hw_profile_string(profile, profile->notes[i].text), path))
+            return true;
+    return false;
+}
+
+/* Names of types, and which modules count at all. What the run has noted holds also where a file is gone. */
+static bool read_marks(struct hw_view *view, struct hw_error *error)
+{
+    bool done = true;
+    for (size_t i = 0; view->profile->access_counted && done && i < view->module_count; i++) {
+        struct hw_view_module *module = &view->modules[i];
+        module->uncounted = is_noted_as_uncounted(view->profile, module->path);
+        if (!view->symbolizer || module->symbols < 0)
+            continue;
+        done = hw_symbolizer_read_marks(view->symbolizer, module->symbols, error);
+        if (!(module->flags & HW_MAP_RUNTIME) && module->kind != HW_MODULE_GENERATED &&
+            hw_symbolizer_counting(view->symbolizer, module->symbols) == HW_COUNTING_NO)
+            module->uncounted = true;
+    }
+    return done;
+}
+
+const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view, const struct hw_profile_context *sum)
+{
+    if (!sum->leaf || sum->leaf >= view->node_count)
+        return NULL;
+    const uint32_t module = view->locations[view->nodes[sum->leaf].location].module;
+    return module != HW_NONE && view->modules[module].uncounted ? &view->modules[module] : NULL;
+}
+
+const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context)
+{
+    const struct hw_profile_access *access = context->access ? &context->access->all : NULL;
+    if (!access || !access->type || access->flags & HW_ACCESS_TYPES_DIFFER)
+        return NULL;
+    if (view->type)
+        return view->type(view->closure, access->type);
+    return view->symbolizer ? hw_symbolizer_type(view->symbolizer, access->type) : NULL;
+}
 
 static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
 {
@@ -408,13 +519,16 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
     bool done = view && module_of && canonical && context_of;
     if (done) {
         view->profile = profile;
+        view->type = options->type;
+        view->closure = options->closure;
         view->totals = whole_totals(profile);
         if (profile->llvm && !profile->llvm->frames && !options->resolve)
             view->locator = hw_locator_new(options->binaries, options->binary_count, profile->path);
         memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
-               resolve(view, options, error);
+               make_histogram(view, context_of, ids) && resolve(view, options, error) && read_marks(view, error) &&
+               hw_view_make_globals(view, module_of, options, error);
     }
     free(module_of);
     free(canonical);
@@ -431,10 +545,13 @@ void hw_view_free(struct hw_view *view)
 {
     if (!view)
         return;
+    hw_view_free_globals(view);
     if (view->symbolizer)
         hw_symbolizer_free(view->symbolizer);
     hw_locator_free(view->locator);
     hw_view_names_free(view->names);
+    free(view->accesses);
+    free(view->histogram);
     free(view->modules);
     free(view->locations);
     free(view->nodes);
@@ -490,9 +607,20 @@ const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view,
 
 /* ---- order ---- */
 
+bool hw_view_is_cold(const struct hw_profile_context *context)
+{
+    if (!context->access || !context->access->all.blocks ||
+        context->access->all.not_owned > context->access->all.blocks / 10)
+        return false; /* where cells are shared, accesses may be a neighbour's */
+    const uint64_t accesses = hw_profile_access_total(&context->access->all);
+    return accesses < context->bytes / HW_COLD_BYTES;
+}
+
 uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context)
 {
+    static const struct hw_profile_access none;
     const struct hw_profile_context *sum = &context->sum;
+    const struct hw_profile_access *access = sum->access ? &sum->access->all : &none;
     const uint64_t values[HW_SORT_KEYS] = {
         [HW_SORT_PEAK] = sum->peak_bytes > 0 ? (uint64_t)sum->peak_bytes : 0,
         [HW_SORT_BYTES] = sum->bytes,
@@ -502,6 +630,15 @@ uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *conte
         [HW_SORT_LIFETIME] = sum->frees ? sum->lifetime_total_ns / sum->frees : 0,
         [HW_SORT_REALLOC] = sum->reallocations,
         [HW_SORT_THREADS] = sum->alloc_threads,
+        [HW_SORT_ACCESSES] = hw_profile_access_total(access),
+        [HW_SORT_DENSITY] = access->blocks ? access->density_total / access->blocks : 0,
+        [HW_SORT_COLD] = sum->samples == sum->allocations && hw_view_is_cold(sum) && sum->peak_bytes > 0
+                             ? (uint64_t)sum->peak_bytes
+                             : 0,
+        [HW_SORT_UTILIZATION] = hw_untouched_granules(access),
+        [HW_SORT_NEVER_ACCESSED] = access->never_accessed,
+        [HW_SORT_NEVER_READ] = access->written_never_read,
+        [HW_SORT_SHARED] = access->shared_granules,
     };
     return values[key];
 }

@@ -29,6 +29,7 @@ struct hw_view_module {
     enum hw_module_kind kind;
     int symbols;                         /* number in the symbolizer, or -1 */
     bool used;                           /* some frame lies in it */
+    bool uncounted;                      /* accesses are counted, but not those of its code */
     uint64_t loaded_tick, unloaded_tick; /* of the first and the last time; unloaded_tick is 0 while it is mapped */
     uint64_t code_start, code_end;       /* addresses of its code, as in the ELF file */
     uint64_t bias;                       /* of its first map: address in memory - address in the ELF file */
@@ -76,8 +77,35 @@ struct hw_view_free_stack {
     uint64_t count, bytes;
 };
 
+/* Accesses to one granule of a module's data. */
+struct hw_view_granule {
+    uint32_t module;
+    uint32_t flags; /* as in struct hw_global_granule */
+    uint64_t address;
+    uint64_t reads, writes, unsplit;
+};
+
+/* A variable, variables that share granules, or data without a symbol, with what was counted there. Each granule is in
+ * exactly one of them. */
+struct hw_view_global {
+    uint32_t module; /* index, or HW_NONE */
+    uint32_t symbol_count;
+    const struct hw_data_symbol
+        *symbols;           /* 1: all its granules are this variable's alone. More: the granules hold parts
+                             * of each of them, and which one was meant is not known. 0: no symbol */
+    const char *section;    /* where there is no symbol; or NULL */
+    uint64_t address, size; /* as in the ELF file; of the variable, else of the granules */
+    uint64_t reads, writes, unsplit;
+    uint64_t in_shared_granules; /* further accesses, to granules that this variable shares with others: some of them
+                                  * may be its own. They are counted in another entry */
+    uint64_t shared_granules, shared_written, shared_writers, saturated; /* of its granules, by threads */
+    size_t granule, granule_count;                                       /* its granules: a range of the view's */
+};
+
 struct hw_view {
     const struct hw_profile *profile;
+    const char *(*type)(void *closure, uint64_t id); /* of the options */
+    void *closure;
     struct hw_view_module *modules;
     size_t module_count;
     struct hw_view_location *locations;
@@ -88,6 +116,15 @@ struct hw_view {
     size_t context_count;
     struct hw_view_free_stack *free_stacks; /* sorted by context, greatest count first */
     size_t free_stack_count;
+    struct hw_profile_accesses *accesses;   /* of the contexts; NULL when accesses were not counted */
+    struct hw_profile_histogram *histogram; /* `context` is an index into contexts; sorted by it, then by first_word */
+    size_t histogram_count;
+    struct hw_view_granule *granules; /* sorted by module and address */
+    size_t granule_count;
+    struct hw_view_global *globals; /* most accesses first */
+    size_t global_count;
+    uint64_t global_reads, global_writes, global_unsplit;
+    struct hw_data *data;             /* by module; private to globals.c */
     struct hw_symbolizer *symbolizer; /* NULL when names were not asked for */
     struct hw_locator *locator;       /* has paths of modules, where the profile has not */
     struct hw_view_names *names;      /* has the frames of a profile without addresses */
@@ -104,6 +141,8 @@ struct hw_view_options {
     size_t binary_count;
     /* When set, answers instead of the symbolizer (tests). Frames must live as long as the view. */
     struct hw_frames (*resolve)(void *closure, const char *module, uint64_t address);
+    struct hw_data (*data)(void *closure, const char *module); /* likewise; nothing of it is freed; may be NULL */
+    const char *(*type)(void *closure, uint64_t id);           /* likewise */
     void *closure;
 };
 
@@ -119,7 +158,17 @@ void hw_view_stack_free(struct hw_view_stack *stack);
 /* The free stacks of a context: returns the first, sets COUNT. */
 const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view, size_t context, size_t *count);
 
-/* What contexts can be sorted by. The order is that of the lists in a report. */
+/* The name of the type of a context's blocks; NULL when it is not known, or when its blocks had several. */
+const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context);
+
+/* The module that allocated when its own code does not count accesses, so that it may have used the blocks unseen; else
+ * NULL. */
+const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view, const struct hw_profile_context *sum);
+
+/* The runs of words of a context: returns the first, sets COUNT. */
+const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view, size_t context, size_t *count);
+
+/* What contexts can be sorted by: the lists of a report. Those from HW_SORT_ACCESSES on need counted accesses. */
 enum hw_sort_key {
     HW_SORT_PEAK,
     HW_SORT_BYTES,
@@ -129,7 +178,15 @@ enum hw_sort_key {
     HW_SORT_LIFETIME, /* mean, of freed blocks */
     HW_SORT_REALLOC,
     HW_SORT_THREADS,
-    HW_SORT_KEYS
+    HW_SORT_ACCESSES,
+    HW_SORT_DENSITY,     /* mean accesses per byte, in thousandths */
+    HW_SORT_COLD,        /* bytes live at the peak, of contexts with next to no accesses */
+    HW_SORT_UTILIZATION, /* granules that were never touched */
+    HW_SORT_NEVER_ACCESSED,
+    HW_SORT_NEVER_READ, /* blocks that were written and never read */
+    HW_SORT_SHARED,     /* granules that several threads touched */
+    HW_SORT_KEYS,
+    HW_SORT_FIRST_OF_ACCESS = HW_SORT_ACCESSES
 };
 
 uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context);
@@ -157,6 +214,23 @@ static inline bool hw_view_measured(const struct hw_view *view, enum hw_measured
 {
     return hw_profile_measured(view->profile, what);
 }
+
+/* Granules of a context's blocks that were never touched. */
+static inline uint64_t hw_untouched_granules(const struct hw_profile_access *access)
+{
+    return access->granules - access->granules_touched;
+}
+
+/* Fewer accesses than one for each COLD_BYTES bytes that were allocated, over the whole run. */
+#define HW_COLD_BYTES 8
+bool hw_view_is_cold(const struct hw_profile_context *context);
+
+/* ---- globals.c ---- */
+
+/* Fills granules and globals. MODULE_OF: module by map. False with ERROR when there is no memory. */
+bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,
+                          struct hw_error *error);
+void hw_view_free_globals(struct hw_view *view);
 
 /* Every count of a sampled run is an estimate. */
 static inline bool hw_view_sampled(const struct hw_view *view)

@@ -28,10 +28,11 @@ enum { KIND_NONE = 0, KIND_THREE = 1, KIND_FOUR = 2, KIND_POOL = 3 };
 #define RECORDS_GENEROUS (512u * 1024u) /* as many small blocks have records of full precision */
 #define COMPACT          4u             /* bit of cell 0 */
 
-uint32_t *hw_block_cells; /* NULL: everything is in the table */
+uint32_t *hw_block_cells; /* NULL: everything is in the table, or before the blocks themselves */
 static struct {
     uint32_t (*records)[4];
     uint32_t records_used;
+    uint32_t *old_cells; /* of the map as it was when counting of accesses began */
 } map;
 
 static bool reserve_map(void)
@@ -233,12 +234,36 @@ static uint32_t table_blocks; /* in the table although there is a map: nobody ha
 
 bool hw_blocks_start(void)
 {
-    bool want_map = !hw_options.block_table && !hw_options.sample_bytes;
+    bool want_map = !hw_options.block_table && !hw_options.sample_bytes && !hw_access_on();
     if (want_map && !hw_address_space_limited() && reserve_map())
         return true;
     if (want_map)
         hw_note(HW_NOTE_TABLE_STORE, NULL);
     return add_level(0);
+}
+
+/* Accesses are counted: a block of the layout has its record before it (layout.c). */
+static inline uint64_t *record_before(uint64_t address)
+{
+    return (uint64_t *)(address - 16);
+}
+
+void hw_blocks_access(void)
+{
+    map.old_cells = hw_block_cells;
+    hw_block_cells = NULL;
+}
+
+void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *block))
+{
+    for (uint32_t i = 0; i < table.levels; i++)
+        for (uint64_t at = 0; at <= table.mask[i]; at++) {
+            const struct table_entry *entry = &table.level[i][at];
+            struct hw_block block = {
+                .size = entry->size, .stamp = entry->stamp, .context = entry->context, .cpu = entry->cpu};
+            if (entry->address > TOMB && !(entry->address & 1))
+                each((void *)entry->address, &block);
+        }
 }
 
 static bool put_in_table(struct hw_thread *thread, uint64_t address, const struct hw_block *block, struct hw_block *old)
@@ -266,8 +291,14 @@ static bool take_from_table(uint64_t address, struct hw_block *block)
 bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block *block, struct hw_block *old)
 {
     uint64_t address = (uint64_t)pointer;
-    if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38))
-        return put_in_table(thread, address, block, old);
+    if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38)) {
+        uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
+        if (!layout || block->size >= HW_LAYOUT_SIZE_MOST)
+            return put_in_table(thread, address, block, old);
+        hw_layout_pack(record_before(address), block);
+        *layout |= HW_LAYOUT_RECORD;
+        return false;
+    }
     uint32_t *cell = hw_block_cells + (address >> 4);
     bool replaced = false;
     if (hw_unlikely(cell[0] & 3))
@@ -293,12 +324,9 @@ bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block
     return replaced;
 }
 
-bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *block)
+static inline __attribute__((always_inline)) bool take_from_cells(struct hw_thread *thread, uint32_t *cell,
+                                                                  struct hw_block *block)
 {
-    uint64_t address = (uint64_t)pointer;
-    if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS))
-        return take_from_table(address, block);
-    uint32_t *cell = hw_block_cells + (address >> 4);
     switch (cell[0] & 3) {
     case KIND_FOUR:
         unpack(cell, block);
@@ -322,13 +350,41 @@ bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *blo
         return true;
     }
     default:
-        return hw_unlikely(table_blocks) ? take_from_table(address, block) : false;
+        return false;
     }
+}
+
+/* A block from before accesses were counted: in the map, or in the table beside it. */
+static __attribute__((noinline)) bool take_old(struct hw_thread *thread, void *pointer, struct hw_block *block)
+{
+    if (take_from_table((uint64_t)pointer, block))
+        return true;
+    if (((uint64_t)pointer & 15) || (uint64_t)pointer >> HW_ARCH_ADDRESS_BITS ||
+        !(map.old_cells[(uint64_t)pointer >> 4] & 3))
+        return false;
+    return take_from_cells(thread, map.old_cells + ((uint64_t)pointer >> 4), block);
+}
+
+bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *block)
+{
+    uint64_t address = (uint64_t)pointer;
+    if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS)) {
+        uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
+        if (!layout || !(*layout & HW_LAYOUT_RECORD))
+            return map.old_cells ? take_old(thread, pointer, block) : take_from_table(address, block);
+        hw_layout_unpack(record_before(address), block);
+        *layout &= (uint8_t)~HW_LAYOUT_RECORD;
+        return true;
+    }
+    uint32_t *cell = hw_block_cells + (address >> 4);
+    if (hw_unlikely(!(cell[0] & 3)))
+        return hw_unlikely(table_blocks) ? take_from_table(address, block) : false;
+    return take_from_cells(thread, cell, block);
 }
 
 /* A forked child inherits the records of blocks as they are. Free lists of small records go with the other threads'
  * states: those records are not used again, which costs a little memory in the child and nothing else. */
 enum hw_block_store hw_blocks_store(void)
 {
-    return hw_block_cells ? HW_STORE_MAP : HW_STORE_TABLE;
+    return hw_block_cells || hw_access_on() ? HW_STORE_MAP : HW_STORE_TABLE;
 }

@@ -2,11 +2,7 @@
 #ifndef HW_RUNTIME_COUNT_H
 #define HW_RUNTIME_COUNT_H
 
-#include <stdint.h>
-
-/* Of shadow.c: the plane of this thread, and numbers that may be too great for HALF (0 reads, 1 writes) of CELL. */
-extern __thread uintptr_t __heapwise_plane __attribute__((visibility("default"), tls_model("initial-exec")));
-void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
+#include "runtime/runtime.h"
 
 void __heapwise_add_64(const void *address, uint64_t reads, uint64_t writes);
 void __heapwise_add_8(const void *address, uint64_t reads, uint64_t writes);
@@ -16,5 +12,33 @@ void __heapwise_touch_64(const void *start, uint64_t bytes, uint64_t reads, uint
 void __heapwise_touch_8(const void *start, uint64_t bytes, uint64_t reads, uint64_t writes);
 void __heapwise_copy_64(const void *destination, const void *source, uint64_t bytes);
 void __heapwise_copy_8(const void *destination, const void *source, uint64_t bytes);
+
+/* tsan.c: memcpy and its kin, counted; in either granule. */
+void *__heapwise_memcpy(void *to, const void *from, size_t bytes);
+void *__heapwise_memmove(void *to, const void *from, size_t bytes);
+void *__heapwise_memset(void *to, int value, size_t bytes);
+
+/* One access, with the granule that the process has. One addition to memory: a signal handler that comes between loses
+ * nothing. */
+static inline void hw_count(const volatile void *address, bool reads, bool writes)
+{
+    typedef uint32_t half __attribute__((may_alias));
+    typedef uint64_t whole __attribute__((may_alias));
+    uintptr_t at = (uintptr_t)address, cell = __heapwise_plane + (at >> 6 << 3);
+    if (hw_unlikely(hw_shadow.granule == 8))
+        __heapwise_add_8((const void *)at, reads, writes);
+    else if (reads && writes)
+        *(whole *)cell += 1 + (1ull << 32);
+    else
+        ((half *)cell)[writes]++;
+}
+
+/* memprof.c: objects of clang -fmemory-profile. Their granule, 0 when there are none among the modules that are loaded
+ * (needs no state: a look at symbols). */
+uint32_t hw_memprof_granule(void);
+/* After hw_access_enable: tells such objects where they count. */
+void hw_memprof_start(void);
+/* The name pattern of the profile that such an object gives; false when it gives no directory. */
+bool hw_memprof_output(char *pattern, size_t size);
 
 #endif

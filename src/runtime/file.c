@@ -46,6 +46,12 @@ static const struct {
     [HW_POOL_MEMORY] = {HW_SECTION_MEMORY, sizeof(struct hw_memory_breakdown), 20 * K, 0, 4 * K},
     [HW_POOL_NOTES] = {HW_SECTION_NOTES, sizeof(struct hw_note), 60 * K, 0, 4 * K},
     [HW_POOL_INHERITED] = {HW_SECTION_INHERITED, sizeof(struct hw_inherited), 384 * M, 4, 0},
+    [HW_POOL_ACCESS_INFO] = {HW_SECTION_ACCESS_INFO, sizeof(struct hw_access_info), 60 * K, 0, 4 * K},
+    [HW_POOL_ACCESS] = {HW_SECTION_ACCESS, sizeof(struct hw_access), 64 * G, 32, 32 * K},
+    [HW_POOL_ACCESS_LIVE] = {HW_SECTION_ACCESS_LIVE, sizeof(struct hw_access), 4 * G, 16, 0},
+    [HW_POOL_GLOBALS] = {HW_SECTION_GLOBALS, sizeof(struct hw_global_granule), 16 * G, 4, 0},
+    [HW_POOL_HISTOGRAM] = {HW_SECTION_HISTOGRAM, sizeof(struct hw_histogram), 64 * G, 8, 0},
+    [HW_POOL_HISTOGRAM_LIVE] = {HW_SECTION_HISTOGRAM_LIVE, sizeof(struct hw_histogram), 64 * G, 8, 0},
 };
 struct hw_pool hw_pools[HW_POOL_COUNT];
 
@@ -264,12 +270,23 @@ static bool grow(struct hw_pool *pool, uint64_t need)
     return true;
 }
 
+static bool fits(struct hw_pool *pool, uint64_t bytes)
+{
+    return hw_likely(pool->used + bytes <= pool->mapped) || grow(pool, pool->used + bytes - pool->mapped);
+}
+
 uint32_t hw_pool_take(enum hw_pool_id id, uint32_t count)
 {
-    struct hw_pool *pool = &hw_pools[id];
+    struct hw_pool *pool = &hw_pools[id], *beside = &hw_pools[HW_POOL_ACCESS];
     uint64_t bytes = (uint64_t)count * pool->entry_size;
-    if (hw_unlikely(pool->used + bytes > pool->mapped && !grow(pool, pool->used + bytes - pool->mapped)))
+    if (hw_unlikely(!fits(pool, bytes)))
         return HW_NONE;
+    if (id == HW_POOL_MIBS && beside->base) { /* entry i of one belongs to entry i of the other */
+        uint64_t used = (pool->used + bytes) / pool->entry_size * beside->entry_size;
+        if (!fits(beside, used - beside->used))
+            return HW_NONE;
+        beside->used = used;
+    }
     uint32_t index = (uint32_t)(pool->used / pool->entry_size);
     pool->used += bytes;
     return index;
@@ -278,6 +295,8 @@ uint32_t hw_pool_take(enum hw_pool_id id, uint32_t count)
 void hw_pool_publish(enum hw_pool_id id)
 {
     struct hw_pool *pool = &hw_pools[id];
+    if (id == HW_POOL_MIBS)
+        hw_pool_publish(HW_POOL_ACCESS);
     if (!pool->section)
         return;
     uint64_t last = pool->used > pool->section_base ? pool->used - pool->section_base : 0;
@@ -312,38 +331,60 @@ uint32_t hw_file_string(const char *string)
 
 /* ---- creation ---- */
 
+static bool is_access_pool(int id)
+{
+    return id >= HW_POOL_ACCESS_INFO;
+}
+
+/* Address space for a section; in a forked child, what it inherited is taken over. */
+static bool reserve_pool(int id, uint64_t limit)
+{
+    struct hw_pool *pool = &hw_pools[id];
+    char *base = pool->base;
+    uint64_t kept = pool->reserved;
+    if (base) /* a forked child must not write into its parent's file, whatever happens */
+        hw_sys(SYS_mmap, base, kept, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    uint64_t reserve = pool_table[id].reserve, share = limit / 1024 * pool_table[id].limited_share;
+    if (pool_table[id].limited_share && share < reserve)
+        reserve = share < 32 * K ? 32 * K : share & ~(HW_PAGE - 1);
+    *pool = (struct hw_pool){
+        .type = pool_table[id].type,
+        .entry_size = pool_table[id].entry_size,
+        .reserved = base ? kept : reserve,
+        .first_extent = pool_table[id].first_extent,
+        .base = base,
+    };
+    if (base) /* a forked child maps its own file over what it inherited */
+        return true;
+    if (id == HW_POOL_CONTEXTS && hw_address_space_limited() && reserve > 1 * M)
+        reserve = 1 * M; /* each thread has an index of them */
+    pool->reserved = reserve;
+    long address =
+        hw_sys(SYS_mmap, hw_own_hint(reserve), reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (hw_sys_failed(address)) {
+        set_problem("no address space for the profile", address);
+        return false;
+    }
+    pool->base = (char *)address;
+    hw_own_range(pool->base, reserve);
+    return true;
+}
+
 static bool reserve_pools(void)
 {
     uint64_t limit = hw_address_space_limit();
-    for (int i = 0; i < HW_POOL_COUNT; i++) {
-        struct hw_pool *pool = &hw_pools[i];
-        char *base = pool->base;
-        uint64_t kept = pool->reserved;
-        if (base) /* a forked child must not write into its parent's file, whatever happens */
-            hw_sys(SYS_mmap, base, kept, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        uint64_t reserve = pool_table[i].reserve, share = limit / 1024 * pool_table[i].limited_share;
-        if (pool_table[i].limited_share && share < reserve)
-            reserve = share < 32 * K ? 32 * K : share & ~(HW_PAGE - 1);
-        *pool = (struct hw_pool){
-            .type = pool_table[i].type,
-            .entry_size = pool_table[i].entry_size,
-            .reserved = base ? kept : reserve,
-            .first_extent = pool_table[i].first_extent,
-            .base = base,
-        };
-        if (base) /* a forked child maps its own file over what it inherited */
-            continue;
-        if (i == HW_POOL_CONTEXTS && hw_address_space_limited() && reserve > 1 * M)
-            reserve = 1 * M; /* each thread has an index of them */
-        pool->reserved = reserve;
-        long address = hw_sys(SYS_mmap, 0, reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (hw_sys_failed(address)) {
-            set_problem("no address space for the profile", address);
+    for (int i = 0; i < HW_POOL_COUNT; i++)
+        if ((!is_access_pool(i) || hw_access_on()) && !reserve_pool(i, limit))
             return false;
-        }
-        pool->base = (char *)address;
-        hw_own_range(pool->base, reserve);
-    }
+    return true;
+}
+
+bool hw_file_add_access(void)
+{
+    uint64_t limit = hw_address_space_limit();
+    for (int i = HW_POOL_ACCESS_INFO; i < HW_POOL_COUNT; i++)
+        if (!hw_pools[i].base && !reserve_pool(i, limit))
+            return false;
     return true;
 }
 

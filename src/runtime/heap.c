@@ -106,6 +106,7 @@ static void reset_mib(struct hw_mib *mib, uint32_t context)
         .lifetime_min = UINT64_MAX,
         .peak_epoch = hw_runtime.process->peak_epoch,
     };
+    hw_access_reset_entry(mib, context);
 }
 
 static bool is_prime(uint32_t n)
@@ -214,6 +215,7 @@ static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
     if (evicted != lost_mib()) {
         struct hw_mib copy = *victim;
         copy.flags |= HW_MIB_EVICTED;
+        hw_access_move_entry(evicted, victim);
         /* Empty the way first: a kill between the two loses an entry instead of counting it twice. */
         reset_mib(victim, context);
         *evicted = copy;
@@ -331,7 +333,7 @@ static inline uint64_t file_tick(uint64_t stamp)
 }
 
 /* A block whose free was not seen (the program freed it behind the runtime's back) gives way to a new one. */
-static __attribute__((noinline)) void replaced(struct hw_thread *thread, const struct hw_block *old);
+static __attribute__((noinline)) void replaced(struct hw_thread *thread, void *address, const struct hw_block *old);
 
 void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame)
 {
@@ -351,7 +353,7 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
     uint64_t tick = file_tick(stamp);
     struct hw_block block = {.size = size, .stamp = stamp, .context = walk->context, .cpu = hw_cpu()}, old;
     if (hw_unlikely(hw_block_put(thread, address, &block, &old)))
-        replaced(thread, &old);
+        replaced(thread, address, &old);
     uint64_t weight = weight_of(&block);
     int64_t bytes = (int64_t)(weight * size);
     struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
@@ -372,6 +374,8 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
         mib->alloc_thread = thread->serial;
         mib->alloc_threads++;
     }
+    if (hw_access_on())
+        hw_access_allocated(mib, address, size);
     if (hw_unlikely(!walk->mib))
         mib_end(thread, walk->context);
     thread->last_block = address;
@@ -422,20 +426,34 @@ static inline bool is_inherited(const struct hw_block *block)
     return block->stamp < hw_runtime.tick_base - hw_runtime.family_base;
 }
 
-static __attribute__((noinline)) void freed_inherited(struct hw_thread *thread, const struct hw_block *block)
+/* Of a block from before the fork or the latest reset. After a reset all blocks are among the live ones. */
+static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *address, const struct hw_block *block,
+                                                uint64_t now)
 {
     struct hw_mib *mib = mib_begin(thread, block->context);
     uint64_t weight = weight_of(block);
+    int64_t bytes = (int64_t)(weight * block->size);
+    bool live = hw_runtime.process->flags & HW_PROCESS_RESET;
+    if (live) {
+        take_peak_share(mib);
+        mib->live_bytes -= bytes;
+        mib->live_blocks -= (int64_t)weight;
+        mib->live_ticks -= is_inherited(block) ? 0 : weight * file_tick(block->stamp);
+    }
     mib->inherited_frees += weight;
-    mib->inherited_freed_bytes += weight * block->size;
+    mib->inherited_freed_bytes += (uint64_t)bytes;
+    if (hw_access_on()) /* what was counted since */
+        hw_access_freed(mib, address, block, now - hw_runtime.family_base - block->stamp);
     mib_end(thread, block->context);
+    if (live)
+        change_live(thread, -bytes, -(int64_t)weight, TICK_LATER);
 }
 
-static void account_free(struct hw_thread *thread, const struct hw_block *block, uint64_t now, bool temporary,
-                         uintptr_t frame)
+static void account_free(struct hw_thread *thread, void *address, const struct hw_block *block, uint64_t now,
+                         bool temporary, uintptr_t frame)
 {
-    if (hw_unlikely(is_inherited(block))) {
-        freed_inherited(thread, block);
+    if (hw_unlikely(block->stamp < hw_runtime.old_below)) {
+        freed_old(thread, address, block, now);
         return;
     }
     uint64_t weight = weight_of(block);
@@ -452,6 +470,10 @@ static void account_free(struct hw_thread *thread, const struct hw_block *block,
     if (hw_unlikely(mib->free_thread != thread->serial)) {
         mib->free_thread = thread->serial;
         mib->free_threads++;
+    }
+    if (hw_access_on()) {
+        uint64_t stamp = now - hw_runtime.family_base;
+        hw_access_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
     }
     mib_end(thread, block->context);
     thread->entry->frees += weight;
@@ -482,30 +504,38 @@ bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame)
     uint64_t now = hw_ticks_raw(); /* while the record is on its way */
     if (!hw_block_take(thread, address, &block))
         return false;
-    account_free(thread, &block, now, take_temporary(thread, address, &block), frame);
+    account_free(thread, address, &block, now, take_temporary(thread, address, &block), frame);
     return true;
 }
 
-static void replaced(struct hw_thread *thread, const struct hw_block *old)
+static void replaced(struct hw_thread *thread, void *address, const struct hw_block *old)
 {
-    account_free(thread, old, hw_ticks_raw(), false, 0);
+    account_free(thread, address, old, hw_ticks_raw(), false, 0);
     hw_note(HW_NOTE_BLOCK_REPLACED, NULL);
 }
 
 bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_block *block)
 {
-    return hw_block_take(thread, address, block);
+    if (!hw_block_take(thread, address, block))
+        return false;
+    if (hw_access_on())
+        hw_access_realloc_begin(thread, address, block);
+    return true;
 }
 
 void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block)
 {
     struct hw_block old;
     hw_block_put(thread, address, block, &old);
+    if (hw_access_on())
+        hw_access_realloc_end(thread);
 }
 
 void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block)
 {
-    account_free(thread, block, hw_ticks_raw(), take_temporary(thread, address, block), 0);
+    account_free(thread, address, block, hw_ticks_raw(), take_temporary(thread, address, block), 0);
+    if (hw_access_on())
+        hw_access_realloc_end(thread);
 }
 
 /* The block stays the same one: its context, its birth; its size and address change. */
@@ -514,14 +544,22 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
 {
     struct hw_block old;
     uint64_t old_size = block->size;
-    bool inherited = is_inherited(block);
+    bool inherited = is_inherited(block) && !(hw_runtime.process->flags & HW_PROCESS_RESET);
     block->size = size;
     if (hw_unlikely(hw_block_put(thread, new_address, block, &old)))
-        replaced(thread, &old);
+        replaced(thread, new_address, &old);
     thread->last_block = NULL;
-    if (inherited)
+    if (inherited && !hw_access_on())
         return; /* the parent's block; what it grew by is neither */
     struct hw_mib *mib = mib_begin(thread, block->context);
+    if (hw_access_on()) {
+        hw_access_realloc_moved(mib, old_address, old_size, new_address, size);
+        hw_access_realloc_end(thread);
+    }
+    if (inherited) {
+        mib_end(thread, block->context);
+        return;
+    }
     take_peak_share(mib);
     mib->reallocations++;
     mib->realloc_moved += old_address != new_address;
@@ -547,6 +585,66 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
         if (tick >= hw_runtime.timeline_next)
             hw_timeline_tick(thread, tick);
     }
+}
+
+/* ---- blocks of the program's own allocators (pool.c): in a MIB, but in no total; never sampled ---- */
+
+void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block)
+{
+    struct hw_mib *mib = mib_begin(thread, block->context);
+    uint64_t tick = file_tick(block->stamp);
+    if (hw_unlikely(mib == lost_mib()))
+        return; /* is told as lost */
+    take_peak_share(mib);
+    mib->flags |= HW_MIB_POOL;
+    mib->allocations++;
+    mib->samples++;
+    mib->bytes += block->size;
+    mib->live_bytes += (int64_t)block->size;
+    mib->live_blocks++;
+    if (block->size < mib->size_min)
+        mib->size_min = block->size;
+    if (block->size > mib->size_max)
+        mib->size_max = block->size;
+    mib->last_alloc_tick = tick;
+    mib->last_alloc_cpu = (uint16_t)block->cpu;
+    mib->live_ticks += tick;
+    if (mib->alloc_thread != thread->serial) {
+        mib->alloc_thread = thread->serial;
+        mib->alloc_threads++;
+    }
+    if (hw_access_on())
+        hw_access_pool_allocated(address, block->size);
+    mib_end(thread, block->context);
+}
+
+void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary)
+{
+    struct hw_mib *mib = mib_begin(thread, block->context);
+    uint64_t now = hw_ticks_raw(), stamp = now - hw_runtime.family_base;
+    if (hw_unlikely(mib == lost_mib()))
+        return;
+    bool old = block->stamp < hw_runtime.old_below;
+    mib->flags |= HW_MIB_POOL;
+    if (!old || (hw_runtime.process->flags & HW_PROCESS_RESET)) {
+        take_peak_share(mib);
+        mib->live_bytes -= (int64_t)block->size;
+        mib->live_blocks--;
+    }
+    if (old) {
+        mib->inherited_frees++;
+        mib->inherited_freed_bytes += block->size;
+    } else {
+        add_lifetime(mib, block, now, hw_cpu(), 1);
+        mib->temporary += temporary;
+        if (mib->free_thread != thread->serial) {
+            mib->free_thread = thread->serial;
+            mib->free_threads++;
+        }
+    }
+    if (hw_access_on())
+        hw_access_pool_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
+    mib_end(thread, block->context);
 }
 
 /* ---- free stacks ---- */

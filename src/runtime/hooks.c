@@ -356,7 +356,7 @@ static inline void *operator_new(int form, bool aligned, size_t size, size_t sec
 {
     if (hw_unlikely(hw_runtime.state == HW_STATE_NEW))
         hw_start();
-    if (!hw_real.new_is_malloc || aligned)
+    if (!hw_real.new_is_malloc || (aligned && !hw_access_on()))
         return call_real_new(form, size, second, third, frame);
     void *result;
     struct hw_thread *thread = NULL;
@@ -365,13 +365,13 @@ static inline void *operator_new(int form, bool aligned, size_t size, size_t sec
         thread = hw_enter(frame, false);
     if (thread) {
         hw_gate(thread, frame | HW_GATE_REAL);
-        result = hw_real.malloc(size ? size : 1);
+        result = hw_unlikely(aligned) ? hw_real.memalign(second, size ? size : 1) : hw_real.malloc(size ? size : 1);
         hw_gate(thread, frame | HW_GATE_RUNTIME);
         if (hw_likely(result != NULL))
             hw_heap_allocated(thread, result, size, frame);
         hw_leave(thread);
     } else
-        result = hw_real.malloc(size ? size : 1);
+        result = hw_unlikely(aligned) ? hw_real.memalign(second, size ? size : 1) : hw_real.malloc(size ? size : 1);
     return hw_likely(result != NULL) ? result : call_real_new(form, size, second, third, frame);
 }
 

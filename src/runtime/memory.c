@@ -25,11 +25,19 @@ void hw_own_range(const void *start, size_t bytes)
     }
 }
 
+uintptr_t hw_own_hint(size_t bytes)
+{
+    static uintptr_t next = 0x400000000000ul; /* 64 TiB: far below position-independent executables */
+    return hw_access_on() ? __atomic_fetch_add(&next, HW_ALIGN_UP(bytes, HW_PAGE) + HW_PAGE, __ATOMIC_RELAXED) : 0;
+}
+
 void *hw_own_pages(size_t bytes, bool wipe_on_fork)
 {
     bytes = HW_ALIGN_UP(bytes, HW_PAGE);
-    void *pages = hw_pages(bytes);
-    if (!pages)
+    long result = hw_sys(SYS_mmap, hw_own_hint(bytes), bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *pages = (void *)result;
+    if (hw_sys_failed(result))
         return NULL;
     hw_sys(SYS_madvise, pages, bytes, 15 /* MADV_NOHUGEPAGE */);
     hw_sys(SYS_madvise, pages, bytes, 16 /* MADV_DONTDUMP */);
@@ -82,7 +90,12 @@ uint64_t hw_memory_rss(void)
 uint64_t hw_memory_peak_rss(void)
 {
     char buffer[4096];
-    if (hw_read_file("/proc/self/status", buffer, sizeof buffer) <= 0)
+    return hw_memory_peak_rss_in(buffer, sizeof buffer);
+}
+
+uint64_t hw_memory_peak_rss_in(char *buffer, size_t size)
+{
+    if (hw_read_file("/proc/self/status", buffer, size) <= 0)
         return 0;
     for (const char *line = buffer; *line; line++) {
         if (hw_starts_with(line, "VmHWM:")) {
@@ -97,6 +110,70 @@ uint64_t hw_memory_peak_rss(void)
             break;
     }
     return 0;
+}
+
+/* ---- mappings ---- */
+
+static void give_area(char *line, void (*each)(const struct hw_area *area))
+{
+    const char *cursor = line;
+    struct hw_area area = {.start = hw_parse_u64(&cursor, 16)};
+    cursor++;
+    area.end = hw_parse_u64(&cursor, 16);
+    if (hw_strlen(cursor) < 5)
+        return;
+    area.writable = cursor[2] == 'w';
+    area.shared = cursor[4] == 's';
+    area.own = is_own(area.start);
+    for (const char *c = cursor; *c; c++)
+        area.file |= *c == '/';
+    each(&area);
+}
+
+void hw_areas_each(void (*each)(const struct hw_area *area))
+{
+    static char buffer[8192]; /* under the lock */
+    int fd = hw_open("/proc/self/maps", O_RDONLY, 0);
+    if (fd < 0)
+        return;
+    size_t kept = 0;
+    for (long n; (n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept)) > 0;) {
+        size_t filled = kept + (size_t)n, line = 0;
+        for (size_t i = kept; i < filled; i++)
+            if (buffer[i] == '\n') {
+                buffer[i] = 0;
+                give_area(buffer + line, each);
+                line = i + 1;
+            }
+        kept = filled - line;
+        if (kept >= sizeof buffer - 1)
+            kept = 0;
+        for (size_t i = 0; i < kept; i++)
+            buffer[i] = buffer[line + i];
+    }
+    hw_close(fd);
+}
+
+void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end))
+{
+    enum { BATCH = 2048 };
+    uint8_t there[BATCH];
+    for (uintptr_t page = start & ~(HW_PAGE - 1); page < end; page += BATCH * HW_PAGE) {
+        uint64_t count = (end - page + HW_PAGE - 1) / HW_PAGE, i = 0;
+        count = count < BATCH ? count : BATCH;
+        if (hw_quiet || hw_sys(SYS_mincore, page, count * HW_PAGE, there) < 0)
+            continue;
+        while (i < count) {
+            uint64_t first = i;
+            while (i < count && (there[i] & 1))
+                i++;
+            uintptr_t from = page + first * HW_PAGE, to = page + i * HW_PAGE;
+            if (i > first)
+                each(from < start ? start : from, to > end ? end : to);
+            while (i < count && !(there[i] & 1))
+                i++;
+        }
+    }
 }
 
 /* ---- smaps ---- */
@@ -159,18 +236,14 @@ static void take_line(struct breakdown *state, char *line)
         *state->kind += bytes;
 }
 
-void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
+void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment)
 {
     static char buffer[8192]; /* under the lock */
+    *result = (struct hw_memory_breakdown){.moment = moment};
     int fd = hw_open("/proc/self/smaps", O_RDONLY, 0);
     if (fd < 0)
         return;
-    uint32_t index = HW_NONE;
-    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_MEMORY); i++)
-        if (HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, i)->moment == (uint32_t)moment)
-            index = i;
-    struct hw_memory_breakdown result = {.tick = tick, .moment = moment, .live_bytes = live_bytes};
-    struct breakdown state = {&result, NULL};
+    struct breakdown state = {result, NULL};
     size_t kept = 0;
     for (;;) {
         long n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept);
@@ -190,6 +263,20 @@ void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_by
             buffer[i] = buffer[line + i];
     }
     hw_close(fd);
+}
+
+void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
+{
+    struct hw_memory_breakdown result;
+    hw_memory_measure(&result, moment);
+    if (!result.rss)
+        return;
+    result.tick = tick;
+    result.live_bytes = live_bytes;
+    uint32_t index = HW_NONE;
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_MEMORY); i++)
+        if (HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, i)->moment == (uint32_t)moment)
+            index = i;
     if (index == HW_NONE) {
         index = hw_pool_take(HW_POOL_MEMORY, 1);
         if (index == HW_NONE)

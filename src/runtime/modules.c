@@ -175,6 +175,8 @@ static void add_image(struct builder *builder, const struct image *image)
         find_build_id(image, &entry);
         module.map = add_map(&entry, image->path);
         insert(builder, &module);
+        if (!(module.flags & HW_MAP_RUNTIME))
+            hw_globals_module(module.map, image->bias, image->headers, image->header_count);
     }
 }
 

@@ -6,8 +6,14 @@
 
 #include <sys/utsname.h>
 
+#include "base/abi.h"
+#include "runtime/count.h"
+
 struct hw_options hw_options;
 extern char **environ __attribute__((weak));
+
+/* HW_ABI_OUTPUT: the pattern that was given when the program was built. */
+extern const char __heapwise_output[] __attribute__((weak, visibility("default")));
 
 static void set_text(char *to, size_t size, const char *from)
 {
@@ -31,7 +37,20 @@ static uint64_t parse_size(const char *value)
     }
 }
 
-enum option_kind { OPTION_TEXT, OPTION_U32, OPTION_SIZE, OPTION_HEX };
+/* Seconds, with a fraction or without, in nanoseconds. */
+static uint64_t parse_seconds(const char *value)
+{
+    uint64_t ns = hw_parse_u64(&value, 10), unit = 1000000000;
+    ns = ns > UINT64_MAX / 2 / unit ? UINT64_MAX / 2 : ns * unit;
+    if (*value == '.')
+        for (value++; *value >= '0' && *value <= '9'; value++) {
+            unit /= 10;
+            ns += (uint64_t)(*value - '0') * unit;
+        }
+    return ns && ns < 1000000 ? 1000000 : ns; /* a file each millisecond is more than enough */
+}
+
+enum option_kind { OPTION_TEXT, OPTION_U32, OPTION_SIZE, OPTION_HEX, OPTION_SECONDS };
 static const struct option {
     const char *name;
     enum option_kind kind;
@@ -46,6 +65,10 @@ static const struct option {
     {"depth", OPTION_U32, &hw_options.depth, "greatest number of frames of a stack, 1 to 256"},
     {"free-stacks", OPTION_U32, &hw_options.free_stacks, "1: record where blocks are freed as well"},
     {"block-table", OPTION_U32, &hw_options.block_table, "1: find blocks in a table instead of the address map"},
+    {"dump-interval", OPTION_SECONDS, &hw_options.dump_interval_ns,
+     "seconds (also 0.5) between dumps NAME.dumpN.hwprof; 0: none"},
+    {"dump-signal", OPTION_U32, &hw_options.dump_signal,
+     "signal that makes a dump; 0: none (62 when accesses are counted)"},
     {"verbose", OPTION_U32, &hw_options.verbose, "1: say on standard error what the runtime does"},
 };
 
@@ -64,7 +87,13 @@ static void print_help(void)
             hw_text_string(&text, option_table[i].value);
             break;
         case OPTION_U32:
-            hw_text_u64(&text, *(uint32_t *)option_table[i].value);
+            if (*(uint32_t *)option_table[i].value == HW_NONE)
+                hw_text_string(&text, "auto");
+            else
+                hw_text_u64(&text, *(uint32_t *)option_table[i].value);
+            break;
+        case OPTION_SECONDS:
+            hw_text_u64(&text, *(uint64_t *)option_table[i].value / 1000000000);
             break;
         default:
             hw_text_u64(&text, *(uint64_t *)option_table[i].value);
@@ -92,6 +121,9 @@ static void set_option(const char *name, const char *value)
             break;
         case OPTION_SIZE:
             *(uint64_t *)option->value = parse_size(value);
+            break;
+        case OPTION_SECONDS:
+            *(uint64_t *)option->value = parse_seconds(value);
             break;
         case OPTION_HEX:
             *(uint64_t *)option->value = hw_parse_u64(&cursor, 16);
@@ -158,8 +190,12 @@ static const char *find_variable(char *storage, size_t size)
 void hw_options_read(void)
 {
     static char storage[4096];
-    set_text(hw_options.output, sizeof hw_options.output, "%e.%p.hwprof");
+    if (!hw_memprof_output(hw_options.output, sizeof hw_options.output))
+        set_text(hw_options.output, sizeof hw_options.output, "%e.%p.hwprof");
+    if (__heapwise_output && *__heapwise_output)
+        set_text(hw_options.output, sizeof hw_options.output, __heapwise_output);
     hw_options.depth = HW_DEPTH_MAX;
+    hw_options.dump_signal = HW_NONE;
     const char *text = find_variable(storage, sizeof storage);
     if (text)
         parse_options(text);

@@ -5,6 +5,7 @@
  * child sets itself up at its first event, so that children which only exec leave nothing behind. */
 #include "runtime/runtime.h"
 
+#include "runtime/count.h"
 #include "runtime/operators.h"
 
 struct hw_runtime hw_runtime;
@@ -22,6 +23,7 @@ static struct {
 
 extern unsigned long getauxval(unsigned long) __attribute__((weak));
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak));
+extern int __cxa_at_quick_exit(void (*)(void *), void *) __attribute__((weak));
 
 /* Bounds of the runtime's own image: the linker's. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -185,7 +187,7 @@ static void describe_process(void)
     hw_sys(SYS_clock_gettime, 0 /* CLOCK_REALTIME */, &now);
     process->pid = (uint32_t)hw_sys(SYS_getpid);
     process->parent_pid = (uint32_t)hw_sys(SYS_getppid);
-    process->mode = HW_MODE_HEAP;
+    process->mode = hw_access_on() ? HW_MODE_ACCESS : HW_MODE_HEAP;
     process->executable = hw_file_string(path);
     process->options = hw_file_string(hw_options.text);
     process->start_realtime_ns = (uint64_t)now.seconds * 1000000000ull + (uint64_t)now.nanoseconds;
@@ -219,13 +221,14 @@ static bool start_parts(void)
     hw_unwind_start();
     hw_describe_allocator();
     hw_heap_start();
-    if (!hw_contexts_start() || !hw_blocks_start()) {
+    if (!hw_contexts_start() || !hw_blocks_start() || !hw_access_start()) {
         hw_message("not enough memory to profile this program", NULL);
         return false;
     }
     if (!hw_runtime.clock_is_tsc)
         hw_note(HW_NOTE_CLOCK, NULL);
     hw_timeline_start();
+    hw_dump_start();
     return true;
 }
 
@@ -245,12 +248,19 @@ void hw_start(void)
                                      __ATOMIC_RELAXED))
         return;
     hw_real_resolve();
+    hw_shadow_start();
+    if (hw_memprof_granule()) /* such code runs in any case */
+        hw_memprof_start();
     if (getauxval &&
         getauxval(23 /* AT_SECURE */)) { /* other rights than its user's: it must not write files for him */
         hw_runtime.state = HW_STATE_OFF;
         return;
     }
     hw_options_read();
+    hw_shadow.granule = hw_shadow_granule_of_modules();
+    uint64_t sampling = hw_options.sample_bytes;
+    if (hw_access_on())
+        hw_options.sample_bytes = 0;
     hw_runtime.text_start = (uintptr_t)__ehdr_start;
     hw_runtime.text_end = (uintptr_t)etext;
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
@@ -265,6 +275,9 @@ void hw_start(void)
     bool started = start_parts();
     if (started) {
         start_sampling();
+        if (sampling && hw_access_on())
+            hw_note(HW_NOTE_OTHER,
+                    "sample-bytes has no effect in programs that count accesses: all blocks were counted");
         hw_runtime.process->block_store = hw_blocks_store();
         hw_runtime.process->startup_ns = hw_clock_monotonic_ns() - begin;
     }
@@ -282,19 +295,35 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
         return;
     hw_modules_rescan();
+    hw_sigset outer = 0;
+    bool harvest = hw_access_on() && hw_dump_possible(), stopped = false;
+    if (harvest) {
+        hw_access_look_for_folds();
+        outer = hw_dump_lock();
+        stopped = hw_threads_stop();
+    }
     uint64_t peak_rss = hw_memory_peak_rss();
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    if (harvest)
+        hw_access_harvest(stopped);
     hw_timeline_end();
     hw_runtime.process->peak_rss_bytes = peak_rss;
     hw_runtime.process->exit_value = value;
     hw_runtime.process->exit_kind = kind;
     hw_lock_drop(&hw_runtime.lock, old);
+    if (harvest) {
+        hw_threads_go();
+        hw_dump_unlock(outer);
+    }
     hw_file_set_exited(true);
 }
 
 void hw_process_goes_on(void)
 {
     hw_runtime.process->exit_kind = HW_EXIT_UNKNOWN;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_access_forget_harvest();
+    hw_lock_drop(&hw_runtime.lock, old);
     hw_file_set_exited(false);
 }
 
@@ -304,6 +333,14 @@ static void at_exit(int status, void *unused)
     hw_process_end(HW_EXIT_CODE, status & 0xff);
 }
 
+static int quick_status; /* what quick_exit was called with: its handlers are not told */
+
+static void at_quick_exit_too(void *unused)
+{
+    (void)unused;
+    hw_process_end(HW_EXIT_CODE, quick_status & 0xff);
+}
+
 __attribute__((constructor)) static void constructor(void)
 {
     hw_start();
@@ -311,6 +348,8 @@ __attribute__((constructor)) static void constructor(void)
         return;
     if (on_exit)
         on_exit(at_exit, NULL);
+    if (__cxa_at_quick_exit)
+        __cxa_at_quick_exit(at_quick_exit_too, NULL);
     hw_static_hooks();
 }
 
@@ -334,6 +373,16 @@ void _Exit(int status)
     leave(status);
 }
 
+HW_EXPORT void quick_exit(int status) __attribute__((noreturn));
+HW_EXPORT void quick_exit(int status)
+{
+    HW_REAL(void, quick_exit, (int));
+    quick_status = status;
+    if (real)
+        real(status);
+    leave(status);
+}
+
 /* ---- fork ---- */
 
 void hw_fork_prepare(void)
@@ -353,6 +402,8 @@ void hw_fork_prepare(void)
     at_fork.blocks = at_fork.bytes = 0;
     for (uint32_t i = 1; i < mibs; i++) {
         const struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
+        if (mib->flags & HW_MIB_POOL)
+            continue; /* their memory is inherited with what it is in */
         at_fork.blocks += mib->live_blocks;
         at_fork.bytes += mib->live_bytes;
         if (mib->context < at_fork.count) {
@@ -388,7 +439,12 @@ void hw_fork_child(void)
     *alive = 1;
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
     hw_threads_fork();
+    hw_shadow_fork();
+    hw_globals_reset();
+    hw_thread_create_fork();
+    hw_dump_fork();
     hw_runtime.tick_base = hw_ticks_raw();
+    hw_runtime.old_below = hw_runtime.tick_base - hw_runtime.family_base;
     hw_runtime.clock_start_ns = hw_clock_monotonic_ns();
     hw_runtime.threads_settled = 0;
     if (!at_fork.fresh) /* a bare clone: the parent goes on meanwhile, its file is still mapped here */
@@ -404,9 +460,11 @@ void hw_fork_child(void)
     }
     if (started) {
         hw_describe_allocator();
+        hw_access_start();
         hw_runtime.process->block_store = hw_blocks_store();
         store_inherited();
         hw_timeline_start();
+        hw_dump_start();
     }
     hw_runtime.state = started ? HW_STATE_ON : HW_STATE_OFF;
 }
@@ -435,7 +493,11 @@ HW_EXPORT int dlclose(void *handle)
     if (on)
         hw_modules_rescan(); /* what is about to go is known by then */
     int result = real(handle);
-    if (on)
+    if (on) {
         hw_modules_rescan();
+        hw_sigset old = hw_lock_take(&hw_runtime.lock);
+        hw_globals_gone();
+        hw_lock_drop(&hw_runtime.lock, old);
+    }
     return result;
 }

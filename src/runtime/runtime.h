@@ -19,6 +19,7 @@
 
 #define HW_EXPORT       __attribute__((visibility("default"), noinline))
 #define HW_HIDDEN       __attribute__((visibility("hidden")))
+#define HW_VARIABLE     __attribute__((visibility("default")))
 #define HW_DEPTH_MAX    256
 #define HW_CONTEXT_BITS 24
 #define HW_CONTEXT_MAX  (1u << HW_CONTEXT_BITS)
@@ -60,10 +61,12 @@ void *hw_real_next(const char *name);
 
 /* Other functions of libc that have hooks. They are looked up at the start, all at once: dlsym takes the dynamic
  * linker's lock, which a caller of close or fork may not be able to wait for. */
-#define HW_LIBC_FUNCTIONS(X)                                                                                           \
-    X(close)                                                                                                           \
-    X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(posix_spawn)      \
-        X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) X(prctl) X(syscall)
+// clang-format off
+#define HW_LIBC_FUNCTIONS(X) \
+    X(close) X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
+    X(posix_spawn) X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
+    X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit)
+// clang-format on
 #define HW_LIBC_INDEX(name) HW_LIBC_##name,
 enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
 #undef HW_LIBC_INDEX
@@ -82,7 +85,9 @@ struct hw_options {
     uint32_t free_stacks;
     uint32_t block_table; /* 1: use the table store even where the map is possible */
     uint32_t verbose;
-    char text[512]; /* the options as given, for the profile */
+    uint64_t dump_interval_ns; /* 0: no periodic dumps */
+    uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
+    char text[512];            /* the options as given, for the profile */
 };
 extern HW_HIDDEN struct hw_options hw_options;
 void hw_options_read(void);
@@ -115,6 +120,8 @@ struct hw_runtime {
     uintptr_t text_start, text_end; /* the runtime's own code */
     struct hw_lock lock;            /* all slow paths */
     uint64_t clock_start_ns;        /* CLOCK_MONOTONIC at tick 0 */
+    uint64_t old_below;             /* blocks with a smaller stamp: inherited, or older than the latest reset */
+    uint32_t stopped;               /* events wait at their begin: hw_threads_stop */
 };
 extern HW_HIDDEN struct hw_runtime hw_runtime;
 
@@ -187,6 +194,12 @@ enum hw_pool_id {
     HW_POOL_MEMORY,
     HW_POOL_NOTES,
     HW_POOL_INHERITED,
+    HW_POOL_ACCESS_INFO, /* from here on only in access mode */
+    HW_POOL_ACCESS,      /* grows with MIBS */
+    HW_POOL_ACCESS_LIVE,
+    HW_POOL_GLOBALS,
+    HW_POOL_HISTOGRAM,
+    HW_POOL_HISTOGRAM_LIVE,
     HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
@@ -196,6 +209,8 @@ extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
 
 /* Creates the file and its first extents; false when that is impossible (a message has been printed). */
 bool hw_file_create(void);
+/* Makes room for the sections of counted accesses in a file that has none yet. Lock held. */
+bool hw_file_add_access(void);
 /* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero
  * and not yet visible to readers: hw_pool_publish. */
 uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);
@@ -222,6 +237,9 @@ void hw_file_move_descriptor(int away_from);
 
 /* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
 void *hw_own_pages(size_t bytes, bool wipe_on_fork);
+/* Where the next BYTES of the runtime should lie: away from what the program maps, when accesses are counted; else 0.
+ */
+uintptr_t hw_own_hint(size_t bytes);
 void hw_own_range(const void *start, size_t bytes);
 /* All that has been reserved. */
 uint64_t hw_own_bytes(void);
@@ -229,10 +247,22 @@ uint64_t hw_own_bytes(void);
 uint64_t hw_address_space_limit(void);
 /* That, or the kernel counts every reservation (overcommit 2): large ones are out of the question. */
 bool hw_address_space_limited(void);
+/* A mapping of /proc/self/maps. */
+struct hw_area {
+    uintptr_t start, end;
+    bool writable, own, shared, file;
+};
+/* Lock held; not again from inside EACH. */
+void hw_areas_each(void (*each)(const struct hw_area *area));
+/* Calls EACH for the parts of [start, end) whose pages are there. */
+void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end));
+/* Takes RSS apart, all but the tick and live bytes; rss is 0 when that is not possible. Lock held. */
+void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment);
 /* Appends a breakdown of RSS. Lock held. */
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);
 uint64_t hw_memory_rss(void);
 uint64_t hw_memory_peak_rss(void);
+uint64_t hw_memory_peak_rss_in(char *buffer, size_t size); /* for small stacks: with a buffer of the caller's */
 
 /* ---- limits.c ---- */
 
@@ -349,6 +379,10 @@ enum hw_block_store hw_blocks_store(void);
 bool hw_block_put(struct hw_thread *thread, void *address, const struct hw_block *block, struct hw_block *old);
 /* Forgets a block and returns it; false when the address is none of ours. */
 bool hw_block_take(struct hw_thread *thread, void *address, struct hw_block *block);
+/* Blocks that are in the table, not in the map or before themselves. */
+void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *block));
+/* Accesses are counted from now on: blocks carry their records with them. */
+void hw_blocks_access(void);
 extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map, see blocks.c; NULL when there is none */
 static inline void hw_block_prefetch(const void *address)
 {
@@ -408,6 +442,13 @@ void hw_threads_fork(void);
 /* Waits (not for ever) until no thread is in the middle of an event. */
 void hw_threads_wait_outside(void);
 uint64_t hw_threads_sum(uint64_t *frees);
+/* From now on other threads wait at their next event, with signals open; returns when none is in the middle of one.
+ * (Not for ever: false when one still seemed to be after a tenth of a second, which then is none that runs.) The caller
+ * has all signals blocked and does not hold hw_runtime.lock; one at a time (hw_dump_lock). */
+bool hw_threads_stop(void);
+void hw_threads_go(void);
+/* Slow part of hw_enter: waits while events are stopped. */
+void hw_wait_stopped(struct hw_thread *thread);
 
 /* A hook begins: the state of the calling thread, or NULL when the call has to be passed through. */
 static inline struct hw_thread *hw_enter(uintptr_t frame, bool is_free)
@@ -418,8 +459,11 @@ static inline struct hw_thread *hw_enter(uintptr_t frame, bool is_free)
         if (!thread)
             return NULL;
     }
-    thread->gate = frame | HW_GATE_RUNTIME;
+    *(volatile uintptr_t *)&thread->gate = frame | HW_GATE_RUNTIME;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    /* Set the gate, then look: hw_threads_stop does it the other way round, with the barrier for both. */
+    if (hw_unlikely(*(volatile uint32_t *)&hw_runtime.stopped))
+        hw_wait_stopped(thread);
     return thread;
 }
 static inline void hw_gate(struct hw_thread *thread, uintptr_t gate)
@@ -448,6 +492,9 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
                          struct hw_block *block);
 void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block);
 void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block);
+/* The same for blocks of the program's own allocators. TEMPORARY: freed with no allocation between. */
+void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block);
+void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary);
 struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
 /* Adds the thread's delta to the totals. */
 void hw_heap_flush(struct hw_thread *thread);
@@ -455,11 +502,226 @@ void hw_heap_threads_many(void);
 /* Distance to the next sampled byte. */
 uint64_t hw_sample_distance(struct hw_thread *thread);
 
+/* ---- shadow.c: where accesses are counted ---- */
+
+#define HW_PLANES_MOST 256u
+
+/* What base/abi.h promises to instrumented code. The first plane is the main thread's, and that of threads which have
+ * none of their own yet (made by a bare clone): the initial value of __heapwise_plane is its usual address. The second
+ * one is for objects of clang -fmemory-profile. Others follow as threads come. */
+extern HW_VARIABLE __thread uintptr_t __heapwise_plane __attribute__((tls_model("initial-exec")));
+extern HW_VARIABLE __thread uint64_t __heapwise_type __attribute__((tls_model("initial-exec")));
+
+/* Planes overlap: plane i begins i * stride behind the first one. Set under the lock. A plane that has been in use
+ * stays in the list, since it may hold counts. */
+struct hw_shadow {
+    uint32_t granule;      /* 64 or 8; 0: nobody counts (heap mode) */
+    uint32_t planes_used;  /* entries of `plane` */
+    uint32_t memprof_used; /* the plane of hw_shadow_memprof_plane may hold counts */
+    uint32_t planes_most;
+    uintptr_t base; /* 0: no address space for planes */
+    uint64_t stride;
+    uintptr_t memprof;               /* see hw_shadow_memprof_plane */
+    uintptr_t plane[HW_PLANES_MOST]; /* of threads */
+    uint64_t threads_sharing;
+    uint64_t carried;      /* entries of the side table, see hw_shadow_carry */
+    uint32_t modules;      /* instrumented ones, as of the latest look */
+    uint32_t access_flags; /* enum hw_access_info_flags that stand for the whole run */
+};
+extern HW_HIDDEN struct hw_shadow hw_shadow;
+
+/* Accesses are counted: blocks have the layout of layout.c, the profile has the sections of counted accesses. */
+static inline bool hw_access_on(void)
+{
+    return hw_shadow.granule != 0;
+}
+/* Reserves the planes. First thing of hw_start: also programs that are not profiled need it. */
+void hw_shadow_start(void);
+/* Granule of the notes in the modules that are loaded, 0 when none is instrumented. Ends the process with a message
+ * when they differ, or when there are no planes. */
+uint32_t hw_shadow_granule_of_modules(void);
+void hw_shadow_count_modules(void);
+void hw_shadow_threads_start(void);
+void hw_shadow_fork(void);
+/* The calling thread gets a plane of its own / gives it back (its counts stay). */
+void hw_shadow_attach(void);
+void hw_shadow_release(void);
+/* From now on accesses are counted: layout, sections and notes. Nothing happens when that was so before; a message and
+ * exit(1) when the granule was another one. Called by __heapwise_init_v1, and by what serves other ABIs. */
+void hw_access_enable(uint32_t granule);
+/* The plane of clang's ABI: one for all threads, cells u64 at (address >> 6 << 3), or, when the granule is 8, u8 at
+ * (address >> 3). Its counts are told as `unsplit`. After hw_access_enable; may be called again. 0: no planes. */
+uintptr_t hw_shadow_memprof_plane(void);
+/* Adds AMOUNT to a 32-bit half (0 reads, 1 writes) of a 64-byte granule's cell; what does not fit there goes into a
+ * side table of 64-bit counts. CELL is a cell of the calling thread's plane. */
+void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
+/* The sum of the side table's counts for cells [first, end) in one plane, which is taken out or left; false: none. */
+bool hw_shadow_side(uintptr_t first, uintptr_t end, bool take, uint64_t more[2]);
+void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2]);
+void hw_shadow_side_clear(void);
+/* Moves what has grown beyond 2^31 in cells of the calling thread's plane into the side table. Now and then. */
+void hw_shadow_sweep(struct hw_thread *thread, uint64_t tick);
+
+/* ---- layout.c: blocks that own their cells ---- */
+
+/* Replaces hw_real by functions that keep 32 bytes free before each block; called again when hw_real has changed. */
+bool hw_layout_start(void);
+
+/* How the block at an address is laid out: one byte for each 64 bytes of address space, because blocks begin at least
+ * that far from each other. */
+enum hw_layout {
+    HW_LAYOUT_NONE = 0, /* not a block of the layout */
+    HW_LAYOUT_16 = 1,   /* the allocator's block begins 16 bytes before */
+    HW_LAYOUT_32 = 2,   /* …32 bytes before */
+    HW_LAYOUT_FAR = 3,  /* …as many bytes before as is written 32 bytes before the block */
+    HW_LAYOUT_KIND = 3,
+    HW_LAYOUT_UPPER = 4,  /* the block begins in the upper half of the 64 bytes */
+    HW_LAYOUT_RECORD = 8, /* 16 bytes before it there is a record (hw_layout_pack) */
+    HW_LAYOUT_OWN = 16,   /* alone, at a multiple of 64: the allocator's own block, which shares no cell either */
+};
+extern HW_HIDDEN uint8_t *hw_layout_map;
+/* The byte of a block at ADDRESS, NULL when no block of the layout begins there. */
+static inline uint8_t *hw_layout_of(const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+    if (hw_unlikely((a & 31) || a >> HW_ARCH_ADDRESS_BITS || !hw_layout_map))
+        return NULL;
+    uint8_t *byte = &hw_layout_map[a >> 6];
+    return hw_likely((*byte & HW_LAYOUT_KIND) && ((*byte & HW_LAYOUT_UPPER) != 0) == ((a & 32) != 0)) ? byte : NULL;
+}
+static inline bool hw_layout_is_own(const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+    return !(a & 63) && !(a >> HW_ARCH_ADDRESS_BITS) && hw_layout_map && hw_layout_map[a >> 6] == HW_LAYOUT_OWN;
+}
+static inline void hw_layout_forget_own(const void *address)
+{
+    if (hw_unlikely(hw_layout_is_own(address)))
+        hw_layout_map[(uintptr_t)address >> 6] = 0;
+}
+/* The record of a block of the layout, in the 16 bytes before it. Sizes below HW_LAYOUT_SIZE_MOST. */
+#define HW_LAYOUT_SIZE_MOST (1ull << 40)
+static inline void hw_layout_pack(uint64_t *record, const struct hw_block *block)
+{
+    record[0] = block->stamp >> HW_STAMP_SHIFT << 10 | block->cpu;
+    record[1] = block->size << HW_CONTEXT_BITS | block->context;
+}
+static inline void hw_layout_unpack(const uint64_t *record, struct hw_block *block)
+{
+    block->stamp = record[0] >> 10 << HW_STAMP_SHIFT;
+    block->cpu = record[0] & 1023;
+    block->size = record[1] >> HW_CONTEXT_BITS;
+    block->context = record[1] & (HW_CONTEXT_MAX - 1);
+}
+/* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
+void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely);
+
+/* ---- access.c: from cells to the profile ---- */
+
+/* The sections of counted accesses, when accesses are counted from the start / from now on. */
+bool hw_access_start(void);
+void hw_access_late(uint32_t granule);
+/* Events of heap.c, in access mode only. A new block's cells are cleared in all planes. */
+void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size);
+/* What is in the block's cells is taken out of them and added to the entry of MIB as one block. */
+void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
+/* Around a reallocation: from _begin to _end nobody else gets the cells of the block's old place. */
+void hw_access_realloc_begin(struct hw_thread *thread, void *address, const struct hw_block *block);
+/* The block's counts go with it. NEW_ADDRESS may be the old one. */
+void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t old_size, void *new_address,
+                             size_t size);
+void hw_access_realloc_end(struct hw_thread *thread);
+/* The same for blocks of pools. */
+void hw_access_pool_allocated(void *address, size_t size);
+void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
+/* The entry of ACCESS that belongs to MIB, as it is before anything was counted. */
+void hw_access_reset_entry(const struct hw_mib *mib, uint32_t context);
+/* What was counted for one MIB goes to another: bounded tables. */
+void hw_access_move_entry(const struct hw_mib *to, const struct hw_mib *from);
+/* The cells of live blocks and of globals, as they are now, into ACCESS_LIVE, HISTOGRAM_LIVE, GLOBALS and ACCESS_INFO,
+ * in place of what a former harvest wrote there. The cells stay as they are. After hw_threads_stop (STOPPED: its
+ * result), with hw_runtime.lock held. Libraries that came since hw_modules_rescan are not looked at. Does nothing in
+ * heap mode. */
+void hw_access_harvest(bool stopped);
+/* Takes the result of a harvest out of the file again: of blocks that are freed later it would be counted twice. Lock
+ * held. */
+void hw_access_forget_harvest(void);
+/* Forgets all counts: cells, and the entries of freed blocks. Same conditions. */
+void hw_access_reset(void);
+/* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set. */
+void hw_access_each_granule(uintptr_t start, uintptr_t end, bool take,
+                            void (*each)(uintptr_t address, const struct hw_global_granule *counts));
+/* Looks for areas of memory that share cells: a note. Not under the lock. */
+void hw_access_look_for_folds(void);
+
+/* ---- thread_create.c ---- */
+
+void hw_thread_create_fork(void);
+
+/* ---- globals.c: data of executables and libraries ---- */
+
+/* A module that was seen, with its segments. Lock held. */
+void hw_globals_module(uint32_t map, uintptr_t bias, const void *headers, size_t header_count);
+/* Rewrites GLOBALS; libraries that are gone give up their cells for good. Lock held. */
+void hw_globals_harvest(void);
+/* Takes out what libraries counted that are gone. Lock held. */
+void hw_globals_gone(void);
+void hw_globals_forget_harvest(void);
+void hw_globals_reset(void);
+
+/* ---- pool.c: blocks of the program's own allocators ---- */
+
+/* For a harvest of live blocks: between _begin and _end the blocks of pools are known by address. _harvest calls EACH
+ * for all of them. Lock held. */
+void hw_pool_harvest_begin(void);
+void hw_pool_harvest(void (*each)(void *address, const struct hw_block *block));
+void hw_pool_harvest_end(void);
+/* The first granule in [from, end) that belongs to a block of a pool which began after STAMP, and in *HOLE_END where
+ * these end; END when there is none. */
+uintptr_t hw_pool_hole(uintptr_t from, uintptr_t end, uint64_t stamp, uintptr_t *hole_end);
+
 /* ---- timeline.c ---- */
 
 void hw_timeline_start(void);
 void hw_timeline_tick(struct hw_thread *thread, uint64_t now);
 void hw_timeline_end(void);
+/* Forgets the points so far. Lock held. */
+void hw_timeline_reset(void);
+
+/* ---- dump.c: snapshots ---- */
+
+/* One dump or reset at a time. Taken in the middle of no event, before hw_runtime.lock; signals are blocked. */
+hw_sigset hw_dump_lock(void);
+void hw_dump_unlock(hw_sigset old);
+/* Whether the calling thread can take it now. */
+bool hw_dump_possible(void);
+void hw_dump_start(void);
+void hw_dump_fork(void);
+/* The tick at which an event should look whether a periodic dump is due. */
+uint64_t hw_dump_due_tick(uint64_t tick);
+/* At the end of an event: writes a dump when one is due or asked for. */
+void hw_dump_tick(struct hw_thread *thread);
+
+/* The dump signal has come, at any place; with the number of the request that it is for. */
+void hw_dump_signalled(bool requested, uint32_t request);
+
+/* A signal is about to kill the process: what can only be read now. Other threads wait from here on. */
+void hw_dump_killed(int number);
+
+/* ---- signals.c ---- */
+
+/* Handles signals as far as that is wanted: called at start, in a forked child, and when the mode becomes another. */
+void hw_signals_start(void);
+
+/* ---- checksum.c ---- */
+
+struct hw_checksum {
+    uint64_t length, lanes[4];
+    unsigned char rest[32];
+};
+void hw_checksum_begin(struct hw_checksum *sum);
+void hw_checksum_add(struct hw_checksum *sum, const void *bytes, size_t size);
+uint64_t hw_checksum_end(const struct hw_checksum *sum);
 
 /* ---- arch: hooking allocators that are linked into the executable ---- */
 

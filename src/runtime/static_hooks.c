@@ -94,7 +94,8 @@ void hw_static_hooks(void)
     static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init",
                                              "__memprof_init"};
     for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++)
-        if (dlsym(RTLD_FIRST_FOUND, sanitizers[i])) {
+        if (defined_by_executable(dlsym(RTLD_FIRST_FOUND, sanitizers[i]),
+                                  &size)) { /* the runtime has some of them, too */
             say_not_hooked("malloc", "it belongs to a sanitizer that is built into the program");
             return;
         }
@@ -120,4 +121,6 @@ void hw_static_hooks(void)
     if (defined_by_executable(usable_size, &size))
         *(void **)&hw_real.malloc_usable_size = usable_size;
     hw_describe_allocator();
+    if (hw_access_on())
+        hw_layout_start();
 }

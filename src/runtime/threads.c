@@ -6,6 +6,9 @@
  * events in handlers are counted like any other. A forked child sees all states as zero (MADV_WIPEONFORK). */
 #include "runtime/runtime.h"
 
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+
 __thread struct hw_thread *hw_self;
 __thread uint64_t hw_until_sample;
 static __thread uint32_t self_serial; /* of this thread, 0 before its first call */
@@ -98,6 +101,72 @@ void hw_threads_wait_outside(void)
                 break;
             hw_sys(SYS_sched_yield);
         }
+}
+
+/* ---- stopping the others ---- */
+
+#define STOP_PATIENCE_NS 100000000ull
+
+/* Every thread of the process passes a full barrier. */
+static void barrier_everywhere(void)
+{
+    if (hw_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) >= 0)
+        return;
+    hw_sys(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0);
+    if (hw_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) >= 0)
+        return;
+    const struct {
+        int64_t seconds, nanoseconds;
+    } moment = {0, 1000000}; /* not allowed here: no store stays unseen that long */
+    hw_sys(SYS_nanosleep, &moment, 0);
+}
+
+bool hw_threads_stop(void)
+{
+    __atomic_store_n(&hw_runtime.stopped, 1, __ATOMIC_SEQ_CST);
+    uint32_t count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
+    if (count <= 1 && (count == 0 || threads.all[0] == hw_self))
+        return true; /* another thread comes through first_call, and finds them stopped */
+    barrier_everywhere();
+    count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
+    uint64_t give_up = hw_clock_monotonic_ns() + STOP_PATIENCE_NS;
+    bool stopped = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hw_thread *thread = threads.all[i];
+        if (!thread || thread == hw_self)
+            continue;
+        for (unsigned spins = 0; __atomic_load_n(&thread->gate, __ATOMIC_ACQUIRE) > HW_GATE_OPEN; spins++) {
+            if (spins < 100) {
+                hw_arch_pause();
+                continue;
+            }
+            if (hw_clock_monotonic_ns() >= give_up) {
+                stopped = false;
+                break;
+            }
+            hw_sys(SYS_sched_yield);
+        }
+    }
+    return stopped;
+}
+
+void hw_threads_go(void)
+{
+    __atomic_store_n(&hw_runtime.stopped, 0, __ATOMIC_SEQ_CST);
+    hw_sys(SYS_futex, &hw_runtime.stopped, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+void hw_wait_stopped(struct hw_thread *thread)
+{
+    /* A handler in the middle of another event, which is waited for: the two end together. */
+    if (thread->interrupted)
+        return;
+    uintptr_t gate = thread->gate;
+    while (__atomic_load_n(&hw_runtime.stopped, __ATOMIC_SEQ_CST)) {
+        hw_gate(thread, HW_GATE_OPEN);
+        hw_sys(SYS_futex, &hw_runtime.stopped, FUTEX_WAIT_PRIVATE, 1, 0);
+        hw_gate(thread, gate);
+    }
 }
 
 /* Allocations and frees of all threads so far. */

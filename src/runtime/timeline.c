@@ -8,6 +8,7 @@
 
 static struct {
     uint64_t interval;       /* ticks */
+    uint64_t next;           /* when the next point is due; hw_runtime.timeline_next may come earlier, for a dump */
     uint64_t breakdown_live; /* live bytes at the latest breakdown of RSS */
     uint64_t rss, rss_tick;  /* latest reading, and when */
 } timeline;
@@ -17,6 +18,7 @@ void hw_timeline_start(void)
     timeline.breakdown_live = 256 << 10;
     timeline.rss_tick = 0;
     timeline.rss = 0;
+    timeline.next = 0;
     /* Before the first pair is known, guess 2.5 GHz: it only decides when the first points come. */
     timeline.interval = hw_runtime.clock_is_tsc ? FIRST_INTERVAL_NS * 5 / 2 : FIRST_INTERVAL_NS;
     hw_runtime.timeline_next = 0;
@@ -60,8 +62,8 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
     if (hw_runtime.threads_many)
         hw_heap_flush(thread);
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    if (tick >= hw_runtime.timeline_next) {
-        hw_runtime.timeline_next = tick - tick % timeline.interval + timeline.interval;
+    if (tick >= timeline.next) {
+        timeline.next = tick - tick % timeline.interval + timeline.interval;
         hw_clock_refresh();
         add_point(tick);
         /* RSS taken apart near the peak: each time it has grown by half, from 8 MiB on by a quarter. */
@@ -71,7 +73,18 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
             hw_memory_take(HW_MOMENT_PEAK, tick, (int64_t)live);
         }
     }
+    uint64_t due = hw_dump_due_tick(tick);
+    /* Sequentially consistent: who asks for a dump raises his mark, then sets this to 0. */
+    __atomic_store_n(&hw_runtime.timeline_next, timeline.next < due ? timeline.next : due, __ATOMIC_SEQ_CST);
     hw_lock_drop(&hw_runtime.lock, old);
+    hw_dump_tick(thread);
+}
+
+void hw_timeline_reset(void)
+{
+    hw_pool_set_count(HW_POOL_TIMELINE, 0);
+    hw_pool_set_count(HW_POOL_MEMORY, 0);
+    hw_timeline_start();
 }
 
 /* The last point of the run. Lock held. */

@@ -212,6 +212,25 @@ bool hw_debug_file_open(struct hw_debug_file *file, const struct hw_debug_paths 
     return true;
 }
 
+int hw_debug_file_plain(const struct hw_debug_paths *paths, const char *path, const uint8_t *build_id,
+                        size_t build_id_size, Elf **elf)
+{
+    char rooted[4096], ignored[256] = "";
+    *elf = NULL;
+    if (path[0] == '[' || (size_t)snprintf(rooted, sizeof rooted, "%s%s", paths->sysroot, path) >= sizeof rooted)
+        return -1;
+    int fd = open_regular(rooted, ignored, sizeof ignored);
+    if (fd < 0)
+        return -1;
+    *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    if (*elf && elf_kind(*elf) == ELF_K_ELF && check_build_id(*elf, build_id, build_id_size, ignored, sizeof ignored))
+        return fd;
+    elf_end(*elf);
+    *elf = NULL;
+    close(fd);
+    return -1;
+}
+
 void hw_debug_file_close(struct hw_debug_file *file)
 {
     if (file->dwfl)

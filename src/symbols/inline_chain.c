@@ -31,6 +31,7 @@ struct entry {
     int32_t parent; /* the entry it was inlined into, or NOTHING */
     int16_t depth;  /* in the tree: among entries that cover an address the deepest is right */
     bool inlined, resolved;
+    bool transparent; /* a wrapper that its author wants to be seen as a part of its caller: attribute artificial */
     const char *function, *linkage_name; /* interned, once resolved */
     const char *call_file;
     uint32_t call_line, call_column;
@@ -414,6 +415,9 @@ static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t addre
     if (entry->inlined)
         read_call_site(unit, entry);
     read_start_line(entry);
+    /* Functions that a C++ compiler makes by itself are artificial, too, but say so where they are declared. */
+    entry->transparent =
+        entry->inlined && dwarf_hasattr(&origin, DW_AT_artificial) && !dwarf_hasattr(&origin, DW_AT_specification);
     entry->resolved = true;
     return complete_linkage_name(unit, entry, address);
 }
@@ -437,11 +441,13 @@ static uint32_t build_chain(struct unit *unit, size_t index, struct hw_frame fra
         struct entry *entry = &unit->entry[i];
         if (!resolve_entry(unit, entry, address))
             return 0;
-        frame[count] = at_line(line);
-        frame[count].function = entry->function;
-        frame[count].linkage_name = entry->linkage_name;
-        frame[count].start_line = entry->start_line;
-        frame[count++].inlined = entry->parent != NOTHING;
+        if (!entry->transparent) {
+            frame[count] = at_line(line);
+            frame[count].function = entry->function;
+            frame[count].linkage_name = entry->linkage_name;
+            frame[count].start_line = entry->start_line;
+            frame[count++].inlined = entry->parent != NOTHING;
+        }
         line = (struct hw_source_line){entry->call_file, entry->call_line, entry->call_column};
     }
     if (count > 0 && frame[count - 1].function)

@@ -41,6 +41,8 @@ struct hw_symbolizer {
     uint32_t *slot;                      /* open addressing by module and address: ticket + 1, 0 is free */
     size_t slot_count;                   /* a power of two, or 0 */
     struct frame_chunk *frames;
+    struct hw_types types;
+    bool types_sorted;
 };
 
 /* One address of the current run. */
@@ -130,6 +132,7 @@ void hw_symbolizer_free(struct hw_symbolizer *symbolizer)
     free(symbolizer->module);
     free(symbolizer->ticket);
     free(symbolizer->slot);
+    free(symbolizer->types.type);
     hw_debug_paths_free(&symbolizer->paths);
     hw_names_free(symbolizer->names);
     free(symbolizer->sysroot);
@@ -423,6 +426,13 @@ static char *silence_debuginfod(const struct hw_symbolizer *symbolizer)
     return saved;
 }
 
+static void restore_debuginfod(char *urls)
+{
+    if (urls)
+        setenv("DEBUGINFOD_URLS", urls, 1);
+    free(urls);
+}
+
 bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error)
 {
     struct run run = {.symbolizer = symbolizer};
@@ -430,15 +440,71 @@ bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error)
     char *urls = silence_debuginfod(symbolizer);
     bool ok = do_run(&run, worker, symbolizer->threads);
     end_workers(&run, worker, symbolizer->threads);
-    if (urls)
-        setenv("DEBUGINFOD_URLS", urls, 1);
-    free(urls);
+    restore_debuginfod(urls);
     free(run.request);
     free(run.job);
     free(run.new_module);
     if (!ok)
         hw_error_set(error, "cannot resolve symbols: out of memory");
     return ok;
+}
+
+/* ---- data and types ---- */
+
+bool hw_symbolizer_data(struct hw_symbolizer *symbolizer, int module, struct hw_data *data, struct hw_error *error)
+{
+    *data = (struct hw_data){0};
+    if (module < 0 || (size_t)module >= symbolizer->module_count)
+        return true;
+    struct hw_module *from = symbolizer->module[module];
+    struct hw_debug_file file;
+    char problem[512];
+    char *urls = silence_debuginfod(symbolizer);
+    bool done = true;
+    if (hw_debug_file_open(&file, &symbolizer->paths, from->path, from->build_id, from->build_id_size, problem,
+                           sizeof problem)) {
+        done = hw_data_read(data, &file, symbolizer->names);
+        hw_debug_file_close(&file);
+    }
+    hw_module_note_problem(from, problem);
+    restore_debuginfod(urls);
+    if (done)
+        return true;
+    hw_data_free(data);
+    hw_error_set(error, "cannot read the symbols of data: out of memory");
+    return false;
+}
+
+bool hw_symbolizer_read_marks(struct hw_symbolizer *symbolizer, int module, struct hw_error *error)
+{
+    if (module < 0 || (size_t)module >= symbolizer->module_count)
+        return true;
+    struct hw_module *from = symbolizer->module[module];
+    Elf *elf = NULL;
+    int fd = hw_debug_file_plain(&symbolizer->paths, from->path, from->build_id, from->build_id_size, &elf);
+    if (fd < 0)
+        return true;
+    const bool done = hw_marks_read(&symbolizer->types, &from->counting, elf, symbolizer->names);
+    symbolizer->types_sorted = false;
+    elf_end(elf);
+    close(fd);
+    if (!done)
+        hw_error_set(error, "cannot read modules: out of memory");
+    return done;
+}
+
+enum hw_counting hw_symbolizer_counting(const struct hw_symbolizer *symbolizer, int module)
+{
+    return module < 0 || (size_t)module >= symbolizer->module_count ? HW_COUNTING_UNKNOWN
+                                                                    : symbolizer->module[module]->counting;
+}
+
+const char *hw_symbolizer_type(struct hw_symbolizer *symbolizer, uint64_t id)
+{
+    if (!symbolizer->types_sorted)
+        hw_types_sort(&symbolizer->types);
+    symbolizer->types_sorted = true;
+    return hw_types_find(&symbolizer->types, id);
 }
 
 /* ---- answers ---- */

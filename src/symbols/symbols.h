@@ -73,6 +73,43 @@ struct hw_frames hw_symbolizer_frames(const struct hw_symbolizer *symbolizer, lo
  * when there is nothing to say. */
 const char *hw_symbolizer_module_problem(const struct hw_symbolizer *symbolizer, int module);
 
+/* ---- data and types ---- */
+
+/* A variable. */
+struct hw_data_symbol {
+    uint64_t address, size; /* as in the ELF file; size > 0 */
+    const char *name;       /* readable */
+};
+
+struct hw_data_section {
+    uint64_t start, end;
+    const char *name;
+};
+
+/* The data of a module. Names live as long as the symbolizer. */
+struct hw_data {
+    const struct hw_data_symbol *symbol; /* sorted by address; none lies within another */
+    size_t symbol_count;
+    const struct hw_data_section *section; /* that hold data, in the order of the file */
+    size_t section_count;
+};
+
+/* What the module's file and its debug file say of its data, for hw_data_free; all empty when no file serves. Not while
+ * hw_symbolizer_run. False with ERROR when there is no memory. */
+bool hw_symbolizer_data(struct hw_symbolizer *symbolizer, int module, struct hw_data *data, struct hw_error *error);
+void hw_data_free(struct hw_data *data);
+
+/* What the code of a module does (base/abi.h): heapwise cc, or clang -fmemory-profile, makes it count its accesses. */
+enum hw_counting { HW_COUNTING_UNKNOWN, HW_COUNTING_NO, HW_COUNTING_YES };
+
+/* Reads what the compiler left in the module's own file: whether its code counts, and names of types. A file that
+ * cannot be read says nothing. False with ERROR when there is no memory. */
+bool hw_symbolizer_read_marks(struct hw_symbolizer *symbolizer, int module, struct hw_error *error);
+enum hw_counting hw_symbolizer_counting(const struct hw_symbolizer *symbolizer, int module);
+
+/* The name of a type in the modules read so far, or NULL. Lives as long as the symbolizer. */
+const char *hw_symbolizer_type(struct hw_symbolizer *symbolizer, uint64_t id);
+
 /* True when the module has DWARF line information. */
 bool hw_symbolizer_module_has_debug_info(const struct hw_symbolizer *symbolizer, int module);
 

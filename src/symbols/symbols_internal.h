@@ -7,6 +7,7 @@
  *     debug_file.c   one thread's open libdwfl handle on a module; build id check; separate debug files
  *     inline_chain.c one unit: functions and inlined functions at sorted addresses, from the DIE tree
  *     source_line.c  one unit: file, line and column, from the line table
+ *     data.c         variables, sections of data, names of types
  *     elf_symbols.c  names from .symtab, .dynsym, .gnu_debugdata and the PLT
  *     names.c        interned strings, shared by all threads
  *     demangle.c     C++ and Rust names
@@ -89,6 +90,35 @@ bool hw_debug_file_open(struct hw_debug_file *file, const struct hw_debug_paths 
                         const uint8_t *build_id, size_t build_id_size, char *problem, size_t problem_size);
 void hw_debug_file_close(struct hw_debug_file *file);
 
+/* Opens PATH alone, without debug information, if its build id is BUILD_ID. Returns its descriptor, to be closed after
+ * elf_end(*ELF); -1 when it does not serve. */
+int hw_debug_file_plain(const struct hw_debug_paths *paths, const char *path, const uint8_t *build_id,
+                        size_t build_id_size, Elf **elf);
+
+/* ---- data.c ---- */
+
+struct hw_type {
+    uint64_t id;
+    const char *name; /* interned */
+};
+
+struct hw_types {
+    struct hw_type *type; /* sorted by id after hw_types_sort */
+    size_t count, capacity;
+};
+
+/* Fills DATA from the symbol tables. False when there is no memory. */
+bool hw_data_read(struct hw_data *data, const struct hw_debug_file *file, struct hw_names *names);
+
+/* A type's id: the hash of its name (base/abi.h). */
+uint64_t hw_type_id(const char *name, size_t length);
+
+/* Adds the names in ELF's section of types, if there is one, and tells whether its code counts accesses. False when
+ * there is no memory. */
+bool hw_marks_read(struct hw_types *types, enum hw_counting *counting, Elf *elf, struct hw_names *names);
+void hw_types_sort(struct hw_types *types);
+const char *hw_types_find(const struct hw_types *types, uint64_t id);
+
 /* ---- module.c ---- */
 
 #define HW_NO_UNIT UINT32_MAX
@@ -113,6 +143,7 @@ struct hw_module {
     size_t build_id_size;
 
     bool indexed, usable, has_debug_info;
+    enum hw_counting counting;
     struct hw_unit_entry *unit;
     size_t unit_count;
     struct hw_unit_range *range; /* sorted by start */

@@ -37,6 +37,16 @@ static void exercise(const struct hw_profile *profile)
         DEMAND(i == 0 || context->id > profile->contexts[i - 1].id);
         DEMAND(hw_profile_stack(profile, context->leaf, NULL, 0) == context->depth);
     }
+    for (size_t i = 0; i < profile->context_count; i++) {
+        const struct hw_profile_accesses *access = profile->contexts[i].access;
+        DEMAND((access != NULL) == profile->access_counted);
+        DEMAND(!access || access->all.granules_touched <= access->all.granules);
+        DEMAND(!access || access->all.accesses_min <= access->all.accesses_max);
+    }
+    for (size_t i = 0; i < profile->global_count; i++)
+        DEMAND(profile->globals[i].map == HW_NONE || profile->globals[i].map < profile->map_count);
+    for (size_t i = 0; i < profile->histogram_count; i++)
+        DEMAND(profile->histogram[i].context < profile->context_entry_count);
     for (size_t i = 1; i < profile->node_count; i++)
         DEMAND(profile->nodes[i].parent < i);
     for (size_t i = 1; i < profile->timeline_count; i++)

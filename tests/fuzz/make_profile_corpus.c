@@ -44,6 +44,10 @@ int main(int count, char **arguments)
     save_both(directory, "sample", &sample.image);
 
     sample = sample_new();
+    sample_add_accesses(&sample);
+    save_both(directory, "access", &sample.image);
+
+    sample = sample_new();
     for (uint32_t i = 0; i < 3; i++) {
         struct hw_mib mib = sample_mib(i);
         mib.allocations = 1;

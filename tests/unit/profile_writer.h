@@ -326,4 +326,108 @@ HELPER struct sample sample_new(void)
     return sample;
 }
 
+/* ---- counted accesses: added to a sample ---- */
+
+/* Of a context whose blocks were never looked at, as the runtime writes it. */
+HELPER struct hw_access sample_access(uint32_t context)
+{
+    return (struct hw_access){.context = context,
+                              .accesses_min = UINT64_MAX,
+                              .utilization_min = UINT32_MAX,
+                              .density_min = UINT64_MAX,
+                              .lifetime_density_min = UINT64_MAX};
+}
+
+/* Where the directory entries are. */
+struct access_sample {
+    size_t info, freed, live, globals, histogram, histogram_live;
+};
+
+/* Context 1, freed: two entries of 6 and 2 blocks; live: one block each of contexts 1 and 2. Harvested at the end. */
+HELPER void sample_accesses(struct hw_access freed[4], struct hw_access live[2])
+{
+    for (uint32_t i = 0; i < 4; i++)
+        freed[i] = sample_access(i < 2 ? 1 : i == 2 ? 2 : 0);
+    freed[0].type = 77;
+    freed[0].blocks = 6;
+    freed[0].reads = 600;
+    freed[0].writes = 300;
+    freed[0].unsplit = 100;
+    freed[0].accesses_min = 0;
+    freed[0].accesses_max = 500;
+    freed[0].granules = 20;
+    freed[0].granules_touched = 10;
+    freed[0].utilization_total = 30000;
+    freed[0].utilization_min = 0;
+    freed[0].utilization_max = 10000;
+    freed[0].density_total = 12000;
+    freed[0].density_min = 0;
+    freed[0].density_max = 5000;
+    freed[0].lifetime_density_total = 60000;
+    freed[0].lifetime_density_min = 0;
+    freed[0].lifetime_density_max = 30000;
+    freed[0].never_accessed = 1;
+    freed[0].written_never_read = 2;
+    freed[0].shared_granules = 4;
+    freed[0].shared_written = 3;
+    freed[0].shared_writers = 2;
+    freed[0].lines_false_shared = 1;
+    freed[1].type = 77;
+    freed[1].blocks = 2;
+    freed[1].reads = 20;
+    freed[1].accesses_min = 5;
+    freed[1].accesses_max = 15;
+    freed[1].granules = freed[1].granules_touched = 4;
+    freed[1].utilization_total = 20000;
+    freed[1].utilization_min = freed[1].utilization_max = 10000;
+    freed[1].density_total = 200;
+    freed[1].density_min = 50;
+    freed[1].density_max = 150;
+    freed[1].lifetime_density_total = 10;
+    freed[1].lifetime_density_min = 4;
+    freed[1].lifetime_density_max = 6;
+    for (uint32_t i = 0; i < 2; i++) {
+        live[i] = sample_access(i + 1);
+        live[i].type = 77 + i;
+        live[i].blocks = 1;
+        live[i].writes = live[i].accesses_min = live[i].accesses_max = 1000;
+        live[i].granules = live[i].granules_touched = 1;
+        live[i].utilization_total = live[i].utilization_min = live[i].utilization_max = 10000;
+        live[i].density_total = live[i].density_min = live[i].density_max = 7000;
+        live[i].lifetime_density_total = live[i].lifetime_density_min = live[i].lifetime_density_max = 1;
+        live[i].written_never_read = 1;
+    }
+}
+
+HELPER struct access_sample sample_add_accesses(struct sample *sample)
+{
+    static const struct hw_access_info info = {.flags = HW_ACCESS_SPLIT | HW_ACCESS_UNSPLIT | HW_ACCESS_HARVESTED,
+                                               .granule = 8,
+                                               .planes = 3,
+                                               .planes_most = 256,
+                                               .harvest_tick = 1000000,
+                                               .modules = 1};
+    static const struct hw_global_granule globals[4] = {
+        {.map = 0, .offset = 0x4008, .writes = 7, .flags = 1},
+        {.map = 0, .offset = 0x4000, .reads = 5},
+        {0},
+        {.map = 0, .offset = 0x4008, .writes = 1, .flags = 2},
+    };
+    static const struct hw_histogram freed[2] = {{.context = 1, .first_word = 62, .words = {[3] = 9}},
+                                                 {.context = 1, .words = {[0] = 4, [61] = 6}}};
+    static const struct hw_histogram live[1] = {{.context = 1, .saturated = 1, .words = {[0] = 255}}};
+    struct hw_access accesses[4], of_live[2];
+    struct access_sample added;
+    struct image *image = &sample->image;
+    sample_accesses(accesses, of_live);
+    ((struct hw_process_info *)image_data(image, sample->process))->mode = HW_MODE_ACCESS;
+    added.info = image_add(image, HW_SECTION_ACCESS_INFO, sizeof info, &info, sizeof info, 0);
+    added.freed = image_add(image, HW_SECTION_ACCESS, sizeof *accesses, accesses, sizeof accesses, 0);
+    added.live = image_add(image, HW_SECTION_ACCESS_LIVE, sizeof *of_live, of_live, sizeof of_live, 0);
+    added.globals = image_add(image, HW_SECTION_GLOBALS, sizeof *globals, globals, sizeof globals, 0);
+    added.histogram = image_add(image, HW_SECTION_HISTOGRAM, sizeof *freed, freed, sizeof freed, 0);
+    added.histogram_live = image_add(image, HW_SECTION_HISTOGRAM_LIVE, sizeof *live, live, sizeof live, 0);
+    return added;
+}
+
 #endif

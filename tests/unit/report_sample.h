@@ -104,8 +104,16 @@ struct report_sample {
     size_t timeline_count;
     struct hw_memory_breakdown memory[4];
     size_t memory_count;
-    struct hw_note notes[4];
+    struct hw_note notes[8];
     size_t note_count;
+    struct hw_access_info access_info; /* granule 0: accesses were not counted */
+    struct hw_access accesses[64];     /* parallel to mibs */
+    struct hw_access live[8];
+    size_t live_count;
+    struct hw_global_granule globals[32];
+    size_t global_count;
+    struct hw_histogram histogram[4];
+    size_t histogram_count;
 };
 
 HELPER uint32_t add_string(struct report_sample *sample, const char *text)
@@ -349,10 +357,161 @@ HELPER struct report_sample *report_sample(void)
     return sample;
 }
 
+/* ---- counted accesses ---- */
+
+#define TYPE_NODE 4711
+
+static const struct hw_data_symbol parser_symbols[] = {
+    {0x5000, 4, "verbose"},
+    {0x5004, 4, "depth"},
+    {0x5008, 8, "limit"},
+    {0x5010, 8, "input"},
+    {0x5018, 8, "position"},
+    {0x5040, 4096, "keyword_table"},
+    {0x6050, 200, "demo::lexer::scanner_state"},
+    {0x6140, 8, "ready\033"},
+};
+static const struct hw_data_section parser_sections[] = {{0x4000, 0x5000, ".rodata"}, {0x5000, 0x7000, ".data"}};
+
+HELPER struct hw_data sample_data(void *closure, const char *module)
+{
+    if (strcmp(module, PARSER) != 0)
+        return (struct hw_data){0};
+    return (struct hw_data){parser_symbols, sizeof parser_symbols / sizeof *parser_symbols, parser_sections, 2};
+}
+
+HELPER const char *sample_type(void *closure, uint64_t id)
+{
+    return id == TYPE_NODE ? "demo::node" : NULL;
+}
+
+/* What was counted for BLOCKS blocks of a context, each with GRANULES granules of which TOUCHED are touched. */
+HELPER void count_accesses(struct hw_access *access, uint64_t blocks, uint64_t size, uint64_t granules,
+                           uint64_t touched, uint64_t reads, uint64_t writes)
+{
+    const uint64_t all = reads + writes, share = granules ? touched * 10000 / granules : 0;
+    access->blocks = blocks;
+    access->reads = reads * blocks;
+    access->writes = writes * blocks;
+    access->accesses_min = access->accesses_max = all;
+    access->granules = granules * blocks;
+    access->granules_touched = touched * blocks;
+    access->utilization_total = share * blocks;
+    access->utilization_min = access->utilization_max = (uint32_t)share;
+    access->density_min = access->density_max = all * 1000 / size;
+    access->density_total = access->density_min * blocks;
+    access->lifetime_density_min = access->lifetime_density_max = access->density_min * 500;
+    access->lifetime_density_total = access->lifetime_density_min * blocks;
+    access->never_accessed = all ? 0 : blocks;
+    access->written_never_read = writes && !reads ? blocks : 0;
+}
+
+HELPER void add_global(struct report_sample *sample, uint32_t map, uint64_t offset, uint64_t reads, uint64_t writes,
+                       uint32_t flags)
+{
+    sample->globals[sample->global_count++] =
+        (struct hw_global_granule){.map = map, .flags = flags, .offset = offset, .reads = reads, .writes = writes};
+}
+
+/* The same run, of a program that counts its accesses: 64-byte granules. */
+HELPER struct report_sample *access_sample(void)
+{
+    struct report_sample *sample = report_sample();
+    sample->process.mode = HW_MODE_ACCESS;
+    sample->access_info = (struct hw_access_info){.flags = HW_ACCESS_SPLIT | HW_ACCESS_HARVESTED,
+                                                  .granule = 64,
+                                                  .planes = 4,
+                                                  .planes_most = 256,
+                                                  .harvest_tick = 2000000000,
+                                                  .modules = 1};
+    for (uint32_t i = 0; i < 64; i++)
+        sample->accesses[i] = sample_access(i);
+    for (size_t i = 0; i < 8; i++)
+        sample->live[i] = sample_access(0);
+    for (uint32_t i = 0; i < sample->context_count; i++) {
+        const struct hw_mib *mib = &sample->mibs[i];
+        struct hw_access *access = &sample->accesses[i];
+        const uint64_t freed = mib->frees;
+        if (freed && mib->size_max == 56) { /* nodes: read often */
+            count_accesses(access, freed, 56, 1, 1, 290, 10);
+            access->accesses_min = 12;
+            access->accesses_max = 31000;
+            access->type = TYPE_NODE;
+        } else if (freed && mib->size_max == 16) { /* cons: some never, some never read */
+            count_accesses(access, freed, 16, 1, 1, 3, 2);
+            access->never_accessed = 20000;
+            access->accesses_min = 0;
+            access->written_never_read = 120000;
+        } else if (freed && mib->size_max == 4096) { /* of the plugin: large and next to unused */
+            count_accesses(access, freed, 4096, 64, 3, 2, 9);
+        } else if (freed && mib->size_max == 1 << 20) { /* the vector: touched by several threads */
+            count_accesses(access, freed, 96, 2, 2, 40, 31);
+            access->shared_granules = 60000;
+            access->shared_written = 45000;
+            access->shared_writers = 12000;
+        }
+        if (mib->live_blocks == 1234) {
+            struct hw_access *live = &sample->live[sample->live_count++];
+            live->context = i;
+            count_accesses(live, 1234, 24, 1, 1, 4, 1);
+        } else if (mib->live_blocks && mib->size_max == 72704) { /* tables: a tenth is used */
+            struct hw_access *live = &sample->live[sample->live_count++];
+            live->context = i;
+            count_accesses(live, 1, 72704, 1137, 113, 20000, 113);
+        } else if (mib->live_blocks == 77) {
+            struct hw_access *live = &sample->live[sample->live_count++];
+            live->context = i;
+            count_accesses(live, 77, 1024, 16, 0, 0, 0);
+        }
+    }
+    add_global(sample, MAP_PARSER, 0x4f00, 900000, 0, 0); /* constants without a symbol */
+    add_global(sample, MAP_PARSER, 0x4f40, 100000, 0, 0);
+    add_global(sample, MAP_PARSER, 0x5000, 500000, 70000, 7); /* five variables */
+    add_global(sample, MAP_PARSER, 0x5040, 33000000, 0, 1);
+    add_global(sample, MAP_PARSER, 0x5080, 11000000, 0, 1);
+    add_global(sample, MAP_PARSER, 0x6040, 4000000, 1000000,
+               0); /* the last granule of the table and the scanner's first */
+    add_global(sample, MAP_PARSER, 0x6080, 8000000, 2000000, 3);
+    add_global(sample, MAP_PARSER, 0x6140, 10, 2000000, 0);
+    add_global(sample, MAP_PLUGIN, 0x8000, 70000, 1, 0);
+    sample->notes[sample->note_count++] = (struct hw_note){HW_NOTE_UNCOUNTED_CODE, sample->maps[MAP_PLUGIN].path, 1, 0};
+    sample->notes[sample->note_count++] = (struct hw_note){HW_NOTE_UNCOUNTED_CODE, sample->maps[MAP_LIBC].path, 1, 0};
+    return sample;
+}
+
+/* The same with 8-byte granules, and with all that can go wrong with counting. */
+HELPER struct report_sample *fine_access_sample(void)
+{
+    struct report_sample *sample = access_sample();
+    sample->access_info.granule = 8;
+    sample->access_info.flags |= HW_ACCESS_UNSPLIT;
+    sample->access_info.flags &= ~(uint32_t)HW_ACCESS_HARVESTED;
+    sample->access_info.threads_sharing = 2;
+    sample->live_count = sample->global_count = 0;
+    for (uint32_t i = 0; i < sample->context_count; i++) {
+        struct hw_access *access = &sample->accesses[i];
+        if (sample->mibs[i].size_max == 56) {
+            access->saturated_cells = 5;
+            access->unsplit = access->writes;
+            access->writes = 0;
+            sample->histogram[sample->histogram_count++] =
+                (struct hw_histogram){.context = i, .saturated = 5, .words = {[0] = 1000, [2] = 7}};
+        }
+        if (access->shared_granules) {
+            access->lines_false_shared = 300;
+            access->lines_true_shared = 20;
+            access->not_owned = 3;
+        }
+    }
+    sample->notes[sample->note_count++] = (struct hw_note){HW_NOTE_FOLDED, 0, 1, 0};
+    return sample;
+}
+
 /* The profile file. Frees the sample. */
 HELPER struct image report_image(struct report_sample *sample, bool sealed)
 {
     struct image image = image_new();
+    const bool access = sample->process.mode == HW_MODE_ACCESS;
     const struct {
         uint32_t type;
         size_t size;
@@ -370,6 +529,11 @@ HELPER struct image report_image(struct report_sample *sample, bool sealed)
         {HW_SECTION_MEMORY, sizeof *sample->memory, sample->memory, sample->memory_count},
         {HW_SECTION_NOTES, sizeof *sample->notes, sample->notes, sample->note_count},
         {HW_SECTION_MIBS, sizeof *sample->mibs, sample->mibs, sample->context_count},
+        {HW_SECTION_ACCESS_INFO, sizeof sample->access_info, &sample->access_info, access},
+        {HW_SECTION_ACCESS, sizeof *sample->accesses, sample->accesses, access ? sample->context_count : 0},
+        {HW_SECTION_ACCESS_LIVE, sizeof *sample->live, sample->live, sample->live_count},
+        {HW_SECTION_GLOBALS, sizeof *sample->globals, sample->globals, sample->global_count},
+        {HW_SECTION_HISTOGRAM, sizeof *sample->histogram, sample->histogram, sample->histogram_count},
     };
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         if (sections[i].count)

@@ -31,6 +31,21 @@ static void check_line(const char *line)
 
 static volatile uint64_t used; /* keeps reads from being optimised away */
 
+static void check_access(const struct hw_profile_accesses *accesses)
+{
+    const struct hw_profile_access *parts[] = {&accesses->all, &accesses->live};
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(parts[i]->accesses_min <= parts[i]->accesses_max);
+        assert_true(parts[i]->utilization_min <= parts[i]->utilization_max && parts[i]->utilization_max <= 10000);
+        assert_true(parts[i]->density_min <= parts[i]->density_max);
+        assert_true(parts[i]->lifetime_density_min <= parts[i]->lifetime_density_max);
+        assert_true(parts[i]->granules_touched <= parts[i]->granules);
+        assert_true(parts[i]->never_accessed <= parts[i]->blocks);
+        assert_true(parts[i]->shared_written <= parts[i]->shared_granules);
+        assert_true(parts[i]->shared_writers <= parts[i]->shared_written);
+    }
+}
+
 /* Touches everything that a profile promises to be valid. */
 static void exercise(const struct hw_profile *profile)
 {
@@ -59,7 +74,16 @@ static void exercise(const struct hw_profile *profile)
         assert_true(context->size_min <= context->size_max);
         assert_true(context->lifetime_min_ns <= context->lifetime_max_ns);
         assert_int_equal(hw_profile_stack(profile, context->leaf, NULL, 0), context->depth);
+        assert_true((context->access != NULL) == profile->access_counted);
+        if (context->access)
+            check_access(context->access);
     }
+    check_access(&profile->access);
+    for (size_t i = 0; i < profile->global_count; i++)
+        assert_true(profile->globals[i].map == HW_NONE || profile->globals[i].map < profile->map_count);
+    for (size_t i = 0; i < profile->histogram_count; i++)
+        assert_true(profile->histogram[i].context < profile->context_entry_count &&
+                    profile->histogram[i].first_word % HW_HISTOGRAM_WORDS == 0);
     for (size_t i = 1; i < profile->timeline_count; i++)
         assert_true(profile->timeline[i].time_ns >= profile->timeline[i - 1].time_ns);
     for (size_t i = 0; i < profile->free_stack_count; i++)
@@ -98,6 +122,7 @@ static struct image small_image(bool sealed)
     struct sample sample = sample_new();
     struct hw_mib mib = sample_mib(3);
     mib.allocations = mib.samples = 1;
+    sample_add_accesses(&sample);
     image_chain(&sample.image, 4);
     image_add(&sample.image, HW_SECTION_MIBS, sizeof mib, &mib, sizeof mib, 0);
     if (sealed)
@@ -183,7 +208,7 @@ static void test_every_bit_of_sealed(void **state)
         for (size_t at = ranges[i].start; at < ranges[i].end; at++)
             for (int bit = 0; bit < 8; bit++, flips++) {
                 /* Most of the first page is empty: there every bit of every 16th byte does. */
-                if (i == 0 && at >= sizeof(struct hw_file_header) + 14 * sizeof(struct hw_section) && at % 16 != 0)
+                if (i == 0 && at >= sizeof(struct hw_file_header) + 20 * sizeof(struct hw_section) && at % 16 != 0)
                     continue;
                 unsigned char byte = image.bytes[at] ^ (unsigned char)(1 << bit);
                 put(&file, &byte, 1, at);
@@ -252,7 +277,7 @@ static void test_random_overwrites(void **state)
             size_t changes = 1 + draw() % 3;
             for (size_t i = 0; i < changes; i++) {
                 uint64_t value = draw() % 3 ? numbers[draw() % (sizeof numbers / sizeof *numbers)] : draw();
-                size_t size = draw() % 2 ? 8 : 4, span = draw() % 2 ? 256 + 13 * 64 : image.size - 8;
+                size_t size = draw() % 2 ? 8 : 4, span = draw() % 2 ? 256 + 19 * 64 : image.size - 8;
                 put(&file, &value, size, draw() % (span / 4) * 4);
             }
             if (draw() % 8 == 0)

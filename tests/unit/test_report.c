@@ -36,7 +36,7 @@ static struct reported open_sample(struct report_sample *sample, bool sealed)
         fail_msg("%s", error.message);
     for (size_t i = 0; i < reported.profile->problem_count; i++)
         fail_msg("%s", reported.profile->problems[i]);
-    const struct hw_view_options options = {.resolve = sample_resolve};
+    const struct hw_view_options options = {.resolve = sample_resolve, .data = sample_data, .type = sample_type};
     reported.view = hw_view_new(reported.profile, &options, &error);
     if (!reported.view)
         fail_msg("%s", error.message);
@@ -172,6 +172,22 @@ static const struct golden {
       .top = 2,
       .sections = 1u << (HW_REPORT_LISTS + HW_SORT_LIFETIME) | 1u << (HW_REPORT_LISTS + HW_SORT_REALLOC) |
                   1u << (HW_REPORT_LISTS + HW_SORT_THREADS)}},
+    {"report_access.txt", access_sample, true, 80, {.width = 80, .utf8 = true}},
+    {"report_access_fine.txt",
+     fine_access_sample,
+     false,
+     80,
+     {.width = 80,
+      .top = 3,
+      .sections = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_ACCESS | 1u << HW_REPORT_GLOBALS |
+                  1u << (HW_REPORT_LISTS + HW_SORT_DENSITY) | 1u << (HW_REPORT_LISTS + HW_SORT_SHARED) |
+                  1u << HW_REPORT_NOT_OBSERVED}},
+    {"report_access_none.txt",
+     plain_sample,
+     true,
+     80,
+     {.width = 80,
+      .sections = 1u << HW_REPORT_ACCESS | 1u << HW_REPORT_GLOBALS | 1u << (HW_REPORT_LISTS + HW_SORT_COLD)}},
 };
 
 static void golden_texts(void **state)
@@ -426,6 +442,149 @@ static void json_text_is_valid_whatever_the_names(void **state)
     close_sample(&reported);
 }
 
+/* ---- JSON of counted accesses ---- */
+
+static json_t *context_of_type(json_t *object, const char *type)
+{
+    json_t *context, *found = NULL;
+    size_t index;
+    json_array_foreach(member(object, "contexts"), index, context)
+    {
+        const char *name = json_string_value(member(context, "type"));
+        if (name && !strcmp(name, type) && !found)
+            found = context;
+    }
+    assert_non_null(found);
+    return found;
+}
+
+static void json_of_accesses(void **state)
+{
+    struct reported reported = open_sample(access_sample(), true);
+    json_t *object = report_object(&reported, &(struct hw_report_options){.sort = HW_SORT_ACCESSES}), *context;
+    json_t *totals = member(object, "totals"), *how = member(member(object, "process"), "access");
+    json_int_t accesses = 0, reads = 0, never = 0;
+    size_t index;
+    has_keys(how, "granule planes planes_most threads_sharing_planes instrumented_modules reads_and_writes harvested");
+    assert_string_equal(json_string_value(member(member(object, "process"), "mode")), "access");
+    json_array_foreach(member(object, "contexts"), index, context)
+    {
+        has_keys(context,
+                 "accesses access_density lifetime_access_density utilization_percent never_accessed histogram "
+                 "shared_granules sharing written_never_read accesses_are_lower_bounds");
+        never += json_integer_value(member(context, "never_accessed"));
+        if (json_is_null(member(context, "accesses"))) {
+            assert_true(json_is_null(member(context, "access_density"))); /* no block was looked at: not 0 */
+            assert_true(json_is_null(member(context, "accesses_are_lower_bounds")));
+            continue;
+        }
+        has_keys(member(context, "accesses"), "total min max reads writes");
+        accesses += json_integer_value(member(member(context, "accesses"), "total"));
+        reads += json_integer_value(member(member(context, "accesses"), "reads"));
+    }
+    assert_int_equal(accesses, json_integer_value(member(totals, "accesses")));
+    assert_int_equal(reads, json_integer_value(member(totals, "reads")));
+    assert_int_equal(never, json_integer_value(member(totals, "never_accessed")));
+    context = context_of_type(object, "demo::node");
+    assert_true(context == json_array_get(member(object, "contexts"), 0));
+    assert_int_equal(json_integer_value(member(member(context, "accesses"), "max")), 31000);
+    assert_true(json_real_value(member(member(context, "access_density"), "mean")) == 5.357);
+    assert_true(json_real_value(member(member(context, "utilization_percent"), "min")) == 100);
+    assert_true(json_is_null(member(context, "histogram"))); /* only 8-byte granules have one */
+    assert_true(json_is_null(member(member(context, "sharing"), "false_shared_lines")));
+    json_decref(object);
+    close_sample(&reported);
+}
+
+/* A granule with several variables is nobody's: it stands under the names of all, and they are told of it. */
+static void json_of_globals(void **state)
+{
+    struct reported reported = open_sample(access_sample(), true);
+    json_t *object = report_object(&reported, &(struct hw_report_options){0}), *global;
+    json_int_t all = 0, last = INT64_MAX;
+    size_t index, alone = 0, together = 0, nameless = 0;
+    json_array_foreach(member(object, "globals"), index, global)
+    {
+        const json_int_t accesses = json_integer_value(member(global, "accesses"));
+        const size_t symbols = json_array_size(member(global, "symbols"));
+        has_keys(global,
+                 "symbol symbols module section offset size accesses reads writes in_shared_granules histogram");
+        assert_int_equal(json_is_null(member(global, "symbol")), symbols != 1);
+        assert_true(accesses <= last);
+        all += accesses;
+        last = accesses;
+        alone += symbols == 1;
+        together += symbols > 1;
+        nameless += symbols == 0;
+        const char *name = json_string_value(member(global, "symbol"));
+        if (name && !strcmp(name, "keyword_table")) {
+            assert_int_equal(accesses, 44000000);
+            assert_int_equal(json_integer_value(member(global, "size")), 4096);
+            assert_int_equal(json_integer_value(member(global, "in_shared_granules")), 0);
+        }
+        if (name && !strcmp(name, "demo::lexer::scanner_state"))
+            assert_int_equal(accesses, 15000000);
+    }
+    assert_int_equal(alone, 3);
+    assert_int_equal(together, 1);
+    assert_int_equal(nameless, 2);
+    assert_int_equal(all, json_integer_value(member(member(member(object, "totals"), "globals"), "accesses")));
+    json_decref(object);
+    close_sample(&reported);
+}
+
+static void json_of_fine_accesses(void **state)
+{
+    struct reported reported = open_sample(fine_access_sample(), false);
+    json_t *object = report_object(&reported, &(struct hw_report_options){0});
+    json_t *context = context_of_type(object, "demo::node"), *histogram = member(context, "histogram");
+    assert_true(json_is_true(member(context, "accesses_are_lower_bounds")));
+    assert_true(json_is_true(member(member(object, "totals"), "accesses_are_lower_bounds")));
+    assert_true(json_integer_value(member(member(context, "accesses"), "unsplit")) > 0);
+    assert_int_equal(json_array_size(histogram), 3);
+    assert_int_equal(json_integer_value(json_array_get(histogram, 0)), 1000);
+    assert_int_equal(json_integer_value(json_array_get(histogram, 1)), 0);
+    assert_true(json_is_null(member(object, "globals"))); /* never harvested */
+    assert_true(json_is_null(member(member(object, "totals"), "globals")));
+    json_decref(object);
+    close_sample(&reported);
+}
+
+/* Where no access says which of the two it was, reads and writes are not 0 but unknown. */
+static void json_of_unsplit_accesses(void **state)
+{
+    struct report_sample *sample = access_sample();
+    for (uint32_t i = 0; i < sample->context_count; i++) {
+        struct hw_access *access = &sample->accesses[i];
+        access->unsplit = access->reads + access->writes;
+        access->reads = access->writes = 0;
+    }
+    sample->live_count = 0;
+    struct reported reported = open_sample(sample, true);
+    json_t *object = report_object(&reported, &(struct hw_report_options){0});
+    json_t *accesses = member(context_of_type(object, "demo::node"), "accesses");
+    assert_true(json_is_null(member(accesses, "reads")));
+    assert_true(json_is_null(member(accesses, "writes")));
+    assert_true(json_is_null(member(member(object, "totals"), "reads")));
+    assert_int_equal(json_integer_value(member(accesses, "unsplit")), json_integer_value(member(accesses, "total")));
+    json_decref(object);
+    close_sample(&reported);
+}
+
+static void json_of_sampled_accesses(void **state)
+{
+    struct report_sample *sample = access_sample();
+    sample->process.sample_bytes = 512 << 10;
+    struct reported reported = open_sample(sample, true);
+    json_t *object = report_object(&reported, &(struct hw_report_options){0});
+    json_t *context = json_array_get(member(object, "contexts"), 0);
+    assert_null(json_object_get(context, "accesses"));
+    assert_null(json_object_get(member(object, "totals"), "accesses"));
+    has_keys(member(context, "sampled"), "accesses access_density");
+    json_decref(object);
+    close_sample(&reported);
+}
+
 /* ---- folding ---- */
 
 static struct hw_frame plain_frames[400];
@@ -569,6 +728,16 @@ static void numbers_are_readable(void **state)
         assert_string_equal(HW_NS(rows[i].value, false), rows[i].ns);
     }
     assert_string_equal(HW_NS(1500, true), "1.50 \xc2\xb5s");
+    assert_string_equal(HW_MANY(9999999), "9,999,999");
+    assert_string_equal(HW_MANY(10000000), "10.0 M");
+    assert_string_equal(HW_MANY(999400000), "999 M");
+    assert_string_equal(HW_MANY(999600000), "1.00 G");
+    assert_string_equal(HW_MANY(UINT64_MAX), "18.4 E");
+    assert_string_equal(HW_RATIO(0), "0.00");
+    assert_string_equal(HW_RATIO(0.004), "<0.01");
+    assert_string_equal(HW_RATIO(9.99), "9.99");
+    assert_string_equal(HW_RATIO(12.34), "12.3");
+    assert_string_equal(HW_RATIO(1234.5), "1,235");
     assert_string_equal(HW_PERCENT(1, 3), "33.3 %");
     assert_string_equal(HW_PERCENT(1, 1), "100 %");
     assert_string_equal(HW_PERCENT(99999, 100000), ">99.9 %");
@@ -620,6 +789,11 @@ int main(void)
         cmocka_unit_test(json_of_a_sampled_run_has_no_exact_counts),
         cmocka_unit_test(json_says_null_for_the_unknown),
         cmocka_unit_test(json_text_is_valid_whatever_the_names),
+        cmocka_unit_test(json_of_accesses),
+        cmocka_unit_test(json_of_globals),
+        cmocka_unit_test(json_of_fine_accesses),
+        cmocka_unit_test(json_of_unsplit_accesses),
+        cmocka_unit_test(json_of_sampled_accesses),
         cmocka_unit_test(recursion_is_folded),
         cmocka_unit_test(the_middle_is_folded),
         cmocka_unit_test(headline_is_the_programs_own),

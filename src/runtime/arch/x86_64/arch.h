@@ -47,6 +47,20 @@ static inline bool hw_arch_ticks_invariant(void)
     return (d & (1u << 8)) != 0;
 }
 
+/* Calls FUNCTION on another stack, which ends at TOP (a multiple of 16). */
+static inline void hw_arch_call_on_stack(void *top, void (*function)(void))
+{
+    __asm__ volatile("mov %%rsp, %%rbx\n\t"
+                     "mov %0, %%rsp\n\t"
+                     "call *%1\n\t"
+                     "mov %%rbx, %%rsp"
+                     :
+                     : "r"(top), "r"(function)
+                     : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2",
+                       "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+                       "xmm14", "xmm15", "cc", "memory");
+}
+
 /* Address of the thread control block. With glibc and musl it lies above the stack, in the same mapping, in every
  * thread but the first. */
 static inline uintptr_t hw_arch_thread_pointer(void)
@@ -70,6 +84,21 @@ static inline int64_t hw_arch_add(int64_t *target, int64_t value)
     int64_t old = value;
     __asm__("xaddq %0, %1" : "+r"(old), "+m"(*target));
     return old + value;
+}
+
+/* Puts DESIRED at ADDRESS (aligned to 16) if *EXPECTED is there, else sets *EXPECTED to what is; whether it did. A full
+ * barrier. Every x86-64 since 2006 has the instruction; the compiler would call libatomic. */
+static inline bool hw_arch_compare_exchange_128(volatile unsigned __int128 *address, unsigned __int128 *expected,
+                                                unsigned __int128 desired)
+{
+    uint64_t low = (uint64_t)*expected, high = (uint64_t)(*expected >> 64);
+    bool done;
+    __asm__ volatile("lock cmpxchg16b %1"
+                     : "=@ccz"(done), "+m"(*address), "+a"(low), "+d"(high)
+                     : "b"((uint64_t)desired), "c"((uint64_t)(desired >> 64))
+                     : "memory");
+    *expected = (unsigned __int128)high << 64 | low;
+    return done;
 }
 
 static inline void hw_arch_pause(void)

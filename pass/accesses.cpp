@@ -1,0 +1,212 @@
+// accesses.cpp - finds what counts (abi.h, "What counts").
+#include "pass.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace hw
+{
+
+namespace
+{
+
+// Memory intrinsics up to this constant length are counted inline: they touch two granules of 64 bytes at most.
+const uint64_t inline_bytes = 64;
+
+// Never the memory of a block or a global that anybody looks at: the stack, thread-local variables, LLVM's own
+// counters.
+bool is_private_object(const Value *object)
+{
+    if (isa<AllocaInst>(object))
+        return true;
+    if (const Argument *argument = dyn_cast<Argument>(object))
+        return argument->hasByValAttr() || argument->hasSwiftErrorAttr();
+    if (const IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(object))
+        return intrinsic->getIntrinsicID() == Intrinsic::threadlocal_address;
+    const GlobalVariable *global = dyn_cast<GlobalVariable>(object);
+    if (!global)
+        return false;
+    return global->isThreadLocal() || global->getName().starts_with("__llvm") ||
+           global->getName().starts_with("__prof") || global->getSection().starts_with("__llvm");
+}
+
+bool is_counted_pointer(const Value *pointer)
+{
+    if (pointer->getType()->getPointerAddressSpace() != 0 || pointer->isSwiftError())
+        return false;
+    SmallVector<const Value *, 4> objects;
+    getUnderlyingObjects(pointer, objects, nullptr, 8);
+    for (const Value *object : objects)
+        if (!is_private_object(object))
+            return true;
+    return objects.empty();
+}
+
+class access_finder
+{
+    update_list updates;
+    const DataLayout &layout;
+
+    update *add(update::kind what, Instruction &at, Value *pointer, bool reads, bool writes)
+    {
+        reads &= options().reads;
+        writes &= options().writes;
+        if (!reads && !writes)
+            return nullptr;
+        if (pointer->getType()->isPointerTy() && !is_counted_pointer(pointer))
+            return nullptr;
+        updates.emplace_back(what, &at, pointer, reads, writes);
+        return &updates.back();
+    }
+
+    void add_span(Instruction &at, Value *pointer, uint64_t bytes, Align alignment, bool write);
+    void add_masked(CallInst &call, update::kind what, bool write, Value *pointer);
+    void add_intrinsic(IntrinsicInst &call);
+    void add_memory_intrinsic(AnyMemIntrinsic &call);
+
+  public:
+    access_finder(const DataLayout &layout) : layout(layout)
+    {
+    }
+    update_list find(Function &f);
+};
+
+// BYTES bytes from POINTER, each granule once, without a call: the caller has seen to it that there are few.
+void access_finder::add_span(Instruction &at, Value *pointer, uint64_t bytes, Align alignment, bool write)
+{
+    if (!add(update::cell, at, pointer, !write, write))
+        return;
+    uint64_t granule = options().granule;
+    if (alignment.value() >= granule ? bytes <= granule
+                                     : bytes == 1 || (isPowerOf2_64(bytes) && alignment.value() >= bytes))
+        return; // one granule, wherever it lies
+    add(update::crossing, at, pointer, !write, write)->bytes = bytes;
+}
+
+void access_finder::add_masked(CallInst &call, update::kind what, bool write, Value *pointer)
+{
+    Value *mask =
+        nullptr; // its position differs between versions: the last vector of i1 of a store, the first of a load
+    Type *data = write ? call.getArgOperand(0)->getType() : call.getType();
+    for (Value *argument : call.args())
+        if (argument->getType()->isVectorTy() && argument->getType()->getScalarType()->isIntegerTy(1) &&
+            (write || !mask))
+            mask = argument;
+    FixedVectorType *lanes = dyn_cast<FixedVectorType>(data);
+    if (!mask || !lanes)
+        return;
+    if (Constant *constant = dyn_cast<Constant>(mask))
+        if (constant->isNullValue())
+            return;
+    if (update *u = add(what, call, pointer, !write, write)) {
+        u->other = mask;
+        u->bytes = layout.getTypeStoreSize(lanes->getElementType());
+    }
+}
+
+void access_finder::add_memory_intrinsic(AnyMemIntrinsic &call)
+{
+    Value *destination = call.getRawDest();
+    Value *source = nullptr;
+    Align source_alignment;
+    if (AnyMemTransferInst *transfer = dyn_cast<AnyMemTransferInst>(&call)) {
+        source = transfer->getRawSource();
+        source_alignment = transfer->getSourceAlign().valueOrOne();
+    }
+    if (!options().writes || !is_counted_pointer(destination))
+        destination = nullptr;
+    if (source && (!options().reads || !is_counted_pointer(source)))
+        source = nullptr;
+    if (!destination && !source)
+        return;
+    ConstantInt *constant = dyn_cast<ConstantInt>(call.getLength());
+    if (constant && constant->isZero())
+        return;
+    if (constant && constant->getZExtValue() <= (options().granule == 64 ? inline_bytes : options().granule)) {
+        uint64_t bytes = constant->getZExtValue();
+        if (source)
+            add_span(call, source, bytes, source_alignment, false);
+        if (destination)
+            add_span(call, destination, bytes, call.getDestAlign().valueOrOne(), true);
+        return;
+    }
+    updates.emplace_back(source && destination ? update::copy : update::touch, &call,
+                         destination ? destination : source, source != nullptr, destination != nullptr);
+    updates.back().other = source;
+    updates.back().times = call.getLength();
+}
+
+void access_finder::add_intrinsic(IntrinsicInst &call)
+{
+    if (AnyMemIntrinsic *memory = dyn_cast<AnyMemIntrinsic>(&call)) {
+        add_memory_intrinsic(*memory);
+        return;
+    }
+    switch (call.getIntrinsicID()) {
+    case Intrinsic::masked_load:
+        add_masked(call, update::lanes, false, call.getArgOperand(0));
+        break;
+    case Intrinsic::masked_store:
+        add_masked(call, update::lanes, true, call.getArgOperand(1));
+        break;
+    case Intrinsic::masked_gather:
+        add_masked(call, update::gather, false, call.getArgOperand(0));
+        break;
+    case Intrinsic::masked_scatter:
+        add_masked(call, update::gather, true, call.getArgOperand(1));
+        break;
+    case Intrinsic::masked_expandload:
+        add_masked(call, update::packed, false, call.getArgOperand(0));
+        break;
+    case Intrinsic::masked_compressstore:
+        add_masked(call, update::packed, true, call.getArgOperand(1));
+        break;
+    default:
+        break;
+    }
+}
+
+update_list access_finder::find(Function &f)
+{
+    for (Instruction &i : instructions(f)) {
+        if (i.hasMetadata(LLVMContext::MD_nosanitize))
+            continue;
+        if (LoadInst *load = dyn_cast<LoadInst>(&i)) {
+            add(update::cell, i, load->getPointerOperand(), true, false);
+        } else if (StoreInst *store = dyn_cast<StoreInst>(&i)) {
+            add(update::cell, i, store->getPointerOperand(), false, true);
+        } else if (AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i)) {
+            if (options().atomics)
+                add(update::cell, i, rmw->getPointerOperand(), true, true);
+        } else if (AtomicCmpXchgInst *exchange = dyn_cast<AtomicCmpXchgInst>(&i)) {
+            if (options().atomics)
+                add(update::cell, i, exchange->getPointerOperand(), true, true);
+        } else if (IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(&i)) {
+            add_intrinsic(*intrinsic);
+        } else if (CallBase *call = dyn_cast<CallBase>(&i)) {
+            for (unsigned n = 0; n < call->arg_size(); n++) { // the copy onto the callee's stack is made here
+                if (!call->isByValArgument(n))
+                    continue;
+                uint64_t bytes = layout.getTypeAllocSize(call->getParamByValType(n));
+                if (update *u = bytes ? add(update::touch, i, call->getArgOperand(n), true, false) : nullptr)
+                    u->times = ConstantInt::get(Type::getInt64Ty(i.getContext()), bytes);
+            }
+        }
+    }
+    return std::move(updates);
+}
+
+} // namespace
+
+update_list find_accesses(Function &f)
+{
+    // Accesses that cannot be executed have no place in the dominator tree: emit.cpp drops their updates.
+    return access_finder(f.getParent()->getDataLayout()).find(f);
+}
+
+} // namespace hw

@@ -1,0 +1,161 @@
+// module.cpp - what an instrumented module has once, and which of its functions are counted.
+#include "pass.h"
+#include "base/abi.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SpecialCaseList.h"
+#include "llvm/Support/VirtualFileSystem.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+using namespace llvm;
+
+namespace hw
+{
+
+namespace
+{
+
+const char marked_module[] = "heapwise";            // module flag: instrumented already
+const char marked_function[] = "heapwise-no-count"; // function attribute
+
+void add_constructor(Module &m)
+{
+    LLVMContext &context = m.getContext();
+    Type *nothing = Type::getVoidTy(context);
+    FunctionCallee init = m.getOrInsertFunction(HW_ABI_INIT, nothing, Type::getInt32Ty(context));
+    Function *constructor = Function::createWithDefaultAttr(
+        FunctionType::get(nothing, false), GlobalValue::InternalLinkage, 0, "heapwise.module_ctor", &m);
+    constructor->addFnAttr(Attribute::NoUnwind);
+    IRBuilder<> code(ReturnInst::Create(context, BasicBlock::Create(context, "", constructor)));
+    code.CreateCall(init, {code.getInt32(options().granule)});
+    appendToGlobalCtors(m, constructor, 1);
+}
+
+// One note an object; sections of notes are roots of the linker's garbage collection.
+void add_note(Module &m)
+{
+    LLVMContext &context = m.getContext();
+    Type *word = Type::getInt32Ty(context);
+    auto number = [word](uint32_t n) { return ConstantInt::get(word, n); };
+    std::string name = HW_ABI_NOTE_NAME;
+    uint32_t name_bytes = name.size() + 1;
+    name.resize(alignTo(name_bytes, 4));
+    Constant *contents = ConstantStruct::getAnon(
+        {number(name_bytes), number(4 * sizeof(uint32_t)), number(HW_ABI_NOTE_TYPE),
+         ConstantDataArray::getString(context, name, false), number(HW_ABI_VERSION), number(options().granule),
+         number(options().consolidate ? HW_ABI_CONSOLIDATED : 0), number(0)},
+        true);
+    GlobalVariable *note =
+        new GlobalVariable(m, contents->getType(), true, GlobalValue::PrivateLinkage, contents, "heapwise.note");
+    note->setSection(HW_ABI_NOTE_SECTION);
+    note->setAlignment(Align(4));
+    appendToCompilerUsed(m, {note});
+}
+
+void add_output(Module &m)
+{
+    if (options().output.empty() || m.getNamedValue(HW_ABI_OUTPUT))
+        return;
+    Constant *contents = ConstantDataArray::getString(m.getContext(), options().output);
+    GlobalVariable *output =
+        new GlobalVariable(m, contents->getType(), true, GlobalValue::WeakAnyLinkage, contents, HW_ABI_OUTPUT);
+    output->setComdat(m.getOrInsertComdat(HW_ABI_OUTPUT));
+    appendToCompilerUsed(m, {output});
+}
+
+// A variable that owns its granules can be reported by its symbol. Small ones that are many would grow the program:
+// only what a name stands for, and no constant that the linker merges.
+void align_globals(Module &m)
+{
+    for (GlobalVariable &global : m.globals()) {
+        if (global.isDeclarationForLinker() || global.hasSection() || global.hasPrivateLinkage() ||
+            global.isThreadLocal() || global.hasCommonLinkage() || global.hasAppendingLinkage() || !global.hasName() ||
+            global.getAddressSpace() != 0)
+            continue;
+        if (global.getName().starts_with("llvm.") || global.getName().starts_with("__") || global.isConstant() ||
+            global.isInterposable())
+            continue;
+        if (global.getAlign().valueOrOne() < Align(64))
+            global.setAlignment(Align(64));
+    }
+}
+
+const SpecialCaseList *ignored()
+{
+    static std::unique_ptr<SpecialCaseList> list =
+        options().ignore_list.empty()
+            ? nullptr
+            : SpecialCaseList::createOrDie({options().ignore_list}, *vfs::getRealFileSystem());
+    return list.get();
+}
+
+void mark(Value *value)
+{
+    if (Function *f = dyn_cast<Function>(value->stripPointerCastsAndAliases()))
+        f->addFnAttr(marked_function);
+}
+
+void mark_annotated(Module &m)
+{
+    GlobalVariable *annotations = m.getGlobalVariable("llvm.global.annotations");
+    ConstantArray *entries =
+        annotations && annotations->hasInitializer() ? dyn_cast<ConstantArray>(annotations->getInitializer()) : nullptr;
+    if (!entries)
+        return;
+    for (Value *entry : entries->operands()) {
+        ConstantStruct *fields = dyn_cast<ConstantStruct>(entry);
+        GlobalVariable *text = fields ? dyn_cast<GlobalVariable>(fields->getOperand(1)->stripPointerCasts()) : nullptr;
+        ConstantDataArray *string =
+            text && text->hasInitializer() ? dyn_cast<ConstantDataArray>(text->getInitializer()) : nullptr;
+        if (string && string->isCString() && string->getAsCString() == HW_ABI_NO_COUNT)
+            mark(fields->getOperand(0));
+    }
+}
+
+} // namespace
+
+void mark_exempt(Module &m, bool early)
+{
+    mark_annotated(m);
+    for (GlobalIFunc &ifunc : m.ifuncs()) // resolvers run before thread-local storage is there
+        mark(ifunc.getResolver());
+    if (const SpecialCaseList *list = ignored()) {
+        bool whole = list->inSection("heapwise", "src", m.getSourceFileName());
+        for (Function &f : m)
+            if (whole || list->inSection("heapwise", "fun", f.getName()))
+                mark(&f);
+    }
+    if (!early)
+        return;
+    for (Function &f : m)
+        if (f.hasFnAttribute(marked_function) && !f.hasFnAttribute(Attribute::AlwaysInline))
+            f.addFnAttr(Attribute::NoInline);
+}
+
+bool is_exempt(const Function &f)
+{
+    return f.hasFnAttribute(marked_function) || f.hasFnAttribute(Attribute::DisableSanitizerInstrumentation) ||
+           f.hasFnAttribute(Attribute::Naked) || f.hasAvailableExternallyLinkage() ||
+           f.getName().starts_with("__heapwise_") || f.getName().starts_with("__memprof_") ||
+           f.getName().starts_with("heapwise.");
+}
+
+bool claim_module(Module &m)
+{
+    if (m.getModuleFlag(marked_module))
+        return false;
+    m.addModuleFlag(Module::Max, marked_module, options().granule);
+    if (options().granule != 64 && options().granule != 8) {
+        m.getContext().emitError("-heapwise-granule must be 64 or 8");
+        return false;
+    }
+    mark_exempt(m, false);
+    align_globals(m);
+    add_constructor(m);
+    add_note(m);
+    add_output(m);
+    return true;
+}
+
+} // namespace hw

@@ -1,0 +1,91 @@
+// pass.h - the map of the plugin: what its files give each other.
+//
+// The plugin works on a module in two steps. The early one (plugin.cpp, types.cpp), before any optimisation, only
+// marks: functions that are not to be counted, types of allocations. The late one, after all optimisations, counts what
+// they have left: accesses.cpp finds a function's accesses and writes them down as updates of shadow memory;
+// consolidate.cpp and loops.cpp replace updates by fewer ones with the same sum; emit.cpp turns what remains into code.
+// src/base/abi.h is the contract with the runtime.
+#ifndef HW_PASS_PASS_H
+#define HW_PASS_PASS_H
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/Analysis.h"
+#include "llvm/IR/DebugLoc.h"
+#include "llvm/IR/Instruction.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/IR/ValueHandle.h"
+#include <string>
+#include <vector>
+
+namespace hw
+{
+
+// plugin.cpp: the options, prefix -heapwise-.
+struct settings {
+    unsigned granule; // 64 or 8
+    bool consolidate;
+    bool reads, writes, atomics;
+    bool types;
+    std::string output;      // pattern of the profile's name; empty: none given
+    std::string ignore_list; // a special case list; empty: none
+};
+const settings &options();
+
+// One update of shadow memory to come.
+struct update {
+    enum kind {
+        cell,     // READS and WRITES, TIMES over if that is set, in the cell of POINTER
+        range,    // READS and WRITES, FACTOR over if that is set, in the cells of POINTER + i * OTHER, i < TIMES
+        grid,     // the same in those of POINTER + i * OTHER + k * ROW_STRIDE, i < TIMES, k < ROWS
+        crossing, // READS and WRITES in the cell of POINTER + BYTES - 1, if that is not POINTER's
+        lanes,    // the same in the cells of POINTER + i * BYTES for each lane i of the mask OTHER that is on
+        gather,   // the same in the cells of those lanes of the vector POINTER
+        packed,   // the same in the cells of POINTER + i * BYTES for i < number of lanes of the mask OTHER that are on
+        touch,    // the same in each cell of the TIMES bytes from POINTER
+        copy,     // one read in each cell of the TIMES bytes from OTHER, one write in each of those from POINTER
+    };
+    kind what;
+    uint32_t reads, writes; // at an execution
+    uint32_t bytes;
+    bool dead;               // another update does its work
+    llvm::Instruction *at;   // the code goes before this instruction
+    llvm::DebugLoc location; // of the access
+    // Values available at AT; they follow replacements, because promotion and expansion come in between.
+    llvm::WeakTrackingVH pointer, other, times, factor, rows, row_stride;
+
+    update(kind what, llvm::Instruction *at, llvm::Value *pointer, uint32_t reads, uint32_t writes)
+        : what(what), reads(reads), writes(writes), bytes(0), dead(false), at(at), location(at->getDebugLoc()),
+          pointer(pointer)
+    {
+    }
+};
+typedef std::vector<update> update_list;
+
+// accesses.cpp: the updates of F's accesses, one by one, in the order of instructions in each block.
+update_list find_accesses(llvm::Function &f);
+
+// consolidate.cpp: accesses off one base that are certain to be executed together become one update. Changes no code
+// but for address computations.
+void merge_updates(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
+
+// loops.cpp: updates leave loops, as counters and ranges. Brings the loops concerned into simple form.
+void leave_loops(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
+
+// emit.cpp: the code. Analyses are no longer valid afterwards.
+void emit_updates(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
+
+// types.cpp: stores of the type's hash around allocations. note_types is the early step: clang's metadata become ours.
+bool note_types(llvm::Module &m);
+bool store_types(llvm::Module &m);
+
+// module.cpp: what a module has once: constructor, note, output pattern, aligned globals. True for a module that is to
+// be instrumented, which it is then marked as.
+bool claim_module(llvm::Module &m);
+// Marks the functions that annotations and the ignore list except (early: they must not be inlined into counted ones).
+void mark_exempt(llvm::Module &m, bool early);
+bool is_exempt(const llvm::Function &f);
+
+} // namespace hw
+
+#endif

@@ -1,0 +1,376 @@
+/* access.c - counted accesses: sections ACCESS_INFO to HISTOGRAM_LIVE -> the profile's contexts, globals, histogram.
+ *
+ * Entries of freed blocks grow during the run; those of live blocks and of globals are as of the latest harvest. Blocks
+ * that were freed after it are in both. So where a context has seen a free since, which only happens in files of
+ * processes that run or were killed, its live part is left out: too few accesses can be said, too many would be wrong.
+ */
+#include "profile/container.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct taker {
+    struct hw_profile *profile;
+    struct hw_arena *arena;
+    const struct hw_tables *tables;
+    struct hw_problems *problems;
+};
+
+/* ---- adding up ---- */
+
+static void add(struct hw_profile_access *to, uint64_t *sum, uint64_t value)
+{
+    *sum = hw_add_saturating(*sum, value);
+    to->overflown |= *sum == UINT64_MAX;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add_bounds(struct hw_profile_access *to, const struct hw_profile_access *from)
+{
+    const bool first = to->blocks == 0;
+    to->accesses_min = first ? from->accesses_min : smaller(to->accesses_min, from->accesses_min);
+    to->accesses_max = greater(to->accesses_max, from->accesses_max);
+    to->utilization_min = first ? from->utilization_min : (uint32_t)smaller(to->utilization_min, from->utilization_min);
+    to->utilization_max = (uint32_t)greater(to->utilization_max, from->utilization_max);
+    to->density_min = first ? from->density_min : smaller(to->density_min, from->density_min);
+    to->density_max = greater(to->density_max, from->density_max);
+    to->lifetime_density_min =
+        first ? from->lifetime_density_min : smaller(to->lifetime_density_min, from->lifetime_density_min);
+    to->lifetime_density_max = greater(to->lifetime_density_max, from->lifetime_density_max);
+}
+
+void hw_profile_access_add(struct hw_profile_access *to, const struct hw_profile_access *from)
+{
+    if (from->blocks)
+        add_bounds(to, from);
+    if (to->type && from->type && to->type != from->type)
+        to->flags |= HW_ACCESS_TYPES_DIFFER;
+    if (!to->type)
+        to->type = from->type;
+    to->flags |= from->flags;
+    to->overflown |= from->overflown;
+    add(to, &to->blocks, from->blocks);
+    add(to, &to->reads, from->reads);
+    add(to, &to->writes, from->writes);
+    add(to, &to->unsplit, from->unsplit);
+    add(to, &to->granules, from->granules);
+    add(to, &to->granules_touched, from->granules_touched);
+    add(to, &to->utilization_total, from->utilization_total);
+    add(to, &to->density_total, from->density_total);
+    add(to, &to->lifetime_density_total, from->lifetime_density_total);
+    add(to, &to->never_accessed, from->never_accessed);
+    add(to, &to->written_never_read, from->written_never_read);
+    add(to, &to->shared_granules, from->shared_granules);
+    add(to, &to->shared_written, from->shared_written);
+    add(to, &to->shared_writers, from->shared_writers);
+    add(to, &to->lines_false_shared, from->lines_false_shared);
+    add(to, &to->lines_true_shared, from->lines_true_shared);
+    add(to, &to->saturated_cells, from->saturated_cells);
+    add(to, &to->not_owned, from->not_owned);
+}
+
+void hw_profile_accesses_add(struct hw_profile_accesses *to, const struct hw_profile_accesses *from)
+{
+    hw_profile_access_add(&to->all, &from->all);
+    hw_profile_access_add(&to->live, &from->live);
+}
+
+/* ---- entries ---- */
+
+#define UTILIZATION_WHOLE 10000u
+
+/* True when the parts of an entry can be of one whole. */
+static bool entry_is_sane(const struct hw_access *entry)
+{
+    return entry->granules_touched <= entry->granules && entry->never_accessed <= entry->blocks &&
+           entry->written_never_read <= entry->blocks && entry->not_owned <= entry->blocks &&
+           (entry->blocks == 0 ||
+            (entry->accesses_min <= entry->accesses_max && entry->utilization_min <= entry->utilization_max &&
+             entry->utilization_max <= UTILIZATION_WHOLE && entry->density_min <= entry->density_max &&
+             entry->lifetime_density_min <= entry->lifetime_density_max));
+}
+
+/* The entry as the model has it. Parts that are greater than their whole, as they are for a moment while the process
+ * writes, are cut to it. */
+static struct hw_profile_access convert(const struct hw_access *entry)
+{
+    const bool any = entry->blocks != 0;
+    struct hw_profile_access access = {
+        .type = entry->type,
+        .flags = entry->flags & HW_ACCESS_TYPES_DIFFER,
+        .blocks = entry->blocks,
+        .reads = entry->reads,
+        .writes = entry->writes,
+        .unsplit = entry->unsplit,
+        .accesses_min = any ? smaller(entry->accesses_min, entry->accesses_max) : 0,
+        .accesses_max = any ? entry->accesses_max : 0,
+        .granules = entry->granules,
+        .granules_touched = smaller(entry->granules_touched, entry->granules),
+        .utilization_max = any ? (uint32_t)smaller(entry->utilization_max, UTILIZATION_WHOLE) : 0,
+        .density_total = entry->density_total,
+        .density_min = any ? smaller(entry->density_min, entry->density_max) : 0,
+        .density_max = any ? entry->density_max : 0,
+        .lifetime_density_total = entry->lifetime_density_total,
+        .lifetime_density_min = any ? smaller(entry->lifetime_density_min, entry->lifetime_density_max) : 0,
+        .lifetime_density_max = any ? entry->lifetime_density_max : 0,
+        .never_accessed = smaller(entry->never_accessed, entry->blocks),
+        .written_never_read = smaller(entry->written_never_read, entry->blocks),
+        .lines_false_shared = entry->lines_false_shared,
+        .lines_true_shared = entry->lines_true_shared,
+        .saturated_cells = entry->saturated_cells,
+        .not_owned = smaller(entry->not_owned, entry->blocks),
+    };
+    access.utilization_min = any ? (uint32_t)smaller(entry->utilization_min, access.utilization_max) : 0;
+    const uint64_t most =
+        access.blocks > UINT64_MAX / UTILIZATION_WHOLE ? UINT64_MAX : access.blocks * UTILIZATION_WHOLE;
+    access.utilization_total = smaller(entry->utilization_total, most);
+    access.shared_granules = entry->shared_granules;
+    access.shared_written = smaller(entry->shared_written, access.shared_granules);
+    access.shared_writers = smaller(entry->shared_writers, access.shared_written);
+    const uint64_t sums[] = {access.reads, access.writes, access.unsplit, access.density_total,
+                             access.lifetime_density_total};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        access.overflown |= sums[i] == UINT64_MAX; /* the writer's sums stop there, too */
+    return access;
+}
+
+static bool entry_is_empty(const struct hw_access *entry)
+{
+    return !(entry->blocks | entry->reads | entry->writes | entry->unsplit | entry->saturated_cells);
+}
+
+static int compare_id(const void *key, const void *element)
+{
+    const uint32_t id = *(const uint32_t *)key, other = ((const struct hw_profile_context *)element)->id;
+    return (id > other) - (id < other);
+}
+
+/* The context that an entry's numbers belong to. NULL: they are in the totals only. */
+static struct hw_profile_context *context_of(struct taker *taker, uint32_t id, const char *section)
+{
+    struct hw_profile *profile = taker->profile;
+    if (id >= profile->context_entry_count) {
+        hw_problem(taker->problems,
+                   "The %s section is damaged: it names a context that does not exist; its numbers count as of an "
+                   "unknown stack.",
+                   section);
+        id = 0;
+    }
+    struct hw_profile_context *context =
+        profile->context_count
+            ? bsearch(&id, profile->contexts, profile->context_count, sizeof *profile->contexts, compare_id)
+            : NULL;
+    if (!context && profile->sealed)
+        hw_problem(taker->problems,
+                   "The %s section counts accesses to blocks of a context without allocations; they are in the totals "
+                   "only.",
+                   section);
+    return context;
+}
+
+/* Blocks of this context were freed after the harvest: what was live then may be counted among the freed ones now. */
+static bool is_stale(const struct hw_profile *profile, const struct hw_profile_context *context)
+{
+    return context && context->frees && context->last_free_ns > profile->harvest_ns;
+}
+
+static void take_entries(struct taker *taker, uint32_t type)
+{
+    struct hw_profile *profile = taker->profile;
+    const struct hw_table *table = &taker->tables->of[type];
+    const struct hw_table *mibs = &taker->tables->of[HW_SECTION_MIBS];
+    const struct hw_access *entries = table->entries;
+    const char *name = hw_section_rule(type)->name;
+    const bool live = type == HW_SECTION_ACCESS_LIVE;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hw_access *entry = &entries[i];
+        uint32_t id = entry->context;
+        if (entry_is_empty(entry))
+            continue;
+        if (profile->sealed && !entry_is_sane(entry))
+            hw_problem(taker->problems, "The %s section has an entry whose numbers contradict each other.", name);
+        /* The entry names its context itself, so that a lost extent of either section does no harm. */
+        if (!live && id == 0 && i < mibs->count)
+            id = ((const struct hw_mib *)mibs->entries)[i].context;
+        struct hw_profile_context *context = context_of(taker, id, name);
+        if (live && is_stale(profile, context)) {
+            profile->unharvested_contexts++;
+            continue;
+        }
+        struct hw_profile_accesses accesses = {.all = convert(entry)};
+        if (live)
+            accesses.live = accesses.all;
+        if (context)
+            hw_profile_accesses_add(context->access, &accesses);
+        hw_profile_accesses_add(&profile->access, &accesses);
+    }
+    profile->access.all.type = profile->access.live.type = 0; /* of one context it means something */
+}
+
+/* ---- globals ---- */
+
+static int compare_granules(const void *left, const void *right)
+{
+    const struct hw_global_granule *a = left, *b = right;
+    if (a->map != b->map)
+        return a->map < b->map ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static void take_globals(struct taker *taker)
+{
+    struct hw_profile *profile = taker->profile;
+    const struct hw_table *table = &taker->tables->of[HW_SECTION_GLOBALS];
+    const struct hw_table *maps = &taker->tables->of[HW_SECTION_MAPS];
+    struct hw_global_granule *granules = table->entries;
+    size_t kept = 0, merged = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        struct hw_global_granule granule = granules[i];
+        if (!(granule.reads | granule.writes | granule.unsplit))
+            continue;
+        if (granule.map != HW_NONE && granule.map >= maps->count) {
+            hw_problem(taker->problems, "The globals section is damaged: data lies in a module that is not listed.");
+            granule.map = HW_NONE;
+        } else if (granule.map != HW_NONE && hw_table_missing(maps, granule.map)) {
+            granule.map = HW_NONE;
+        }
+        if (granule.offset > UINT64_MAX - 64) {
+            hw_problem(taker->problems, "The globals section is damaged: an address is impossible.");
+            continue;
+        }
+        granules[kept++] = granule;
+    }
+    if (kept)
+        qsort(granules, kept, sizeof *granules, compare_granules);
+    for (size_t i = 0; i < kept; i++) {
+        struct hw_global_granule *to = merged ? &granules[merged - 1] : NULL;
+        if (!to || compare_granules(to, &granules[i]) != 0) {
+            granules[merged++] = granules[i];
+            continue;
+        }
+        to->reads = hw_add_saturating(to->reads, granules[i].reads);
+        to->writes = hw_add_saturating(to->writes, granules[i].writes);
+        to->unsplit = hw_add_saturating(to->unsplit, granules[i].unsplit);
+        to->flags |= granules[i].flags;
+    }
+    profile->globals = granules;
+    profile->global_count = merged;
+}
+
+/* ---- histogram ---- */
+
+static int compare_histograms(const void *left, const void *right)
+{
+    const struct hw_profile_histogram *a = left, *b = right;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
+}
+
+static size_t convert_histogram(struct taker *taker, uint32_t type, struct hw_profile_histogram *into)
+{
+    struct hw_profile *profile = taker->profile;
+    const struct hw_table *table = &taker->tables->of[type];
+    const struct hw_histogram *entries = table->entries;
+    const char *name = hw_section_rule(type)->name;
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hw_histogram *entry = &entries[i];
+        uint64_t any = entry->saturated;
+        for (size_t word = 0; word < HW_HISTOGRAM_WORDS; word++)
+            any |= entry->words[word];
+        if (!any)
+            continue;
+        if (entry->first_word % HW_HISTOGRAM_WORDS) {
+            hw_problem(taker->problems, "The %s section is damaged: an entry begins in the middle of another one.",
+                       name);
+            continue;
+        }
+        struct hw_profile_context *context = context_of(taker, entry->context, name);
+        if (!context || (type == HW_SECTION_HISTOGRAM_LIVE && is_stale(profile, context)))
+            continue;
+        into[kept].context = context->id;
+        into[kept].first_word = entry->first_word;
+        into[kept].saturated = entry->saturated;
+        memcpy(into[kept].words, entry->words, sizeof entry->words);
+        kept++;
+    }
+    return kept;
+}
+
+static bool take_histograms(struct taker *taker)
+{
+    struct hw_profile *profile = taker->profile;
+    const size_t room =
+        taker->tables->of[HW_SECTION_HISTOGRAM].count + taker->tables->of[HW_SECTION_HISTOGRAM_LIVE].count;
+    struct hw_profile_histogram *all = hw_arena_allocate(taker->arena, room + 1, sizeof *all);
+    size_t merged = 0;
+    if (!all)
+        return false;
+    size_t count = convert_histogram(taker, HW_SECTION_HISTOGRAM, all);
+    count += convert_histogram(taker, HW_SECTION_HISTOGRAM_LIVE, all + count);
+    if (count)
+        qsort(all, count, sizeof *all, compare_histograms);
+    for (size_t i = 0; i < count; i++) {
+        struct hw_profile_histogram *to = merged ? &all[merged - 1] : NULL;
+        if (!to || compare_histograms(to, &all[i]) != 0) {
+            all[merged++] = all[i];
+            continue;
+        }
+        to->saturated = hw_add_saturating(to->saturated, all[i].saturated);
+        for (size_t word = 0; word < HW_HISTOGRAM_WORDS; word++)
+            to->words[word] = hw_add_saturating(to->words[word], all[i].words[word]);
+    }
+    profile->histogram = all;
+    profile->histogram_count = merged;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static void take_info(struct taker *taker)
+{
+    struct hw_profile *profile = taker->profile;
+    const struct hw_table *table = &taker->tables->of[HW_SECTION_ACCESS_INFO];
+    struct hw_access_info *info = &profile->access_info;
+    profile->access_counted = profile->process.mode == HW_MODE_ACCESS || table->count > 0;
+    if (!profile->access_counted)
+        return;
+    if (table->count)
+        memcpy(info, table->entries, sizeof *info);
+    else
+        hw_problem(taker->problems, "The access info section is missing: how accesses were counted is not known.");
+    if (table->count && info->granule != 64 && info->granule != 8) {
+        hw_problem(taker->problems, "The access info section is damaged: granules of %u bytes do not exist.",
+                   (unsigned)info->granule);
+        info->granule = 0;
+    }
+    profile->harvest_ns = hw_profile_ticks_to_ns(profile, info->harvest_tick);
+}
+
+bool hw_profile_take_accesses(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                              struct hw_problems *problems)
+{
+    struct taker taker = {profile, arena, tables, problems};
+    take_info(&taker);
+    if (!profile->access_counted)
+        return true;
+    struct hw_profile_accesses *accesses = hw_arena_allocate(arena, profile->context_count + 1, sizeof *accesses);
+    if (!accesses)
+        return false;
+    for (size_t i = 0; i < profile->context_count; i++)
+        profile->contexts[i].access = &accesses[i];
+    take_entries(&taker, HW_SECTION_ACCESS);
+    take_entries(&taker, HW_SECTION_ACCESS_LIVE);
+    take_globals(&taker);
+    return take_histograms(&taker);
+}

@@ -1,0 +1,202 @@
+/* reset.c - heapwise_reset(): forgets what was counted so far; what is live stays known.
+ *
+ * The same entries of the profile go on, from zero: threads keep their MIBs, and nothing that they remember becomes
+ * void. Nobody counts meanwhile (hw_threads_stop), so that every event belongs to one side. Blocks that were live are
+ * told from later ones by their stamp, as a forked child tells those of its parent (hw_runtime.old_below); they stay in
+ * the live figures and in the peak, but their frees are counted apart, as frees of inherited blocks:
+ *
+ *   live blocks = allocations - frees + inherited blocks - inherited frees
+ *
+ * A forked child does not have what it inherited among its live blocks. With its first reset it gets it there. */
+#include "runtime/runtime.h"
+
+/* What is live, by context. */
+struct live {
+    struct hw_inherited *of;    /* private pages */
+    int64_t blocks, live_bytes; /* of all contexts but pools', whose blocks lie in others */
+    size_t size;
+    uint32_t contexts;
+};
+
+static void add(struct live *live, uint32_t context, int64_t blocks, int64_t bytes)
+{
+    if (context < live->contexts) {
+        live->of[context].blocks += blocks;
+        live->of[context].bytes += bytes;
+    }
+}
+
+static bool begin(struct live *live)
+{
+    live->contexts = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS);
+    live->size = HW_ALIGN_UP((live->contexts + 1) * sizeof *live->of, HW_PAGE);
+    live->blocks = live->live_bytes = 0;
+    live->of = hw_pages(live->size);
+    return live->of != NULL;
+}
+
+/* What a forked child inherited and has not freed becomes live, as if allocated at its start. */
+static void take_over_inherited(struct live *live)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    uint32_t mibs = (uint32_t)HW_ENTRIES(HW_POOL_MIBS);
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_INHERITED); i++) {
+        const struct hw_inherited *entry = HW_ENTRY(HW_POOL_INHERITED, struct hw_inherited, i);
+        add(live, entry->context, entry->blocks, entry->bytes);
+    }
+    for (uint32_t i = 1; i < mibs; i++) {
+        const struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
+        if (!(mib->flags & HW_MIB_POOL))
+            add(live, mib->context, -(int64_t)mib->inherited_frees, -(int64_t)mib->inherited_freed_bytes);
+    }
+    /* One entry of each context is enough for it. A context that has none was never used here: then its share stands
+     * in an entry of its own. */
+    uint32_t taken = hw_pool_take(HW_POOL_THREADS, 1); /* a slot that no thread ever has */
+    for (uint32_t context = 0; context < live->contexts; context++) {
+        struct hw_inherited *rest = &live->of[context];
+        if (!rest->blocks && !rest->bytes)
+            continue;
+        struct hw_mib *mib = NULL;
+        for (uint32_t i = 1; i < mibs && !mib; i++)
+            if (HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i)->context == context)
+                mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
+        uint32_t index = mib ? 0 : hw_pool_take(HW_POOL_MIBS, 1);
+        if (!mib && index != HW_NONE) {
+            mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
+            mib->context = context;
+            hw_access_reset_entry(mib, context);
+        }
+        if (mib) {
+            mib->live_blocks += rest->blocks;
+            mib->live_bytes += rest->bytes;
+        }
+        if (taken != HW_NONE) {
+            struct hw_thread_entry *entry = HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, taken);
+            entry->live_blocks += rest->blocks;
+            entry->live_bytes += rest->bytes;
+        }
+        process->live_blocks += rest->blocks;
+        process->live_bytes += rest->bytes;
+        *rest = (struct hw_inherited){0};
+    }
+    hw_pool_publish(HW_POOL_MIBS);
+    hw_pool_publish(HW_POOL_THREADS);
+}
+
+static void reset_mibs(struct live *live, uint64_t epoch)
+{
+    for (uint32_t i = 1; i < HW_ENTRIES(HW_POOL_MIBS); i++) {
+        struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
+        if (!(mib->flags & HW_MIB_POOL))
+            add(live, mib->context, mib->live_blocks, mib->live_bytes);
+        if (!(mib->flags & HW_MIB_POOL)) {
+            live->blocks += mib->live_blocks;
+            live->live_bytes += mib->live_bytes;
+        }
+        *mib = (struct hw_mib){
+            .context = mib->context,
+            .size_min = UINT64_MAX,
+            .live_bytes = mib->live_bytes,
+            .live_blocks = mib->live_blocks,
+            .peak_epoch = epoch,
+            .peak_bytes = mib->live_bytes,
+            .peak_blocks = mib->live_blocks,
+            .live_ticks = mib->live_ticks,
+            .lifetime_min = UINT64_MAX,
+            .flags = mib->flags,
+        };
+    }
+}
+
+/* The live bytes of all threads, exactly. */
+static int64_t reset_threads(void)
+{
+    int64_t live_bytes = 0;
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREADS); i++) {
+        struct hw_thread_entry *entry = HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, i);
+        live_bytes += entry->live_bytes;
+        *entry = (struct hw_thread_entry){
+            .serial = entry->serial,
+            .tid = entry->tid,
+            .live_bytes = entry->live_bytes,
+            .live_blocks = entry->live_blocks,
+        };
+    }
+    return live_bytes;
+}
+
+static void write_inherited(const struct live *live)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    process->inherited_blocks = live->blocks;
+    process->inherited_bytes = live->live_bytes;
+    hw_pool_set_count(HW_POOL_INHERITED, 0);
+    for (uint32_t context = 0; context < live->contexts; context++) {
+        struct hw_inherited entry = live->of[context];
+        if (!entry.blocks && !entry.bytes)
+            continue;
+        uint32_t index = hw_pool_take(HW_POOL_INHERITED, 1);
+        if (index == HW_NONE)
+            continue;
+        entry.context = context;
+        *HW_ENTRY(HW_POOL_INHERITED, struct hw_inherited, index) = entry;
+    }
+    hw_pool_publish(HW_POOL_INHERITED);
+}
+
+/* Stamps from now on are not below old_below, also when they are remembered coarsely: it is a multiple of the
+ * coarsest unit, and waited for. */
+static void begin_period(void)
+{
+    uint64_t unit = 1ull << HW_STAMP_COARSE_SHIFT;
+    uint64_t begin = HW_ALIGN_UP(hw_ticks_raw() - hw_runtime.family_base, unit);
+    while (hw_ticks_raw() - hw_runtime.family_base < begin)
+        hw_arch_pause();
+    hw_runtime.old_below = begin;
+    hw_runtime.process->reset_tick = begin - (hw_runtime.tick_base - hw_runtime.family_base);
+}
+
+/* Nobody counts; lock held. */
+static void reset(struct live *live)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    if ((process->flags & HW_PROCESS_FORKED) && !(process->flags & HW_PROCESS_RESET))
+        take_over_inherited(live);
+    reset_mibs(live, ++process->peak_epoch);
+    int64_t live_bytes = reset_threads();
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_FREE_STACKS); i++) {
+        struct hw_free_stack *pair = HW_ENTRY(HW_POOL_FREE_STACKS, struct hw_free_stack, i);
+        pair->count = pair->bytes = 0;
+    }
+    write_inherited(live);
+    hw_access_reset();
+    begin_period();
+    process->peak_bytes = live_bytes > 0 ? (uint64_t)live_bytes : 0;
+    process->peak_tick = process->reset_tick;
+    hw_runtime.peak_limit = process->peak_bytes;
+    process->evictions = 0;
+    process->flags |= HW_PROCESS_RESET;
+    hw_timeline_reset();
+}
+
+HW_EXPORT int heapwise_reset(void);
+HW_EXPORT int heapwise_reset(void)
+{
+    struct live live;
+    if (!hw_dump_possible())
+        return -1;
+    hw_sigset outer = hw_dump_lock();
+    hw_threads_stop();
+    hw_sigset inner = hw_lock_take(&hw_runtime.lock);
+    bool fine = begin(&live);
+    if (fine) {
+        reset(&live);
+        hw_sys(SYS_munmap, live.of, live.size);
+    }
+    hw_lock_drop(&hw_runtime.lock, inner);
+    hw_threads_go();
+    hw_dump_unlock(outer);
+    if (fine)
+        hw_note(HW_NOTE_RESET, NULL);
+    return fine ? 0 : -1;
+}

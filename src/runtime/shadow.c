@@ -1,0 +1,468 @@
+/* shadow.c - the planes that instrumented code counts in (base/abi.h), and who counts where.
+ *
+ * All planes lie in one reservation, and overlap in it: plane i begins i * stride bytes behind the first one, and a
+ * cell lies (address >> 3) bytes behind the begin of its plane. So two addresses in two planes share a cell when they
+ * are a multiple of 8 * stride apart, and only then. Programs live in a few windows of the address space (executable
+ * and brk heap; libraries, mappings and stacks), each smaller than 8 * stride; the windows lie farther from each other
+ * than the planes that are ever used reach. Nothing is masked, and every address that a program can have hits the
+ * reservation: it is never a fault. Should two areas of memory share cells nevertheless, the harvest says so.
+ *
+ * A thread keeps its plane to its end. Then the next new thread gets it; what is in it stays, and belongs to the blocks
+ * it was counted for. When there are more threads than planes, threads share: their additions are not atomic.
+ *
+ * A half of a 64-byte granule's cell has 32 bits. Greater numbers are kept in a side table: hw_shadow_carry adds them
+ * there, and hw_shadow_sweep moves 2^31 there when a half has grown beyond that. A thread that passes 2^32 in one
+ * granule without calling the allocator in between is not noticed. */
+#include "runtime/runtime.h"
+
+#include "base/abi.h"
+#include "runtime/count.h"
+
+#include <elf.h>
+#include <link.h>
+
+/* Below everything: 8 TiB, where no executable, library or sanitizer lies. The layout's map and private memory of the
+ * runtime follow (memory.c), so that they do not push the program's mappings apart. */
+#define SHADOW_ADDRESS 0x080000000000ul
+#define PLANE_BYTES    (1ul << (HW_ARCH_ADDRESS_BITS - 3))
+#define PLANES_REACH   (40ul << 40) /* of program memory: planes * 8 * stride */
+#define WINDOW_LEAST   (64ul << 30)
+#define WINDOW_MOST    (2ul << 40) /* 20 planes at least */
+#define FRESH_PLANES   4u
+
+__thread uintptr_t __heapwise_plane = SHADOW_ADDRESS;
+__thread uint64_t __heapwise_type;
+static __thread uint32_t self_plane; /* index + 1 in hw_shadow.plane; 0: none of its own */
+static __thread uint32_t self_exit_rounds;
+
+struct hw_shadow hw_shadow;
+
+static struct {
+    uint16_t users[HW_PLANES_MOST];
+    uint64_t released[HW_PLANES_MOST]; /* by which number; 0: never */
+    uint64_t releases;
+    unsigned key;
+    bool has_key;
+} planes;
+
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
+extern int pthread_key_create(unsigned *, void (*)(void *)) __attribute__((weak));
+extern int pthread_setspecific(unsigned, const void *) __attribute__((weak));
+
+static __attribute__((noreturn)) void refuse(const char *text, const char *detail)
+{
+    hw_message(text, detail);
+    for (;;)
+        hw_sys(SYS_exit_group, 1);
+}
+
+/* ---- reservation ---- */
+
+static uint64_t machine_memory(void)
+{
+    char buffer[256];
+    if (hw_read_file("/proc/meminfo", buffer, sizeof buffer) <= 0)
+        return 64ull << 30;
+    const char *cursor = buffer; /* "MemTotal:  N kB" */
+    while (*cursor && (*cursor < '0' || *cursor > '9'))
+        cursor++;
+    return hw_parse_u64(&cursor, 10) * 1024;
+}
+
+/* The initial value of __heapwise_plane for threads to come: it lies in the runtime's own image. */
+static int patch_tls_image(struct dl_phdr_info *info, size_t size, void *closure)
+{
+    (void)size;
+    (void)closure;
+    bool own = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        own |= info->dlpi_phdr[i].p_type == PT_LOAD && (uintptr_t)patch_tls_image >= start &&
+               (uintptr_t)patch_tls_image < start + info->dlpi_phdr[i].p_memsz;
+    }
+    for (int i = 0; own && i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type != PT_TLS)
+            continue;
+        uintptr_t start = info->dlpi_addr + header->p_vaddr, end = start + header->p_filesz;
+        uintptr_t page = start & ~(HW_PAGE - 1);
+        hw_sys(SYS_mprotect, page, end - page, PROT_READ | PROT_WRITE);
+        for (uintptr_t at = start; at + 8 <= end; at += 8)
+            if (*(uintptr_t *)at == SHADOW_ADDRESS)
+                *(uintptr_t *)at = hw_shadow.base;
+        hw_sys(SYS_mprotect, page, end - page, PROT_READ);
+    }
+    return own;
+}
+
+void hw_shadow_start(void)
+{
+    uint64_t window = WINDOW_LEAST, memory = machine_memory();
+    while (window < 4 * memory && window < WINDOW_MOST)
+        window *= 2;
+    uint64_t most = PLANES_REACH / window;
+    hw_shadow.stride = window / 8;
+    hw_shadow.planes_most = (uint32_t)(most < HW_PLANES_MOST ? most : HW_PLANES_MOST);
+    uint64_t bytes = PLANE_BYTES + hw_shadow.planes_most * hw_shadow.stride + HW_ABI_WRITES_OFFSET + HW_PAGE;
+    bytes = HW_ALIGN_UP(bytes, HW_PAGE);
+    if (hw_address_space_limit() != ~0ull && hw_address_space_limit() < bytes)
+        return;
+    long base = hw_sys(SYS_mmap, SHADOW_ADDRESS, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (hw_sys_failed(base))
+        return;
+    hw_sys(SYS_madvise, base, bytes, 15 /* MADV_NOHUGEPAGE */);
+    hw_sys(SYS_madvise, base, bytes, 16 /* MADV_DONTDUMP */);
+    hw_sys(SYS_madvise, base, bytes, 18 /* MADV_WIPEONFORK */);
+    hw_own_range((void *)base, bytes);
+    hw_shadow.base = (uintptr_t)base;
+    hw_shadow.memprof = hw_shadow.base + hw_shadow.stride;
+    hw_shadow.plane[0] = hw_shadow.base;
+    hw_shadow.planes_used = 1;
+    if (hw_shadow.base != SHADOW_ADDRESS && dl_iterate_phdr)
+        dl_iterate_phdr(patch_tls_image, NULL);
+    __heapwise_plane = hw_shadow.base;
+    if (hw_sys(SYS_gettid) == hw_sys(SYS_getpid)) {
+        self_plane = 1;
+    }
+}
+
+/* ---- instrumented modules ---- */
+
+struct found {
+    uint32_t granule;
+    uint32_t modules, flags;
+    char path[1024]; /* of the first one */
+};
+
+/* 0: no note; otherwise the granule. Objects of one module may differ, which is refused as well. */
+static uint32_t granule_of_image(const struct dl_phdr_info *info, struct found *found)
+{
+    uint32_t granule = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type != PT_NOTE)
+            continue;
+        const char *at = (const char *)(info->dlpi_addr + header->p_vaddr), *end = at + header->p_memsz;
+        size_t align = header->p_align == 8 ? 8 : 4;
+        while (at + sizeof(ElfW(Nhdr)) <= end) {
+            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+            const char *name = at + sizeof *note;
+            const char *data = name + HW_ALIGN_UP((size_t)note->n_namesz, align);
+            if (data + note->n_descsz > end)
+                break;
+            if (note->n_type == HW_ABI_NOTE_TYPE && note->n_namesz == sizeof HW_ABI_NOTE_NAME &&
+                hw_streq(name, HW_ABI_NOTE_NAME) && note->n_descsz >= 16) {
+                const uint32_t *words = (const uint32_t *)data;
+                if (words[0] != HW_ABI_VERSION)
+                    refuse("this program was built for another version of Heapwise: build it again with heapwise cc: ",
+                           info->dlpi_name);
+                if (granule && granule != words[1])
+                    refuse("objects with different --granule are linked together: ",
+                           *info->dlpi_name ? info->dlpi_name : "the program");
+                granule = words[1];
+                found->flags |= words[2];
+            }
+            at = data + HW_ALIGN_UP((size_t)note->n_descsz, align);
+        }
+    }
+    return granule;
+}
+
+static int look_for_note(struct dl_phdr_info *info, size_t size, void *closure)
+{
+    (void)size;
+    struct found *found = closure;
+    uint32_t granule = granule_of_image(info, found);
+    if (!granule)
+        return 0;
+    const char *path = *info->dlpi_name ? info->dlpi_name : "the program";
+    found->modules++;
+    if (!found->granule) {
+        struct hw_text text;
+        hw_text_init(&text, found->path, sizeof found->path);
+        hw_text_string(&text, path);
+    } else if (found->granule != granule) {
+        char line[2200];
+        struct hw_text text;
+        hw_text_init(&text, line, sizeof line);
+        hw_text_string(&text, found->path);
+        hw_text_string(&text, " and ");
+        hw_text_string(&text, path);
+        refuse("these were built with different --granule, all parts of a program need the same: ", line);
+    }
+    found->granule = granule;
+    return 0;
+}
+
+static void take_flags(const struct found *found)
+{
+    if (found->flags & HW_ABI_CALLBACKS)
+        hw_shadow.access_flags |= HW_ACCESS_CALLBACKS;
+    if (found->modules)
+        hw_shadow.access_flags |= HW_ACCESS_SPLIT;
+    hw_shadow.modules = found->modules;
+}
+
+uint32_t hw_shadow_granule_of_modules(void)
+{
+    static struct found found; /* too large for a small stack */
+    found = (struct found){0};
+    if (dl_iterate_phdr)
+        dl_iterate_phdr(look_for_note, &found);
+    take_flags(&found);
+    uint32_t granule = found.granule;
+    if (!granule)
+        granule = hw_memprof_granule();
+    else if (hw_memprof_granule() && hw_memprof_granule() != granule)
+        refuse(
+            "parts of this program were built by heapwise cc, others by clang -fmemory-profile, for different granules",
+            NULL);
+    if (granule && !hw_shadow.base)
+        refuse("no address space to count accesses in (ulimit -v?): this program was built by heapwise cc", NULL);
+    return granule;
+}
+
+HW_EXPORT void __heapwise_init_v1(uint32_t granule);
+HW_EXPORT void __heapwise_init_v1(uint32_t granule)
+{
+    if (hw_likely(hw_shadow.granule == granule))
+        return;
+    hw_start();
+    hw_access_enable(granule);
+}
+
+void hw_access_enable(uint32_t granule)
+{
+    if (hw_shadow.granule == granule)
+        return;
+    if (hw_shadow.granule)
+        refuse("a library was built with another --granule than the program, all parts need the same", NULL);
+    if (!hw_shadow.base)
+        refuse("no address space to count accesses in (ulimit -v?): a library was built by heapwise cc", NULL);
+    if (hw_runtime.state != HW_STATE_ON)
+        return;
+    if (hw_options.sample_bytes) {
+        hw_note(HW_NOTE_OTHER, "an instrumented library came late: with sample-bytes its accesses are not counted");
+        return;
+    }
+    hw_access_late(granule);
+    hw_shadow_count_modules();
+}
+
+void hw_shadow_count_modules(void)
+{
+    static struct found found;
+    found = (struct found){0};
+    if (dl_iterate_phdr)
+        dl_iterate_phdr(look_for_note, &found);
+    take_flags(&found);
+}
+
+uintptr_t hw_shadow_memprof_plane(void)
+{
+    if (hw_shadow.base) {
+        hw_shadow.memprof_used = 1;
+        hw_shadow.access_flags |= HW_ACCESS_UNSPLIT;
+    }
+    return hw_shadow.base ? hw_shadow.memprof : 0;
+}
+
+/* ---- threads ---- */
+
+static void at_thread_exit(void *value)
+{
+    /* The last round of destructors: those of the program still count. */
+    if (++self_exit_rounds < 4)
+        pthread_setspecific(planes.key, value);
+    else
+        hw_shadow_release();
+}
+
+void hw_shadow_threads_start(void)
+{
+    if (!planes.has_key)
+        planes.has_key = pthread_key_create && pthread_key_create(&planes.key, at_thread_exit) == 0;
+}
+
+/* The index, in the order of addresses, of the plane for a new thread: one of a few that have not been in use yet, so
+ * that a thread is told from the one that ended before it began; else the one that has been free for longest; else the
+ * one with the fewest users. The first plane is the main thread's for good, the second one is no thread's. */
+static uint32_t choose(void)
+{
+    uint32_t best = 2;
+    for (uint32_t i = 2; i < hw_shadow.planes_most; i++) {
+        if (!planes.released[i] && !planes.users[i] && i < 2 + FRESH_PLANES)
+            return i;
+        bool less = planes.users[i] < planes.users[best];
+        bool used = planes.released[i] != 0, best_used = planes.released[best] != 0;
+        if (less || (planes.users[i] == planes.users[best] && !planes.users[i] &&
+                     (used > best_used || (used == best_used && planes.released[i] < planes.released[best]))))
+            best = i;
+    }
+    return best;
+}
+
+static bool is_listed(uintptr_t plane)
+{
+    for (uint32_t i = 0; i < hw_shadow.planes_used; i++)
+        if (hw_shadow.plane[i] == plane)
+            return true;
+    return false;
+}
+
+void hw_shadow_attach(void)
+{
+    if (self_plane || !hw_shadow.base || !hw_access_on())
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    uint32_t index = choose();
+    if (planes.users[index]++)
+        hw_shadow.threads_sharing++;
+    uintptr_t plane = hw_shadow.base + index * hw_shadow.stride;
+    if (!is_listed(plane)) {
+        hw_shadow.plane[hw_shadow.planes_used] = plane;
+        __atomic_store_n(&hw_shadow.planes_used, hw_shadow.planes_used + 1, __ATOMIC_RELEASE);
+    }
+    bool shared = planes.users[index] > 1;
+    self_plane = index + 1;
+    __heapwise_plane = plane;
+    self_exit_rounds = 0;
+    hw_lock_drop(&hw_runtime.lock, old);
+    if (shared)
+        hw_note(HW_NOTE_PLANES_SHARED, NULL);
+    if (planes.has_key)
+        pthread_setspecific(planes.key, &planes);
+}
+
+void hw_shadow_release(void)
+{
+    if (!self_plane)
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    planes.users[self_plane - 1]--;
+    planes.released[self_plane - 1] = ++planes.releases;
+    self_plane = 0;
+    __heapwise_plane = hw_shadow.base; /* what still runs here counts beside the main thread */
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* Only this thread is left. All cells read as zero now. It keeps its plane, which its functions may have in a register.
+ */
+void hw_shadow_fork(void)
+{
+    if (!hw_shadow.base)
+        return;
+    for (uint32_t i = 0; i < HW_PLANES_MOST; i++) {
+        planes.users[i] = i + 1 == self_plane;
+        planes.released[i] = 0;
+    }
+    hw_shadow.plane[0] = hw_shadow.base;
+    hw_shadow.planes_used = 1;
+    if (__heapwise_plane != hw_shadow.base)
+        hw_shadow.plane[hw_shadow.planes_used++] = __heapwise_plane;
+    hw_shadow.threads_sharing = 0;
+    hw_shadow_side_clear();
+}
+
+/* ---- counts beyond 32 bits ---- */
+
+#define SIDE_ENTRIES 65536u
+#define HALF_FULL    (1u << 31)
+
+static struct {
+    struct hw_lock lock; /* innermost */
+    struct side_entry {
+        uintptr_t cell; /* 0: free */
+        uint64_t more[2];
+    } * entries;
+    uint32_t used;       /* entries up to the last one that is not free */
+    uintptr_t low, high; /* bounds of the cells, never narrowed */
+} side;
+
+/* Lock of the side table held. */
+static void side_add(uintptr_t cell, unsigned half, uint64_t amount)
+{
+    if (!side.entries)
+        side.entries = hw_own_pages(SIDE_ENTRIES * sizeof *side.entries, true);
+    if (!side.entries)
+        return;
+    struct side_entry *entry = NULL, *unused = NULL;
+    for (uint32_t i = 0; i < side.used && !entry; i++) {
+        if (side.entries[i].cell == cell)
+            entry = &side.entries[i];
+        else if (!side.entries[i].cell && !unused)
+            unused = &side.entries[i];
+    }
+    if (!entry) {
+        if (!unused && side.used == SIDE_ENTRIES)
+            return;
+        entry = unused ? unused : &side.entries[side.used++];
+        *entry = (struct side_entry){.cell = cell};
+        side.low = !side.low || cell < side.low ? cell : side.low;
+        side.high = cell > side.high ? cell : side.high;
+        hw_shadow.carried++;
+    }
+    entry->more[half] += amount;
+}
+
+/* What is moved leaves at least 1 in the cell: that it was touched can be told from the cell alone. */
+void hw_shadow_carry(void *cell, unsigned half, uint64_t amount)
+{
+    uint32_t *count = (uint32_t *)cell + half;
+    if (amount < HALF_FULL && *count < HALF_FULL) {
+        *count += (uint32_t)amount;
+        return;
+    }
+    hw_sigset old = hw_lock_take(&side.lock);
+    uint64_t more = amount ? amount - 1 : 0;
+    *count += amount ? 1 : 0;
+    if (*count > HALF_FULL) {
+        *count -= HALF_FULL;
+        more += HALF_FULL;
+    }
+    side_add((uintptr_t)cell, half, more);
+    hw_lock_drop(&side.lock, old);
+}
+
+bool hw_shadow_side(uintptr_t first, uintptr_t end, bool take, uint64_t more[2])
+{
+    more[0] = more[1] = 0;
+    if (end <= side.low || first > side.high)
+        return false;
+    bool found = false;
+    hw_sigset old = hw_lock_take(&side.lock);
+    for (uint32_t i = 0; i < side.used; i++) {
+        struct side_entry *entry = &side.entries[i];
+        if (!entry->cell || entry->cell < first || entry->cell >= end)
+            continue;
+        found = true;
+        more[0] += entry->more[0];
+        more[1] += entry->more[1];
+        if (take) {
+            *entry = (struct side_entry){0};
+            hw_shadow.carried--;
+        }
+    }
+    while (side.used && !side.entries[side.used - 1].cell)
+        side.used--;
+    hw_lock_drop(&side.lock, old);
+    return found;
+}
+
+void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2])
+{
+    hw_sigset old = hw_lock_take(&side.lock);
+    side_add(cell, 0, more[0]);
+    side_add(cell, 1, more[1]);
+    hw_lock_drop(&side.lock, old);
+}
+
+void hw_shadow_side_clear(void)
+{
+    side.lock = (struct hw_lock){0};
+    for (uint32_t i = 0; i < side.used; i++)
+        side.entries[i] = (struct side_entry){0};
+    side.used = 0;
+    hw_shadow.carried = 0;
+}

@@ -1,0 +1,145 @@
+/* signals.c - signals that the runtime handles, and what the program sees of that: nothing.
+ *
+ * The signal by which `heapwise dump` asks for a dump. It is handled where accesses are counted (their cells can only
+ * be read inside the process) or where dump-signal= asks for it, and only if nobody else handles it. A program that
+ * sets a handler of its own has the signal from then on, and the profile says that there is none any more.
+ *
+ * Signals that kill, where accesses are counted and the program leaves them at that: what lies in cells is harvested,
+ * then the signal does what it would have done (SA_RESETHAND: the kernel has put back the default before the handler
+ * runs, whatever happens there). SIGKILL remains.
+ *
+ * Asked what happens at such a signal, libc answers as if there were no handler. */
+#include "runtime/runtime.h"
+
+#include <signal.h>
+
+#define USUAL_SIGNAL 62 /* SIGRTMAX - 2: a real-time signal in the middle of nowhere */
+
+extern __typeof__(sigaction) sigaction __attribute__((weak));
+
+static uint32_t installed; /* number of the signal; 0: none */
+
+/* `heapwise dump` sends the number of its request along; a signal from anybody else asks for a dump, too. */
+static void on_signal(int number, siginfo_t *information, void *context)
+{
+    (void)number;
+    (void)context;
+    hw_dump_signalled(information->si_code == SI_QUEUE, (uint32_t)information->si_value.sival_int);
+}
+
+/* ---- signals that kill ---- */
+
+#define BIT(signal) (1u << (signal))
+/* Bits are numbers of signals. */
+#define KILLING                                                                                                        \
+    (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGHUP) | BIT(SIGINT) | BIT(SIGQUIT) |               \
+     BIT(SIGTRAP) | BIT(SIGABRT) | BIT(SIGUSR1) | BIT(SIGUSR2) | BIT(SIGPIPE) | BIT(SIGALRM) | BIT(SIGTERM) |          \
+     BIT(SIGSTKFLT) | BIT(SIGXCPU) | BIT(SIGXFSZ) | BIT(SIGVTALRM) | BIT(SIGPROF) | BIT(SIGIO) | BIT(SIGPWR) |         \
+     BIT(SIGSYS))
+
+static uint32_t stood_in_for; /* signals whose default action is ours to begin with */
+
+static inline bool is_killing(int number)
+{
+    return number > 0 && number < 32 && (stood_in_for >> number & 1);
+}
+
+static void on_killing_signal(int number, siginfo_t *information, void *context)
+{
+    (void)context;
+    hw_dump_killed(number);
+    /* Sent again with all that is known of it, it comes as soon as this function has returned. */
+    long pid = hw_sys(SYS_getpid), thread = hw_sys(SYS_gettid);
+    hw_sys(SYS_rt_tgsigqueueinfo, pid, thread, number, information);
+}
+
+static const struct sigaction killing_action = {
+    .sa_sigaction = on_killing_signal,
+    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND,
+    .sa_mask = {{~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul}},
+};
+
+static void stand_in(void)
+{
+    HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
+    struct sigaction old;
+    if (!real || hw_runtime.pid == 1 /* the kernel ignores what init does not handle */)
+        return;
+    for (int number = 1; number < 32; number++)
+        if ((KILLING & BIT(number)) && !is_killing(number) && real(number, NULL, &old) == 0 &&
+            (old.sa_flags & SA_SIGINFO || old.sa_handler != SIG_DFL || real(number, &killing_action, NULL) == 0))
+            stood_in_for |= BIT(number);
+}
+
+/* ---- the dump signal ---- */
+
+/* At start, in a forked child, and when counting begins later. */
+void hw_signals_start(void)
+{
+    if (hw_runtime.process->mode == HW_MODE_ACCESS)
+        stand_in();
+    bool wanted = hw_options.dump_signal != HW_NONE || hw_runtime.process->mode == HW_MODE_ACCESS;
+    uint32_t number = hw_options.dump_signal != HW_NONE ? hw_options.dump_signal : USUAL_SIGNAL;
+    if (!installed && wanted && number) {
+        HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
+        struct sigaction old, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+        for (size_t i = 0; i < sizeof action.sa_mask / 8; i++)
+            ((uint64_t *)&action.sa_mask)[i] = ~0ull;
+        if (real && real((int)number, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL &&
+            real((int)number, &action, NULL) == 0)
+            installed = number;
+        else if (hw_options.dump_signal != HW_NONE)
+            hw_message("dump-signal: the signal cannot be handled", NULL);
+    }
+    hw_runtime.process->dump_signal = installed;
+}
+
+/* The program takes the signal for itself. */
+static void give_up(void)
+{
+    installed = 0;
+    if (hw_runtime.state == HW_STATE_ON && !hw_fork_pending())
+        hw_runtime.process->dump_signal = 0;
+}
+
+/* ---- what the program asks for ---- */
+
+static bool is_default(const struct sigaction *action)
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+HW_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
+    bool ours = installed && (uint32_t)number == installed;
+    if (is_killing(number) && action && is_default(action))
+        action = &killing_action;
+    int result = real(number, action, old);
+    if (result != 0)
+        return result;
+    if (old && (old->sa_sigaction == on_signal || old->sa_sigaction == on_killing_signal))
+        *old = (struct sigaction){.sa_handler = SIG_DFL};
+    if (ours && action)
+        give_up();
+    return result;
+}
+
+static __sighandler_t as_program_sees(__sighandler_t handler)
+{
+    return (void *)handler == (void *)on_signal || (void *)handler == (void *)on_killing_signal ? SIG_DFL : handler;
+}
+
+HW_EXPORT __sighandler_t signal(int number, __sighandler_t handler)
+{
+    HW_REAL(__sighandler_t, signal, (int, __sighandler_t));
+    bool ours = installed && (uint32_t)number == installed;
+    if (is_killing(number) && handler == SIG_DFL) {
+        struct sigaction old;
+        return sigaction(number, &killing_action, &old) == 0 ? old.sa_handler : SIG_ERR;
+    }
+    __sighandler_t old = real(number, handler);
+    if (ours && old != SIG_ERR)
+        give_up();
+    return as_program_sees(old);
+}

@@ -1,0 +1,93 @@
+/* thread_create.c - threads of programs that count accesses get a plane of their own before their first instruction.
+ *
+ * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
+ * hooks only pass on. */
+#include "runtime/runtime.h"
+
+struct start {
+    union {
+        void *(*posix)(void *);
+        int (*c11)(void *);
+        struct start *next; /* free */
+    };
+    void *argument;
+};
+
+static struct {
+    struct hw_lock lock;
+    struct start *free_list;
+} starts;
+
+static struct start *take_start(void)
+{
+    hw_sigset old = hw_lock_take(&starts.lock);
+    if (!starts.free_list) {
+        struct start *fresh = hw_own_pages(HW_PAGE, false);
+        for (size_t i = 0; fresh && i < HW_PAGE / sizeof *fresh; i++) {
+            fresh[i].next = starts.free_list;
+            starts.free_list = &fresh[i];
+        }
+    }
+    struct start *start = starts.free_list;
+    if (start)
+        starts.free_list = start->next;
+    hw_lock_drop(&starts.lock, old);
+    return start;
+}
+
+static struct start put_start(struct start *start)
+{
+    struct start copy = *start;
+    hw_sigset old = hw_lock_take(&starts.lock);
+    start->next = starts.free_list;
+    starts.free_list = start;
+    hw_lock_drop(&starts.lock, old);
+    return copy;
+}
+
+static void *run_posix(void *closure)
+{
+    struct start start = put_start(closure);
+    hw_shadow_attach();
+    return start.posix(start.argument);
+}
+
+static int run_c11(void *closure)
+{
+    struct start start = put_start(closure);
+    hw_shadow_attach();
+    return start.c11(start.argument);
+}
+
+void hw_thread_create_fork(void)
+{
+    starts.lock = (struct hw_lock){0};
+}
+
+HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument);
+HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument)
+{
+    HW_REAL(int, pthread_create, (unsigned long *, const void *, void *(*)(void *), void *));
+    struct start *start = hw_access_on() ? take_start() : NULL;
+    if (!start)
+        return real(thread, attributes, routine, argument);
+    *start = (struct start){.posix = routine, .argument = argument};
+    int error = real(thread, attributes, run_posix, start);
+    if (error)
+        put_start(start);
+    return error;
+}
+
+HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *argument);
+HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *argument)
+{
+    HW_REAL(int, thrd_create, (unsigned long *, int (*)(void *), void *));
+    struct start *start = hw_access_on() ? take_start() : NULL;
+    if (!start)
+        return real(thread, routine, argument);
+    *start = (struct start){.c11 = routine, .argument = argument};
+    int error = real(thread, run_c11, start);
+    if (error)
+        put_start(start);
+    return error;
+}

@@ -1,0 +1,245 @@
+/* data.c - a module's data: variables from the symbol tables, sections; and what heapwise cc leaves in its file: that
+ * its code counts accesses, and the names of the types it allocates.
+ *
+ * Variables are what has a size and lies outside of code; of several names for the same bytes the plainest stays. The
+ * marks are read from the module's own file only: a separate debug file does not have these sections' bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <gelf.h>
+
+#include "base/abi.h"
+#include "symbols/symbols_internal.h"
+
+static bool grow(void **array, size_t *capacity, size_t count, size_t size)
+{
+    if (count < *capacity)
+        return true;
+    const size_t larger = *capacity ? *capacity * 2 : 64;
+    void *moved = realloc(*array, larger * size);
+    if (!moved)
+        return false;
+    *array = moved;
+    *capacity = larger;
+    return true;
+}
+
+/* ---- variables ---- */
+
+struct candidate {
+    struct hw_data_symbol symbol;
+    const char *linkage_name; /* libdwfl's, valid while the file is open */
+    uint8_t rank;             /* lower is better */
+};
+
+struct candidates {
+    struct candidate *candidate;
+    size_t count, capacity;
+};
+
+static uint8_t rank_of(const GElf_Sym *symbol)
+{
+    static const uint8_t by_binding[] = {[STB_LOCAL] = 2, [STB_GLOBAL] = 0, [STB_WEAK] = 1};
+    const unsigned binding = GELF_ST_BIND(symbol->st_info);
+    return binding < sizeof by_binding ? by_binding[binding] : 0;
+}
+
+static bool add_candidate(struct candidates *all, Dwfl_Module *module, int index)
+{
+    GElf_Sym symbol;
+    GElf_Addr address = 0, bias = 0, end;
+    GElf_Word section = 0;
+    Elf *elf = NULL;
+    const char *name = dwfl_module_getsym_info(module, index, &symbol, &address, &section, &elf, &bias);
+    const unsigned type = name ? GELF_ST_TYPE(symbol.st_info) : STT_NOTYPE;
+    if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS || symbol.st_size == 0 ||
+        (type != STT_OBJECT && type != STT_COMMON) || __builtin_add_overflow(address, symbol.st_size, &end))
+        return true;
+    if (!grow((void **)&all->candidate, &all->capacity, all->count, sizeof *all->candidate))
+        return false;
+    all->candidate[all->count++] = (struct candidate){
+        .symbol = {.address = address, .size = symbol.st_size}, .linkage_name = name, .rank = rank_of(&symbol)};
+    return true;
+}
+
+/* By address; at one address the greatest comes first, and of equal ones the plainest name. */
+static int compare_candidates(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    if (a->symbol.address != b->symbol.address)
+        return a->symbol.address < b->symbol.address ? -1 : 1;
+    if (a->symbol.size != b->symbol.size)
+        return a->symbol.size > b->symbol.size ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    const size_t underscores_a = strspn(a->linkage_name, "_"), underscores_b = strspn(b->linkage_name, "_");
+    if (underscores_a != underscores_b)
+        return underscores_a < underscores_b ? -1 : 1;
+    return strcmp(a->linkage_name, b->linkage_name);
+}
+
+/* Keeps those that do not lie within another one. */
+static bool keep_outermost(struct hw_data *data, struct candidates *all, struct hw_names *names)
+{
+    uint64_t reach = 0;
+    struct hw_data_symbol *symbols = calloc(all->count + 1, sizeof *symbols);
+    data->symbol = symbols;
+    if (!symbols)
+        return false;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct candidate *candidate = &all->candidate[i];
+        const uint64_t end = candidate->symbol.address + candidate->symbol.size;
+        if (data->symbol_count && end <= reach)
+            continue;
+        char *name = strndup(candidate->linkage_name, 1 + strcspn(candidate->linkage_name + 1, "@"));
+        struct hw_data_symbol *symbol = &symbols[data->symbol_count];
+        *symbol = candidate->symbol;
+        symbol->name = name ? hw_names_readable(names, name) : NULL;
+        free(name);
+        if (!symbol->name)
+            return false;
+        data->symbol_count++;
+        reach = end;
+    }
+    return true;
+}
+
+/* ---- sections ---- */
+
+static bool read_sections(struct hw_data *data, Dwfl_Module *module, struct hw_names *names)
+{
+    GElf_Addr bias = 0;
+    Elf *elf = dwfl_module_getelf(module, &bias);
+    size_t strings = 0, capacity = 0;
+    struct hw_data_section *sections = NULL;
+    if (!elf || elf_getshdrstrndx(elf, &strings) != 0)
+        return true;
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(scn, &header) || !(header.sh_flags & SHF_ALLOC) ||
+            header.sh_flags & (SHF_EXECINSTR | SHF_TLS) || !header.sh_size)
+            continue;
+        const char *name = elf_strptr(elf, strings, header.sh_name);
+        if (!name || !*name)
+            continue;
+        name = hw_names_intern(names, name);
+        if (!name || !grow((void **)&sections, &capacity, data->section_count, sizeof *sections)) {
+            free(sections);
+            data->section_count = 0;
+            return false;
+        }
+        sections[data->section_count++] = (struct hw_data_section){
+            .start = header.sh_addr + bias, .end = header.sh_addr + bias + header.sh_size, .name = name};
+    }
+    data->section = sections;
+    return true;
+}
+
+bool hw_data_read(struct hw_data *data, const struct hw_debug_file *file, struct hw_names *names)
+{
+    struct candidates all = {0};
+    const int count = dwfl_module_getsymtab(file->module);
+    bool done = true;
+    *data = (struct hw_data){0};
+    for (int i = 1; done && i < count; i++)
+        done = add_candidate(&all, file->module, i);
+    if (all.count)
+        qsort(all.candidate, all.count, sizeof *all.candidate, compare_candidates);
+    done = done && keep_outermost(data, &all, names) && read_sections(data, file->module, names);
+    free(all.candidate);
+    return done;
+}
+
+void hw_data_free(struct hw_data *data)
+{
+    free((void *)data->symbol);
+    free((void *)data->section);
+    *data = (struct hw_data){0};
+}
+
+/* ---- marks of the compiler ---- */
+
+uint64_t hw_type_id(const char *name, size_t length)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static bool add_types(struct hw_types *types, const char *bytes, size_t size, struct hw_names *names)
+{
+    for (size_t at = 0; at < size;) {
+        const size_t length = strnlen(bytes + at, size - at);
+        if (length && at + length < size) { /* a name without its end is none */
+            const char *name = hw_names_readable(names, bytes + at);
+            if (!name || !grow((void **)&types->type, &types->capacity, types->count, sizeof *types->type))
+                return false;
+            types->type[types->count++] = (struct hw_type){.id = hw_type_id(bytes + at, length), .name = name};
+        }
+        at += length + 1;
+    }
+    return true;
+}
+
+/* Objects of clang -fmemory-profile have no note: they refer to their runtime. */
+static bool uses_memprof(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
+{
+    Elf_Data *symbols = elf_getdata(scn, NULL);
+    GElf_Sym symbol;
+    for (int i = 1; symbols && gelf_getsym(symbols, i, &symbol); i++) {
+        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+        if (name && strcmp(name, "__memprof_init") == 0)
+            return true;
+    }
+    return false;
+}
+
+bool hw_marks_read(struct hw_types *types, enum hw_counting *counting, Elf *elf, struct hw_names *names)
+{
+    size_t strings = 0;
+    if (elf_getshdrstrndx(elf, &strings) != 0)
+        return true;
+    *counting = HW_COUNTING_NO;
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+        GElf_Shdr header;
+        const char *name = gelf_getshdr(scn, &header) ? elf_strptr(elf, strings, header.sh_name) : NULL;
+        if (!name)
+            continue;
+        if (strcmp(name, HW_ABI_NOTE_SECTION) == 0 || (header.sh_type == SHT_DYNSYM && uses_memprof(elf, scn, &header)))
+            *counting = HW_COUNTING_YES;
+        if (strcmp(name, HW_ABI_TYPES_SECTION) != 0 || header.sh_type == SHT_NOBITS)
+            continue;
+        const Elf_Data *bytes = elf_rawdata(scn, NULL);
+        if (bytes && bytes->d_buf && !add_types(types, bytes->d_buf, bytes->d_size, names))
+            return false;
+    }
+    return true;
+}
+
+static int compare_types(const void *left, const void *right)
+{
+    const struct hw_type *a = left, *b = right;
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+void hw_types_sort(struct hw_types *types)
+{
+    if (types->count)
+        qsort(types->type, types->count, sizeof *types->type, compare_types);
+}
+
+const char *hw_types_find(const struct hw_types *types, uint64_t id)
+{
+    size_t low = 0, high = types->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (types->type[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < types->count && types->type[low].id == id ? types->type[low].name : NULL;
+}
