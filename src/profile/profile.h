@@ -99,10 +99,11 @@ struct hw_profile_llvm {
 
 /* What Heapwise's own files always tell and others may not. */
 enum hw_measured {
-    HW_MEASURED_PROCESS,        /* pid, command, start, duration, exit, threads, timeline, RSS */
-    HW_MEASURED_EVENTS,         /* frees apart from the end of lives, reallocations, temporary, live and peak figures */
-    HW_MEASURED_SIZE_RANGE,     /* size_min, size_max */
-    HW_MEASURED_LIFETIMES,      /* lifetime_total_ns */
+    HW_MEASURED_PROCESS,    /* pid, command, start, duration, exit, threads, timeline, RSS */
+    HW_MEASURED_GRANULES,   /* which parts of blocks were accessed, by whom, and whether a block was at all; globals */
+    HW_MEASURED_EVENTS,     /* frees apart from the end of lives, reallocations, temporary, live and peak figures */
+    HW_MEASURED_SIZE_RANGE, /* size_min, size_max */
+    HW_MEASURED_LIFETIMES,  /* lifetime_total_ns */
     HW_MEASURED_LIFETIME_RANGE, /* lifetime_min_ns, lifetime_max_ns */
     HW_MEASURED_LAST,           /* last_alloc_ns, last_free_ns and their CPUs */
     HW_MEASURED_CPUS,           /* migrated_cpu, lifetime_overlaps, same_alloc_cpu, same_free_cpu */

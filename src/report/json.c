@@ -126,6 +126,15 @@ static void hide_unmeasured(struct json_writer *writer, json_t *object)
         {"foreign_reallocations", HW_MEASURED_PROCESS},
         {"nested_calls", HW_MEASURED_PROCESS},
         {"lost_events", HW_MEASURED_PROCESS},
+        {"never_accessed", HW_MEASURED_GRANULES},
+        {"utilization_percent", HW_MEASURED_GRANULES},
+        {"granules", HW_MEASURED_GRANULES},
+        {"granules_touched", HW_MEASURED_GRANULES},
+        {"shared_granules", HW_MEASURED_GRANULES},
+        {"sharing", HW_MEASURED_GRANULES},
+        {"saturated_cells", HW_MEASURED_GRANULES},
+        {"blocks_sharing_cells", HW_MEASURED_GRANULES},
+        {"globals", HW_MEASURED_GRANULES},
         {"free_threads", HW_MEASURED_EVENTS},
         {"first_ns", HW_MEASURED_EVENTS},
         {"frees", HW_MEASURED_EVENTS},
@@ -147,18 +156,18 @@ static void hide_unmeasured(struct json_writer *writer, json_t *object)
         {"same_free_cpu", HW_MEASURED_CPUS},
     };
     static const struct {
-        const char *object;
+        const char *object, *keys[2];
         enum hw_measured what;
-    } ranges[] = {{"size", HW_MEASURED_SIZE_RANGE}, {"lifetime_ns", HW_MEASURED_LIFETIME_RANGE}};
+    } parts[] = {{"size", {"min", "max"}, HW_MEASURED_SIZE_RANGE},
+                 {"lifetime_ns", {"min", "max"}, HW_MEASURED_LIFETIME_RANGE},
+                 {"accesses", {"live", "live_blocks"}, HW_MEASURED_EVENTS}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!hw_view_measured(writer->view, keys[i].what) && json_object_get(object, keys[i].key))
             set(writer, object, keys[i].key, json_null());
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-        json_t *range = json_object_get(object, ranges[i].object);
-        if (hw_view_measured(writer->view, ranges[i].what) || !json_is_object(range))
-            continue;
-        set(writer, range, "min", json_null());
-        set(writer, range, "max", json_null());
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        json_t *part = json_object_get(object, parts[i].object);
+        for (size_t k = 0; k < 2 && json_is_object(part) && !hw_view_measured(writer->view, parts[i].what); k++)
+            set(writer, part, parts[i].keys[k], json_null());
     }
 }
 

@@ -324,7 +324,7 @@ static void add_limits(const struct hw_profile *profile, struct hw_buffer *out)
 
 static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
 {
-    if (!view->profile->access_counted)
+    if (!view->profile->access_counted || view->profile->llvm)
         return;
     if (hw_view_sampled(view))
         hw_buffer_add(out, "Accesses are those of the sampled blocks alone: their sums are not scaled up.\n");
@@ -347,6 +347,13 @@ static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
         "reallocations, what was live when, or which blocks were never freed (their lives end with the run).\n",
         llvm->kind, (unsigned)llvm->version);
     hw_buffer_add(out, "Lifetimes are of whole milliseconds.\n");
+    if (view->profile->access_counted && llvm->clang_runtime)
+        hw_buffer_add(out, "Accesses are as clang's runtime counts them: reads and writes in one, lost where threads "
+                           "count at the same instant, and neighbours of less than 64 bytes share what is counted.\n");
+    else if (view->profile->access_counted)
+        hw_buffer_add(out, "Accesses are not told apart as reads and writes.\n");
+    else
+        hw_buffer_add(out, "How much the blocks were accessed is not in the file.\n");
     if (llvm->dumps > 1)
         hw_buffer_add(out, "The file consists of %s: blocks that lived through several of them are counted by each.\n",
                       HW_OF(llvm->dumps, "dump"));

@@ -333,10 +333,13 @@ static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, cons
 static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
 {
     const bool events = key == HW_SORT_PEAK || key == HW_SORT_LEAKED || key == HW_SORT_TEMPORARY ||
-                        key == HW_SORT_REALLOC || key == HW_SORT_THREADS;
+                        key == HW_SORT_REALLOC || key == HW_SORT_THREADS || key == HW_SORT_COLD;
+    const bool granules = key == HW_SORT_UTILIZATION || key == HW_SORT_NEVER_ACCESSED || key == HW_SORT_NEVER_READ ||
+                          key == HW_SORT_SHARED;
     if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC))
         return "A sample of the allocations does not tell.";
     if ((events && !hw_view_measured(view, HW_MEASURED_EVENTS)) ||
+        (granules && !hw_view_measured(view, HW_MEASURED_GRANULES)) ||
         (key == HW_SORT_LIFETIME && !hw_view_measured(view, HW_MEASURED_LIFETIMES)))
         return "A heap profile of LLVM's does not tell.";
     return NULL;

@@ -405,7 +405,7 @@ static bool is_noted_as_uncounted(const struct hw_profile *profile, const char *
 static bool read_marks(struct hw_view *view, struct hw_error *error)
 {
     bool done = true;
-    for (size_t i = 0; view->profile->access_counted && done && i < view->module_count; i++) {
+    for (size_t i = 0; view->profile->access_counted && !view->profile->llvm && done && i < view->module_count; i++) {
         struct hw_view_module *module = &view->modules[i];
         module->uncounted = is_noted_as_uncounted(view->profile, module->path);
         if (!view->symbolizer || module->symbols < 0)
