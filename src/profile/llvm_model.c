@@ -47,13 +47,21 @@ static uint64_t field(const struct hw_llvm_context *context, enum hw_llvm_field 
     return context->mib.field[which];
 }
 
+/* Only where the file has all of them: a zero must not stand for what was left out. */
+static bool has_accesses(const struct hw_llvm_profile *from)
+{
+    const uint32_t needed = 1u << HW_LLVM_TOTAL_ACCESSES | 1u << HW_LLVM_MIN_ACCESSES | 1u << HW_LLVM_MAX_ACCESSES |
+                            1u << HW_LLVM_TOTAL_DENSITY | 1u << HW_LLVM_MAX_LIFETIME_DENSITY;
+    return (from->known & needed) == needed;
+}
+
 static bool make_process(struct maker *maker)
 {
     struct hw_process_info *process = make_table(maker, HW_SECTION_PROCESS, 1);
     struct hw_thread_entry *thread = make_table(maker, HW_SECTION_THREADS, 1);
     if (!process || !thread)
         return false;
-    process->mode = HW_MODE_ACCESS;
+    process->mode = has_accesses(maker->from) ? HW_MODE_ACCESS : HW_MODE_HEAP;
     process->clock_ticks = 1;
     process->clock_ns = MS_NS;
     for (size_t i = 0; i < maker->from->context_count; i++) {
@@ -211,14 +219,6 @@ static struct hw_access make_access(const struct hw_llvm_context *from, uint32_t
                               .lifetime_density_total = density(from, HW_LLVM_TOTAL_LIFETIME_DENSITY),
                               .lifetime_density_min = density(from, HW_LLVM_MIN_LIFETIME_DENSITY),
                               .lifetime_density_max = density(from, HW_LLVM_MAX_LIFETIME_DENSITY)};
-}
-
-/* Only where the file has all of them: a zero must not stand for what was left out. */
-static bool has_accesses(const struct hw_llvm_profile *from)
-{
-    const uint32_t needed = 1u << HW_LLVM_TOTAL_ACCESSES | 1u << HW_LLVM_MIN_ACCESSES | 1u << HW_LLVM_MAX_ACCESSES |
-                            1u << HW_LLVM_TOTAL_DENSITY | 1u << HW_LLVM_MAX_LIFETIME_DENSITY;
-    return (from->known & needed) == needed;
 }
 
 static size_t histogram_runs(const struct hw_llvm_profile *from)
