@@ -44,10 +44,22 @@ void *operator new[](std::size_t size)
     return allocate(size);
 }
 
-void operator delete(void *block) noexcept { free(block); }
-void operator delete[](void *block) noexcept { free(block); }
-void operator delete(void *block, std::size_t) noexcept { free(block); }
-void operator delete[](void *block, std::size_t) noexcept { free(block); }
+void operator delete(void *block) noexcept
+{
+    free(block);
+}
+void operator delete[](void *block) noexcept
+{
+    free(block);
+}
+void operator delete(void *block, std::size_t) noexcept
+{
+    free(block);
+}
+void operator delete[](void *block, std::size_t) noexcept
+{
+    free(block);
+}
 
 __attribute__((destructor)) static void tell()
 {

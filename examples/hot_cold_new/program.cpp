@@ -1,5 +1,5 @@
-// program.cpp - a server in miniature: every request makes a scratch buffer that is used and dropped at once, and leaves
-// an entry in an archive that nobody reads again. Both come from the same function, make().
+// program.cpp - a server in miniature: every request makes a scratch buffer that is used and dropped at once, and
+// leaves an entry in an archive that nobody reads again. Both come from the same function, make().
 //
 // So the call of operator new in make() is neither hot nor cold: it depends on who called make(). The profile knows by
 // call stack, and the compiler makes a copy of make() for each kind (examples/hot_cold_new/README.md).
@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-// INLINE_A: make() becomes part of handle() when the program is profiled, not of archive(). The profile matches whatever
-// is inlined where when the program is compiled again.
+// INLINE_A: make() becomes part of handle() when the program is profiled, not of archive(). The profile matches
+// whatever is inlined where when the program is compiled again.
 #ifdef INLINE_A
 #define INTO_HANDLE [[clang::always_inline]]
 #else
@@ -40,7 +40,7 @@ __attribute__((noinline)) static unsigned handle(unsigned request)
 __attribute__((noinline)) static char *archive(unsigned request)
 {
     char *entry;
-    [[clang::noinline]] entry = make(64);
+    [[clang::noinline]] entry = make(256);
     entry[0] = (char)request;
     return entry;
 }
