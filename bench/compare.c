@@ -374,9 +374,9 @@ static void print_json(void)
     printf("]}\n");
 }
 
-/* Appends one line a command, fields separated by tabs: title, command, then minimum and median of wall and CPU seconds,
- * median of added seconds, ratio to plain (median, of the minima), share of the competitor's added time (median, of the
- * minima), median of the resident set in MiB. */
+/* Appends one line a command, fields separated by tabs: title, command, then minimum and median of wall and CPU
+ * seconds, median of added seconds, ratio to plain (median, of the minima), share of the competitor's added time
+ * (median, of the minima), median of the resident set in MiB. */
 static void append_lines(void)
 {
     FILE *file = fopen(table_path, "a");

@@ -140,6 +140,33 @@ static inline void scan_granule_64(const struct list *list, uintptr_t granule, b
     share(sum, users, writers);
 }
 
+/* The usual case: one plane, a few granules. */
+static inline void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end, struct sum *sum)
+{
+    uintptr_t first = start >> 6, last = (end - 1) >> 6;
+    uint64_t reads = 0, writes = 0, touched = 0;
+    cell_64 *cell = (cell_64 *)(plane + (first << 3)), *stop = (cell_64 *)(plane + (last << 3));
+    for (; cell <= stop; cell++) {
+        uint64_t value = *cell;
+        if (value) {
+            *cell = 0;
+            reads += (uint32_t)value;
+            writes += value >> 32;
+            touched++;
+        }
+    }
+    sum->reads = reads;
+    sum->writes = writes;
+    sum->touched = touched;
+    sum->granules = last - first + 1;
+}
+
+static inline bool is_usual(uintptr_t start, uintptr_t end)
+{
+    return hw_likely(hw_shadow.planes_used == 1 && end - start < LONG_BYTES &&
+                     !(hw_shadow.memprof_used | hw_shadow.carried) && hw_shadow.granule == 64);
+}
+
 static void scan_64(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct sum *sum)
 {
     uintptr_t first = start >> 6, last = (end - 1) >> 6;
@@ -473,7 +500,7 @@ static inline uint64_t whole(double x)
     return x < 1.8e19 ? (uint64_t)x : UINT64_MAX;
 }
 
-static void add_sum(struct hw_access *entry, const struct sum *sum)
+static inline void add_sum(struct hw_access *entry, const struct sum *sum)
 {
     entry->reads += sum->reads;
     entry->writes += sum->writes;
@@ -489,7 +516,8 @@ static void add_sum(struct hw_access *entry, const struct sum *sum)
 }
 
 /* LIFETIME in ticks. */
-static void add_block(struct hw_access *entry, const struct sum *sum, uint64_t size, uint64_t lifetime, bool owned)
+static inline __attribute__((always_inline)) void add_block(struct hw_access *entry, const struct sum *sum,
+                                                            uint64_t size, uint64_t lifetime, bool owned)
 {
     uint64_t accesses = sum->reads + sum->writes + sum->unsplit, density = 0, lifetime_density = 0;
     uint32_t utilization = sum->touched == sum->granules ? 10000
@@ -523,9 +551,9 @@ static void add_block(struct hw_access *entry, const struct sum *sum, uint64_t s
     entry->not_owned += !owned;
 }
 
-static inline bool owns_cells(const void *address)
+static inline bool owns_cells(const void *address, const struct hw_block *block)
 {
-    return hw_layout_of(address) || hw_layout_is_own(address);
+    return hw_likely(block->layout) || hw_layout_is_own(address);
 }
 
 static inline uintptr_t end_of(const void *address, uint64_t size)
@@ -540,7 +568,6 @@ static inline uintptr_t end_of(const void *address, uint64_t size)
 static struct moving {
     const struct hw_thread *thread; /* NULL: free */
     uintptr_t start, end;           /* start is 0 until both are set */
-    bool owned;
 } moving[MOVING_MOST];
 static uint32_t moving_count;
 
@@ -562,7 +589,6 @@ void hw_access_realloc_begin(struct hw_thread *thread, void *address, const stru
         else
             hw_arch_pause();
     }
-    mine->owned = owns_cells(address);
     mine->end = end_of(address, block->size);
     __atomic_store_n(&mine->start, (uintptr_t)address, __ATOMIC_RELEASE);
     __atomic_fetch_add(&moving_count, 1, __ATOMIC_SEQ_CST);
@@ -599,7 +625,13 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size)
     uintptr_t start = (uintptr_t)address, end = end_of(address, size);
     if (hw_unlikely(__atomic_load_n(&moving_count, __ATOMIC_SEQ_CST) != 0))
         wait_for_moving(start, end);
-    clear_range(start, end);
+    if (is_usual(start, end)) {
+        cell_64 *cell = (cell_64 *)(hw_shadow.base + (start >> 6 << 3));
+        for (cell_64 *stop = (cell_64 *)(hw_shadow.base + ((end - 1) >> 6 << 3)); cell <= stop; cell++)
+            if (hw_unlikely(*cell))
+                *cell = 0;
+    } else
+        clear_range(start, end);
     uint64_t type = __heapwise_type;
     if (hw_unlikely(type != 0)) {
         struct hw_access *entry = entry_of(mib);
@@ -609,18 +641,16 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size)
         else if (entry->type != type)
             entry->flags |= HW_ACCESS_TYPES_DIFFER;
     }
-    hw_shadow_attach();
+    if (hw_unlikely(!hw_self_plane))
+        hw_shadow_attach();
 }
 
-void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime)
+static __attribute__((noinline)) void freed_unusual(const struct hw_mib *mib, void *address,
+                                                    const struct hw_block *block, uint64_t lifetime)
 {
     struct sum sum = {0};
     struct histogram histogram, *counts = NULL;
-    bool owned = owns_cells(address);
-    if (hw_unlikely(moving_count) && hw_self) {
-        const struct moving *mine = moving_of(hw_self);
-        owned = mine && mine->start == (uintptr_t)address ? mine->owned : owned;
-    }
+    bool owned = owns_cells(address, block);
     if (hw_unlikely(hw_shadow.granule == 8)) {
         uint32_t *chunk = chunks_of(histograms.freed, (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0)));
         histogram = (struct histogram){HW_POOL_HISTOGRAM, mib->context, chunk, (uintptr_t)address & ~7ul};
@@ -628,6 +658,17 @@ void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_bl
     }
     scan((uintptr_t)address, end_of(address, block->size), true, &sum, counts);
     add_block(entry_of(mib), &sum, block->size, lifetime, owned);
+}
+
+void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime)
+{
+    if (is_usual((uintptr_t)address, end_of(address, block->size))) {
+        struct sum sum = {0};
+        scan_one_plane(hw_shadow.base, (uintptr_t)address, end_of(address, block->size), &sum);
+        add_block(entry_of(mib), &sum, block->size, lifetime, owns_cells(address, block));
+        return;
+    }
+    freed_unusual(mib, address, block, lifetime);
 }
 
 /* ---- blocks of the program's own allocators: a granule is of the block that holds its first byte ---- */
@@ -857,7 +898,7 @@ static void harvest(void *address, const struct hw_block *block, bool of_pool)
         return;
     }
     peek((uintptr_t)address, end_of(address, block->size), block->stamp, &sum, counts);
-    add_block(entry, &sum, block->size, age, owns_cells(address));
+    add_block(entry, &sum, block->size, age, owns_cells(address, block));
 }
 
 static void harvest_block(void *address, const struct hw_block *block)

@@ -359,6 +359,7 @@ static __attribute__((noinline)) bool take_old(struct hw_thread *thread, void *p
 {
     if (take_from_table((uint64_t)pointer, block))
         return true;
+    block->layout = false;
     if (((uint64_t)pointer & 15) || (uint64_t)pointer >> HW_ARCH_ADDRESS_BITS ||
         !(map.old_cells[(uint64_t)pointer >> 4] & 3))
         return false;

@@ -372,6 +372,7 @@ struct hw_block {
     uint64_t stamp; /* ticks since family_base */
     uint32_t context;
     uint32_t cpu;
+    bool layout; /* its record lies before it: a block of layout.c */
 };
 bool hw_blocks_start(void);
 enum hw_block_store hw_blocks_store(void);
@@ -384,11 +385,7 @@ void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *
 /* Accesses are counted from now on: blocks carry their records with them. */
 void hw_blocks_access(void);
 extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map, see blocks.c; NULL when there is none */
-static inline void hw_block_prefetch(const void *address)
-{
-    __builtin_prefetch(hw_block_cells + ((uintptr_t)address >> 4 & ((1ul << (HW_ARCH_ADDRESS_BITS - 4)) - 1)), 1);
-}
-extern HW_HIDDEN uint8_t hw_filter[]; /* see hooks.c */
+extern HW_HIDDEN uint8_t hw_filter[];      /* see hooks.c */
 extern HW_HIDDEN uint64_t hw_filter_mask;
 
 /* ---- threads.c ---- */
@@ -543,6 +540,8 @@ uint32_t hw_shadow_granule_of_modules(void);
 void hw_shadow_count_modules(void);
 void hw_shadow_threads_start(void);
 void hw_shadow_fork(void);
+/* Of the calling thread: which plane in the order of addresses, from 1; 0: none of its own. */
+extern HW_HIDDEN __thread uint32_t hw_self_plane __attribute__((tls_model("initial-exec")));
 /* The calling thread gets a plane of its own / gives it back (its counts stay). */
 void hw_shadow_attach(void);
 void hw_shadow_release(void);
@@ -610,11 +609,22 @@ static inline void hw_layout_unpack(const uint64_t *record, struct hw_block *blo
 {
     block->stamp = record[0] >> 10 << HW_STAMP_SHIFT;
     block->cpu = record[0] & 1023;
+    block->layout = true;
     block->size = record[1] >> HW_CONTEXT_BITS;
     block->context = record[1] & (HW_CONTEXT_MAX - 1);
 }
 /* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
 void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely);
+
+/* What an event will need of the record of a block, and of its cells, is on its way while the stack is looked at. */
+static inline void hw_block_prefetch(const void *address)
+{
+    uintptr_t user = (uintptr_t)address & ((1ul << HW_ARCH_ADDRESS_BITS) - 1);
+    if (hw_likely(hw_block_cells != NULL))
+        __builtin_prefetch(hw_block_cells + (user >> 4), 1);
+    else if (hw_access_on())
+        __builtin_prefetch((const void *)(hw_shadow.base + (user >> 3)));
+}
 
 /* ---- access.c: from cells to the profile ---- */
 

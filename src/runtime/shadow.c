@@ -32,7 +32,7 @@
 
 __thread uintptr_t __heapwise_plane = SHADOW_ADDRESS;
 __thread uint64_t __heapwise_type;
-static __thread uint32_t self_plane; /* index + 1 in hw_shadow.plane; 0: none of its own */
+__thread uint32_t hw_self_plane;
 static __thread uint32_t self_exit_rounds;
 
 struct hw_shadow hw_shadow;
@@ -123,7 +123,7 @@ void hw_shadow_start(void)
         dl_iterate_phdr(patch_tls_image, NULL);
     __heapwise_plane = hw_shadow.base;
     if (hw_sys(SYS_gettid) == hw_sys(SYS_getpid)) {
-        self_plane = 1;
+        hw_self_plane = 1;
     }
 }
 
@@ -313,7 +313,7 @@ static bool is_listed(uintptr_t plane)
 
 void hw_shadow_attach(void)
 {
-    if (self_plane || !hw_shadow.base || !hw_access_on())
+    if (hw_self_plane || !hw_shadow.base || !hw_access_on())
         return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     uint32_t index = choose();
@@ -325,7 +325,7 @@ void hw_shadow_attach(void)
         __atomic_store_n(&hw_shadow.planes_used, hw_shadow.planes_used + 1, __ATOMIC_RELEASE);
     }
     bool shared = planes.users[index] > 1;
-    self_plane = index + 1;
+    hw_self_plane = index + 1;
     __heapwise_plane = plane;
     self_exit_rounds = 0;
     hw_lock_drop(&hw_runtime.lock, old);
@@ -337,12 +337,12 @@ void hw_shadow_attach(void)
 
 void hw_shadow_release(void)
 {
-    if (!self_plane)
+    if (!hw_self_plane)
         return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    planes.users[self_plane - 1]--;
-    planes.released[self_plane - 1] = ++planes.releases;
-    self_plane = 0;
+    planes.users[hw_self_plane - 1]--;
+    planes.released[hw_self_plane - 1] = ++planes.releases;
+    hw_self_plane = 0;
     __heapwise_plane = hw_shadow.base; /* what still runs here counts beside the main thread */
     hw_lock_drop(&hw_runtime.lock, old);
 }
@@ -354,7 +354,7 @@ void hw_shadow_fork(void)
     if (!hw_shadow.base)
         return;
     for (uint32_t i = 0; i < HW_PLANES_MOST; i++) {
-        planes.users[i] = i + 1 == self_plane;
+        planes.users[i] = i + 1 == hw_self_plane;
         planes.released[i] = 0;
     }
     hw_shadow.plane[0] = hw_shadow.base;

@@ -48,17 +48,41 @@ static void start_program(struct victim *victim, const char *program, const char
     victim->process = run_start(argv, &(struct run_options){.environment = environment});
 }
 
-/* Starts a case of the program `dump`; waits until it says that it is ready. */
-static struct victim start(const char *name, const char *more_options)
+/* The program `dump` built by heapwise cc. */
+static const char *counting_program(void)
+{
+    static char *program;
+    if (program)
+        return program;
+    char *path = join_path(make_directory(), "dump-cc"), *source = join_path(TEST_SOURCES, "programs/dump.c"),
+         *headers = join_path(TEST_SOURCES, "../include");
+    const char *const argv[] = {heapwise_path(), "cc", "-O2", "-g",   "-w", "-pthread", "-D_GNU_SOURCE", "-I",
+                                headers,         "-o", path,  source, NULL};
+    struct run_result built = run(argv, &(struct run_options){.timeout_s = 120});
+    if (built.code != 0)
+        SKIP("heapwise cc does not work here: %.300s", built.err);
+    run_result_free(&built);
+    free(source);
+    free(headers);
+    return program = path;
+}
+
+static struct victim wait_until_ready(const char *program, const char *name, const char *more_options)
 {
     struct victim victim;
-    const char *program = program_path("dump");
-    if (!program)
-        SKIP("dump was not built");
     start_program(&victim, program, name, more_options);
     for (int i = 0; i < 1000 && !strstr(output_of(&victim), "ready"); i++)
         nap(10);
     return victim;
+}
+
+/* Starts a case of the program `dump`; waits until it says that it is ready. */
+static struct victim start(const char *name, const char *more_options)
+{
+    const char *program = program_path("dump");
+    if (!program)
+        SKIP("dump was not built");
+    return wait_until_ready(program, name, more_options);
 }
 
 static struct run_result tell_to_end(struct victim *victim)
@@ -84,13 +108,9 @@ static void finish(struct victim *victim)
     clean_up(victim);
 }
 
-/* Runs a case to its end. */
-static struct victim run_case(const char *name, const char *more_options)
+static struct victim run_program(const char *program, const char *name, const char *more_options)
 {
     struct victim victim;
-    const char *program = program_path("dump");
-    if (!program)
-        SKIP("dump was not built");
     start_program(&victim, program, name, more_options);
     struct run_result result = run_finish(&victim.process, 120);
     assert_exit(&result, 0, name);
@@ -98,6 +118,15 @@ static struct victim run_case(const char *name, const char *more_options)
         print_message("%s: %s", name, result.out);
     run_result_free(&result);
     return victim;
+}
+
+/* Runs a case to its end. */
+static struct victim run_case(const char *name, const char *more_options)
+{
+    const char *program = program_path("dump");
+    if (!program)
+        SKIP("dump was not built");
+    return run_program(program, name, more_options);
 }
 
 static char *dump_name(const struct victim *victim, int number)
@@ -627,6 +656,130 @@ static void test_process_that_ends(void **state)
     }
 }
 
+/* ---- counted accesses ---- */
+
+/* TIMES times 10 writes and 20 reads, in one block or, after its end, of one. */
+static void assert_used(const json_t *report, int64_t times)
+{
+    const json_t *context = only_context(report, "one_block");
+    assert_int_equal(json_number(context, "accesses.writes"), 10 * times);
+    assert_int_equal(json_number(context, "accesses.reads"), 20 * times);
+    assert_int_equal(json_number(context, "accesses.blocks"), 1);
+}
+
+static void test_dumps_of_accesses(void **state)
+{
+    struct victim victim = run_program(counting_program(), "accesses", "");
+    static const int64_t times[] = {1, 2, 3, 1, 1};
+    for (int i = 0; i < 5; i++) {
+        json_t *report = load_dump(&victim, i + 1);
+        assert_used(report, times[i]);
+        assert_consistent(report);
+        const json_t *globals = json_object_get(report, "globals"), *global;
+        size_t index;
+        int64_t writes = 0;
+        json_array_foreach(globals, index, global) if (strcmp(json_text(global, "symbol"), "table") == 0) writes +=
+            json_number(global, "writes");
+        assert_int_equal(writes, times[i]);
+        json_decref(report);
+    }
+    json_t *report = load_report(victim.profile, 0);
+    assert_used(report, 1);
+    json_decref(report);
+    clean_up(&victim);
+}
+
+static void test_dump_of_counted_accesses_from_outside(void **state)
+{
+    struct victim victim = wait_until_ready(counting_program(), "accesses_and_wait", "");
+    for (int i = 1; i <= 3; i++) {
+        json_t *report = dump_and_load(&victim, NULL, i);
+        assert_used(report, 1);
+        json_decref(report);
+    }
+    json_t *report = dump_and_load(&victim, "named.hwprof", 0);
+    assert_used(report, 1);
+    json_decref(report);
+    finish(&victim);
+    /* Without the signal: the dump lacks what lies in cells, and that is said. */
+    victim = wait_until_ready(counting_program(), "accesses_and_wait", ":dump-signal=0");
+    struct run_result result = dump_pid(victim.process.pid, NULL, NULL);
+    assert_exit(&result, 0, "without the signal");
+    assert_contains(result.err, "are not in the dump");
+    run_result_free(&result);
+    finish(&victim);
+}
+
+/* What was dumped is not counted again in what kill -9 leaves behind. */
+static void test_kill_after_a_dump(void **state)
+{
+    struct victim victim = wait_until_ready(counting_program(), "accesses_and_wait", "");
+    json_t *report = dump_and_load(&victim, NULL, 1);
+    assert_used(report, 1);
+    json_decref(report);
+    kill(victim.process.pid, SIGKILL);
+    struct run_result result = run_finish(&victim.process, 10);
+    assert_int_equal(result.signal, SIGKILL);
+    run_result_free(&result);
+    report = load_report(victim.profile, 0);
+    assert_int_equal(json_number_or_none(only_context(report, "one_block"), "accesses.total"), INT64_MIN);
+    assert_int_equal(json_number(only_context(report, "one_block"), "live_allocations"), 1);
+    json_decref(report);
+    clean_up(&victim);
+}
+
+static void test_accesses_of_busy_threads(void **state)
+{
+    struct victim victim = wait_until_ready(counting_program(), "accesses_in_threads", "");
+    for (int i = 1; i <= 10; i++) {
+        json_t *report = dump_and_load(&victim, NULL, i);
+        const json_t *context = only_context(report, "one_block");
+        int64_t allocations = json_number(context, "allocations"), frees = json_number(context, "frees"),
+                writes = json_number(context, "accesses.writes"), reads = json_number(context, "accesses.reads");
+        /* A thread is in the middle of one block at most. */
+        assert_in_range(allocations - frees, 0, 4);
+        assert_in_range(writes, 10 * frees, 10 * allocations);
+        assert_in_range(reads, 20 * frees, 20 * allocations);
+        assert_int_equal(json_number(context, "accesses.blocks"), allocations);
+        assert_consistent(report);
+        json_decref(report);
+    }
+    finish(&victim);
+}
+
+static void test_accesses_and_fork(void **state)
+{
+    struct victim victim = run_program(counting_program(), "accesses_and_fork", "");
+    size_t count, children = 0;
+    char **files = list_files(victim.directory, ".hwprof", &count);
+    assert_int_equal(count, 4);
+    for (size_t i = 0; i < count; i++) {
+        json_t *report = load_report(files[i], 0);
+        if (report_sums(report, "after_reset").allocations) {
+            children++;
+            const json_t *context = only_context(report, "after_reset");
+            int64_t times = strstr(files[i], ".dump") ? 1 : 2;
+            assert_int_equal(json_number(context, "accesses.writes"), 10 * times);
+            assert_int_equal(json_number(context, "accesses.reads"), 20 * times);
+        } else {
+            assert_used(report, 1);
+        }
+        json_decref(report);
+    }
+    assert_int_equal(children, 2);
+    free_list(files);
+    clean_up(&victim);
+}
+
+static void test_a_million_blocks_with_accesses(void **state)
+{
+    struct victim victim = run_program(counting_program(), "million", "");
+    json_t *report = load_dump(&victim, 1);
+    assert_int_equal(report_sums(report, "one_block").live_allocations, 1000000);
+    json_decref(report);
+    clean_up(&victim);
+}
+
 TEST_MAIN(cmocka_unit_test(test_three_dumps_of_one_block), cmocka_unit_test(test_record_tells_dumps_from_processes),
           cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_in_a_forked_child),
           cmocka_unit_test(test_reset_while_threads_allocate), cmocka_unit_test(test_periodic_dumps),
@@ -637,4 +790,7 @@ TEST_MAIN(cmocka_unit_test(test_three_dumps_of_one_block), cmocka_unit_test(test
           cmocka_unit_test(test_signal_of_the_program), cmocka_unit_test(test_reading_goes_on),
           cmocka_unit_test(test_no_answer), cmocka_unit_test(test_processes_that_cannot_be_dumped),
           cmocka_unit_test(test_no_permission), cmocka_unit_test(test_child_without_a_profile),
-          cmocka_unit_test(test_deleted_profile), cmocka_unit_test(test_process_that_ends))
+          cmocka_unit_test(test_deleted_profile), cmocka_unit_test(test_process_that_ends),
+          cmocka_unit_test(test_dumps_of_accesses), cmocka_unit_test(test_dump_of_counted_accesses_from_outside),
+          cmocka_unit_test(test_kill_after_a_dump), cmocka_unit_test(test_accesses_of_busy_threads),
+          cmocka_unit_test(test_accesses_and_fork), cmocka_unit_test(test_a_million_blocks_with_accesses))
