@@ -375,11 +375,14 @@ static inline void *operator_new(int form, bool aligned, size_t size, size_t sec
     return hw_likely(result != NULL) ? result : call_real_new(form, size, second, third, frame);
 }
 
+/* A jump in place of the last call would give up the frame that FRAME says: callers that were saved there are lost. */
 #define DEFINE_NEW(index, symbol, aligned, nothrow)                                                                    \
     HW_HOOK(void *, symbol, (size_t size, size_t second, const void *third))                                           \
     HW_EXPORT void *symbol(size_t size, size_t second, const void *third)                                              \
     {                                                                                                                  \
-        return operator_new(index, aligned, size, second, third, FRAME);                                               \
+        void *result = operator_new(index, aligned, size, second, third, FRAME);                                       \
+        __asm__ volatile("" : "+r"(result));                                                                           \
+        return result;                                                                                                 \
     }
 HW_NEW_FORMS(DEFINE_NEW)
 
@@ -414,5 +417,6 @@ static inline void operator_delete(int form, void *pointer, size_t second, size_
     HW_EXPORT void symbol(void *pointer, size_t second, size_t third)                                                  \
     {                                                                                                                  \
         operator_delete(index, pointer, second, third, FRAME);                                                         \
+        __asm__ volatile("");                                                                                          \
     }
 HW_DELETE_FORMS(DEFINE_DELETE)
