@@ -124,6 +124,11 @@ struct group {
     int64_t leader_offset, lowest;
 };
 
+// An update that stays, but in the cell of another one that dominates it: the address of that is in the same block.
+struct sharing {
+    size_t follower, leader;
+};
+
 struct block_facts {
     unsigned barriers = 0;
     bool may_spin = false; // has a volatile or atomic load, which a loop may wait for
@@ -142,6 +147,7 @@ class merger
     DenseMap<const BasicBlock *, block_facts> facts;
     DenseMap<std::pair<const BasicBlock *, const BasicBlock *>, bool> known;
     std::map<group_key, SmallVector<group, 1>> groups;
+    SmallVector<sharing, 16> shared;
 
     group_key key_of(const address &a);
     bool clear_between(const BasicBlock *first, const BasicBlock *second);
@@ -245,6 +251,11 @@ void merger::merge(size_t n, unsigned phase)
         }
         return;
     }
+    for (size_t i = candidates.size(); i-- > 0 && candidates.size() - i <= most_tried;)
+        if (tree.dominates(updates[candidates[i].leader].at, u.at)) {
+            shared.push_back({n, candidates[i].leader});
+            break;
+        }
     candidates.push_back({n, phase, a.offset, a.offset});
 }
 
@@ -278,6 +289,15 @@ void merger::run()
         for (size_t n : found->second)
             if (updates[n].what == update::cell && !updates[n].times)
                 merge(n, phases[n]);
+    }
+    for (auto [follower, leader] : shared) { // in the order of dominance
+        update &first = updates[leader];
+        if (!first.index) {
+            IRBuilder<> code(first.at);
+            code.SetCurrentDebugLocation(first.location);
+            first.index = granule_index(code, first.pointer, layout);
+        }
+        updates[follower].index = first.index;
     }
 }
 

@@ -35,7 +35,10 @@ class emitter
     bool fine = options().granule == 8;
 
     Instruction *load_plane(Instruction *before);
-    Value *granule_of(IRBuilder<> &code, Value *pointer);
+    Value *granule_of(IRBuilder<> &code, Value *pointer)
+    {
+        return granule_index(code, pointer, layout);
+    }
     Value *cell_at(IRBuilder<> &code, Value *index);
     void add_to(IRBuilder<> &code, Value *address, Value *number);
     void count(IRBuilder<> &code, Value *index, Value *reads, Value *writes);
@@ -87,18 +90,6 @@ void emitter::place_plane(DominatorTree &tree, LoopInfo *loops, const update_lis
     plane = load_plane(before);
 }
 
-// The index of the cell of POINTER: of 8 bytes, or of 1 with the fine granule.
-Value *emitter::granule_of(IRBuilder<> &code, Value *pointer)
-{
-    // An offset that cannot lead out of the granule of what it is added to does not matter.
-    APInt offset(64, 0);
-    Value *base = pointer->stripAndAccumulateConstantOffsets(layout, offset, true);
-    if (base != pointer && offset.isNonNegative() && base->getType()->isPointerTy() &&
-        offset.ult(std::min<uint64_t>(options().granule, base->getPointerAlignment(layout).value())))
-        pointer = base;
-    return code.CreateLShr(code.CreatePtrToInt(pointer, word), fine ? 3 : 6);
-}
-
 Value *emitter::cell_at(IRBuilder<> &code, Value *index)
 {
     return code.CreateGEP(fine ? code.getInt8Ty() : word, plane, index);
@@ -130,11 +121,11 @@ void emitter::count(IRBuilder<> &code, Value *index, Value *reads, Value *writes
             add_to(code, code.CreateConstGEP1_64(code.getInt8Ty(), cell, HW_ABI_WRITES_OFFSET), byte(writes));
         return;
     }
-    if (reads && writes)
-        add_to(code, cell, code.CreateAdd(reads, code.CreateShl(writes, 32)));
-    else if (reads)
+    // Two additions where both are due, not one of 64 bits: its load would wait until an addition to a half that was
+    // made just before has reached the cache.
+    if (reads)
         add_to(code, cell, code.CreateTrunc(reads, code.getInt32Ty()));
-    else if (writes)
+    if (writes)
         add_to(code, code.CreateConstGEP1_64(code.getInt8Ty(), cell, 4), code.CreateTrunc(writes, code.getInt32Ty()));
 }
 
@@ -168,7 +159,7 @@ void emitter::emit_cell(IRBuilder<> &code, const update &u)
     Value *reads = u.reads ? code.getInt64(u.reads) : nullptr;
     Value *writes = u.writes ? code.getInt64(u.writes) : nullptr;
     if (!u.times) {
-        count(code, granule_of(code, u.pointer), reads, writes);
+        count(code, u.index ? (Value *)u.index : granule_of(code, u.pointer), reads, writes);
         return;
     }
     // None at all, with which the address may be any, goes the long way, too.
@@ -293,6 +284,17 @@ void forget_memory_effects(Function &f)
 }
 
 } // namespace
+
+Value *granule_index(IRBuilderBase &code, Value *pointer, const DataLayout &layout)
+{
+    // An offset that cannot lead out of the granule of what it is added to does not matter.
+    APInt offset(64, 0);
+    Value *base = pointer->stripAndAccumulateConstantOffsets(layout, offset, true);
+    if (base != pointer && offset.isNonNegative() && base->getType()->isPointerTy() &&
+        offset.ult(std::min<uint64_t>(options().granule, base->getPointerAlignment(layout).value())))
+        pointer = base;
+    return code.CreateLShr(code.CreatePtrToInt(pointer, code.getInt64Ty()), Log2_32(options().granule));
+}
 
 void emit_updates(Function &f, FunctionAnalysisManager &analyses, update_list &updates)
 {

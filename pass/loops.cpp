@@ -361,6 +361,7 @@ bool loop_leaver::leave_cell(size_t n)
     update out = u;
     out.what = step ? update::range : update::cell;
     out.pointer = pointer;
+    out.index = nullptr;
     out.other = stride;
     if (in_advance) {
         out.at = preheader->getTerminator();

@@ -18,6 +18,12 @@
 #include <string>
 #include <vector>
 
+namespace llvm
+{
+class DataLayout;
+class IRBuilderBase;
+} // namespace llvm
+
 namespace hw
 {
 
@@ -53,6 +59,7 @@ struct update {
     llvm::DebugLoc location; // of the access
     // Values available at AT; they follow replacements, because promotion and expansion come in between.
     llvm::WeakTrackingVH pointer, other, times, factor, rows, row_stride;
+    llvm::WeakTrackingVH index; // of a cell: that of the granule, if it is known already (granule_index)
 
     update(kind what, llvm::Instruction *at, llvm::Value *pointer, uint32_t reads, uint32_t writes)
         : what(what), reads(reads), writes(writes), bytes(0), dead(false), at(at), location(at->getDebugLoc()),
@@ -71,6 +78,9 @@ void merge_updates(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, u
 
 // loops.cpp: updates leave loops, as counters and ranges. Brings the loops concerned into simple form.
 void leave_loops(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
+
+// emit.cpp: the index of the cell of POINTER: of 8 bytes, or of 1 with the fine granule.
+llvm::Value *granule_index(llvm::IRBuilderBase &code, llvm::Value *pointer, const llvm::DataLayout &layout);
 
 // emit.cpp: the code. Analyses are no longer valid afterwards.
 void emit_updates(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);

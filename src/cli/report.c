@@ -18,7 +18,7 @@ static const char help[] = "Usage: heapwise report [OPTION]... FILE...\n"
                            "\n"
                            "  --top N          show N places in each list (default: 10; in JSON all)\n"
                            "  --sort KEY       show only the list of places by KEY: peak, bytes, count,\n"
-                           "                   leaked, temporary, lifetime, realloc, threads; where\n"
+                           "                   leaked, temporary, lifetime, realloc, threads, pools; where\n"
                            "                   accesses were counted (heapwise cc) also accesses, density,\n"
                            "                   cold, utilization, never-accessed, never-read, shared;\n"
                            "                   with --json the order\n"
@@ -82,7 +82,7 @@ static bool set_sort(struct command *command, const char *value)
     const int section = find_section(value, strlen(value), HW_REPORT_LISTS);
     if (section < 0 || section >= HW_REPORT_LISTS + HW_SORT_KEYS) {
         hw_say("report: --sort does not know '%s' (peak, bytes, count, leaked, temporary, lifetime, realloc, threads, "
-               "accesses, density, cold, utilization, never-accessed, never-read, shared)",
+               "pools, accesses, density, cold, utilization, never-accessed, never-read, shared)",
                value);
         return false;
     }

@@ -385,6 +385,16 @@ static void add_inherited(struct builder *builder, struct hw_profile_context *co
     }
 }
 
+/* A forked child may access blocks that even its parent had inherited: nothing else is known of them. */
+static void tell_accessed(struct builder *builder, struct sum *sums)
+{
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_ACCESS_LIVE];
+    const struct hw_access *live = table->entries;
+    for (size_t i = 0; i < table->count; i++)
+        if (live[i].context < builder->profile->context_entry_count && live[i].blocks)
+            sums[live[i].context].told = true;
+}
+
 /* Sum of the ages of live blocks, in ticks. live_ticks is kept modulo 2^64, so the difference is right modulo 2^64: it
  * is the age unless blocks were so many and so old that the age itself does not fit; then UINT64_MAX. */
 static uint64_t live_age(int64_t blocks, uint64_t live_ticks, uint64_t first_tick, uint64_t now)
@@ -438,6 +448,8 @@ static bool take_contexts(struct builder *builder)
     if (fine) {
         merge_mibs(builder, contexts, sums);
         add_inherited(builder, contexts, sums);
+        if (profile->process.flags & HW_PROCESS_FORKED)
+            tell_accessed(builder, sums);
         for (size_t i = 0; i < count; i++)
             kept += sums[i].told;
         profile->contexts = hw_arena_allocate(builder->arena, kept + 1, sizeof *profile->contexts);

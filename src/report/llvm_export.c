@@ -71,6 +71,12 @@ static uint32_t known_fields(const struct hw_view *view)
     return view->profile->llvm ? view->profile->llvm->known : HW_LLVM_KNOWN_ALL;
 }
 
+/* A pool's blocks lie in blocks that are told of, and come from no operator new that the compiler could change. */
+static bool is_told(const struct hw_view_context *context)
+{
+    return context->sum.allocations && !context->sum.pool;
+}
+
 static struct hw_llvm_context make_context(struct hw_llvm_export *export, const struct hw_view *view,
                                            const struct hw_view_context *context,
                                            const struct hw_llvm_export_options *options)
@@ -212,8 +218,10 @@ bool hw_llvm_export_raw(struct hw_llvm_export *export, const struct hw_view *vie
     bool fine = bias && context_at && profile->stacks && profile->contexts && place_segments(profile, view, bias);
     for (size_t i = 0; fine && i < view->context_count; i++) {
         const struct hw_view_context *context = &view->contexts[i];
-        if (!context->sum.allocations || !context->sum.leaf) {
-            export->left_out += context->sum.allocations > 0;
+        if (!is_told(context))
+            continue;
+        if (!context->sum.leaf) {
+            export->left_out++;
             continue;
         }
         struct hw_llvm_context made = make_context(export, view, context, options);
@@ -416,8 +424,10 @@ static bool make_contexts(struct frame_builder *builder, struct hw_llvm_export *
     for (size_t i = 0; i < view->context_count; i++) {
         const struct hw_view_context *context = &view->contexts[i];
         const uint32_t leaf = builder->leaf[context->sum.leaf];
-        if (!context->sum.allocations || !leaf) {
-            export->left_out += context->sum.allocations > 0;
+        if (!is_told(context))
+            continue;
+        if (!leaf) {
+            export->left_out++;
             continue;
         }
         struct hw_llvm_context made = make_context(export, view, context, builder->options);

@@ -20,6 +20,7 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_LISTS + HW_SORT_LIFETIME] = "lifetime",
     [HW_REPORT_LISTS + HW_SORT_REALLOC] = "realloc",
     [HW_REPORT_LISTS + HW_SORT_THREADS] = "threads",
+    [HW_REPORT_LISTS + HW_SORT_POOLS] = "pools",
     [HW_REPORT_ACCESS] = "access",
     [HW_REPORT_LISTS + HW_SORT_ACCESSES] = "accesses",
     [HW_REPORT_LISTS + HW_SORT_DENSITY] = "density",
@@ -322,6 +323,7 @@ static void print_sections(struct hw_text *text, uint32_t sections)
                                                       HW_REPORT_LISTS + HW_SORT_LIFETIME,
                                                       HW_REPORT_LISTS + HW_SORT_REALLOC,
                                                       HW_REPORT_LISTS + HW_SORT_THREADS,
+                                                      HW_REPORT_LISTS + HW_SORT_POOLS,
                                                       HW_REPORT_NOT_OBSERVED};
     for (unsigned i = 0; i < HW_REPORT_SECTIONS && !text->failed; i++) {
         const unsigned section = order[i];
@@ -369,6 +371,9 @@ static uint32_t sections_with_content(const struct hw_view *view)
         sections &= ~LIST(HW_SORT_TEMPORARY); /* the summary has the number */
     if (!hw_view_measured(view, HW_MEASURED_EVENTS))
         sections &= ~(LIST(HW_SORT_PEAK) | LIST(HW_SORT_LEAKED) | LIST(HW_SORT_TEMPORARY));
+    for (size_t i = 0; i < view->context_count; i++)
+        if (view->contexts[i].sum.pool)
+            sections |= LIST(HW_SORT_POOLS);
     if (view->profile->access_counted)
         sections |= access_sections_with_content(view);
     if (!view->context_count)

@@ -52,6 +52,8 @@ void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context 
 /* What all blocks together have, as a paragraph. */
 void hw_text_access_totals(struct hw_text *text);
 void hw_text_globals(struct hw_text *text);
+/* Accesses per byte, the mean of a context's blocks; "<0.01" where it was rounded to 0. */
+double hw_text_per_byte(const struct hw_profile_access *access);
 /* Says that accesses were not counted. */
 void hw_text_not_counted(struct hw_text *text);
 /* Bytes of a granule; 64 when the file has lost it. */

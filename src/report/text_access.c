@@ -17,6 +17,13 @@ void hw_text_not_counted(struct hw_text *text)
                  "Accesses were not counted: that takes a program built with heapwise cc (see heapwise cc --help).");
 }
 
+double hw_text_per_byte(const struct hw_profile_access *access)
+{
+    if (!access->blocks || (!access->density_total && !hw_profile_access_total(access)))
+        return 0;
+    return (double)(access->density_total ? access->density_total : 1) / 1000 / (double)access->blocks;
+}
+
 static bool is_lower_bound(const struct hw_profile_access *access)
 {
     return access->saturated_cells || access->overflown;
@@ -101,7 +108,7 @@ static void amount_facts(const struct hw_text *text, const struct hw_profile_con
     hw_buffer_add(facts, "\n");
     if (!all)
         return;
-    hw_buffer_add(facts, "%s per byte", HW_RATIO((double)access->density_total / 1000 / (double)access->blocks));
+    hw_buffer_add(facts, "%s per byte", HW_RATIO(hw_text_per_byte(access)));
     if (access->lifetime_density_total)
         hw_buffer_add(facts, ", %s per byte and second",
                       HW_RATIO((double)access->lifetime_density_total / 1000 / (double)access->blocks));

@@ -72,6 +72,11 @@ static void threads_title(const struct hw_text *text, struct hw_buffer *out)
                   HW_COUNT(process->threads_most));
 }
 
+static void pools_title(const struct hw_text *text, struct hw_buffer *out)
+{
+    hw_buffer_add(out, "In pools of the program: part of memory that the other lists count");
+}
+
 enum value_kind { VALUE_BYTES, VALUE_COUNT, VALUE_NS, VALUE_THREADS, VALUE_MANY, VALUE_PER_BYTE, VALUE_GRANULES };
 
 static const struct {
@@ -88,6 +93,7 @@ static const struct {
     [HW_SORT_LIFETIME] = {lifetime_title, "No block was freed.", VALUE_NS, false},
     [HW_SORT_REALLOC] = {realloc_title, "There were none.", VALUE_COUNT, true},
     [HW_SORT_THREADS] = {threads_title, "Nothing was allocated.", VALUE_THREADS, false},
+    [HW_SORT_POOLS] = {pools_title, "The program announces none (heapwise/heapwise.h).", VALUE_BYTES, true},
     [HW_SORT_ACCESSES] = {NULL, "There were none.", VALUE_MANY, true},
     [HW_SORT_DENSITY] = {NULL, "There were none.", VALUE_PER_BYTE, false},
     [HW_SORT_COLD] = {NULL, "There are none.", VALUE_BYTES, true},
@@ -238,6 +244,8 @@ static void print_facts(struct hw_text *text, size_t index)
     struct hw_buffer facts = {0};
     if (hw_view_sampled(text->view))
         hw_buffer_add(&facts, "estimated from %s\n", HW_OF(sum->samples, "sample"));
+    if (sum->pool)
+        hw_buffer_add(&facts, "in a pool\n");
     if (sum->access)
         hw_text_access_facts(text, sum, &facts);
     size_facts(text, sum, &facts);

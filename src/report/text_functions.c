@@ -63,9 +63,9 @@ static struct by_function *sum_functions(struct hw_text *text, int (*compare)(co
                                                     : (const void *)&view->locations[frame->location];
         sums[i] = (struct by_function){.key = key,
                                        .context = (uint32_t)i,
-                                       .peak = hw_not_negative(from->peak_bytes),
-                                       .bytes = from->bytes,
-                                       .allocations = from->allocations};
+                                       .peak = from->pool ? 0 : hw_not_negative(from->peak_bytes),
+                                       .bytes = from->pool ? 0 : from->bytes,
+                                       .allocations = from->pool ? 0 : from->allocations};
         if (from->access)
             sums[i].access = from->access->all;
     }
@@ -150,7 +150,7 @@ static void print_accesses(struct hw_text *text, const struct by_function *sum, 
     const struct hw_profile_access *access = &sum->access;
     const uint64_t accesses = hw_profile_access_total(access), told = hw_add_saturating(access->reads, access->writes);
     fprintf(text->page.stream, "%10s %8s %8s %7s %7s  ", HW_MANY(accesses), HW_PERCENT((double)accesses, (double)whole),
-            access->blocks ? HW_RATIO((double)access->density_total / 1000 / (double)access->blocks) : "-",
+            access->blocks ? HW_RATIO(hw_text_per_byte(access)) : "-",
             access->unsplit > told / 100 ? "-" : HW_PERCENT((double)access->reads, (double)told),
             HW_PERCENT((double)access->granules_touched, (double)access->granules));
     print_name(text, sum);

@@ -244,7 +244,7 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
 static bool has_blocks(const struct hw_profile_context *context)
 {
     return context->allocations || context->frees || context->live_blocks || context->inherited_blocks ||
-           context->inherited_frees;
+           context->inherited_frees || (context->access && context->access->all.blocks);
 }
 
 /* Fills CONTEXT_OF (by id) with indexes into the view's contexts. The profile's contexts are sorted by id, so merged
@@ -621,6 +621,8 @@ uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *conte
     static const struct hw_profile_access none;
     const struct hw_profile_context *sum = &context->sum;
     const struct hw_profile_access *access = sum->access ? &sum->access->all : &none;
+    if (sum->pool && key < HW_SORT_POOLS)
+        return 0;
     const uint64_t values[HW_SORT_KEYS] = {
         [HW_SORT_PEAK] = sum->peak_bytes > 0 ? (uint64_t)sum->peak_bytes : 0,
         [HW_SORT_BYTES] = sum->bytes,
@@ -630,6 +632,7 @@ uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *conte
         [HW_SORT_LIFETIME] = sum->frees ? sum->lifetime_total_ns / sum->frees : 0,
         [HW_SORT_REALLOC] = sum->reallocations,
         [HW_SORT_THREADS] = sum->alloc_threads,
+        [HW_SORT_POOLS] = sum->pool ? sum->bytes : 0,
         [HW_SORT_ACCESSES] = hw_profile_access_total(access),
         [HW_SORT_DENSITY] = access->blocks ? access->density_total / access->blocks : 0,
         [HW_SORT_COLD] = sum->samples == sum->allocations && hw_view_is_cold(sum) && sum->peak_bytes > 0

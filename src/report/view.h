@@ -178,6 +178,8 @@ enum hw_sort_key {
     HW_SORT_LIFETIME, /* mean, of freed blocks */
     HW_SORT_REALLOC,
     HW_SORT_THREADS,
+    HW_SORT_POOLS, /* bytes of pools' blocks; for the keys before, a pool's contexts have nothing: they are in no total
+                    */
     HW_SORT_ACCESSES,
     HW_SORT_DENSITY,     /* mean accesses per byte, in thousandths */
     HW_SORT_COLD,        /* bytes live at the peak, of contexts with next to no accesses */

@@ -357,6 +357,8 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
     uint64_t weight = weight_of(&block);
     int64_t bytes = (int64_t)(weight * size);
     struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
+    if (hw_access_on())
+        hw_access_allocated(mib, address, size);
     take_peak_share(mib);
     mib->allocations += weight;
     mib->samples++;
@@ -374,8 +376,6 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
         mib->alloc_thread = thread->serial;
         mib->alloc_threads++;
     }
-    if (hw_access_on())
-        hw_access_allocated(mib, address, size);
     if (hw_unlikely(!walk->mib))
         mib_end(thread, walk->context);
     thread->last_block = address;
@@ -459,6 +459,10 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     uint64_t weight = weight_of(block);
     int64_t bytes = (int64_t)(weight * block->size);
     struct hw_mib *mib = mib_begin(thread, block->context);
+    if (hw_access_on()) {
+        uint64_t stamp = now - hw_runtime.family_base;
+        hw_access_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
+    }
     take_peak_share(mib);
     mib->live_bytes -= bytes;
     mib->live_blocks -= (int64_t)weight;
@@ -470,10 +474,6 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     if (hw_unlikely(mib->free_thread != thread->serial)) {
         mib->free_thread = thread->serial;
         mib->free_threads++;
-    }
-    if (hw_access_on()) {
-        uint64_t stamp = now - hw_runtime.family_base;
-        hw_access_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
     }
     mib_end(thread, block->context);
     thread->entry->frees += weight;

@@ -192,6 +192,18 @@ static void *dress_again(char *raw, size_t distance, size_t request, size_t byte
     return dress(raw + now, now == 16 ? HW_LAYOUT_16 : HW_LAYOUT_32);
 }
 
+/* Size 0: most allocators free the block, some hand out a smallest one. */
+static void *realloc_to_nothing(uint8_t *byte, char *raw)
+{
+    *byte = 0;
+    char *rest = inner.realloc(raw, 0);
+    if (!rest)
+        return NULL;
+    void *block = allocate(1, false);
+    inner.free(rest);
+    return block;
+}
+
 static void *layout_realloc(void *pointer, size_t size)
 {
     if (!pointer)
@@ -206,11 +218,8 @@ static void *layout_realloc(void *pointer, size_t size)
     if (size >= SIZE_LIMIT)
         return inner.malloc(size); /* fails; the block stays */
     char *raw = raw_of(block, kept = *byte);
-    if (!size && inner.is_glibc) { /* as the real one does it */
-        layout_free(block);
-        return NULL;
-    }
-    size = size ? size : 1;
+    if (!size)
+        return realloc_to_nothing(byte, raw);
     if ((kept & HW_LAYOUT_KIND) == HW_LAYOUT_FAR)
         return move_to_new(block, capacity(block, raw), size);
     size_t distance = (size_t)(block - raw), old_capacity = capacity(block, raw);

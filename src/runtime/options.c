@@ -11,6 +11,7 @@
 
 struct hw_options hw_options;
 extern char **environ __attribute__((weak));
+extern void *__libc_stack_end __attribute__((weak)); /* glibc's: where the kernel put argc, argv and the environment */
 
 /* HW_ABI_OUTPUT: the pattern that was given when the program was built. */
 extern const char __heapwise_output[] __attribute__((weak, visibility("default")));
@@ -155,13 +156,23 @@ static void parse_options(const char *text)
     }
 }
 
+/* The runtime may be here before libc has set environ. */
+static char **initial_environment(void)
+{
+    if (&environ && environ)
+        return environ;
+    if (!&__libc_stack_end || !__libc_stack_end)
+        return NULL;
+    return (char **)__libc_stack_end + *(long *)__libc_stack_end + 2;
+}
+
 /* The value of HEAPWISE_OPTIONS, in STORAGE when it had to be read from /proc; NULL when it is not set. */
 static const char *find_variable(char *storage, size_t size)
 {
     static const char name[] = "HEAPWISE_OPTIONS=";
     int fd = hw_open("/proc/self/environ", O_RDONLY, 0);
     if (fd < 0) {
-        for (char **v = &environ ? environ : NULL; v && *v; v++)
+        for (char **v = initial_environment(); v && *v; v++)
             if (hw_starts_with(*v, name))
                 return *v + sizeof name - 1;
         return NULL;

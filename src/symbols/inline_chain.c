@@ -393,6 +393,17 @@ static void read_start_line(struct entry *entry)
         entry->start_line = (uint32_t)value;
 }
 
+/* Whether the author has marked a function as artificial: one of C or C-like code, local to its file. Members that a
+ * C++ compiler makes by itself, and the bodies of lambdas, carry the same mark: they are external, say so at their
+ * declaration, have an object, or, with lines only (-g1), no more than their name. */
+static bool is_wrapper(Dwarf_Die *function)
+{
+    const char *name = dwarf_diename(function);
+    return dwarf_hasattr(function, DW_AT_artificial) && !dwarf_hasattr(function, DW_AT_external) &&
+           !dwarf_hasattr(function, DW_AT_specification) && !dwarf_hasattr(function, DW_AT_object_pointer) && name &&
+           strncmp(name, "operator", 8) != 0;
+}
+
 /* ADDRESS: one that the entry covers. */
 static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t address)
 {
@@ -415,9 +426,7 @@ static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t addre
     if (entry->inlined)
         read_call_site(unit, entry);
     read_start_line(entry);
-    /* Functions that a C++ compiler makes by itself are artificial, too, but say so where they are declared. */
-    entry->transparent =
-        entry->inlined && dwarf_hasattr(&origin, DW_AT_artificial) && !dwarf_hasattr(&origin, DW_AT_specification);
+    entry->transparent = entry->inlined && is_wrapper(&origin);
     entry->resolved = true;
     return complete_linkage_name(unit, entry, address);
 }
