@@ -18,29 +18,30 @@ static void print_usage(FILE *out)
     fputs("Usage: heapwise cc  [OPTION...] [COMPILER'S ARGUMENTS...]\n"
           "       heapwise c++ [OPTION...] [COMPILER'S ARGUMENTS...]\n"
           "\n"
-          "Compiles and links like clang, into programs and libraries that count every access\n"
-          "to the heap and to global variables. Run, they write a profile; read it with\n"
-          "heapwise report. In builds:\n"
+          "Compiles and links like clang, into programs and libraries that count every\n"
+          "access to the heap and to global variables. Run, they write a profile; read it\n"
+          "with heapwise report. In builds:\n"
           "\n"
           "    CC=\"heapwise cc\" CXX=\"heapwise c++\" ./configure    or cmake, or make\n"
           "\n"
-          "      --granule=64|8         bytes to a counter (default 64; 8 shows which parts of\n"
-          "                             a block are used); the same in all of a program\n"
-          "      --profile-output=NAME  where its programs write their profiles: a directory\n"
+          "      --granule=64|8         bytes to a counter (default 64; 8 shows which parts\n"
+          "                             of a block are used); the same in all of a program\n"
+          "      --profile-output=NAME  where its programs write their profiles: a folder\n"
           "                             or a pattern as that of heapwise record -o\n"
           "      --ignore-list=FILE     functions and sources that are not to be counted\n"
           "      --no-consolidate       count each access on its own, which is slower\n"
-          "      --compiler=PROGRAM     the compiler: a clang for which there is a plugin, or\n"
-          "                             gcc (default: the newest such clang)\n"
+          "      --compiler=PROGRAM     the compiler: a clang that there is a plugin for,\n"
+          "                             or gcc (default: the newest such clang)\n"
           "      --verbose              show the command; the compiler shows its own\n"
           "      --help                 this text\n"
           "\n"
-          "Everything else goes to the compiler as it is. HEAPWISE_CC and HEAPWISE_CXX choose\n"
-          "the compiler as well. Exits with the compiler's code, 127 when there is none.\n",
+          "Everything else goes to the compiler as it is. HEAPWISE_CC and HEAPWISE_CXX\n"
+          "choose the compiler as well. Exits with the compiler's code, 127 when there is\n"
+          "none.\n",
           out);
 }
 
-/* ---- own options ------------------------------------------------------------------------------------------------- */
+/* ---- own options ---- */
 
 static bool take_granule(struct hw_cc_options *options, const char *value)
 {
@@ -163,7 +164,7 @@ static int read_options(struct hw_cc_options *options, char **argv, char **rest)
     return -1;
 }
 
-/* ---- the compiler ------------------------------------------------------------------------------------------------ */
+/* ---- the compiler ---- */
 
 /* As it could be given to a shell. */
 static void show(const struct hw_cc_command *command)

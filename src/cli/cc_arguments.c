@@ -11,7 +11,7 @@
 const char *const hw_cc_sanitizers[] = {"address", "hwaddress",   "kernel-address", "leak",     "memory", "thread",
                                         "memtag",  "memtag-heap", "alloc-token",    "dataflow", NULL};
 
-/* ---- words against lists ----------------------------------------------------------------------------------------- */
+/* ---- words against lists ---- */
 
 static bool starts_with(const char *word, const char *prefix)
 {
@@ -36,7 +36,7 @@ static bool starts_with_one_of(const char *word, const char *const *list)
     return false;
 }
 
-/* ---- options with a word of their own for the value -------------------------------------------------------------- */
+/* ---- options with a word of their own for the value ---- */
 
 // clang-format off
 /* Sorted. Joined spellings (-Idir, -MFfile, --sysroot=dir) are no concern: they are one word. */
@@ -83,7 +83,7 @@ bool hw_cc_takes_value(const char *word)
            bsearch(word, with_value, sizeof with_value / sizeof with_value[0], sizeof with_value[0], compare_words);
 }
 
-/* ---- the words, those of response files included ----------------------------------------------------------------- */
+/* ---- the words, those of response files included ---- */
 
 struct words {
     char **list; /* each allocated */
@@ -185,7 +185,7 @@ static bool add_argument(struct words *words, const char *word, int level, struc
     return good;
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------------------ */
+/* ---- inputs ---- */
 
 enum language { BY_NAME, SOURCE, HEADER, ASSEMBLER, DEVICE, ELSEWHERE };
 
@@ -251,7 +251,7 @@ static void take_input(struct hw_cc_arguments *arguments, const char *path, enum
     arguments->link_inputs += language != HEADER;
 }
 
-/* ---- options ----------------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 /* The earlier of two stages counts, whatever their order on the command line. */
 static void take_stage(struct hw_cc_arguments *arguments, const char *word)

@@ -19,7 +19,7 @@
 #define GCC_OUTPUT       HEAPWISE_DATADIR "/gcc_output.h"
 #define FIRST_WITH_TYPES 22 /* the first clang that tells which types are allocated */
 
-/* ---- what cannot be ---------------------------------------------------------------------------------------------- */
+/* ---- what cannot be ---- */
 
 static const char *first_sanitizer(unsigned sanitizers)
 {
@@ -62,7 +62,7 @@ bool hw_cc_acceptable(const struct hw_cc_request *request, struct hw_error *erro
     return false;
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 /* Once memory has run out the list stays as it is, with COUNT set to what it should be: see hw_cc_command_make. */
 __attribute__((format(printf, 2, 3))) static void add(struct hw_cc_command *command, const char *format, ...)
@@ -98,7 +98,7 @@ void hw_cc_command_free(struct hw_cc_command *command)
     *command = (struct hw_cc_command){0};
 }
 
-/* ---- compiling --------------------------------------------------------------------------------------------------- */
+/* ---- compiling ---- */
 
 /* An argument of clang's that neither its linker nor its assembler must see. */
 static void add_for_clang(struct hw_cc_command *command, const char *word)
@@ -211,7 +211,7 @@ static void add_compiling_gcc(struct hw_cc_command *command, const struct hw_cc_
         add(command, "-fno-lto"); /* cc1 counts, lto1 would not */
 }
 
-/* ---- linking ----------------------------------------------------------------------------------------------------- */
+/* ---- linking ---- */
 
 static void add_linking(struct hw_cc_command *command, const struct hw_cc_request *request, const char *runtime)
 {
@@ -226,7 +226,7 @@ static void add_linking(struct hw_cc_command *command, const struct hw_cc_reques
         add(command, "-Wl,--build-id");
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static bool find_part(char path[PATH_MAX], const char *relative, struct hw_error *error)
 {

@@ -17,7 +17,7 @@
 #define PLUGIN_BEFORE "HeapwisePass-"
 #define PLUGIN_BEHIND ".so"
 
-/* ---- plugins ----------------------------------------------------------------------------------------------------- */
+/* ---- plugins ---- */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -53,7 +53,7 @@ static bool find_plugin(struct hw_cc_compiler *compiler)
     return hw_installed_path(compiler->plugin, sizeof compiler->plugin, name) && access(compiler->plugin, R_OK) == 0;
 }
 
-/* ---- what a program is ------------------------------------------------------------------------------------------- */
+/* ---- what a program is ---- */
 
 /* Runs PATH -dM -E -x c /dev/null, which prints the macros that are known to a compiler from the start. */
 static FILE *start_asking(const char *path, pid_t *child)
@@ -99,7 +99,7 @@ static bool ask(struct hw_cc_compiler *compiler)
     return compiler->version > 0;
 }
 
-/* ---- finding ----------------------------------------------------------------------------------------------------- */
+/* ---- finding ---- */
 
 static bool name_says_cplusplus(const char *path)
 {

@@ -140,31 +140,81 @@ static inline void scan_granule_64(const struct list *list, uintptr_t granule, b
     share(sum, users, writers);
 }
 
-/* The usual case: one plane, a few granules. */
-static inline void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end, struct sum *sum)
+/* The usual case: one plane, a few granules. Which cells are zero, and how many there are, cannot be predicted: so
+ * there are no conditions, and up to UNROLLED cells the last one is looked at again instead of stopping there. When it
+ * is, it is zero. */
+#define UNROLLED 5
+static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end,
+                                                                 struct sum *sum)
 {
-    uintptr_t first = start >> 6, last = (end - 1) >> 6;
+    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
     uint64_t reads = 0, writes = 0, touched = 0;
-    cell_64 *cell = (cell_64 *)(plane + (first << 3)), *stop = (cell_64 *)(plane + (last << 3));
-    for (; cell <= stop; cell++) {
-        uint64_t value = *cell;
-        if (value) {
-            *cell = 0;
-            reads += (uint32_t)value;
-            writes += value >> 32;
-            touched++;
-        }
-    }
+    cell_64 *cell = (cell_64 *)(plane + (first << 3));
+#define TAKE(index)                                                                                                    \
+    do {                                                                                                               \
+        uint64_t value = cell[index];                                                                                  \
+        cell[index] = 0;                                                                                               \
+        reads += (uint32_t)value;                                                                                      \
+        writes += value >> 32;                                                                                         \
+        touched += value != 0;                                                                                         \
+    } while (0)
+    if (hw_likely(more < UNROLLED)) {
+        TAKE(0);
+        TAKE(more < 1 ? more : 1);
+        TAKE(more < 2 ? more : 2);
+        TAKE(more < 3 ? more : 3);
+        TAKE(more);
+    } else
+        for (uint64_t i = 0; i <= more; i++)
+            TAKE(i);
+#undef TAKE
     sum->reads = reads;
     sum->writes = writes;
     sum->touched = touched;
-    sum->granules = last - first + 1;
+    sum->granules = more + 1;
 }
 
 static inline bool is_usual(uintptr_t start, uintptr_t end)
 {
-    return hw_likely(hw_shadow.planes_used == 1 && end - start < LONG_BYTES &&
-                     !(hw_shadow.memprof_used | hw_shadow.carried) && hw_shadow.granule == 64);
+    return hw_likely(end - start < LONG_BYTES && !(hw_shadow.memprof_used | hw_shadow.carried) &&
+                     hw_shadow.granule == 64);
+}
+
+static inline bool is_clear(uintptr_t plane, uintptr_t start, uintptr_t end)
+{
+    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
+    const cell_64 *cell = (const cell_64 *)(plane + (first << 3));
+    if (hw_likely(more < UNROLLED))
+        return !(cell[0] | cell[more < 1 ? more : 1] | cell[more < 2 ? more : 2] | cell[more < 3 ? more : 3] |
+                 cell[more]);
+    for (uint64_t i = 0; i <= more; i++)
+        if (cell[i])
+            return false;
+    return true;
+}
+
+static inline bool all_clear(uintptr_t start, uintptr_t end)
+{
+    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_clear(hw_shadow.plane[i], start, end))
+            return false;
+    return true;
+}
+
+/* The one plane in which there are counts of the block (any, if there are none); 0 if there are several. Most blocks
+ * are one thread's. */
+static uintptr_t only_plane(uintptr_t start, uintptr_t end)
+{
+    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    uintptr_t plane = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_clear(hw_shadow.plane[i], start, end)) {
+            if (plane)
+                return 0;
+            plane = hw_shadow.plane[i];
+        }
+    return plane ? plane : hw_shadow.base;
 }
 
 static void scan_64(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct sum *sum)
@@ -371,6 +421,21 @@ static void scan(uintptr_t start, uintptr_t end, bool take, struct sum *sum, str
         drop_pages(&list, first, last);
 }
 
+/* A block that may share its first and last granule with others: what is counted there stays there, for them. */
+static void scan_shared(uintptr_t start, uintptr_t end, struct sum *sum, struct histogram *histogram)
+{
+    uintptr_t granule = hw_shadow.granule, first = HW_ALIGN_UP(start, granule), last = end & ~(granule - 1);
+    if (first >= last) {
+        scan(start, end, false, sum, histogram);
+        return;
+    }
+    if (start < first)
+        scan(start, first, false, sum, histogram);
+    scan(first, last, true, sum, histogram);
+    if (last < end)
+        scan(last, end, false, sum, histogram);
+}
+
 /* ---- clearing ---- */
 
 static inline void clear_cells(const struct list *list, uintptr_t start, uintptr_t end)
@@ -495,9 +560,36 @@ static inline void take_bounds(uint64_t value, uint64_t *total, uint64_t *min, u
         *max = value;
 }
 
+/* Of numbers that are not negative; signed conversions are one instruction. */
+static inline double real(uint64_t x)
+{
+    return (double)(int64_t)(x & INT64_MAX);
+}
+
 static inline uint64_t whole(double x)
 {
-    return x < 1.8e19 ? (uint64_t)x : UINT64_MAX;
+    return hw_likely(x < 9.2e18) ? (uint64_t)(int64_t)x : UINT64_MAX;
+}
+
+/* TOUCHED * 10000 / GRANULES without a division for small blocks: the reciprocal is too large by less than one part in
+ * 2^32 / GRANULES, TOUCHED * 10000 * GRANULES is below 2^32. */
+static inline uint32_t utilization_of(uint64_t touched, uint64_t granules)
+{
+#define RECIPROCAL(n) (uint32_t)(((1ull << 32) + (n)-1) / (n))
+    static const uint32_t reciprocal[] = {0,
+                                          UINT32_MAX,
+                                          RECIPROCAL(2),
+                                          RECIPROCAL(3),
+                                          RECIPROCAL(4),
+                                          RECIPROCAL(5),
+                                          RECIPROCAL(6),
+                                          RECIPROCAL(7),
+                                          RECIPROCAL(8)};
+    if (touched == granules)
+        return 10000;
+    if (hw_likely(granules < sizeof reciprocal / sizeof *reciprocal))
+        return (uint32_t)(touched * 10000 * reciprocal[granules] >> 32);
+    return (uint32_t)(touched * 10000 / granules);
 }
 
 static inline void add_sum(struct hw_access *entry, const struct sum *sum)
@@ -520,19 +612,17 @@ static inline __attribute__((always_inline)) void add_block(struct hw_access *en
                                                             uint64_t size, uint64_t lifetime, bool owned)
 {
     uint64_t accesses = sum->reads + sum->writes + sum->unsplit, density = 0, lifetime_density = 0;
-    uint32_t utilization = sum->touched == sum->granules ? 10000
-                           : sum->touched                ? (uint32_t)(sum->touched * 10000 / sum->granules)
-                                                         : 0;
+    uint32_t utilization = utilization_of(sum->touched, sum->granules);
     entry->blocks++;
     add_sum(entry, sum);
     entry->granules += sum->granules;
     entry->granules_touched += sum->touched;
     if (accesses) {
         const struct hw_process_info *process = hw_runtime.process;
-        double thousand = (double)accesses * 1000, bytes = (double)(size ? size : 1);
+        double thousand = real(accesses) * 1000, bytes = real(size ? size : 1);
         density = whole(thousand / bytes);
-        lifetime_density = whole(thousand * 1e9 * (double)process->clock_ticks /
-                                 (bytes * (double)(lifetime ? lifetime : 1) * (double)process->clock_ns));
+        lifetime_density = whole(thousand * 1e9 * real(process->clock_ticks) /
+                                 (bytes * real(lifetime ? lifetime : 1) * real(process->clock_ns)));
     }
     if (accesses < entry->accesses_min)
         entry->accesses_min = accesses;
@@ -620,17 +710,18 @@ static __attribute__((noinline)) void wait_for_moving(uintptr_t start, uintptr_t
 
 /* ---- events ---- */
 
-void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size)
+void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick)
 {
+    if (hw_unlikely(tick >= hw_shadow.sweep_next))
+        hw_shadow_sweep();
     uintptr_t start = (uintptr_t)address, end = end_of(address, size);
     if (hw_unlikely(__atomic_load_n(&moving_count, __ATOMIC_SEQ_CST) != 0))
         wait_for_moving(start, end);
-    if (is_usual(start, end)) {
-        cell_64 *cell = (cell_64 *)(hw_shadow.base + (start >> 6 << 3));
-        for (cell_64 *stop = (cell_64 *)(hw_shadow.base + ((end - 1) >> 6 << 3)); cell <= stop; cell++)
-            if (hw_unlikely(*cell))
-                *cell = 0;
-    } else
+    if (hw_unlikely(!hw_layout_of(address)) && !hw_layout_is_own(address)) {
+        start = HW_ALIGN_UP(start, (uintptr_t)hw_shadow.granule);
+        end &= ~((uintptr_t)hw_shadow.granule - 1);
+    }
+    if (hw_likely(start < end) && (!is_usual(start, end) || hw_unlikely(!all_clear(start, end))))
         clear_range(start, end);
     uint64_t type = __heapwise_type;
     if (hw_unlikely(type != 0)) {
@@ -656,15 +747,20 @@ static __attribute__((noinline)) void freed_unusual(const struct hw_mib *mib, vo
         histogram = (struct histogram){HW_POOL_HISTOGRAM, mib->context, chunk, (uintptr_t)address & ~7ul};
         counts = &histogram;
     }
-    scan((uintptr_t)address, end_of(address, block->size), true, &sum, counts);
+    if (hw_likely(owned))
+        scan((uintptr_t)address, end_of(address, block->size), true, &sum, counts);
+    else
+        scan_shared((uintptr_t)address, end_of(address, block->size), &sum, counts);
     add_block(entry_of(mib), &sum, block->size, lifetime, owned);
 }
 
 void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime)
 {
-    if (is_usual((uintptr_t)address, end_of(address, block->size))) {
+    uintptr_t start = (uintptr_t)address, end = end_of(address, block->size), plane;
+    if (hw_likely(block->layout) && is_usual(start, end) &&
+        (plane = hw_likely(hw_shadow.planes_used == 1) ? hw_shadow.base : only_plane(start, end)) != 0) {
         struct sum sum = {0};
-        scan_one_plane(hw_shadow.base, (uintptr_t)address, end_of(address, block->size), &sum);
+        scan_one_plane(plane, start, end, &sum);
         add_block(entry_of(mib), &sum, block->size, lifetime, owns_cells(address, block));
         return;
     }
@@ -830,6 +926,18 @@ void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t
     uintptr_t old_end = end_of(old_address, old_size), end = end_of(new_address, size);
     uintptr_t kept = end - to < old_end - from ? end - to : old_end - from; /* bytes */
     uintptr_t granule = hw_shadow.granule;
+    if (!hw_layout_of(new_address)) { /* one from before accesses were counted, which stays like that */
+        struct sum sum = {0};
+        if (from != to) {
+            scan_shared(from, old_end, &sum, NULL);
+            add_sum(entry_of(mib), &sum);
+        }
+        to = HW_ALIGN_UP(from == to ? old_end : to, granule);
+        end &= ~(granule - 1);
+        if (to < end)
+            clear_range(to, end);
+        return;
+    }
     if (from + kept < old_end)
         keep_tail(mib, from, from + kept, old_end);
     if (from == to) { /* what it grew by is clean from now on, but for the granule that was the block's already */

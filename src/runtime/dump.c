@@ -467,8 +467,10 @@ void hw_dump_tick(struct hw_thread *thread)
     hw_sigset old;
     if (thread->interrupted || hw_quiet || (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid || !try_lock(&old))
         return;
+    due = due && now >= dump.next_ns; /* another thread may have written it meanwhile */
     if (due)
         dump.next_ns += interval * ((now - dump.next_ns) / interval + 1);
-    serve();
+    if (due || __atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST) || process->dump_request != process->dump_answer)
+        serve();
     hw_lock_drop(&dump.lock, old);
 }

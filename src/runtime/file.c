@@ -186,6 +186,24 @@ static struct hw_section *append_section(uint32_t type, uint32_t entry_size, uin
     return section;
 }
 
+/* All extents: a pool's are chained from the last to the first. */
+#define EXTENTS_MOST 16384u
+static struct {
+    struct hw_section *section[EXTENTS_MOST + 1];
+    uint64_t base[EXTENTS_MOST + 1]; /* bytes of the pool before it */
+    uint32_t before[EXTENTS_MOST + 1];
+    uint32_t used;
+} extents;
+
+static void add_extent(struct hw_pool *pool, uint64_t base, struct hw_section *section)
+{
+    uint32_t index = ++extents.used;
+    extents.section[index] = section;
+    extents.base[index] = base;
+    extents.before[index] = pool->extents;
+    pool->extents = index;
+}
+
 /* The last free entry of a directory leads to the next directory. */
 static long ensure_directory(int fd)
 {
@@ -233,7 +251,7 @@ static bool grow(struct hw_pool *pool, uint64_t need)
     bytes = (bytes + unit - 1) / unit * unit;
     if (pool->mapped + bytes > pool->reserved)
         bytes = (pool->reserved - pool->mapped) / unit * unit;
-    if (bytes < need) {
+    if (bytes < need || extents.used == EXTENTS_MOST) {
         set_problem("a section has reached its greatest size", 0);
         return false;
     }
@@ -256,11 +274,8 @@ static bool grow(struct hw_pool *pool, uint64_t need)
         return false;
     }
     file.end += bytes;
-    pool->previous = pool->section;
-    pool->previous_base = pool->section_base;
-    pool->section_base = pool->mapped;
+    add_extent(pool, pool->mapped, append_section(pool->type, pool->entry_size, offset, bytes));
     pool->mapped += bytes;
-    pool->section = append_section(pool->type, pool->entry_size, offset, bytes);
     uint64_t *first = pool->type == HW_SECTION_MAPS     ? &file.header->map_offset
                       : pool->type == HW_SECTION_MIBS   ? &file.header->mib_offset
                       : pool->type == HW_SECTION_STACKS ? &file.header->stack_offset
@@ -297,14 +312,14 @@ void hw_pool_publish(enum hw_pool_id id)
     struct hw_pool *pool = &hw_pools[id];
     if (id == HW_POOL_MIBS)
         hw_pool_publish(HW_POOL_ACCESS);
-    if (!pool->section)
-        return;
-    uint64_t last = pool->used > pool->section_base ? pool->used - pool->section_base : 0;
-    if (pool->previous) {
-        uint64_t end = last ? pool->section_base : pool->used;
-        __atomic_store_n(&pool->previous->used, end - pool->previous_base, __ATOMIC_RELEASE);
+    /* From the last extent back to the first one that is full and known to be: what lies before it is, too. */
+    for (uint32_t i = pool->extents; i; i = extents.before[i]) {
+        uint64_t base = extents.base[i], capacity = extents.section[i]->capacity;
+        uint64_t used = pool->used <= base ? 0 : pool->used - base < capacity ? pool->used - base : capacity;
+        if (used == capacity && extents.section[i]->used == capacity)
+            break;
+        __atomic_store_n(&extents.section[i]->used, used, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&pool->section->used, last, __ATOMIC_RELEASE);
 }
 
 void hw_pool_set_count(enum hw_pool_id id, uint32_t count)
@@ -372,6 +387,7 @@ static bool reserve_pool(int id, uint64_t limit)
 
 static bool reserve_pools(void)
 {
+    extents.used = 0;
     uint64_t limit = hw_address_space_limit();
     for (int i = 0; i < HW_POOL_COUNT; i++)
         if ((!is_access_pool(i) || hw_access_on()) && !reserve_pool(i, limit))
@@ -537,9 +553,7 @@ static long map_section(enum hw_pool_id id, uint64_t bytes, uint64_t offset, uin
         return result;
     pool->mapped = extent;
     pool->used = bytes;
-    pool->section = append_section(pool->type, pool->entry_size, offset, extent);
-    pool->section_base = 0;
-    pool->previous = NULL;
+    add_extent(pool, 0, append_section(pool->type, pool->entry_size, offset, extent));
     hw_pool_publish(id);
     if (id == HW_POOL_MAPS)
         file.header->map_offset = offset;

@@ -358,7 +358,7 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
     int64_t bytes = (int64_t)(weight * size);
     struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
     if (hw_access_on())
-        hw_access_allocated(mib, address, size);
+        hw_access_allocated(mib, address, size, tick);
     take_peak_share(mib);
     mib->allocations += weight;
     mib->samples++;

@@ -417,6 +417,8 @@ static void add_from_maps(uintptr_t pc)
         struct hw_module module = {
             .start = mapping.start, .end = mapping.end, .bias = entry.bias, .flags = entry.flags};
         module.map = add_map(&entry, mapping.path);
+        if (hw_readable(module.start) && hw_readable(module.start + 8))
+            __builtin_memcpy(module.header, (const void *)module.start, sizeof module.header);
         insert(&builder, &module);
     }
     replace_list(&builder, false);
@@ -460,14 +462,15 @@ const struct hw_module *hw_module_find(uintptr_t pc)
 
 bool hw_module_still_there(const struct hw_module *module)
 {
-    if (!module->eh_frame_hdr || module->eh_frame_hdr_size < sizeof module->header)
+    bool tables = module->eh_frame_hdr && module->eh_frame_hdr_size >= sizeof module->header;
+    if (!tables && !(module->flags & HW_MAP_ANONYMOUS))
         return true; /* nothing of it is read */
     if (hw_quiet)
         return true;
-    uintptr_t header = (uintptr_t)module->eh_frame_hdr;
+    uintptr_t header = tables ? (uintptr_t)module->eh_frame_hdr : module->start;
     uint64_t now[2];
     if (hw_readable(header) && hw_readable(header + 8)) {
-        __builtin_memcpy(now, module->eh_frame_hdr, sizeof now);
+        __builtin_memcpy(now, (const void *)header, sizeof now);
         if (now[0] == module->header[0] && now[1] == module->header[1])
             return true;
     }

@@ -248,6 +248,7 @@ void hw_start(void)
                                      __ATOMIC_RELAXED))
         return;
     hw_real_resolve();
+    hw_string_start();
     hw_shadow_start();
     if (hw_memprof_granule()) /* such code runs in any case */
         hw_memprof_start();
@@ -341,6 +342,17 @@ static void at_quick_exit_too(void *unused)
     hw_process_end(HW_EXIT_CODE, quick_status & 0xff);
 }
 
+/* An instrumented library that was opened by a program which is not drags the runtime in, too late: libc's malloc is
+ * found before the hooks. */
+static void note_late_load(void)
+{
+    void *found = dlsym && hw_access_on() ? dlsym(NULL, "malloc") : NULL;
+    const struct hw_module *module = found ? hw_module_find((uintptr_t)found) : NULL;
+    if (module && !(module->flags & (HW_MAP_MAIN | HW_MAP_RUNTIME)))
+        hw_note(HW_NOTE_OTHER, "the runtime was loaded while the program ran: malloc and free did not reach it, so no "
+                               "blocks are known (heapwise record loads it at the start)");
+}
+
 __attribute__((constructor)) static void constructor(void)
 {
     hw_start();
@@ -351,6 +363,7 @@ __attribute__((constructor)) static void constructor(void)
     if (__cxa_at_quick_exit)
         __cxa_at_quick_exit(at_quick_exit_too, NULL);
     hw_static_hooks();
+    note_late_load();
 }
 
 HW_EXPORT void _exit(int status) __attribute__((noreturn));

@@ -74,6 +74,10 @@ void *hw_libc(enum hw_libc_function function);
 /* Declares REAL, the function behind the hook NAME. */
 #define HW_REAL(type, name, arguments) type(*real) arguments = (type(*) arguments)hw_libc(HW_LIBC_##name)
 
+/* ---- string.c ---- */
+
+void hw_string_start(void);
+
 /* ---- options.c ---- */
 
 struct hw_options {
@@ -176,10 +180,7 @@ struct hw_pool {
     uint64_t reserved; /* its size */
     uint64_t mapped, used;
     uint64_t first_extent;       /* bytes of the first extent */
-    struct hw_section *section;  /* directory entry of the last extent */
-    uint64_t section_base;       /* `used` at the start of the last extent */
-    struct hw_section *previous; /* the extent before, which may not be full yet (hw_file_make_room) */
-    uint64_t previous_base;
+    uint32_t extents;            /* the last one, see file.c; 0: none yet */
 };
 enum hw_pool_id {
     HW_POOL_PROCESS,
@@ -281,7 +282,8 @@ struct hw_module {
     uint32_t map;       /* index into MAPS */
     uint32_t flags;     /* enum hw_map_flags */
     bool linked;        /* the dynamic linker knows it: it can tell when it is gone */
-    uint64_t header[2]; /* first bytes of eh_frame_hdr, to tell whether it is still this module that lies there */
+    uint64_t header[2]; /* first bytes of eh_frame_hdr (of code without a file: of the code), to tell whether it is still
+                           this module that lies there */
 };
 struct hw_modules {
     uint32_t count;
@@ -444,6 +446,8 @@ uint64_t hw_threads_sum(uint64_t *frees);
  * has all signals blocked and does not hold hw_runtime.lock; one at a time (hw_dump_lock). */
 bool hw_threads_stop(void);
 void hw_threads_go(void);
+/* Every thread of the process passes a full barrier. */
+void hw_threads_barrier(void);
 /* Slow part of hw_enter: waits while events are stopped. */
 void hw_wait_stopped(struct hw_thread *thread);
 
@@ -516,7 +520,8 @@ struct hw_shadow {
     uint32_t planes_used;  /* entries of `plane` */
     uint32_t memprof_used; /* the plane of hw_shadow_memprof_plane may hold counts */
     uint32_t planes_most;
-    uintptr_t base; /* 0: no address space for planes */
+    uint64_t sweep_next; /* tick of the profile's clock: when hw_shadow_sweep is due */
+    uintptr_t base;      /* 0: no address space for planes */
     uint64_t stride;
     uintptr_t memprof;               /* see hw_shadow_memprof_plane */
     uintptr_t plane[HW_PLANES_MOST]; /* of threads */
@@ -558,8 +563,8 @@ void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
 bool hw_shadow_side(uintptr_t first, uintptr_t end, bool take, uint64_t more[2]);
 void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2]);
 void hw_shadow_side_clear(void);
-/* Moves what has grown beyond 2^31 in cells of the calling thread's plane into the side table. Now and then. */
-void hw_shadow_sweep(struct hw_thread *thread, uint64_t tick);
+/* Moves what has grown beyond 2^31 in any cell into the side table, and sets sweep_next. Not under the lock. */
+void hw_shadow_sweep(void);
 
 /* ---- layout.c: blocks that own their cells ---- */
 
@@ -632,7 +637,7 @@ static inline void hw_block_prefetch(const void *address)
 bool hw_access_start(void);
 void hw_access_late(uint32_t granule);
 /* Events of heap.c, in access mode only. A new block's cells are cleared in all planes. */
-void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size);
+void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick);
 /* What is in the block's cells is taken out of them and added to the entry of MIB as one block. */
 void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
 /* Around a reallocation: from _begin to _end nobody else gets the cells of the block's old place. */

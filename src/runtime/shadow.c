@@ -11,8 +11,8 @@
  * it was counted for. When there are more threads than planes, threads share: their additions are not atomic.
  *
  * A half of a 64-byte granule's cell has 32 bits. Greater numbers are kept in a side table: hw_shadow_carry adds them
- * there, and hw_shadow_sweep moves 2^31 there when a half has grown beyond that. A thread that passes 2^32 in one
- * granule without calling the allocator in between is not noticed. */
+ * there, and hw_shadow_sweep, which an allocation does now and then, moves 2^31 there when a half has grown beyond
+ * that. A granule that is counted 2^32 times while nobody calls the allocator is not noticed. */
 #include "runtime/runtime.h"
 
 #include "base/abi.h"
@@ -347,24 +347,6 @@ void hw_shadow_release(void)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
-/* Only this thread is left. All cells read as zero now. It keeps its plane, which its functions may have in a register.
- */
-void hw_shadow_fork(void)
-{
-    if (!hw_shadow.base)
-        return;
-    for (uint32_t i = 0; i < HW_PLANES_MOST; i++) {
-        planes.users[i] = i + 1 == hw_self_plane;
-        planes.released[i] = 0;
-    }
-    hw_shadow.plane[0] = hw_shadow.base;
-    hw_shadow.planes_used = 1;
-    if (__heapwise_plane != hw_shadow.base)
-        hw_shadow.plane[hw_shadow.planes_used++] = __heapwise_plane;
-    hw_shadow.threads_sharing = 0;
-    hw_shadow_side_clear();
-}
-
 /* ---- counts beyond 32 bits ---- */
 
 #define SIDE_ENTRIES 65536u
@@ -458,6 +440,83 @@ void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2])
     hw_lock_drop(&side.lock, old);
 }
 
+/* ---- cells that have grown beyond 2^31 ---- */
+
+#define SWEEP_NS       100000000ull
+#define SWEEP_PART     200 /* of the time, at most, goes into it */
+#define SWEEP_AT_ONCE  256
+#define BOTH_HALF_FULL (HALF_FULL | (uint64_t)HALF_FULL << 32)
+
+static struct {
+    uint32_t *half[SWEEP_AT_ONCE]; /* whose upper bit was cleared */
+    uint32_t count;
+} sweep;
+
+/* The cells belong to other threads, which add to them without a lock. An addition that was under way when the bit was
+ * cleared sets it again: then nothing has happened. After a barrier everywhere none is under way. */
+static void confirm_sweep(void)
+{
+    if (!sweep.count)
+        return;
+    hw_threads_barrier();
+    hw_sigset old = hw_lock_take(&side.lock);
+    for (uint32_t i = 0; i < sweep.count; i++) {
+        uintptr_t half = (uintptr_t)sweep.half[i];
+        if (!(__atomic_load_n(sweep.half[i], __ATOMIC_ACQUIRE) & HALF_FULL))
+            side_add(half & ~7ul, half >> 2 & 1, HALF_FULL);
+    }
+    hw_lock_drop(&side.lock, old);
+    sweep.count = 0;
+}
+
+static void sweep_cells(uintptr_t start, uintptr_t end)
+{
+    typedef uint64_t __attribute__((may_alias)) word;
+    for (const word *cell = (const word *)(start & ~7ul); cell < (const word *)end; cell += 8) {
+        uint64_t any = 0; /* eight at a time: there is hardly ever one */
+        for (int i = 0; i < 8; i++)
+            any |= cell[i];
+        if (hw_likely(!(any & BOTH_HALF_FULL)))
+            continue;
+        for (uint32_t *half = (uint32_t *)cell; half < (uint32_t *)(cell + 8); half++) {
+            uint32_t value = __atomic_load_n(half, __ATOMIC_RELAXED);
+            if (value <= HALF_FULL) /* something has to stay: the granule was touched */
+                continue;
+            __atomic_fetch_and(half, ~HALF_FULL, __ATOMIC_SEQ_CST);
+            sweep.half[sweep.count++] = half;
+            if (sweep.count == SWEEP_AT_ONCE)
+                confirm_sweep();
+        }
+    }
+}
+
+static void sweep_area(const struct hw_area *area)
+{
+    if (area->own || area->end >> HW_ARCH_ADDRESS_BITS)
+        return;
+    for (uint32_t i = 0; i < hw_shadow.planes_used; i++)
+        hw_resident_each(hw_shadow.plane[i] + (area->start >> 3), hw_shadow.plane[i] + (area->end >> 3), sweep_cells);
+}
+
+void hw_shadow_sweep(void)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    uint64_t begin = hw_ticks_raw(), now = begin - hw_runtime.tick_base;
+    if (now >= hw_shadow.sweep_next) {
+        const struct hw_process_info *process = hw_runtime.process;
+        bool first = hw_shadow.sweep_next == 0;
+        hw_shadow.sweep_next = UINT64_MAX;
+        if (!first && hw_shadow.granule == 64 && !hw_quiet) {
+            hw_areas_each(sweep_area);
+            confirm_sweep();
+        }
+        uint64_t cost = hw_ticks_raw() - begin;
+        uint64_t least = (uint64_t)((double)SWEEP_NS * (double)process->clock_ticks / (double)process->clock_ns);
+        hw_shadow.sweep_next = now + cost + (cost * SWEEP_PART > least ? cost * SWEEP_PART : least);
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
 void hw_shadow_side_clear(void)
 {
     side.lock = (struct hw_lock){0};
@@ -465,4 +524,24 @@ void hw_shadow_side_clear(void)
         side.entries[i] = (struct side_entry){0};
     side.used = 0;
     hw_shadow.carried = 0;
+}
+
+/* Only this thread is left. All cells read as zero now. It keeps its plane, which its functions may have in a register.
+ */
+void hw_shadow_fork(void)
+{
+    if (!hw_shadow.base)
+        return;
+    for (uint32_t i = 0; i < HW_PLANES_MOST; i++) {
+        planes.users[i] = i + 1 == hw_self_plane;
+        planes.released[i] = 0;
+    }
+    hw_shadow.plane[0] = hw_shadow.base;
+    hw_shadow.planes_used = 1;
+    if (__heapwise_plane != hw_shadow.base)
+        hw_shadow.plane[hw_shadow.planes_used++] = __heapwise_plane;
+    hw_shadow.threads_sharing = 0;
+    hw_shadow.sweep_next = 0;
+    sweep.count = 0;
+    hw_shadow_side_clear();
 }

@@ -108,7 +108,7 @@ void hw_threads_wait_outside(void)
 #define STOP_PATIENCE_NS 100000000ull
 
 /* Every thread of the process passes a full barrier. */
-static void barrier_everywhere(void)
+void hw_threads_barrier(void)
 {
     if (hw_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) >= 0)
         return;
@@ -127,7 +127,7 @@ bool hw_threads_stop(void)
     uint32_t count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
     if (count <= 1 && (count == 0 || threads.all[0] == hw_self))
         return true; /* another thread comes through first_call, and finds them stopped */
-    barrier_everywhere();
+    hw_threads_barrier();
     count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
     uint64_t give_up = hw_clock_monotonic_ns() + STOP_PATIENCE_NS;
     bool stopped = true;

@@ -350,11 +350,55 @@ static void test_no_address_space(void **state)
     run_result_free(&result);
 }
 
-TEST_MAIN(cmocka_unit_test(test_plain), cmocka_unit_test(test_bleed), cmocka_unit_test(test_bleed_other_allocators),
-          cmocka_unit_test(test_stale), cmocka_unit_test(test_large), cmocka_unit_test(test_reallocs),
-          cmocka_unit_test(test_threads), cmocka_unit_test(test_thread_stack), cmocka_unit_test(test_fork),
-          cmocka_unit_test(test_aligned), cmocka_unit_test(test_globals),
-          cmocka_unit_test(test_dumps_count_a_live_block_once), cmocka_unit_test(test_reset),
-          cmocka_unit_test(test_more_than_32_bits), cmocka_unit_test(test_words), cmocka_unit_test(test_granule_8),
-          cmocka_unit_test(test_ends), cmocka_unit_test(test_kill_says_what_is_missing),
-          cmocka_unit_test(test_no_address_space))
+/* A library that counts, in a program that does not: from then on, and after the library has gone. */
+static void test_late_library(void **state)
+{
+    (void)state;
+    const char *program = program_path("late"), *library = program_path("liblate.so");
+    if (!program || !library)
+        SKIP("no compiler for late");
+    const char *const argv[] = {program, library, NULL};
+    struct recording r = record_and_load(argv, NULL);
+    assert_exit(&r.run, 0, "late");
+    CHECK(r.report, "late_block", "accesses.reads", 3 * 8);
+    CHECK(r.report, "late_block", "blocks_sharing_cells", 0);
+    CHECK(r.report, "early_block", "allocations", 2000);
+    CHECK(r.report, "early_block", "frees", 1999);
+    /* Those share granules with their neighbours: what is counted there may be told of both. */
+    assert_in_range(sum_of(r.report, "early_block", "accesses.reads"), 30, 40);
+    CHECK(r.report, "early_block", "blocks_sharing_cells", 2000);
+    assert_int_equal(json_number(r.report, "totals.globals.reads"), 9);
+    recording_free(&r);
+    /* Without record the runtime comes with the library, and must stay when that goes. */
+    char *directory = make_directory();
+    struct run_options options = {.directory = directory};
+    struct run_result result = run(argv, &options);
+    assert_exit(&result, 0, "late without record");
+    run_result_free(&result);
+    remove_directory(directory);
+}
+
+static void test_mixed_granules(void **state)
+{
+    (void)state;
+    const char *program = program_path("late"), *library = program_path("liblate.so");
+    const char *other = program_path("liblate-8.so");
+    if (!program || !library || !other)
+        SKIP("no compiler for late");
+    char preload[9000];
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s:%s", library, other);
+    struct run_result result = run((const char *const[]){program, library, NULL},
+                                   &(struct run_options){.environment = (const char *const[]){preload, NULL}});
+    assert_exit(&result, 1, "libraries of different granules");
+    assert_contains(result.err, "--granule");
+    run_result_free(&result);
+}
+
+TEST_MAIN(cmocka_unit_test(test_late_library), cmocka_unit_test(test_mixed_granules), cmocka_unit_test(test_plain),
+          cmocka_unit_test(test_bleed), cmocka_unit_test(test_bleed_other_allocators), cmocka_unit_test(test_stale),
+          cmocka_unit_test(test_large), cmocka_unit_test(test_reallocs), cmocka_unit_test(test_threads),
+          cmocka_unit_test(test_thread_stack), cmocka_unit_test(test_fork), cmocka_unit_test(test_aligned),
+          cmocka_unit_test(test_globals), cmocka_unit_test(test_dumps_count_a_live_block_once),
+          cmocka_unit_test(test_reset), cmocka_unit_test(test_more_than_32_bits), cmocka_unit_test(test_words),
+          cmocka_unit_test(test_granule_8), cmocka_unit_test(test_ends),
+          cmocka_unit_test(test_kill_says_what_is_missing), cmocka_unit_test(test_no_address_space))

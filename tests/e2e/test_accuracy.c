@@ -230,7 +230,7 @@ static void test_small(void **state)
 {
     struct outcome outcome = run_fine(CLANG, "small");
     for (int size = 0; size <= 8; size++) {
-        char function[16];
+        char function[32];
         snprintf(function, sizeof function, "small_%d", size);
         assert_accesses(outcome.report, function, 0, 50 * size * size);
         assert_int_equal(accesses_of(outcome.report, function).min, size * size);
@@ -239,7 +239,7 @@ static void test_small(void **state)
     outcome_free(&outcome);
     outcome = run_fine(CLANG_8, "small");
     for (int size = 0; size <= 8; size++) {
-        char function[16];
+        char function[32];
         snprintf(function, sizeof function, "small_%d", size);
         assert_accesses(outcome.report, function, 0, 50 * size * size);
     }

@@ -101,6 +101,16 @@ static inline bool hw_arch_compare_exchange_128(volatile unsigned __int128 *addr
     return done;
 }
 
+static inline void hw_arch_copy(void *to, const void *from, uint64_t bytes)
+{
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+static inline void hw_arch_fill(void *to, unsigned char value, uint64_t bytes)
+{
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
+}
+
 static inline void hw_arch_pause(void)
 {
     __builtin_ia32_pause();
