@@ -33,6 +33,8 @@ static const char help[] = "Usage: heapwise report [OPTION]... FILE...\n"
                            "  --no-debuginfod  do not fetch debug information, even when DEBUGINFOD_URLS is\n"
                            "                   set\n"
                            "  --sysroot DIR    look for programs, libraries and debug files below DIR\n"
+                           "  --binary FILE    a program or library that a heap profile of LLVM's is of;\n"
+                           "                   may be repeated\n"
                            "  -q, --quiet      no progress on a terminal\n"
                            "  -h, --help       this text\n"
                            "\n"
@@ -46,6 +48,7 @@ struct command {
     struct hw_view_options view;
     bool json, quiet;
     const char *color; /* "auto", "always", "never" */
+    const char **binaries;
     char **files;
     int file_count;
 };
@@ -122,7 +125,8 @@ enum report_option {
     OPTION_JSON,
     OPTION_COLOR,
     OPTION_NO_DEBUGINFOD,
-    OPTION_SYSROOT
+    OPTION_SYSROOT,
+    OPTION_BINARY
 };
 
 static const struct option options[] = {{"top", required_argument, NULL, OPTION_TOP},
@@ -133,6 +137,7 @@ static const struct option options[] = {{"top", required_argument, NULL, OPTION_
                                         {"color", optional_argument, NULL, OPTION_COLOR},
                                         {"no-debuginfod", no_argument, NULL, OPTION_NO_DEBUGINFOD},
                                         {"sysroot", required_argument, NULL, OPTION_SYSROOT},
+                                        {"binary", required_argument, NULL, OPTION_BINARY},
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"help", no_argument, NULL, 'h'},
                                         {0}};
@@ -168,6 +173,9 @@ static int parse(struct command *command, int argc, char **argv)
             break;
         case OPTION_SYSROOT:
             command->view.symbolizer.sysroot = optarg;
+            break;
+        case OPTION_BINARY: /* there are not more of them than arguments */
+            command->binaries[command->view.binary_count++] = optarg;
             break;
         case 'q':
             command->quiet = true;
@@ -282,23 +290,31 @@ static int report_file(struct command *command, const char *path, size_t *printe
     return code;
 }
 
-int hw_verb_report(int argc, char **argv)
+static int report_files(struct command *command)
 {
-    struct command command = {.color = "auto"};
-    int code = parse(&command, argc, argv);
-    if (code)
-        return code < 0 ? HW_VERB_FINE : code;
-    measure_terminal(&command);
-    if (!command.quiet && isatty(STDERR_FILENO))
-        command.view.symbolizer.progress = show_progress;
+    int code = HW_VERB_FINE;
+    command->view.binaries = command->binaries;
+    measure_terminal(command);
+    if (!command->quiet && isatty(STDERR_FILENO))
+        command->view.symbolizer.progress = show_progress;
     size_t printed = 0;
-    for (int i = 0; i < command.file_count; i++) {
-        const int outcome = report_file(&command, command.files[i], &printed);
+    for (int i = 0; i < command->file_count; i++) {
+        const int outcome = report_file(command, command->files[i], &printed);
         code = outcome ? outcome : code;
         if (!written())
             return HW_VERB_USAGE; /* main says why: errno is the reason */
     }
-    if (command.json && command.file_count > 1)
+    if (command->json && command->file_count > 1)
         fputs(printed ? "]\n" : "[]\n", stdout);
     return code;
+}
+
+int hw_verb_report(int argc, char **argv)
+{
+    struct command command = {.color = "auto", .binaries = calloc((size_t)argc + 1, sizeof *command.binaries)};
+    int code = command.binaries ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    if (!code)
+        code = report_files(&command);
+    free(command.binaries);
+    return code < 0 ? HW_VERB_FINE : code;
 }

@@ -6,6 +6,7 @@
  *   model.c      tables -> struct hw_profile
  *   access.c     …its part of counted accesses
  *   close.c      seals the file of a process that has ended
+ *   llvm_model.c tables from LLVM's files instead (llvm.h)
  *   snapshot.c   copies the file of a process that goes on
  *
  * Nothing here trusts a byte of the file. Nothing here keeps state outside its arguments, so files can be read in
@@ -123,6 +124,14 @@ struct hw_tables {
  * memory does not suffice or nothing could be read. Loads CONTAINER (again, as often as needed). */
 bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,
                     struct hw_error *error);
+/* ---- llvm_model.c ---- */
+
+/* True when the open file begins like one of LLVM's. */
+bool hw_llvm_recognized(int fd);
+/* Reads it whole and fills TABLES as a file of Heapwise's own would. NULL with ERROR. */
+const struct hw_profile_llvm *hw_llvm_tables_read(int fd, const char *path, struct hw_arena *arena,
+                                                  struct hw_tables *tables, struct hw_error *error);
+
 bool hw_table_missing(const struct hw_table *table, size_t index);
 
 /* ---- access.c ---- */

@@ -1,5 +1,6 @@
 /* model.c - packed tables -> struct hw_profile: references checked, MIBs of one context merged, ticks made ns. */
 #include "profile/container.h"
+#include "profile/llvm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,20 @@ static void take_context_entries(struct builder *builder)
     }
     builder->profile->context_entries = entries;
     builder->profile->context_entry_count = count;
+}
+
+bool hw_profile_measured(const struct hw_profile *profile, enum hw_measured what)
+{
+    static const uint32_t needed[] = {
+        [HW_MEASURED_SIZE_RANGE] = 1u << HW_LLVM_MIN_SIZE | 1u << HW_LLVM_MAX_SIZE,
+        [HW_MEASURED_LIFETIMES] = 1u << HW_LLVM_TOTAL_LIFETIME,
+        [HW_MEASURED_LIFETIME_RANGE] = 1u << HW_LLVM_MIN_LIFETIME | 1u << HW_LLVM_MAX_LIFETIME,
+        [HW_MEASURED_LAST] = 1u << HW_LLVM_ALLOC_TIME | 1u << HW_LLVM_ALLOC_CPU,
+        [HW_MEASURED_CPUS] = 1u << HW_LLVM_MIGRATED_CPU | 1u << HW_LLVM_LIFETIME_OVERLAPS,
+    };
+    if (!profile->llvm)
+        return true;
+    return what > HW_MEASURED_EVENTS && (profile->llvm->known & needed[what]) == needed[what];
 }
 
 size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity)
@@ -595,7 +610,13 @@ static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd
     struct hw_container container = {.fd = fd, .path = path, .problems = &problems};
     struct hw_tables tables;
     struct builder builder = {.profile = profile, .arena = arena, .tables = &tables, .problems = &problems};
-    bool fine = hw_tables_read(&container, arena, &tables, error);
+    bool fine;
+    if (hw_llvm_recognized(fd)) {
+        profile->llvm = hw_llvm_tables_read(fd, path, arena, &tables, error);
+        fine = container.sealed = profile->llvm != NULL;
+    } else {
+        fine = hw_tables_read(&container, arena, &tables, error);
+    }
     if (fine) {
         profile->path = hw_arena_copy(arena, path);
         profile->header = container.header;

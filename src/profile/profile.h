@@ -85,8 +85,33 @@ struct hw_profile_point {
     uint64_t allocations, frees;
 };
 
+/* A file of LLVM's instead of Heapwise's own: docs/llvm.md says what such files tell. */
+struct hw_profile_llvm {
+    const char *kind;   /* "raw" or "indexed" */
+    uint32_t version;   /* of it */
+    uint32_t known;     /* bits 1 << enum hw_llvm_field (llvm.h): what its blocks have */
+    size_t dumps;       /* raw: blocks that lived through several dumps of one file are counted by each */
+    bool clang_runtime; /* raw: written by clang's runtime */
+    const struct hw_llvm_frame *frames; /* indexed: the pc of a stack node is an index into them; else NULL */
+    size_t frame_count;
+    const struct hw_llvm_mib *mibs; /* by context id: sums of all that the file says of it, as LLVM has them */
+};
+
+/* What Heapwise's own files always tell and others may not. */
+enum hw_measured {
+    HW_MEASURED_PROCESS,    /* pid, command, start, duration, exit, threads, timeline, RSS */
+    HW_MEASURED_GRANULES,   /* which parts of blocks were accessed, by whom, and whether a block was at all; globals */
+    HW_MEASURED_EVENTS,     /* frees apart from the end of lives, reallocations, temporary, live and peak figures */
+    HW_MEASURED_SIZE_RANGE, /* size_min, size_max */
+    HW_MEASURED_LIFETIMES,  /* lifetime_total_ns */
+    HW_MEASURED_LIFETIME_RANGE, /* lifetime_min_ns, lifetime_max_ns */
+    HW_MEASURED_LAST,           /* last_alloc_ns, last_free_ns and their CPUs */
+    HW_MEASURED_CPUS,           /* migrated_cpu, lifetime_overlaps, same_alloc_cpu, same_free_cpu */
+};
+
 struct hw_profile {
     char *path;
+    const struct hw_profile_llvm *llvm; /* NULL: the file is Heapwise's own */
     struct hw_file_header header;
     struct hw_process_info process;
     bool sealed;
@@ -132,8 +157,13 @@ struct hw_profile {
     void *storage; /* private */
 };
 
-/* Reads the file. NULL with ERROR when it is not a profile or nothing can be saved of it. When it is damaged but part
- * of it can be read, returns that part with `problems`. Verbs then print them and exit with 2 after their output. */
+/* True unless the numbers are not in the file. What was not measured is never shown as 0. Where events are not measured
+ * `frees` is the number of blocks whose lifetime is known. */
+bool hw_profile_measured(const struct hw_profile *profile, enum hw_measured what);
+
+/* Reads the file, also one of LLVM's (raw versions 3 to 5, indexed versions 2 to 4). NULL with ERROR when it is not a
+ * profile or nothing can be saved of it. When it is damaged but part of it can be read, returns that part with
+ * `problems`. Verbs then print them and exit with 2 after their output. */
 struct hw_profile *hw_profile_read(const char *path, struct hw_error *error);
 void hw_profile_free(struct hw_profile *profile);
 

@@ -104,6 +104,73 @@ static json_t *counts_of(struct json_writer *writer, json_t *object, uint64_t sa
     return sampled;
 }
 
+/* Turns what this kind of file does not tell into null: above, missing numbers are zeros. */
+static void hide_unmeasured(struct json_writer *writer, json_t *object)
+{
+    static const struct {
+        const char *key;
+        enum hw_measured what;
+    } keys[] = {
+        {"pid", HW_MEASURED_PROCESS},
+        {"parent_pid", HW_MEASURED_PROCESS},
+        {"command", HW_MEASURED_PROCESS},
+        {"started_ns", HW_MEASURED_PROCESS},
+        {"duration_ns", HW_MEASURED_PROCESS},
+        {"options", HW_MEASURED_PROCESS},
+        {"forked", HW_MEASURED_PROCESS},
+        {"cpus", HW_MEASURED_PROCESS},
+        {"threads", HW_MEASURED_PROCESS},
+        {"threads_at_once", HW_MEASURED_PROCESS},
+        {"failed_allocations", HW_MEASURED_PROCESS},
+        {"foreign_frees", HW_MEASURED_PROCESS},
+        {"foreign_reallocations", HW_MEASURED_PROCESS},
+        {"nested_calls", HW_MEASURED_PROCESS},
+        {"lost_events", HW_MEASURED_PROCESS},
+        {"never_accessed", HW_MEASURED_GRANULES},
+        {"utilization_percent", HW_MEASURED_GRANULES},
+        {"granules", HW_MEASURED_GRANULES},
+        {"granules_touched", HW_MEASURED_GRANULES},
+        {"shared_granules", HW_MEASURED_GRANULES},
+        {"sharing", HW_MEASURED_GRANULES},
+        {"saturated_cells", HW_MEASURED_GRANULES},
+        {"blocks_sharing_cells", HW_MEASURED_GRANULES},
+        {"globals", HW_MEASURED_GRANULES},
+        {"free_threads", HW_MEASURED_EVENTS},
+        {"first_ns", HW_MEASURED_EVENTS},
+        {"frees", HW_MEASURED_EVENTS},
+        {"reallocations", HW_MEASURED_EVENTS},
+        {"realloc", HW_MEASURED_EVENTS},
+        {"temporary", HW_MEASURED_EVENTS},
+        {"temporary_allocations", HW_MEASURED_EVENTS},
+        {"live_allocations", HW_MEASURED_EVENTS},
+        {"live_bytes", HW_MEASURED_EVENTS},
+        {"live_age_ns", HW_MEASURED_EVENTS},
+        {"peak_allocations", HW_MEASURED_EVENTS},
+        {"peak_bytes", HW_MEASURED_EVENTS},
+        {"lifetime_ns", HW_MEASURED_LIFETIMES},
+        {"last_alloc", HW_MEASURED_LAST},
+        {"last_free", HW_MEASURED_LAST},
+        {"migrated_cpu", HW_MEASURED_CPUS},
+        {"lifetime_overlaps", HW_MEASURED_CPUS},
+        {"same_alloc_cpu", HW_MEASURED_CPUS},
+        {"same_free_cpu", HW_MEASURED_CPUS},
+    };
+    static const struct {
+        const char *object, *keys[2];
+        enum hw_measured what;
+    } parts[] = {{"size", {"min", "max"}, HW_MEASURED_SIZE_RANGE},
+                 {"lifetime_ns", {"min", "max"}, HW_MEASURED_LIFETIME_RANGE},
+                 {"accesses", {"live", "live_blocks"}, HW_MEASURED_EVENTS}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!hw_view_measured(writer->view, keys[i].what) && json_object_get(object, keys[i].key))
+            set(writer, object, keys[i].key, json_null());
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        json_t *part = json_object_get(object, parts[i].object);
+        for (size_t k = 0; k < 2 && json_is_object(part) && !hw_view_measured(writer->view, parts[i].what); k++)
+            set(writer, part, parts[i].keys[k], json_null());
+    }
+}
+
 #define JSON_STYLE (JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY)
 
 /* Prints VALUE and lets go of it. */
@@ -193,6 +260,11 @@ static json_t *process_value(struct json_writer *writer)
     set_count(writer, object, "cpus", info->cpus);
     if (profile->access_counted)
         set(writer, object, "access", access_value(writer));
+    if (profile->llvm)
+        set(writer, object, "llvm",
+            json_pack("{s:s,s:i,s:I}", "kind", profile->llvm->kind, "version", (int)profile->llvm->version, "dumps",
+                      (json_int_t)profile->llvm->dumps));
+    hide_unmeasured(writer, object);
     return object;
 }
 
@@ -271,6 +343,7 @@ static json_t *totals_value(struct json_writer *writer)
         set(writer, object, "inherited",
             json_pack("{s:I,s:I}", "allocations", (json_int_t)info->inherited_blocks, "bytes",
                       (json_int_t)info->inherited_bytes));
+    hide_unmeasured(writer, object);
     return object;
 }
 
@@ -286,7 +359,10 @@ static json_t *frame_value(struct json_writer *writer, const struct hw_view_loca
     set(writer, object, "line", symbol->line ? json_integer(symbol->line) : json_null());
     set(writer, object, "column", symbol->column ? json_integer(symbol->column) : json_null());
     set_text(writer, object, "module", module ? known(module->path) : NULL);
-    set_count(writer, object, "offset", location->address);
+    const bool no_address = hw_view_llvm_frame(writer->view, location) != NULL;
+    set(writer, object, "offset", no_address ? json_null() : json_integer((json_int_t)location->address));
+    if (symbol->relative_line)
+        set_count(writer, object, "line_in_function", symbol->relative_line);
     set(writer, object, "inlined", json_boolean(symbol->inlined));
     return object;
 }
@@ -520,6 +596,7 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
         set_count(writer, inherited, "freed_bytes", sum->inherited_freed_bytes);
         set(writer, object, "inherited", inherited);
     }
+    hide_unmeasured(writer, object);
     return object;
 }
 

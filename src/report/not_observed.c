@@ -324,7 +324,7 @@ static void add_limits(const struct hw_profile *profile, struct hw_buffer *out)
 
 static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
 {
-    if (!view->profile->access_counted)
+    if (!view->profile->access_counted || view->profile->llvm)
         return;
     if (hw_view_sampled(view))
         hw_buffer_add(out, "Accesses are those of the sampled blocks alone: their sums are not scaled up.\n");
@@ -337,8 +337,41 @@ static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
 
 /* ---- what this mode does not look at ---- */
 
+/* Files of LLVM's tell less. */
+static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
+{
+    const struct hw_profile_llvm *llvm = view->profile->llvm;
+    hw_buffer_add(
+        out,
+        "LLVM's %s heap profile (version %u) tells of blocks by call stack only: not of the process, threads, "
+        "reallocations, what was live when, or which blocks were never freed (their lives end with the run).\n",
+        llvm->kind, (unsigned)llvm->version);
+    hw_buffer_add(out, "Lifetimes are of whole milliseconds.\n");
+    if (view->profile->access_counted && llvm->clang_runtime)
+        hw_buffer_add(out, "Accesses are as clang's runtime counts them: reads and writes in one, lost where threads "
+                           "count at the same instant, and neighbours of less than 64 bytes share what is counted.\n");
+    else if (view->profile->access_counted)
+        hw_buffer_add(out, "Accesses are not told apart as reads and writes.\n");
+    else
+        hw_buffer_add(out, "How much the blocks were accessed is not in the file.\n");
+    if (llvm->dumps > 1)
+        hw_buffer_add(out, "The file consists of %s: blocks that lived through several of them are counted by each.\n",
+                      HW_OF(llvm->dumps, "dump"));
+    if (!hw_view_measured(view, HW_MEASURED_SIZE_RANGE))
+        hw_buffer_add(out,
+                      "The file was written without the smallest and largest sizes and lifetimes, and without CPUs "
+                      "(llvm-profdata merge --memprof-full-schema keeps them).\n");
+    if (llvm->frames)
+        hw_buffer_add(out, "Functions are known by the MD5 of their names and lines by their distance: --binary FILE "
+                           "names those of a program or library.\n");
+}
+
 static void add_scope(const struct hw_view *view, struct hw_buffer *out)
 {
+    if (view->profile->llvm) {
+        add_llvm(view, out);
+        return;
+    }
     if (!view->context_count)
         hw_buffer_add(
             out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");

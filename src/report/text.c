@@ -72,6 +72,11 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
 static void add_run(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile *profile = text->view->profile;
+    if (profile->llvm) {
+        hw_buffer_add(out, "not known: LLVM's %s heap profile, version %u", profile->llvm->kind,
+                      (unsigned)profile->llvm->version);
+        return;
+    }
     hw_buffer_add(out, "process %u, %s, ", (unsigned)profile->process.pid,
                   HW_NS(profile->duration_ns, text->page.utf8));
     describe_end(profile, out);
@@ -106,7 +111,7 @@ static void add_live(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile *profile = text->view->profile;
     const struct hw_profile_totals *totals = &text->view->totals;
-    if (!totals->allocations)
+    if (!totals->allocations || !hw_view_measured(text->view, HW_MEASURED_EVENTS))
         return;
     if (!totals->live_blocks) {
         hw_buffer_add(out, profile->running ? "nothing is live" : "nothing: every block was freed");
@@ -142,7 +147,7 @@ static void add_inherited(const struct hw_text *text, struct hw_buffer *out)
 static void add_temporary(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile_totals *totals = &text->view->totals;
-    if (hw_view_sampled(text->view))
+    if (hw_view_sampled(text->view) || !hw_view_measured(text->view, HW_MEASURED_EVENTS))
         return;
     if (totals->allocations && !totals->temporary)
         hw_buffer_add(out, "none");
@@ -364,6 +369,8 @@ static uint32_t sections_with_content(const struct hw_view *view)
         sections &= ~(1u << HW_REPORT_MEMORY);
     if (hw_view_sampled(view) || view->totals.temporary < view->totals.allocations / 100)
         sections &= ~LIST(HW_SORT_TEMPORARY); /* the summary has the number */
+    if (!hw_view_measured(view, HW_MEASURED_EVENTS))
+        sections &= ~(LIST(HW_SORT_PEAK) | LIST(HW_SORT_LEAKED) | LIST(HW_SORT_TEMPORARY));
     for (size_t i = 0; i < view->context_count; i++)
         if (view->contexts[i].sum.pool)
             sections |= LIST(HW_SORT_POOLS);

@@ -98,7 +98,7 @@ void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, stru
 
 /* ---- facts ---- */
 
-static void amount_facts(const struct hw_profile_context *sum, struct hw_buffer *facts)
+static void amount_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
 {
     const struct hw_profile_access *access = &sum->access->all;
     const uint64_t all = hw_profile_access_total(access);
@@ -112,7 +112,10 @@ static void amount_facts(const struct hw_profile_context *sum, struct hw_buffer 
     if (access->lifetime_density_total)
         hw_buffer_add(facts, ", %s per byte and second",
                       HW_RATIO((double)access->lifetime_density_total / 1000 / (double)access->blocks));
-    hw_buffer_add(facts, "\n%s touched", HW_PERCENT((double)access->granules_touched, (double)access->granules));
+    hw_buffer_add(facts, "\n");
+    if (!hw_view_measured(text->view, HW_MEASURED_GRANULES))
+        return;
+    hw_buffer_add(facts, "%s touched", HW_PERCENT((double)access->granules_touched, (double)access->granules));
     if (access->utilization_min != access->utilization_max)
         hw_buffer_add(facts, " (a block: %s to %s)", HW_PERCENT(access->utilization_min, 10000),
                       HW_PERCENT(access->utilization_max, 10000));
@@ -176,7 +179,7 @@ void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context 
     if (access->never_accessed == access->blocks)
         hw_buffer_add(facts, owner ? "no other accesses\n" : "never accessed\n");
     else
-        amount_facts(sum, facts);
+        amount_facts(text, sum, facts);
     unused_facts(access, facts);
     sharing_facts(text->view, access, facts);
     if (access->not_owned)
@@ -191,6 +194,8 @@ void hw_text_access_totals(struct hw_text *text)
     const struct hw_profile_access *all = &text->view->profile->access.all;
     const unsigned granule = hw_text_granule(text->view);
     struct hw_buffer facts = {0};
+    if (!hw_view_measured(text->view, HW_MEASURED_GRANULES))
+        return;
     fputc('\n', text->page.stream);
     hw_buffer_add(&facts, "%s of %s never accessed\n", HW_COUNT(all->never_accessed), HW_OF(all->blocks, "block"));
     if (text->view->profile->access_info.flags & HW_ACCESS_SPLIT)

@@ -145,12 +145,16 @@ static const char *value_text(const struct hw_text *text, enum value_kind kind, 
 
 /* ---- one context ---- */
 
-static void size_facts(const struct hw_profile_context *sum, struct hw_buffer *facts)
+static void size_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
 {
     hw_buffer_add(facts, "%s, %s in all\n", HW_OF(sum->allocations, "allocation"), HW_BYTES(sum->bytes));
     if (!sum->allocations)
         return;
     const uint64_t mean = sum->bytes / sum->allocations;
+    if (!hw_view_measured(text->view, HW_MEASURED_SIZE_RANGE)) {
+        hw_buffer_add(facts, "mean %s\n", HW_BYTES(mean));
+        return;
+    }
     if (sum->size_min == sum->size_max) {
         if (sum->allocations > 1)
             hw_buffer_add(facts, "%s each\n", HW_BYTES(sum->size_min));
@@ -177,9 +181,13 @@ static void life_facts(const struct hw_text *text, const struct hw_profile_conte
         hw_buffer_add(facts, "%s %s in %s, mean age %s\n", profile->running ? "live" : "not freed",
                       HW_BYTES(hw_not_negative(sum->live_bytes)), HW_OF((uint64_t)sum->live_blocks, "block"),
                       HW_NS(sum->live_age_total_ns / (uint64_t)sum->live_blocks, utf8));
-    else
+    else if (hw_view_measured(text->view, HW_MEASURED_EVENTS))
         hw_buffer_add(facts, "all freed\n");
-    if (sum->frees && sum->lifetime_min_ns == sum->lifetime_max_ns)
+    if (!hw_view_measured(text->view, HW_MEASURED_LIFETIMES))
+        return;
+    if (sum->frees && !hw_view_measured(text->view, HW_MEASURED_LIFETIME_RANGE))
+        hw_buffer_add(facts, "lived %s on average\n", HW_NS(sum->lifetime_total_ns / sum->frees, utf8));
+    else if (sum->frees && sum->lifetime_min_ns == sum->lifetime_max_ns)
         hw_buffer_add(facts, "lived %s\n", HW_NS(sum->lifetime_min_ns, utf8));
     else if (sum->frees)
         hw_buffer_add(facts, "lived %s to %s, mean %s\n", HW_NS(sum->lifetime_min_ns, utf8),
@@ -240,10 +248,11 @@ static void print_facts(struct hw_text *text, size_t index)
         hw_buffer_add(&facts, "in a pool\n");
     if (sum->access)
         hw_text_access_facts(text, sum, &facts);
-    size_facts(sum, &facts);
+    size_facts(text, sum, &facts);
     life_facts(text, sum, &facts);
     realloc_facts(sum, &facts);
-    thread_facts(sum, &facts);
+    if (hw_view_measured(text->view, HW_MEASURED_EVENTS))
+        thread_facts(sum, &facts);
     if (sum->inherited_blocks > 0)
         hw_buffer_add(&facts, "inherited %s in %s, %s freed here\n", HW_BYTES(hw_not_negative(sum->inherited_bytes)),
                       HW_OF((uint64_t)sum->inherited_blocks, "block"), HW_COUNT(sum->inherited_frees));
@@ -328,6 +337,22 @@ static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, cons
     return shown;
 }
 
+/* Why the file cannot answer the list's question, or NULL. */
+static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
+{
+    const bool events = key == HW_SORT_PEAK || key == HW_SORT_LEAKED || key == HW_SORT_TEMPORARY ||
+                        key == HW_SORT_REALLOC || key == HW_SORT_THREADS || key == HW_SORT_COLD;
+    const bool granules = key == HW_SORT_UTILIZATION || key == HW_SORT_NEVER_ACCESSED || key == HW_SORT_NEVER_READ ||
+                          key == HW_SORT_SHARED;
+    if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC))
+        return "A sample of the allocations does not tell.";
+    if ((events && !hw_view_measured(view, HW_MEASURED_EVENTS)) ||
+        (granules && !hw_view_measured(view, HW_MEASURED_GRANULES)) ||
+        (key == HW_SORT_LIFETIME && !hw_view_measured(view, HW_MEASURED_LIFETIMES)))
+        return "A heap profile of LLVM's does not tell.";
+    return NULL;
+}
+
 void hw_text_list(struct hw_text *text, enum hw_sort_key key)
 {
     const struct hw_page *page = &text->page;
@@ -338,8 +363,11 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
         text->failed = true;
         return;
     }
+    const char *reason = unanswered(view, key);
     hw_buffer_clear(&text->line);
-    if (lists[key].title)
+    if (reason && !hw_view_sampled(view))
+        hw_buffer_add(&text->line, "By %s", hw_report_section_names[HW_REPORT_LISTS + key]);
+    else if (lists[key].title)
         lists[key].title(text, &text->line);
     else
         hw_text_access_title(text, key, &text->line);
@@ -349,8 +377,8 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
         free(order);
         return;
     }
-    if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC)) {
-        fputs("A sample of the allocations does not tell.\n", page->stream);
+    if (reason) {
+        fprintf(page->stream, "%s\n", reason);
         free(order);
         return;
     }

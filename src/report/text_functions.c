@@ -101,8 +101,12 @@ static void print_name(struct hw_text *text, const struct by_function *sum)
 
 static void print_function(struct hw_text *text, const struct by_function *sum, uint64_t peak)
 {
-    fprintf(text->page.stream, "%10s %8s %10s %13s  ", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak),
-            HW_BYTES(sum->bytes), HW_COUNT(sum->allocations));
+    FILE *stream = text->page.stream;
+    if (hw_view_measured(text->view, HW_MEASURED_EVENTS))
+        fprintf(stream, "%10s %8s", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak));
+    else
+        fprintf(stream, "%10s %8s", "-", HW_PERCENT((double)sum->bytes, (double)text->view->totals.bytes));
+    fprintf(stream, " %10s %13s  ", HW_BYTES(sum->bytes), HW_COUNT(sum->allocations));
     print_name(text, sum);
 }
 

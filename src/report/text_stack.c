@@ -132,6 +132,8 @@ const char *hw_text_place(struct hw_text *text, const struct hw_view_frame *fram
         hw_page_clean(&text->page, &text->place, file);
         if (symbol->line)
             hw_buffer_add(&text->place, ":%" PRIu32, symbol->line);
+    } else if (symbol->relative_line) {
+        hw_buffer_add(&text->place, "line %" PRIu32 " of it", symbol->relative_line);
     } else if (frame->module && frame->module->kind == HW_MODULE_GENERATED) {
         hw_buffer_add(&text->place, "generated code");
     } else if (frame->module && symbol->function) {

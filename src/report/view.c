@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/llvm_names.h"
 #include "report/pairs.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -79,13 +80,29 @@ static void module_add_map(struct hw_view_module *module, const struct sorted_ma
                                           .build_id_size = (uint32_t)smaller(map->build_id_size, sizeof map->build_id),
                                           .loaded_tick = map->loaded_tick,
                                           .unloaded_tick = map->unloaded_tick,
+                                          .code_start = map->start - map->bias,
+                                          .code_end = map->end - map->bias,
+                                          .bias = map->bias,
                                           .symbols = (int)sorted->index};
     }
+    module->code_start = smaller(module->code_start, map->start - map->bias);
+    module->code_end = greater(module->code_end, map->end - map->bias);
     module->flags |= map->flags;
     if (map->loaded_tick < module->loaded_tick)
         module->loaded_tick = map->loaded_tick;
     if (!map->unloaded_tick || (module->unloaded_tick && map->unloaded_tick > module->unloaded_tick))
         module->unloaded_tick = map->unloaded_tick;
+}
+
+/* The file of a module that is known by its build id only. */
+static void locate(struct hw_locator *locator, struct hw_view_module *module)
+{
+    const char *path = hw_locator_find(locator, module->build_id, module->build_id_size);
+    if (!path)
+        return;
+    const char *slash = strrchr(path, '/');
+    module->path = path;
+    module->name = slash && slash[1] ? slash + 1 : path;
 }
 
 /* Groups the maps into modules, in the order of their first maps, and fills MODULE_OF (by map). While this runs,
@@ -118,6 +135,8 @@ static bool make_modules(struct hw_view *view, uint32_t *module_of)
     for (size_t i = 0; i < view->module_count; i++) {
         struct hw_view_module *module = &view->modules[i];
         place[module->symbols] = (uint32_t)i;
+        if (view->locator)
+            locate(view->locator, module);
         module->kind = module_kind(module);
         module->symbols = -1;
     }
@@ -386,7 +405,7 @@ static bool is_noted_as_uncounted(const struct hw_profile *profile, const char *
 static bool read_marks(struct hw_view *view, struct hw_error *error)
 {
     bool done = true;
-    for (size_t i = 0; view->profile->access_counted && done && i < view->module_count; i++) {
+    for (size_t i = 0; view->profile->access_counted && !view->profile->llvm && done && i < view->module_count; i++) {
         struct hw_view_module *module = &view->modules[i];
         module->uncounted = is_noted_as_uncounted(view->profile, module->path);
         if (!view->symbolizer || module->symbols < 0)
@@ -448,6 +467,8 @@ static bool resolve(struct hw_view *view, const struct hw_view_options *options,
 {
     for (size_t i = 0; i < view->location_count; i++)
         view->locations[i].frames = (struct hw_frames){&nameless, 1};
+    if (view->profile->llvm && view->profile->llvm->frames)
+        return hw_view_name_frames(view, options->no_symbols ? 0 : options->binary_count, options->binaries);
     if (!options->resolve)
         return options->no_symbols || resolve_with_symbolizer(view, options, error);
     for (size_t i = 0; i < view->location_count; i++) {
@@ -501,6 +522,8 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
         view->type = options->type;
         view->closure = options->closure;
         view->totals = whole_totals(profile);
+        if (profile->llvm && !profile->llvm->frames && !options->resolve)
+            view->locator = hw_locator_new(options->binaries, options->binary_count, profile->path);
         memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
@@ -525,6 +548,8 @@ void hw_view_free(struct hw_view *view)
     hw_view_free_globals(view);
     if (view->symbolizer)
         hw_symbolizer_free(view->symbolizer);
+    hw_locator_free(view->locator);
+    hw_view_names_free(view->names);
     free(view->accesses);
     free(view->histogram);
     free(view->modules);

@@ -31,11 +31,14 @@ struct hw_view_module {
     bool used;                           /* some frame lies in it */
     bool uncounted;                      /* accesses are counted, but not those of its code */
     uint64_t loaded_tick, unloaded_tick; /* of the first and the last time; unloaded_tick is 0 while it is mapped */
+    uint64_t code_start, code_end;       /* addresses of its code, as in the ELF file */
+    uint64_t bias;                       /* of its first map: address in memory - address in the ELF file */
 };
 
 /* A distinct address. */
 struct hw_view_location {
-    uint64_t address; /* as in the ELF file; as in memory where MODULE is HW_NONE or generated */
+    uint64_t address; /* as in the ELF file; as in memory where MODULE is HW_NONE or generated; of an LLVM profile
+                         without addresses the number of its frame */
     uint32_t module;  /* index, or HW_NONE */
     struct hw_frames frames;
 };
@@ -123,6 +126,8 @@ struct hw_view {
     uint64_t global_reads, global_writes, global_unsplit;
     struct hw_data *data;             /* by module; private to globals.c */
     struct hw_symbolizer *symbolizer; /* NULL when names were not asked for */
+    struct hw_locator *locator;       /* has paths of modules, where the profile has not */
+    struct hw_view_names *names;      /* has the frames of a profile without addresses */
     uint64_t samples;                 /* allocations that were looked at, in sampled runs */
     struct hw_profile_totals totals;  /* the profile's, or sums of the contexts where a damaged file has lost them */
 };
@@ -130,6 +135,10 @@ struct hw_view {
 struct hw_view_options {
     bool no_symbols; /* leave every frame as module + offset */
     struct hw_symbolizer_options symbolizer;
+    /* For profiles that lack the paths of modules, or the names of functions: programs and libraries to look at first.
+     */
+    const char *const *binaries;
+    size_t binary_count;
     /* When set, answers instead of the symbolizer (tests). Frames must live as long as the view. */
     struct hw_frames (*resolve)(void *closure, const char *module, uint64_t address);
     struct hw_data (*data)(void *closure, const char *module); /* likewise; nothing of it is freed; may be NULL */
@@ -199,6 +208,14 @@ const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enu
 /* The greatest resident size that was seen: the kernel's own maximum is kept up to date only roughly, so that a point
  * of the timeline may lie above it. 0: not known. */
 uint64_t hw_view_peak_rss(const struct hw_profile *profile);
+
+/* The frame of a location in an LLVM profile without addresses; NULL in all others. */
+const struct hw_llvm_frame *hw_view_llvm_frame(const struct hw_view *view, const struct hw_view_location *location);
+
+static inline bool hw_view_measured(const struct hw_view *view, enum hw_measured what)
+{
+    return hw_profile_measured(view->profile, what);
+}
 
 /* Granules of a context's blocks that were never touched. */
 static inline uint64_t hw_untouched_granules(const struct hw_profile_access *access)

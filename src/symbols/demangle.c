@@ -29,3 +29,8 @@ char *hw_demangle(const char *linkage_name)
         *clone = '\0';
     return readable;
 }
+
+char *hw_readable_name(const char *linkage_name)
+{
+    return hw_demangle(linkage_name);
+}

@@ -35,6 +35,7 @@ struct entry {
     const char *function, *linkage_name; /* interned, once resolved */
     const char *call_file;
     uint32_t call_line, call_column;
+    uint32_t start_line;
 };
 
 /* Interned names by the DIE that they were read from: many inlined calls share one origin. */
@@ -382,6 +383,16 @@ static void read_call_site(struct unit *unit, struct entry *entry)
             hw_source_path(unit->names, &unit->paths, &unit->line_die, dwarf_filesrc(files, value, NULL, NULL));
 }
 
+/* LLVM counts lines of a function from here. An instance of a function has the line of its origin. */
+static void read_start_line(struct entry *entry)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    if (dwarf_formudata(dwarf_attr_integrate(&entry->die, DW_AT_decl_line, &attribute), &value) == 0 &&
+        value <= UINT32_MAX)
+        entry->start_line = (uint32_t)value;
+}
+
 /* Whether the author has marked a function as artificial: one of C or C-like code, local to its file. Members that a
  * C++ compiler makes by itself, and the bodies of lambdas, carry the same mark: they are external, say so at their
  * declaration, have an object, or, with lines only (-g1), no more than their name. */
@@ -414,6 +425,7 @@ static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t addre
     entry->linkage_name = memo->linkage_name;
     if (entry->inlined)
         read_call_site(unit, entry);
+    read_start_line(entry);
     entry->transparent = entry->inlined && is_wrapper(&origin);
     entry->resolved = true;
     return complete_linkage_name(unit, entry, address);
@@ -442,6 +454,7 @@ static uint32_t build_chain(struct unit *unit, size_t index, struct hw_frame fra
             frame[count] = at_line(line);
             frame[count].function = entry->function;
             frame[count].linkage_name = entry->linkage_name;
+            frame[count].start_line = entry->start_line;
             frame[count++].inlined = entry->parent != NOTHING;
         }
         line = (struct hw_source_line){entry->call_file, entry->call_line, entry->call_column};

@@ -25,8 +25,10 @@ struct hw_frame {
     const char *function;     /* demangled; NULL when there is nothing better than module + offset */
     const char *linkage_name; /* as in the symbol table, not demangled; NULL when unknown */
     const char *file; /* source path as the compiler recorded it, made absolute with the compilation directory; NULL */
-    uint32_t line, column; /* 0: unknown */
-    bool inlined;          /* this function was inlined into the next frame of the chain */
+    uint32_t line, column;  /* 0: unknown */
+    uint32_t start_line;    /* of the function: where it is declared, as DWARF says; 0: unknown */
+    uint32_t relative_line; /* where LINE is not known: the line within the function, whose first is 1; 0: unknown */
+    bool inlined;           /* this function was inlined into the next frame of the chain */
 };
 
 /* The chain for one address, innermost (most deeply inlined) first. count >= 1; the last is not inlined. */
@@ -110,5 +112,24 @@ const char *hw_symbolizer_type(struct hw_symbolizer *symbolizer, uint64_t id);
 
 /* True when the module has DWARF line information. */
 bool hw_symbolizer_module_has_debug_info(const struct hw_symbolizer *symbolizer, int module);
+
+/* The readable form of a linkage name, to be freed; NULL when it is in no known scheme (C), or no memory. */
+char *hw_readable_name(const char *linkage_name);
+
+/* ---- locate.c: for profiles that know less than addresses and paths ---- */
+
+/* Finds files by their build ids: FILES, then the directory of PROFILE (a path, or NULL), the current one, and those of
+ * the system's libraries. NULL when there is no memory. */
+struct hw_locator;
+struct hw_locator *hw_locator_new(const char *const *files, size_t count, const char *profile);
+void hw_locator_free(struct hw_locator *locator);
+/* The path of a file with this build id, which lives as long as the locator; NULL when there is none. */
+const char *hw_locator_find(struct hw_locator *locator, const uint8_t *build_id, size_t size);
+
+/* Called for a function with its linkage name and where it is declared (FILE may be NULL, LINE 0). False ends it. */
+typedef bool hw_function_sink(void *closure, const char *linkage_name, const char *file, uint32_t line);
+/* Tells the functions in the debug information of the program or library at PATH, inlined ones included; some more than
+ * once. False when the file cannot be read. */
+bool hw_list_functions(const char *path, hw_function_sink *sink, void *closure);
 
 #endif

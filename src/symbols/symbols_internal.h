@@ -11,6 +11,7 @@
  *     elf_symbols.c  names from .symtab, .dynsym, .gnu_debugdata and the PLT
  *     names.c        interned strings, shared by all threads
  *     demangle.c     C++ and Rust names
+ *     locate.c       files by build id, all functions of a file
  *
  * libdw handles serve one thread at a time, so whatever holds one (hw_debug_file, hw_unit) belongs to a single worker.
  * What outlives a pass (hw_module, hw_names) is plain data. Functions that can only fail for want of memory return

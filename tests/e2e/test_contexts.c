@@ -343,8 +343,30 @@ static void test_files_and_lines(void **state)
     recording_free(&recording);
 }
 
+/* Every form of operator new: its caller's frame pointer is all that the way on rests on. */
+static void test_operators_with_frame_pointers(void **state)
+{
+    const char *program = program_path("new-frame-pointers");
+    if (!program)
+        SKIP("new-frame-pointers was not built");
+    struct recording recording = record_and_load((const char *const[]){program, NULL}, NULL);
+    const json_t *contexts = json_object_get(recording.report, "contexts"), *context;
+    size_t index, forms = 0;
+    json_array_foreach(contexts, index, context)
+    {
+        const char *line = stack_line(context);
+        if (!strstr(line, "form_"))
+            continue;
+        forms++;
+        assert_contains(line, "main");
+        assert_true(json_is_true(json_object_get(context, "stack_complete")));
+    }
+    assert_true(forms >= 8);
+    recording_free(&recording);
+}
+
 TEST_MAIN(cmocka_unit_test(test_gcc_O2), cmocka_unit_test(test_gcc_O0), cmocka_unit_test(test_gcc_O3_frame_pointers),
           cmocka_unit_test(test_gcc_no_pie), cmocka_unit_test(test_clang_O2), cmocka_unit_test(test_clang_no_pie),
           cmocka_unit_test(test_stripped_with_debuglink), cmocka_unit_test(test_stripped), cmocka_unit_test(test_depth),
           cmocka_unit_test(test_exceptions_gcc), cmocka_unit_test(test_exceptions_clang),
-          cmocka_unit_test(test_files_and_lines))
+          cmocka_unit_test(test_files_and_lines), cmocka_unit_test(test_operators_with_frame_pointers))
