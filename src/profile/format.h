@@ -306,6 +306,7 @@ enum hw_note_code {
     HW_NOTE_UNCOUNTED_CODE = 15, /* a module (text) whose code does not count */
     HW_NOTE_FOLDED = 16, /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
     HW_NOTE_RESET = 17,  /* the program called heapwise_reset: what was before is not in here */
+    HW_NOTE_NOT_SWEPT = 18,      /* seconds of computing passed between two looks for cells about to overflow */
 };
 
 struct hw_note {

@@ -42,6 +42,10 @@ static const struct {
     {HW_NOTE_UNCOUNTED_CODE, "uncounted-code", NULL, false},
     {HW_NOTE_FOLDED, "folded",
      "Areas of memory lie so far apart that they share cells: accesses to one may be counted for the other", true},
+    {HW_NOTE_NOT_SWEPT, "not-swept",
+     "The program computed for 4 s or more without allocating: 64 bytes that one thread read or wrote more than 4.2 "
+     "billion times meanwhile would be told too low",
+     true},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 

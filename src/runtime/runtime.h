@@ -565,6 +565,8 @@ void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2]);
 void hw_shadow_side_clear(void);
 /* Moves what has grown beyond 2^31 in any cell into the side table, and sets sweep_next. Not under the lock. */
 void hw_shadow_sweep(void);
+/* Notes it when cells may have overflowed since the last sweep. Not under the lock. */
+void hw_shadow_check_sweeps(void);
 
 /* ---- layout.c: blocks that own their cells ---- */
 

@@ -498,6 +498,23 @@ static void sweep_area(const struct hw_area *area)
         hw_resident_each(hw_shadow.plane[i] + (area->start >> 3), hw_shadow.plane[i] + (area->end >> 3), sweep_cells);
 }
 
+/* An addition to a cell waits for the one before, a nanosecond or more: so long do 2^32 of them take. */
+#define UNSWEPT_NS 4000000000ull
+
+void hw_shadow_check_sweeps(void)
+{
+    static uint64_t before_ns;
+    struct {
+        uint64_t seconds, nanoseconds;
+    } time = {0, 0};
+    if (hw_shadow.granule != 64 || hw_quiet || hw_sys(SYS_clock_gettime, 2 /* CLOCK_PROCESS_CPUTIME_ID */, &time) < 0)
+        return;
+    uint64_t now_ns = time.seconds * 1000000000 + time.nanoseconds;
+    uint64_t spent_ns = now_ns - __atomic_exchange_n(&before_ns, now_ns, __ATOMIC_RELAXED);
+    if (spent_ns > UNSWEPT_NS && (int64_t)spent_ns > 0) /* a forked child's time begins anew */
+        hw_note(HW_NOTE_NOT_SWEPT, NULL);
+}
+
 void hw_shadow_sweep(void)
 {
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
@@ -515,6 +532,7 @@ void hw_shadow_sweep(void)
         hw_shadow.sweep_next = now + cost + (cost * SWEEP_PART > least ? cost * SWEEP_PART : least);
     }
     hw_lock_drop(&hw_runtime.lock, old);
+    hw_shadow_check_sweeps();
 }
 
 void hw_shadow_side_clear(void)
