@@ -302,6 +302,8 @@ void hw_heap_threads_many(void)
     hw_runtime.threads_settled = 1;
 }
 
+/* A handler that has interrupted another event takes no peak: that event may have changed its context and not yet the
+ * total, or the other way round, and the shares would not add up. */
 static inline void change_live(struct hw_thread *thread, int64_t bytes, int64_t blocks, uint64_t tick)
 {
     struct hw_process_info *process = hw_runtime.process;
@@ -311,7 +313,7 @@ static inline void change_live(struct hw_thread *thread, int64_t bytes, int64_t 
         /* One instruction each: a signal handler in between may do the same. */
         uint64_t live = (uint64_t)hw_arch_add(&process->live_bytes, bytes);
         hw_arch_add(&process->live_blocks, blocks);
-        if (bytes > 0 && live > hw_runtime.peak_limit)
+        if (bytes > 0 && live > hw_runtime.peak_limit && hw_likely(!thread->interrupted))
             new_peak(live, tick);
         return;
     }
@@ -321,7 +323,7 @@ static inline void change_live(struct hw_thread *thread, int64_t bytes, int64_t 
     if (delta > hw_runtime.flush_limit || -delta > hw_runtime.flush_limit)
         hw_heap_flush(thread);
     int64_t live = process->live_bytes + thread->delta_bytes;
-    if (bytes > 0 && live > 0 && (uint64_t)live > hw_runtime.peak_limit)
+    if (bytes > 0 && live > 0 && (uint64_t)live > hw_runtime.peak_limit && hw_likely(!thread->interrupted))
         new_peak((uint64_t)live, tick);
 }
 
