@@ -39,6 +39,15 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_GLOBALS] = {"globals", 40, sizeof(struct hw_global_granule), false},
     [HW_SECTION_HISTOGRAM] = {"histogram", 512, sizeof(struct hw_histogram), false},
     [HW_SECTION_HISTOGRAM_LIVE] = {"histogram of live blocks", 512, sizeof(struct hw_histogram), false},
+    [HW_SECTION_RUNS] = {"runs", 168, sizeof(struct hw_run), false},
+    [HW_SECTION_LOCATIONS] = {"locations", 24, sizeof(struct hw_location), true},
+    [HW_SECTION_FRAMES] = {"frames", 40, sizeof(struct hw_symbol_frame), true},
+    [HW_SECTION_FILES] = {"files", 8, sizeof(struct hw_file_node), true},
+    [HW_SECTION_FUNCTIONS] = {"functions", 24, sizeof(struct hw_function_slot), true},
+    [HW_SECTION_POSTINGS] = {"postings", 8, sizeof(struct hw_posting), true},
+    [HW_SECTION_TYPES] = {"types", 16, sizeof(struct hw_type_name), false},
+    [HW_SECTION_DATA_SYMBOLS] = {"data symbols", 24, sizeof(struct hw_data_name), false},
+    [HW_SECTION_LLVM_FRAMES] = {"LLVM frames", 24, sizeof(struct hw_llvm_frame_entry), true},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

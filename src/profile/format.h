@@ -23,7 +23,7 @@
 
 #define HW_FILE_MAGIC         0x0a464f5250574889ull /* bytes 89 48 57 50 52 4f 46 0a: "\x89HWPROF\n" */
 #define HW_FILE_VERSION_MAJOR 1                     /* a reader refuses a greater one */
-#define HW_FILE_VERSION_MINOR 0                     /* a reader accepts a greater one, skipping what it does not know */
+#define HW_FILE_VERSION_MINOR 1                     /* a reader accepts a greater one, skipping what it does not know */
 #define HW_FILE_PAGE          4096u
 #define HW_NONE               0xffffffffu /* "no index" in every u32 index field */
 
@@ -68,6 +68,20 @@ enum hw_section_type {
     HW_SECTION_GLOBALS = 17,     /* struct hw_global_granule, as of the harvest */
     HW_SECTION_HISTOGRAM = 18,   /* struct hw_histogram of freed blocks, only with 8-byte granules */
     HW_SECTION_HISTOGRAM_LIVE = 19, /* struct hw_histogram of live blocks, as of the harvest */
+    HW_SECTION_RUNS = 20,           /* struct hw_run, in merged profiles: what was merged */
+    HW_SECTION_LOCATIONS = 21,      /* struct hw_location, sorted by map and address: symbols of a symbolised profile */
+    HW_SECTION_FRAMES = 22,         /* struct hw_symbol_frame: the inline chains of locations */
+    HW_SECTION_FILES = 23,          /* struct hw_file_node: source paths as a tree; node 0 is the root */
+    HW_SECTION_FUNCTIONS = 24,      /* struct hw_function_slot: a hash table by name, a power of two of slots */
+    HW_SECTION_POSTINGS = 25,       /* struct hw_posting: the contexts of a function */
+    HW_SECTION_TYPES = 26,          /* struct hw_type_name, sorted by id */
+    HW_SECTION_DATA_SYMBOLS = 27,   /* struct hw_data_name, sorted by map and address: variables that were accessed */
+    HW_SECTION_LLVM_FRAMES = 28,    /* struct hw_llvm_frame_entry: in profiles made from LLVM's indexed ones */
+};
+
+enum hw_section_flags {
+    HW_SECTION_PACKED = 1u << 0, /* the extent holds its entries packed (pack.h): only in sealed files. entry_size is
+                                  * that of the entries; offset and capacity are multiples of 8 */
 };
 
 /* A directory entry. 60 fit into the first page; entries that are not used have type 0; a further directory lies behind
@@ -75,8 +89,8 @@ enum hw_section_type {
 struct hw_section {
     uint32_t type; /* enum hw_section_type */
     uint16_t version;
-    uint16_t flags;
-    uint64_t offset;     /* multiple of 4096 */
+    uint16_t flags;      /* enum hw_section_flags */
+    uint64_t offset;     /* multiple of 4096; of 8 in a file with packed extents */
     uint64_t capacity;   /* bytes reserved for this extent */
     uint64_t used;       /* bytes that are valid */
     uint32_t entry_size; /* bytes of one entry, 1 for strings */
@@ -92,6 +106,8 @@ enum hw_process_flags {
     HW_PROCESS_FORKED = 1u << 0, /* a forked child: there may be an INHERITED section */
     HW_PROCESS_DUMP = 1u << 1,   /* a snapshot, taken at end_tick, of a process that went on; its own file is another */
     HW_PROCESS_RESET = 1u << 2,  /* what was counted before reset_tick was forgotten: see there */
+    HW_PROCESS_MERGED = 1u << 3, /* a sum over processes: see RUNS and `runs` */
+    HW_PROCESS_LLVM = 1u << 4,   /* made from profiles of LLVM's: only what llvm_known says was measured */
 };
 
 /* The run as a whole. Live values are updated in place. Strings are offsets into the STRINGS section. */
@@ -136,7 +152,14 @@ struct hw_process_info {
      */
     uint32_t dump_signal, dump_request, dump_answer;
     int32_t dump_result;
-    uint64_t reserved[13];
+    /* With HW_PROCESS_MERGED: how many processes, and the greatest peak of one of them. peak_bytes is then the sum of
+     * the processes' own peaks, each at its own moment, and the contexts' shares are shares of that sum. */
+    uint64_t runs, peak_bytes_most;
+    /* With HW_PROCESS_LLVM: bits 1 << enum hw_llvm_field; 1 raw, 2 indexed; its version; enum hw_llvm_source_flags. */
+    uint32_t llvm_known;
+    uint16_t llvm_kind, llvm_version;
+    uint32_t llvm_dumps, llvm_flags;
+    uint64_t reserved[9];
 };
 
 /* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */
@@ -304,9 +327,9 @@ enum hw_note_code {
     HW_NOTE_PLANES_SHARED = 13,  /* more threads than planes: some threads counted into one plane (count: threads) */
     HW_NOTE_NOT_OWNED = 14,      /* blocks that do not own their cells (count): allocated before counting began, … */
     HW_NOTE_UNCOUNTED_CODE = 15, /* a module (text) whose code does not count */
-    HW_NOTE_FOLDED = 16, /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
-    HW_NOTE_RESET = 17,  /* the program called heapwise_reset: what was before is not in here */
-    HW_NOTE_NOT_SWEPT = 18,      /* seconds of computing passed between two looks for cells about to overflow */
+    HW_NOTE_FOLDED = 16,    /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
+    HW_NOTE_RESET = 17,     /* the program called heapwise_reset: what was before is not in here */
+    HW_NOTE_NOT_SWEPT = 18, /* seconds of computing passed between two looks for cells about to overflow */
 };
 
 struct hw_note {
@@ -401,6 +424,93 @@ struct hw_histogram {
     uint64_t words[HW_HISTOGRAM_WORDS];
 };
 
+/* ---- merged and symbolised profiles (heapwise merge) ---- */
+
+/* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
+struct hw_run {
+    uint32_t executable, allocator; /* strings */
+    uint32_t mode;                  /* enum hw_mode */
+    uint32_t build_id_size;
+    uint8_t build_id[32]; /* of the executable */
+    uint64_t sample_bytes;
+    uint64_t runs;
+    uint64_t duration_total_ns, duration_max_ns;
+    uint64_t first_start_realtime_ns, last_start_realtime_ns; /* 0: not known */
+    uint64_t peak_bytes_max, peak_rss_max_bytes;
+    uint64_t exited_zero, exited_nonzero, signalled; /* the rest: replaced by exec, or not known how they ended */
+    uint64_t reserved[4];
+};
+
+/* Where a stack node's pc lies, symbolised. */
+struct hw_location {
+    uint64_t address;                  /* pc - bias of the map; pc where map is HW_NONE */
+    uint32_t map;                      /* index into MAPS: the first one of the module; or HW_NONE */
+    uint32_t first_frame, frame_count; /* in FRAMES, innermost first; the last is not inlined */
+    uint32_t reserved0;
+};
+
+enum hw_symbol_frame_flags {
+    HW_SYMBOL_INLINED = 1u << 0, /* into the next frame of the chain */
+};
+
+struct hw_symbol_frame {
+    uint32_t function, linkage_name; /* strings; 0: not known */
+    uint32_t file;                   /* index into FILES; 0: not known */
+    uint32_t line, column, discriminator;
+    uint32_t start_line, relative_line; /* of the function; see struct hw_frame */
+    uint32_t flags;                     /* enum hw_symbol_frame_flags */
+    uint32_t reserved0;
+};
+
+/* A component of a path; a path is a leaf and its parents, joined by '/'. The root is nameless and its own parent. */
+struct hw_file_node {
+    uint32_t name;   /* string */
+    uint32_t parent; /* smaller than the own index */
+};
+
+/* Open addressing: the slot of a name is the first one, from (hash & (slots - 1)) on, that holds it; an empty one (name
+ * 0) ends the search. Names are readable ones and linkage names. A context belongs to each function of its leaf's
+ * inline chain. Never packed, so that a look-up reads a slot or two. */
+struct hw_function_slot {
+    uint64_t hash; /* XXH64 (seed 0) of the name */
+    uint32_t name; /* string */
+    uint32_t first_posting, posting_count;
+    uint32_t reserved0;
+};
+
+/* Contexts [first, first + count). */
+struct hw_posting {
+    uint32_t first_context, count;
+};
+
+struct hw_type_name {
+    uint64_t id; /* hw_access.type */
+    uint32_t name;
+    uint32_t reserved0;
+};
+
+struct hw_data_name {
+    uint64_t address, size; /* address - bias */
+    uint32_t map;
+    uint32_t name; /* string */
+};
+
+struct hw_llvm_frame_entry {
+    uint64_t function; /* GUID */
+    uint32_t line_offset, column;
+    uint32_t name; /* string; 0: not known */
+    uint32_t inlined;
+};
+
+_Static_assert(sizeof(struct hw_run) == 168, "run");
+_Static_assert(sizeof(struct hw_location) == 24, "location");
+_Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");
+_Static_assert(sizeof(struct hw_file_node) == 8, "file node");
+_Static_assert(sizeof(struct hw_function_slot) == 24, "function slot");
+_Static_assert(sizeof(struct hw_posting) == 8, "posting");
+_Static_assert(sizeof(struct hw_type_name) == 16, "type name");
+_Static_assert(sizeof(struct hw_data_name) == 24, "data name");
+_Static_assert(sizeof(struct hw_llvm_frame_entry) == 24, "LLVM frame");
 _Static_assert(sizeof(struct hw_access_info) == 120, "access info");
 _Static_assert(sizeof(struct hw_access) == 256, "access");
 _Static_assert(sizeof(struct hw_global_granule) == 40, "global granule");
