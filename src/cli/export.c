@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/view_options.h"
 #include "report/human.h"
 #include "report/llvm_export.h"
 
@@ -30,12 +30,7 @@ static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... F
                            "                   system's. memprofraw keeps all frames.\n"
                            "  --cold-after S   where accesses were not counted: call blocks cold that live S\n"
                            "                   seconds or longer on average (default: no block is called\n"
-                           "                   cold that may have been used)\n"
-                           "  --no-debuginfod  do not fetch debug information, even when DEBUGINFOD_URLS is\n"
-                           "                   set\n"
-                           "  --sysroot DIR    look for programs, libraries and debug files below DIR\n"
-                           "  --binary FILE    a program or library that a heap profile of LLVM's is of;\n"
-                           "                   may be repeated\n"
+                           "                   cold that may have been used)\n" HW_VIEW_OPTIONS_HELP
                            "  -q, --quiet      no notes about what the format cannot hold\n"
                            "  -h, --help       this text\n"
                            "\n"
@@ -59,10 +54,10 @@ struct command {
     const struct format *format;
     uint32_t version;
     const char *output, *file;
-    const char **modules, **binaries;
+    const char **modules;
     struct hw_llvm_export_options export;
-    struct hw_view_options view;
-    bool force, quiet;
+    struct hw_view_arguments names;
+    bool force;
 };
 
 /* ---- the command line ---- */
@@ -102,15 +97,7 @@ static bool set_cold_after(struct command *command, const char *value)
     return true;
 }
 
-enum export_option {
-    OPTION_FORMAT = 256,
-    OPTION_VERSION,
-    OPTION_MODULE,
-    OPTION_COLD_AFTER,
-    OPTION_NO_DEBUGINFOD,
-    OPTION_SYSROOT,
-    OPTION_BINARY
-};
+enum export_option { OPTION_FORMAT = 256, OPTION_VERSION, OPTION_MODULE, OPTION_COLD_AFTER };
 
 static const struct option options[] = {{"format", required_argument, NULL, OPTION_FORMAT},
                                         {"version", required_argument, NULL, OPTION_VERSION},
@@ -118,11 +105,7 @@ static const struct option options[] = {{"format", required_argument, NULL, OPTI
                                         {"force", no_argument, NULL, 'f'},
                                         {"module", required_argument, NULL, OPTION_MODULE},
                                         {"cold-after", required_argument, NULL, OPTION_COLD_AFTER},
-                                        {"no-debuginfod", no_argument, NULL, OPTION_NO_DEBUGINFOD},
-                                        {"sysroot", required_argument, NULL, OPTION_SYSROOT},
-                                        {"binary", required_argument, NULL, OPTION_BINARY},
-                                        {"quiet", no_argument, NULL, 'q'},
-                                        {"help", no_argument, NULL, 'h'},
+                                        HW_VIEW_OPTIONS,
                                         {0}};
 
 /* One option; -1 when help was printed. */
@@ -148,28 +131,8 @@ static int take_option(struct command *command, int option, char **argv)
     case OPTION_COLD_AFTER:
         fine = set_cold_after(command, optarg);
         break;
-    case OPTION_NO_DEBUGINFOD:
-        command->view.symbolizer.no_debuginfod = true;
-        break;
-    case OPTION_SYSROOT:
-        command->view.symbolizer.sysroot = optarg;
-        break;
-    case OPTION_BINARY:
-        command->binaries[command->view.binary_count++] = optarg;
-        break;
-    case 'q':
-        command->quiet = true;
-        break;
-    case 'h':
-        fputs(help, stdout);
-        return -1;
-    case ':':
-        hw_say("export: %s needs a value", argv[optind - 1]);
-        fine = false;
-        break;
     default:
-        hw_say("export: unknown option '%s' (see heapwise export --help)", argv[optind - 1]);
-        fine = false;
+        return hw_view_arguments_take(&command->names, option, argv, help);
     }
     return fine ? HW_VERB_FINE : HW_VERB_USAGE;
 }
@@ -194,15 +157,13 @@ static bool check_version(struct command *command)
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
-    optind = 0; /* getopt starts anew */
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":o:fqh", options, NULL)) != -1;) {
+    hw_view_arguments_begin();
+    for (int option; (option = getopt_long(argc, argv, ":o:f" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
         const int code = take_option(command, option, argv);
         if (code)
             return code;
     }
     command->export.modules = command->modules;
-    command->view.binaries = command->binaries;
     if (!command->format)
         hw_say("export: which --format? (memprofraw, memprof-yaml, profdata)");
     else if (argc - optind != 1)
@@ -286,7 +247,7 @@ static bool write_output(const struct command *command, const struct hw_llvm_byt
 
 static void say_notes(const struct command *command, const struct hw_llvm_export *export, const struct hw_view *view)
 {
-    if (command->quiet)
+    if (command->names.quiet)
         return;
     if (export->no_build_id)
         hw_say("export: the program has no build id (link it with -Wl,--build-id): llvm-profdata will not find it");
@@ -341,8 +302,8 @@ static int export_file(struct command *command)
         hw_say("%s: %s", command->file, profile->problems[i]);
         code = HW_VERB_USAGE;
     }
-    command->view.no_symbols = command->format->kind == RAW;
-    struct hw_view *view = hw_view_new(profile, &command->view, &error);
+    command->names.view.no_symbols = command->format->kind == RAW;
+    struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     if (!view)
         hw_say("%s", error.message);
     if (!view || !export_view(command, view))
@@ -354,16 +315,12 @@ static int export_file(struct command *command)
 
 int hw_verb_export(int argc, char **argv)
 {
-    struct command command = {0};
-    command.modules = calloc((size_t)argc + 1, sizeof *command.modules);
-    command.binaries = calloc((size_t)argc + 1, sizeof *command.binaries);
-    const bool memory = command.modules && command.binaries;
-    if (!memory)
-        hw_say("export: not enough memory");
+    struct command command = {.modules = calloc((size_t)argc + 1, sizeof *command.modules)};
+    const bool memory = hw_view_arguments_init(&command.names, argc) && command.modules;
     int code = memory ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)
         code = export_file(&command);
     free(command.modules);
-    free(command.binaries);
+    hw_view_arguments_free(&command.names);
     return code < 0 ? HW_VERB_FINE : code;
 }

@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -11,44 +10,39 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/view_options.h"
 #include "report/report.h"
 
-static const char help[] = "Usage: heapwise report [OPTION]... FILE...\n"
-                           "Show what is in profile files, also in those of programs that are still running.\n"
-                           "\n"
-                           "  --top N          show N places in each list (default: 10; in JSON all)\n"
-                           "  --sort KEY       show only the list of places by KEY: peak, bytes, count,\n"
-                           "                   leaked, temporary, lifetime, realloc, threads, pools; where\n"
-                           "                   accesses were counted (heapwise cc) also accesses, density,\n"
-                           "                   cold, utilization, never-accessed, never-read, shared;\n"
-                           "                   with --json the order\n"
-                           "  --section NAME   show only this part: summary, functions, timeline, memory,\n"
-                           "                   access, globals, a KEY of --sort, not-observed; may be\n"
-                           "                   repeated, or NAME,NAME\n"
-                           "  --full           whole stacks, names and paths: fold and cut nothing\n"
-                           "  --json           one object for a program to read (see docs/json.md); an array\n"
-                           "                   of them for several FILEs\n"
-                           "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
-                           "                   never\n"
-                           "  --no-debuginfod  do not fetch debug information, even when DEBUGINFOD_URLS is\n"
-                           "                   set\n"
-                           "  --sysroot DIR    look for programs, libraries and debug files below DIR\n"
-                           "  --binary FILE    a program or library that a heap profile of LLVM's is of;\n"
-                           "                   may be repeated\n"
-                           "  -q, --quiet      no progress on a terminal\n"
-                           "  -h, --help       this text\n"
-                           "\n"
-                           "A place is a call stack that allocates. \"leaked\" is what was not freed when the\n"
-                           "profile ends, whether or not it is still reachable; \"temporary\" is what was\n"
-                           "freed before its thread allocated again. Exit code: 0, or 2 for wrong usage and\n"
-                           "for files that are damaged or no profiles.\n";
+static const char help[] =
+    "Usage: heapwise report [OPTION]... FILE...\n"
+    "Show what is in profile files, also in those of programs that are still running.\n"
+    "\n"
+    "  --top N          show N places in each list (default: 10; in JSON all)\n"
+    "  --sort KEY       show only the list of places by KEY: peak, bytes, count,\n"
+    "                   leaked, temporary, lifetime, realloc, threads, pools; where\n"
+    "                   accesses were counted (heapwise cc) also accesses, density,\n"
+    "                   cold, utilization, never-accessed, never-read, shared;\n"
+    "                   with --json the order\n"
+    "  --section NAME   show only this part: summary, functions, timeline, memory,\n"
+    "                   access, globals, a KEY of --sort, not-observed; may be\n"
+    "                   repeated, or NAME,NAME\n"
+    "  --full           whole stacks, names and paths: fold and cut nothing\n"
+    "  --json           one object for a program to read (see docs/json.md); an array\n"
+    "                   of them for several FILEs\n"
+    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
+    "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "  -h, --help       this text\n"
+    "\n"
+    "A place is a call stack that allocates. \"leaked\" is what was not freed when the\n"
+    "profile ends, whether or not it is still reachable; \"temporary\" is what was\n"
+    "freed before its thread allocated again. Exit code: 0, or 2 for wrong usage and\n"
+    "for files that are damaged or no profiles.\n";
 
 struct command {
     struct hw_report_options report;
-    struct hw_view_options view;
-    bool json, quiet;
+    struct hw_view_arguments names;
+    bool json;
     const char *color; /* "auto", "always", "never" */
-    const char **binaries;
     char **files;
     int file_count;
 };
@@ -117,17 +111,7 @@ static bool set_color(struct command *command, const char *value)
     return true;
 }
 
-enum report_option {
-    OPTION_TOP = 256,
-    OPTION_SORT,
-    OPTION_SECTION,
-    OPTION_FULL,
-    OPTION_JSON,
-    OPTION_COLOR,
-    OPTION_NO_DEBUGINFOD,
-    OPTION_SYSROOT,
-    OPTION_BINARY
-};
+enum report_option { OPTION_TOP = 256, OPTION_SORT, OPTION_SECTION, OPTION_FULL, OPTION_JSON, OPTION_COLOR };
 
 static const struct option options[] = {{"top", required_argument, NULL, OPTION_TOP},
                                         {"sort", required_argument, NULL, OPTION_SORT},
@@ -135,64 +119,46 @@ static const struct option options[] = {{"top", required_argument, NULL, OPTION_
                                         {"full", no_argument, NULL, OPTION_FULL},
                                         {"json", no_argument, NULL, OPTION_JSON},
                                         {"color", optional_argument, NULL, OPTION_COLOR},
-                                        {"no-debuginfod", no_argument, NULL, OPTION_NO_DEBUGINFOD},
-                                        {"sysroot", required_argument, NULL, OPTION_SYSROOT},
-                                        {"binary", required_argument, NULL, OPTION_BINARY},
-                                        {"quiet", no_argument, NULL, 'q'},
-                                        {"help", no_argument, NULL, 'h'},
+                                        HW_VIEW_OPTIONS,
                                         {0}};
+
+/* One option: HW_VERB_FINE, HW_VERB_USAGE, or -1 when help was printed. */
+static int take_option(struct command *command, int option, char **argv)
+{
+    bool fine = true;
+    switch (option) {
+    case OPTION_TOP:
+        fine = set_top(command, optarg);
+        break;
+    case OPTION_SORT:
+        fine = set_sort(command, optarg);
+        break;
+    case OPTION_SECTION:
+        fine = set_sections(command, optarg);
+        break;
+    case OPTION_COLOR:
+        fine = set_color(command, optarg ? optarg : "always");
+        break;
+    case OPTION_FULL:
+        command->report.full = true;
+        break;
+    case OPTION_JSON:
+        command->json = true;
+        break;
+    default:
+        return hw_view_arguments_take(&command->names, option, argv, help);
+    }
+    return fine ? HW_VERB_FINE : HW_VERB_USAGE;
+}
 
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
-    optind = 0; /* getopt starts anew */
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":qh", options, NULL)) != -1;) {
-        bool fine = true;
-        switch (option) {
-        case OPTION_TOP:
-            fine = set_top(command, optarg);
-            break;
-        case OPTION_SORT:
-            fine = set_sort(command, optarg);
-            break;
-        case OPTION_SECTION:
-            fine = set_sections(command, optarg);
-            break;
-        case OPTION_COLOR:
-            fine = set_color(command, optarg ? optarg : "always");
-            break;
-        case OPTION_FULL:
-            command->report.full = true;
-            break;
-        case OPTION_JSON:
-            command->json = true;
-            break;
-        case OPTION_NO_DEBUGINFOD:
-            command->view.symbolizer.no_debuginfod = true;
-            break;
-        case OPTION_SYSROOT:
-            command->view.symbolizer.sysroot = optarg;
-            break;
-        case OPTION_BINARY: /* there are not more of them than arguments */
-            command->binaries[command->view.binary_count++] = optarg;
-            break;
-        case 'q':
-            command->quiet = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        case ':':
-            hw_say("report: %s needs a value", argv[optind - 1]);
-            fine = false;
-            break;
-        default:
-            hw_say("report: unknown option '%s' (see heapwise report --help)", argv[optind - 1]);
-            fine = false;
-        }
-        if (!fine)
-            return HW_VERB_USAGE;
+    hw_view_arguments_begin();
+    for (int option; (option = getopt_long(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
+        const int code = take_option(command, option, argv);
+        if (code)
+            return code;
     }
     command->files = argv + optind;
     command->file_count = argc - optind;
@@ -218,18 +184,6 @@ static void measure_terminal(struct command *command)
     command->report.color =
         !strcmp(command->color, "always") ||
         (!strcmp(command->color, "auto") && terminal && !(no_color && *no_color) && !(term && !strcmp(term, "dumb")));
-}
-
-static void show_progress(void *closure, size_t done, size_t total)
-{
-    fprintf(stderr, "\rResolving names: %zu %%", total ? done * 100 / total : 100);
-    fflush(stderr);
-}
-
-static void clear_progress(const struct command *command)
-{
-    if (command->view.symbolizer.progress)
-        fputs("\r\033[K", stderr);
 }
 
 /* ---- the reports ---- */
@@ -269,9 +223,9 @@ static int report_file(struct command *command, const char *path, size_t *printe
         hw_say("%s: %s%s", path, profile->problems[0], more);
         code = HW_VERB_USAGE;
     }
-    command->view.no_symbols = !needs_symbols(command);
-    struct hw_view *view = hw_view_new(profile, &command->view, &error);
-    clear_progress(command);
+    command->names.view.no_symbols = !needs_symbols(command);
+    struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
+    hw_view_arguments_clear_progress(&command->names);
     bool done = view != NULL;
     if (done && command->json) {
         fputs(*printed ? "," : command->file_count > 1 ? "[" : "", stdout);
@@ -293,10 +247,8 @@ static int report_file(struct command *command, const char *path, size_t *printe
 static int report_files(struct command *command)
 {
     int code = HW_VERB_FINE;
-    command->view.binaries = command->binaries;
     measure_terminal(command);
-    if (!command->quiet && isatty(STDERR_FILENO))
-        command->view.symbolizer.progress = show_progress;
+    hw_view_arguments_show_progress(&command->names);
     size_t printed = 0;
     for (int i = 0; i < command->file_count; i++) {
         const int outcome = report_file(command, command->files[i], &printed);
@@ -311,10 +263,10 @@ static int report_files(struct command *command)
 
 int hw_verb_report(int argc, char **argv)
 {
-    struct command command = {.color = "auto", .binaries = calloc((size_t)argc + 1, sizeof *command.binaries)};
-    int code = command.binaries ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    struct command command = {.color = "auto"};
+    int code = hw_view_arguments_init(&command.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)
         code = report_files(&command);
-    free(command.binaries);
+    hw_view_arguments_free(&command.names);
     return code < 0 ? HW_VERB_FINE : code;
 }

@@ -1,0 +1,74 @@
+/* view_options.c - the options that verbs share which name what is in profiles. */
+#include "cli/view_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+bool hw_view_arguments_init(struct hw_view_arguments *arguments, int argc)
+{
+    *arguments = (struct hw_view_arguments){.binaries = calloc((size_t)argc + 1, sizeof *arguments->binaries)};
+    arguments->view.binaries = arguments->binaries;
+    if (!arguments->binaries)
+        hw_say("not enough memory");
+    return arguments->binaries != NULL;
+}
+
+void hw_view_arguments_free(struct hw_view_arguments *arguments)
+{
+    free(arguments->binaries);
+}
+
+void hw_view_arguments_begin(void)
+{
+    optind = 0;
+    opterr = 0;
+}
+
+int hw_view_arguments_take(struct hw_view_arguments *arguments, int option, char **argv, const char *help)
+{
+    switch (option) {
+    case HW_OPTION_NO_DEBUGINFOD:
+        arguments->view.symbolizer.no_debuginfod = true;
+        return HW_VERB_FINE;
+    case HW_OPTION_SYSROOT:
+        arguments->view.symbolizer.sysroot = optarg;
+        return HW_VERB_FINE;
+    case HW_OPTION_BINARY:
+        arguments->binaries[arguments->view.binary_count++] = optarg;
+        return HW_VERB_FINE;
+    case 'q':
+        arguments->quiet = true;
+        return HW_VERB_FINE;
+    case 'h':
+        fputs(help, stdout);
+        return -1;
+    case ':':
+        hw_say("%s: %s needs a value", argv[0], argv[optind - 1]);
+        return HW_VERB_USAGE;
+    default:
+        hw_say("%s: unknown option '%s' (see heapwise %s --help)", argv[0], argv[optind - 1], argv[0]);
+        return HW_VERB_USAGE;
+    }
+}
+
+static void show_progress(void *closure, size_t done, size_t total)
+{
+    (void)closure;
+    fprintf(stderr, "\rResolving names: %zu %%", total ? done * 100 / total : 100);
+    fflush(stderr);
+}
+
+void hw_view_arguments_show_progress(struct hw_view_arguments *arguments)
+{
+    if (!arguments->quiet && isatty(STDERR_FILENO))
+        arguments->view.symbolizer.progress = show_progress;
+}
+
+void hw_view_arguments_clear_progress(const struct hw_view_arguments *arguments)
+{
+    if (arguments->view.symbolizer.progress)
+        fputs("\r\033[K", stderr);
+}
