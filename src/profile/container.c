@@ -46,8 +46,9 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_FUNCTIONS] = {"functions", 24, sizeof(struct hw_function_slot), true},
     [HW_SECTION_POSTINGS] = {"postings", 8, sizeof(struct hw_posting), true},
     [HW_SECTION_TYPES] = {"types", 16, sizeof(struct hw_type_name), false},
-    [HW_SECTION_DATA_SYMBOLS] = {"data symbols", 24, sizeof(struct hw_data_name), false},
+    [HW_SECTION_DATA_SYMBOLS] = {"data symbols", 32, sizeof(struct hw_data_name), false},
     [HW_SECTION_LLVM_FRAMES] = {"LLVM frames", 24, sizeof(struct hw_llvm_frame_entry), true},
+    [HW_SECTION_MODULES] = {"modules", 16, sizeof(struct hw_module_mark), false},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

@@ -47,7 +47,7 @@ void hw_problems_finish(struct hw_problems *problems);
 
 /* ---- container.c ---- */
 
-#define HW_SECTION_KNOWN        (HW_SECTION_LLVM_FRAMES + 1) /* types below this number are known */
+#define HW_SECTION_KNOWN        (HW_SECTION_MODULES + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
 /* What is known of a section type. */

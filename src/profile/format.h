@@ -75,8 +75,9 @@ enum hw_section_type {
     HW_SECTION_FUNCTIONS = 24,      /* struct hw_function_slot: a hash table by name, a power of two of slots */
     HW_SECTION_POSTINGS = 25,       /* struct hw_posting: the contexts of a function */
     HW_SECTION_TYPES = 26,          /* struct hw_type_name, sorted by id */
-    HW_SECTION_DATA_SYMBOLS = 27,   /* struct hw_data_name, sorted by map and address: variables that were accessed */
+    HW_SECTION_DATA_SYMBOLS = 27,   /* struct hw_data_name, sorted by map, flags and address: data that was accessed */
     HW_SECTION_LLVM_FRAMES = 28,    /* struct hw_llvm_frame_entry: in profiles made from LLVM's indexed ones */
+    HW_SECTION_MODULES = 29,        /* struct hw_module_mark, sorted by map: the files that symbols came from */
 };
 
 enum hw_section_flags {
@@ -443,7 +444,7 @@ struct hw_run {
 
 /* Where a stack node's pc lies, symbolised. */
 struct hw_location {
-    uint64_t address;                  /* pc - bias of the map; pc where map is HW_NONE */
+    uint64_t address;                  /* pc - bias of the map; pc where map is HW_NONE, or code without a file */
     uint32_t map;                      /* index into MAPS: the first one of the module; or HW_NONE */
     uint32_t first_frame, frame_count; /* in FRAMES, innermost first; the last is not inlined */
     uint32_t reserved0;
@@ -462,7 +463,8 @@ struct hw_symbol_frame {
     uint32_t reserved0;
 };
 
-/* A component of a path; a path is a leaf and its parents, joined by '/'. The root is nameless and its own parent. */
+/* A component of a path; a path is a leaf and its parents up to, not including, the root, joined by '/': that of
+ * "/a/b" begins with a nameless component. The root is nameless and its own parent. */
 struct hw_file_node {
     uint32_t name;   /* string */
     uint32_t parent; /* smaller than the own index */
@@ -489,10 +491,32 @@ struct hw_type_name {
     uint32_t reserved0;
 };
 
+enum hw_data_name_flags {
+    HW_DATA_SECTION = 1u << 0, /* not a variable, but the section of the ELF file where none is */
+};
+
 struct hw_data_name {
     uint64_t address, size; /* address - bias */
-    uint32_t map;
-    uint32_t name; /* string */
+    uint32_t map;           /* as in struct hw_location */
+    uint32_t flags;         /* enum hw_data_name_flags */
+    uint32_t name;          /* string */
+    uint32_t reserved0;
+};
+
+enum hw_module_mark_flags {
+    HW_MARK_USABLE = 1u << 0,     /* its file, or its debug file, could be read: what has no name in here has none */
+    HW_MARK_DEBUG_INFO = 1u << 1, /* with files and lines */
+    HW_MARK_COUNTS = 1u << 2,     /* its code counts its accesses */
+    HW_MARK_COUNTS_NOT = 1u << 3, /* it does not. Neither of the two: not known */
+    HW_MARK_DATA = 1u << 4,       /* DATA_SYMBOLS has all of its variables that were accessed */
+};
+
+/* What was found out about a module when it was symbolised. */
+struct hw_module_mark {
+    uint32_t map;     /* index into MAPS: the first one of the module */
+    uint32_t flags;   /* enum hw_module_mark_flags */
+    uint32_t path;    /* string: of the file, where MAPS does not tell it; 0: as in MAPS */
+    uint32_t problem; /* string: why its names are poor, one sentence; 0: nothing to say */
 };
 
 struct hw_llvm_frame_entry {
@@ -509,7 +533,8 @@ _Static_assert(sizeof(struct hw_file_node) == 8, "file node");
 _Static_assert(sizeof(struct hw_function_slot) == 24, "function slot");
 _Static_assert(sizeof(struct hw_posting) == 8, "posting");
 _Static_assert(sizeof(struct hw_type_name) == 16, "type name");
-_Static_assert(sizeof(struct hw_data_name) == 24, "data name");
+_Static_assert(sizeof(struct hw_data_name) == 32, "data name");
+_Static_assert(sizeof(struct hw_module_mark) == 16, "module mark");
 _Static_assert(sizeof(struct hw_llvm_frame_entry) == 24, "LLVM frame");
 _Static_assert(sizeof(struct hw_access_info) == 120, "access info");
 _Static_assert(sizeof(struct hw_access) == 256, "access");
