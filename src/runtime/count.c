@@ -39,6 +39,18 @@ static inline uint64_t divide(uint64_t x, uint64_t d)
     return x * reciprocal[d] >> 12;
 }
 
+/* The visits of a range in the order of addresses. */
+struct visits {
+    uint64_t first, last, stride;
+};
+
+static inline struct visits upwards(const void *start, int64_t stride, uint64_t count)
+{
+    uint64_t address = (uint64_t)start, last = address + (uint64_t)stride * (count - 1);
+    return stride < 0 ? (struct visits){last, address, -(uint64_t)stride}
+                      : (struct visits){address, last, (uint64_t)stride};
+}
+
 /* ---- 64-byte granules: two 32-bit counts ---- */
 
 static inline cell_64 *cell_at_64(uintptr_t plane, uint64_t address)
@@ -156,15 +168,10 @@ HW_EXPORT void __heapwise_add_64(const void *address, uint64_t reads, uint64_t w
 HW_EXPORT void __heapwise_range_64(const void *start, int64_t signed_stride, uint64_t count, uint64_t reads,
                                    uint64_t writes)
 {
-    uint64_t address = (uint64_t)start, stride = (uint64_t)signed_stride, last = address + stride * (count - 1);
     if (hw_unlikely(!count))
         return;
-    if (signed_stride < 0) {
-        uint64_t swap = address;
-        address = last;
-        last = swap;
-        stride = -stride;
-    }
+    struct visits visits = upwards(start, signed_stride, count);
+    uint64_t address = visits.first, last = visits.last, stride = visits.stride;
     uint64_t cells = (last >> 6) - (address >> 6);
     cell_64 *cell = cell_at_64(__heapwise_plane, address);
     if (cells == 0 && (count | reads | writes) < 1u << 12) { /* one granule */
@@ -322,15 +329,10 @@ HW_EXPORT void __heapwise_add_8(const void *address, uint64_t reads, uint64_t wr
 HW_EXPORT void __heapwise_range_8(const void *start, int64_t signed_stride, uint64_t count, uint64_t reads,
                                   uint64_t writes)
 {
-    uint64_t address = (uint64_t)start, stride = (uint64_t)signed_stride, last = address + stride * (count - 1);
     if (hw_unlikely(!count))
         return;
-    if (signed_stride < 0) {
-        uint64_t swap = address;
-        address = last;
-        last = swap;
-        stride = -stride;
-    }
+    struct visits visits = upwards(start, signed_stride, count);
+    uint64_t address = visits.first, last = visits.last, stride = visits.stride;
     uint8_t *cell = cell_at_8(__heapwise_plane, address);
     range_bytes(cell, address, last, stride, count, reads);
     range_bytes(cell + HW_ABI_WRITES_OFFSET, address, last, stride, count, writes);

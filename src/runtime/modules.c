@@ -34,29 +34,37 @@ struct image {
     bool linked; /* the dynamic linker knows it */
 };
 
-static void find_build_id(const struct image *image, struct hw_map_entry *entry)
+void hw_elf_notes_each(uintptr_t bias, const void *headers, size_t header_count, const char *name, uint32_t type,
+                       hw_elf_note_visitor *each, void *closure)
 {
-    for (size_t i = 0; i < image->header_count; i++) {
-        const ElfW(Phdr) *header = &image->headers[i];
+    const ElfW(Phdr) *header = headers;
+    for (; header_count; header_count--, header++) {
         if (header->p_type != PT_NOTE)
             continue;
-        const char *at = (const char *)(image->bias + header->p_vaddr), *end = at + header->p_memsz;
+        const char *at = (const char *)(bias + header->p_vaddr), *end = at + header->p_memsz;
         size_t align = header->p_align == 8 ? 8 : 4;
         while (at + sizeof(ElfW(Nhdr)) <= end) {
             const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-            const char *name = at + sizeof *note;
-            const char *data = name + HW_ALIGN_UP((size_t)note->n_namesz, align);
+            const char *owner = at + sizeof *note;
+            const char *data = owner + HW_ALIGN_UP((size_t)note->n_namesz, align);
             if (data + note->n_descsz > end)
                 break;
-            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && hw_streq(name, "GNU")) {
-                entry->build_id_size = note->n_descsz < 32 ? note->n_descsz : 32;
-                for (uint32_t b = 0; b < entry->build_id_size; b++)
-                    entry->build_id[b] = (uint8_t)data[b];
-                return;
-            }
+            if (note->n_type == type && note->n_namesz == hw_strlen(name) + 1 && hw_streq(owner, name))
+                each(closure, data, note->n_descsz);
             at = data + HW_ALIGN_UP((size_t)note->n_descsz, align);
         }
     }
+}
+
+/* The first one counts. */
+static void take_build_id(void *closure, const void *data, size_t size)
+{
+    struct hw_map_entry *entry = closure;
+    if (entry->build_id_size)
+        return;
+    entry->build_id_size = size < sizeof entry->build_id ? (uint32_t)size : sizeof entry->build_id;
+    for (uint32_t b = 0; b < entry->build_id_size; b++)
+        entry->build_id[b] = ((const uint8_t *)data)[b];
 }
 
 /* Libraries may be loaded by a path relative to a directory that nobody knows afterwards. */
@@ -172,7 +180,8 @@ static void add_image(struct builder *builder, const struct image *image)
         entry.flags = module.flags;
         if (module.eh_frame_hdr && module.eh_frame_hdr_size >= sizeof module.header)
             __builtin_memcpy(module.header, module.eh_frame_hdr, sizeof module.header);
-        find_build_id(image, &entry);
+        hw_elf_notes_each(image->bias, image->headers, image->header_count, "GNU", NT_GNU_BUILD_ID, take_build_id,
+                          &entry);
         module.map = add_map(&entry, image->path);
         insert(builder, &module);
         if (!(module.flags & HW_MAP_RUNTIME))

@@ -179,8 +179,8 @@ struct hw_pool {
     char *base;        /* reserved address range */
     uint64_t reserved; /* its size */
     uint64_t mapped, used;
-    uint64_t first_extent;       /* bytes of the first extent */
-    uint32_t extents;            /* the last one, see file.c; 0: none yet */
+    uint64_t first_extent; /* bytes of the first extent */
+    uint32_t extents;      /* the last one, see file.c; 0: none yet */
 };
 enum hw_pool_id {
     HW_POOL_PROCESS,
@@ -282,8 +282,8 @@ struct hw_module {
     uint32_t map;       /* index into MAPS */
     uint32_t flags;     /* enum hw_map_flags */
     bool linked;        /* the dynamic linker knows it: it can tell when it is gone */
-    uint64_t header[2]; /* first bytes of eh_frame_hdr (of code without a file: of the code), to tell whether it is still
-                           this module that lies there */
+    uint64_t header[2]; /* first bytes of eh_frame_hdr (of code without a file: of the code), to tell whether it is
+                           still this module that lies there */
 };
 struct hw_modules {
     uint32_t count;
@@ -300,6 +300,10 @@ uint32_t hw_module_map(uintptr_t pc);
 /* All modules the dynamic linker knows; notices what is gone. Not from inside an allocator call. */
 void hw_modules_rescan(void);
 void hw_modules_fork(void);
+/* Calls EACH for the notes called NAME, of that TYPE, of the image that HEADERS (ElfW(Phdr)) lead to. */
+typedef void hw_elf_note_visitor(void *closure, const void *data, size_t size);
+void hw_elf_notes_each(uintptr_t bias, const void *headers, size_t header_count, const char *name, uint32_t type,
+                       hw_elf_note_visitor *each, void *closure);
 
 /* ---- cfi.c: unwind tables ---- */
 

@@ -135,45 +135,37 @@ struct found {
     char path[1024]; /* of the first one */
 };
 
-/* 0: no note; otherwise the granule. Objects of one module may differ, which is refused as well. */
-static uint32_t granule_of_image(const struct dl_phdr_info *info, struct found *found)
+/* The notes of one image. Objects of one module may differ, which is refused as well. */
+struct image_notes {
+    const char *path; /* "": the program */
+    uint32_t granule; /* 0: no note */
+    uint32_t flags;
+};
+
+static void take_note(void *closure, const void *data, size_t size)
 {
-    uint32_t granule = 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        if (header->p_type != PT_NOTE)
-            continue;
-        const char *at = (const char *)(info->dlpi_addr + header->p_vaddr), *end = at + header->p_memsz;
-        size_t align = header->p_align == 8 ? 8 : 4;
-        while (at + sizeof(ElfW(Nhdr)) <= end) {
-            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-            const char *name = at + sizeof *note;
-            const char *data = name + HW_ALIGN_UP((size_t)note->n_namesz, align);
-            if (data + note->n_descsz > end)
-                break;
-            if (note->n_type == HW_ABI_NOTE_TYPE && note->n_namesz == sizeof HW_ABI_NOTE_NAME &&
-                hw_streq(name, HW_ABI_NOTE_NAME) && note->n_descsz >= 16) {
-                const uint32_t *words = (const uint32_t *)data;
-                if (words[0] != HW_ABI_VERSION)
-                    refuse("this program was built for another version of Heapwise: build it again with heapwise cc: ",
-                           info->dlpi_name);
-                if (granule && granule != words[1])
-                    refuse("objects with different --granule are linked together: ",
-                           *info->dlpi_name ? info->dlpi_name : "the program");
-                granule = words[1];
-                found->flags |= words[2];
-            }
-            at = data + HW_ALIGN_UP((size_t)note->n_descsz, align);
-        }
-    }
-    return granule;
+    struct image_notes *notes = closure;
+    const uint32_t *words = data;
+    if (size < 16)
+        return;
+    if (words[0] != HW_ABI_VERSION)
+        refuse("this program was built for another version of Heapwise: build it again with heapwise cc: ",
+               notes->path);
+    if (notes->granule && notes->granule != words[1])
+        refuse("objects with different --granule are linked together: ", *notes->path ? notes->path : "the program");
+    notes->granule = words[1];
+    notes->flags |= words[2];
 }
 
 static int look_for_note(struct dl_phdr_info *info, size_t size, void *closure)
 {
     (void)size;
     struct found *found = closure;
-    uint32_t granule = granule_of_image(info, found);
+    struct image_notes notes = {.path = info->dlpi_name};
+    hw_elf_notes_each(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, HW_ABI_NOTE_NAME, HW_ABI_NOTE_TYPE, take_note,
+                      &notes);
+    found->flags |= notes.flags;
+    uint32_t granule = notes.granule;
     if (!granule)
         return 0;
     const char *path = *info->dlpi_name ? info->dlpi_name : "the program";
