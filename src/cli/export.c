@@ -2,15 +2,13 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/view_options.h"
+#include "profile/write.h"
 #include "report/human.h"
 #include "report/llvm_export.h"
 
@@ -179,57 +177,13 @@ static int parse(struct command *command, int argc, char **argv)
 
 /* ---- output ---- */
 
-/* Writes all of BYTES to FD. */
-static bool write_all(int fd, const struct hw_llvm_bytes *bytes)
-{
-    for (size_t done = 0; done < bytes->used;) {
-        const ssize_t part = write(fd, bytes->data + done, bytes->used - done);
-        if (part < 0 && errno == EINTR)
-            continue;
-        if (part <= 0)
-            return false;
-        done += (size_t)part;
-    }
-    return true;
-}
-
-static bool cannot_write(const char *path)
-{
-    hw_say("export: cannot write '%s': %s", path, strerror(errno));
-    return false;
-}
-
-/* Written aside and renamed: nobody ever sees half of it. */
 static bool write_file(const struct command *command, const struct hw_llvm_bytes *bytes)
 {
-    char aside[PATH_MAX];
-    struct stat status;
-    if (!command->force && lstat(command->output, &status) == 0) {
-        hw_say("export: '%s' exists already (-f overwrites it)", command->output);
-        return false;
-    }
-    if (stat(command->output, &status) == 0 && !S_ISREG(status.st_mode)) { /* a pipe, /dev/null */
-        const int fd = open(command->output, O_WRONLY | O_CLOEXEC);
-        const bool fine = fd >= 0 && write_all(fd, bytes);
-        if (fd >= 0 && close(fd) == 0 && fine)
-            return true;
-        return cannot_write(command->output);
-    }
-    if ((size_t)snprintf(aside, sizeof aside, "%s.%ld.part", command->output, (long)getpid()) >= sizeof aside) {
-        errno = ENAMETOOLONG;
-        return cannot_write(command->output);
-    }
-    const int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return cannot_write(command->output);
-    bool fine = write_all(fd, bytes);
-    fine = close(fd) == 0 && fine;
-    if (fine && rename(aside, command->output) == 0)
+    struct hw_error error = {""};
+    if (hw_file_write(command->output, command->force, bytes->data, bytes->used, &error))
         return true;
-    const int error = errno;
-    unlink(aside);
-    errno = error;
-    return cannot_write(command->output);
+    hw_say("export: %s", error.message);
+    return false;
 }
 
 static bool write_output(const struct command *command, const struct hw_llvm_bytes *bytes)
@@ -240,7 +194,10 @@ static bool write_output(const struct command *command, const struct hw_llvm_byt
         hw_say("export: %s is not for a terminal: -o OUT writes it to a file", command->format->name);
         return false;
     }
-    return write_all(STDOUT_FILENO, bytes) || cannot_write("standard output");
+    if (hw_write_all(STDOUT_FILENO, bytes->data, bytes->used, -1))
+        return true;
+    hw_say("export: cannot write 'standard output': %s", strerror(errno));
+    return false;
 }
 
 /* ---- what the format cannot hold ---- */

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "profile/write.h"
+
 struct closing {
     struct hw_container container;
     struct hw_process_info process;
@@ -22,18 +24,10 @@ struct closing {
 
 static bool write_at(struct closing *closing, const void *bytes, size_t size, uint64_t offset)
 {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t put = pwrite(closing->container.fd, (const char *)bytes + done, size - done, (off_t)(offset + done));
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0) {
-            hw_error_set(closing->error, "cannot write '%s': %s", closing->container.path, strerror(errno));
-            return false;
-        }
-        done += (size_t)put;
-    }
-    return true;
+    if (hw_write_all(closing->container.fd, bytes, size, (int64_t)offset))
+        return true;
+    hw_error_set(closing->error, "cannot write '%s': %s", closing->container.path, strerror(errno));
+    return false;
 }
 
 static bool refuse(struct closing *closing, const char *why)

@@ -8,10 +8,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+#include "profile/write.h"
 
 #define ENTRY_SIZE_MOST 65536u
 #define EXTENTS_MOST    (1u << 20)
@@ -79,6 +82,17 @@ int hw_container_open(const char *path, bool writable, struct hw_error *error)
     hw_error_set(error, "'%s' is not a profile: %s", path,
                  S_ISDIR(status.st_mode) ? "it is a directory" : "it is not a regular file");
     close(fd);
+    return -1;
+}
+
+int hw_container_open_bytes(const void *bytes, size_t size, const char *name, struct hw_error *error)
+{
+    const int fd = memfd_create("profile", MFD_CLOEXEC);
+    if (fd >= 0 && hw_write_all(fd, bytes, size, 0))
+        return fd;
+    hw_error_set(error, "cannot read '%s': %s", name, strerror(errno));
+    if (fd >= 0)
+        close(fd);
     return -1;
 }
 

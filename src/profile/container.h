@@ -8,6 +8,7 @@
  *   close.c      seals the file of a process that has ended
  *   llvm_model.c tables from LLVM's files instead (llvm.h)
  *   snapshot.c   copies the file of a process that goes on
+ *   write.c      tables -> a sealed file (write.h)
  *
  * Nothing here trusts a byte of the file. Nothing here keeps state outside its arguments, so files can be read in
  * several threads at once. */
@@ -85,6 +86,8 @@ struct hw_container {
 
 /* Opens PATH if it is a regular file. WRITABLE: for reading and writing. -1 with ERROR. */
 int hw_container_open(const char *path, bool writable, struct hw_error *error);
+/* A nameless file with a copy of the bytes. -1 with ERROR. */
+int hw_container_open_bytes(const void *bytes, size_t size, const char *name, struct hw_error *error);
 /* Reads first page and directories from `fd` (fd, path and problems are set by the caller, the rest is zero, or comes
  * from an earlier load and is replaced). False with ERROR when the file is no profile or cannot be read at all. */
 bool hw_container_load(struct hw_container *container, struct hw_error *error);

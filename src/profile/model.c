@@ -637,17 +637,15 @@ static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd
     return fine;
 }
 
-struct hw_profile *hw_profile_read(const char *path, struct hw_error *error)
+/* Reads the open file; takes FD over. It may be -1: then ERROR says why. */
+static struct hw_profile *read_open(int fd, const char *path, struct hw_error *error)
 {
     struct hw_profile *profile = calloc(1, sizeof *profile);
     struct hw_arena *arena = calloc(1, sizeof *arena);
-    int fd = -1;
     bool fine = false;
     if (!profile || !arena)
         hw_error_set(error, "cannot read '%s': not enough memory", path);
-    else
-        fd = hw_container_open(path, false, error);
-    if (fd >= 0)
+    else if (fd >= 0)
         fine = read_into(profile, arena, fd, path, error);
     if (fd >= 0)
         close(fd);
@@ -660,6 +658,16 @@ struct hw_profile *hw_profile_read(const char *path, struct hw_error *error)
     free(arena);
     free(profile);
     return NULL;
+}
+
+struct hw_profile *hw_profile_read(const char *path, struct hw_error *error)
+{
+    return read_open(hw_container_open(path, false, error), path, error);
+}
+
+struct hw_profile *hw_profile_read_bytes(const void *bytes, size_t size, const char *name, struct hw_error *error)
+{
+    return read_open(hw_container_open_bytes(bytes, size, name, error), name, error);
 }
 
 void hw_profile_free(struct hw_profile *profile)

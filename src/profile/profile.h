@@ -165,6 +165,8 @@ bool hw_profile_measured(const struct hw_profile *profile, enum hw_measured what
  * profile or nothing can be saved of it. When it is damaged but part of it can be read, returns that part with
  * `problems`. Verbs then print them and exit with 2 after their output. */
 struct hw_profile *hw_profile_read(const char *path, struct hw_error *error);
+/* Likewise a file that is in memory; NAME stands for its path. The bytes are copied. */
+struct hw_profile *hw_profile_read_bytes(const void *bytes, size_t size, const char *name, struct hw_error *error);
 void hw_profile_free(struct hw_profile *profile);
 
 /* The string at OFFSET, "" when out of range. Lives as long as the profile. */

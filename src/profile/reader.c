@@ -186,15 +186,14 @@ static uint64_t peak_epoch(const struct hw_tables *tables)
     return table->count ? ((const struct hw_process_info *)table->entries)->peak_epoch : 0;
 }
 
+/* The types before THREADS are those that are read in an order of their own. */
+_Static_assert(HW_SECTION_THREADS == 8 && HW_SECTION_MIBS == 7, "order of reading");
+
 /* Everything that only refers to others. The share of the peak in a MIB is counted against the epoch in the process
  * section, so both must be of one moment: the epoch must be the same before and after. In a program that grows without
  * a pause that may never happen; the last attempt then stands, and is off by what happened while it was copied. */
 static bool read_referring(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables)
 {
-    static const uint32_t types[] = {HW_SECTION_THREADS, HW_SECTION_TIMELINE,    HW_SECTION_FREE_STACKS,
-                                     HW_SECTION_MEMORY,  HW_SECTION_NOTES,       HW_SECTION_INHERITED,
-                                     HW_SECTION_ACCESS,  HW_SECTION_ACCESS_INFO, HW_SECTION_ACCESS_LIVE,
-                                     HW_SECTION_GLOBALS, HW_SECTION_HISTOGRAM,   HW_SECTION_HISTOGRAM_LIVE};
     for (int attempt = 0; attempt < 4; attempt++) {
         if (!read_section(container, arena, HW_SECTION_PROCESS, tables))
             return false;
@@ -208,8 +207,8 @@ static bool read_referring(struct hw_container *container, struct hw_arena *aren
         if (peak_epoch(tables) == before)
             break;
     }
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (!read_section(container, arena, types[i], tables))
+    for (uint32_t type = HW_SECTION_THREADS; type < HW_SECTION_KNOWN; type++)
+        if (!read_section(container, arena, type, tables))
             return false;
     return true;
 }

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
+
+#include "profile/write.h"
 
 #define ATTEMPTS    32
 #define COPIES_MOST 48 /* sections; all of them fit into the first directory */
@@ -223,75 +224,30 @@ static void describe_moment(struct snapshot *snapshot, const struct hw_snapshot_
 
 /* ---- the new file ---- */
 
-static bool write_at(struct snapshot *snapshot, int file, const void *bytes, size_t size, uint64_t offset)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t put = pwrite(file, (const char *)bytes + done, size - done, (off_t)(offset + done));
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0) {
-            hw_error_set(snapshot->error, "cannot write the dump: %s", strerror(put < 0 ? errno : ENOSPC));
-            return false;
-        }
-        done += (size_t)put;
-    }
-    return true;
-}
-
-static uint64_t *first_offset(struct hw_file_header *header, uint32_t type)
-{
-    return type == HW_SECTION_MAPS     ? &header->map_offset
-           : type == HW_SECTION_MIBS   ? &header->mib_offset
-           : type == HW_SECTION_STACKS ? &header->stack_offset
-                                       : NULL;
-}
-
-/* The first page comes last: without it the file is no profile. */
 static bool write_file(struct snapshot *snapshot, int file)
 {
-    struct {
-        struct hw_file_header header;
-        struct hw_section directory[HW_FIRST_DIRECTORY_MOST];
-    } page;
-    _Static_assert(sizeof page == HW_FILE_PAGE && COPIES_MOST <= HW_FIRST_DIRECTORY_MOST, "one directory is enough");
-    memset(&page, 0, sizeof page);
-    page.header = (struct hw_file_header){
-        .magic = HW_FILE_MAGIC,
-        .version_major = snapshot->container.header.version_major,
-        .version_minor = snapshot->container.header.version_minor,
-        .flags = HW_FILE_SEALED | (snapshot->container.header.flags & HW_FILE_EXITED),
-        .page_size = HW_FILE_PAGE,
-        .directory_used = (uint32_t)snapshot->count,
-        .directory_capacity = HW_FIRST_DIRECTORY_MOST,
-        .session = snapshot->container.header.session,
+    struct hw_section_source sections[COPIES_MOST];
+    const struct hw_file_header *header = &snapshot->container.header;
+    const struct hw_write_options options = {
+        .file_flags = header->flags & HW_FILE_EXITED,
+        .session = header->session,
+        .version_minor = header->version_minor,
     };
-    uint64_t end = HW_FILE_PAGE;
+    size_t size;
     for (size_t i = 0; i < snapshot->count; i++) {
-        struct copy *copy = &snapshot->copies[i];
-        uint64_t capacity = (copy->used + HW_FILE_PAGE - 1) / HW_FILE_PAGE * HW_FILE_PAGE;
-        page.directory[i] = (struct hw_section){
-            .type = copy->type,
-            .version = copy->version,
-            .offset = end,
-            .capacity = capacity,
-            .used = copy->used,
-            .entry_size = copy->entry_size,
-            .checksum = XXH64(copy->bytes, copy->used, 0),
-        };
-        uint64_t *first = first_offset(&page.header, copy->type);
-        if (first)
-            *first = end;
-        if (!write_at(snapshot, file, copy->bytes, copy->used, end))
-            return false;
-        end += capacity;
+        const struct copy *copy = &snapshot->copies[i];
+        sections[i] = (struct hw_section_source){copy->type, copy->entry_size, copy->version, copy->bytes, copy->used};
     }
-    page.header.total_size = end;
-    page.header.checksum = XXH64(&page, sizeof page, 0);
-    if (ftruncate(file, (off_t)end) < 0) {
+    unsigned char *bytes = hw_sections_serialize(sections, snapshot->count, &options, &size, snapshot->error);
+    bool fine = bytes != NULL;
+    /* The first page comes last: without it the file is no profile. */
+    if (fine && !(hw_write_all(file, bytes + HW_FILE_PAGE, size - HW_FILE_PAGE, HW_FILE_PAGE) &&
+                  hw_write_all(file, bytes, HW_FILE_PAGE, 0))) {
         hw_error_set(snapshot->error, "cannot write the dump: %s", strerror(errno));
-        return false;
+        fine = false;
     }
-    return write_at(snapshot, file, &page, sizeof page, 0);
+    free(bytes);
+    return fine;
 }
 
 bool hw_profile_snapshot(int profile, const char *path, const struct hw_snapshot_memory *memory, int file,
