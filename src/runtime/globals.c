@@ -68,7 +68,7 @@ static void harvest(const struct module *module, bool take)
     present = module;
     last_granule = 0;
     for (uint32_t i = 0; i < module->count; i++)
-        hw_access_each_granule(module->segment[i].start, module->segment[i].end, take, add_granule);
+        hw_cells_each_granule(module->segment[i].start, module->segment[i].end, take, add_granule);
 }
 
 static bool is_unloaded(const struct module *module)

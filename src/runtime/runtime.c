@@ -299,7 +299,7 @@ void hw_process_end(enum hw_exit_kind kind, int value)
     hw_sigset outer = 0;
     bool harvest = hw_access_on() && hw_dump_possible(), stopped = false;
     if (harvest) {
-        hw_access_look_for_folds();
+        hw_shadow_look_for_folds();
         hw_shadow_check_sweeps();
         outer = hw_dump_lock();
         stopped = hw_threads_stop();

@@ -571,6 +571,8 @@ void hw_shadow_side_clear(void);
 void hw_shadow_sweep(void);
 /* Notes it when cells may have overflowed since the last sweep. Not under the lock. */
 void hw_shadow_check_sweeps(void);
+/* Looks for areas of memory that share cells: a note. Not under the lock. */
+void hw_shadow_look_for_folds(void);
 
 /* ---- layout.c: blocks that own their cells ---- */
 
@@ -637,7 +639,7 @@ static inline void hw_block_prefetch(const void *address)
         __builtin_prefetch((const void *)(hw_shadow.base + (user >> 3)));
 }
 
-/* ---- access.c: from cells to the profile ---- */
+/* ---- access.c: from cells to the profile, event by event (access.h has what its files share) ---- */
 
 /* The sections of counted accesses, when accesses are counted from the start / from now on. */
 bool hw_access_start(void);
@@ -659,6 +661,11 @@ void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct 
 void hw_access_reset_entry(const struct hw_mib *mib, uint32_t context);
 /* What was counted for one MIB goes to another: bounded tables. */
 void hw_access_move_entry(const struct hw_mib *to, const struct hw_mib *from);
+/* Forgets all counts: cells, and the entries of freed blocks. Conditions as of hw_access_harvest. */
+void hw_access_reset(void);
+
+/* ---- harvest.c: what is live, for the profile ---- */
+
 /* The cells of live blocks and of globals, as they are now, into ACCESS_LIVE, HISTOGRAM_LIVE, GLOBALS and ACCESS_INFO,
  * in place of what a former harvest wrote there. The cells stay as they are. After hw_threads_stop (STOPPED: its
  * result), with hw_runtime.lock held. Libraries that came since hw_modules_rescan are not looked at. Does nothing in
@@ -667,13 +674,12 @@ void hw_access_harvest(bool stopped);
 /* Takes the result of a harvest out of the file again: of blocks that are freed later it would be counted twice. Lock
  * held. */
 void hw_access_forget_harvest(void);
-/* Forgets all counts: cells, and the entries of freed blocks. Same conditions. */
-void hw_access_reset(void);
+
+/* ---- cells.c: sums over planes ---- */
+
 /* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set. */
-void hw_access_each_granule(uintptr_t start, uintptr_t end, bool take,
-                            void (*each)(uintptr_t address, const struct hw_global_granule *counts));
-/* Looks for areas of memory that share cells: a note. Not under the lock. */
-void hw_access_look_for_folds(void);
+void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
+                           void (*each)(uintptr_t address, const struct hw_global_granule *counts));
 
 /* ---- thread_create.c ---- */
 

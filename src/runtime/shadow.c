@@ -5,7 +5,8 @@
  * are a multiple of 8 * stride apart, and only then. Programs live in a few windows of the address space (executable
  * and brk heap; libraries, mappings and stacks), each smaller than 8 * stride; the windows lie farther from each other
  * than the planes that are ever used reach. Nothing is masked, and every address that a program can have hits the
- * reservation: it is never a fault. Should two areas of memory share cells nevertheless, the harvest says so.
+ * reservation: it is never a fault. Should two areas of memory share cells nevertheless, a note says so
+ * (hw_shadow_look_for_folds).
  *
  * A thread keeps its plane to its end. Then the next new thread gets it; what is in it stays, and belongs to the blocks
  * it was counted for. When there are more threads than planes, threads share: their additions are not atomic.
@@ -554,4 +555,57 @@ void hw_shadow_fork(void)
     hw_shadow.sweep_next = 0;
     sweep.count = 0;
     hw_shadow_side_clear();
+}
+
+/* ---- areas that share cells ---- */
+
+#define AREAS_MOST 1024u
+static struct {
+    uintptr_t start, end;
+} areas[AREAS_MOST];
+static uint32_t area_count;
+
+static void add_area(const struct hw_area *area)
+{
+    if (!area->own && area->writable && !area->shared && area_count < AREAS_MOST) {
+        areas[area_count].start = area->start;
+        areas[area_count++].end = area->end;
+    }
+}
+
+/* Is a multiple (1 to MOST) of PERIOD, shifted by SHIFT, a distance of addresses of the two? */
+static bool meet(uint32_t a, uint32_t b, uint64_t period, uint64_t most, int64_t shift)
+{
+    uintptr_t least = areas[b].start - areas[a].end - (uintptr_t)shift + 1;
+    uintptr_t longest = areas[b].end - areas[a].start - (uintptr_t)shift - 1;
+    if ((int64_t)longest < 0)
+        return false;
+    uint64_t times = (int64_t)least <= 0 ? 0 : (least + period - 1) / period;
+    if (times == 0 && shift == 0)
+        times = 1;
+    return times <= most && times * period <= longest;
+}
+
+void hw_shadow_look_for_folds(void)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    area_count = 0;
+    hw_areas_each(add_area);
+    uint64_t period = 8 * hw_shadow.stride, most = 0;
+    for (uint32_t i = 0; i < hw_shadow.planes_used; i++) {
+        uint64_t plane = (hw_shadow.plane[i] - hw_shadow.base) / hw_shadow.stride;
+        most = plane > most ? plane : most;
+    }
+    most = hw_shadow.memprof_used && !most ? 1 : most;
+    bool folded = false;
+    for (uint32_t a = 0; a < area_count && !folded; a++)
+        for (uint32_t b = a; b < area_count && !folded; b++) {
+            folded = meet(a, b, period, most, 0);
+            if (hw_shadow.granule == 8)
+                folded = folded || meet(a, b, period, most, (int64_t)HW_ABI_WRITES_OFFSET * 8) ||
+                         meet(a, b, period, most, -(int64_t)HW_ABI_WRITES_OFFSET * 8);
+        }
+    hw_lock_drop(&hw_runtime.lock, old);
+    if (folded)
+        hw_note(HW_NOTE_FOLDED, NULL);
 }

@@ -1,0 +1,178 @@
+/* access.h - what the files share that make figures of cells; what others need of them stands in runtime.h.
+ *
+ *   cells.c        the cells of a range, in all planes: sums, clearing, moving
+ *   histograms.c   the counts of single words of a block, where granules have 8 bytes
+ *   access.c       the entries of contexts, and the events that change them
+ *   harvest.c      what is live, in the profile's file */
+#ifndef HW_RUNTIME_ACCESS_H
+#define HW_RUNTIME_ACCESS_H
+
+#include "runtime/runtime.h"
+
+typedef uint64_t cell_64 __attribute__((may_alias));
+
+#define HW_CELLS_LONG (128ul << 10) /* of the program's memory: a range that is gone through by pages of the shadow */
+
+/* What was found in the cells of a range. */
+struct hw_cell_sum {
+    uint64_t reads, writes, unsplit;
+    uint64_t granules, touched;
+    uint64_t shared, shared_written, shared_writers;
+    uint64_t lines_false, lines_true, saturated;
+};
+
+struct hw_histogram_target;
+
+/* ---- cells.c ---- */
+
+/* Adds up the cells of [start, end) in all planes; TAKE: they are zero then. HISTOGRAM may be NULL. */
+void hw_cells_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                   struct hw_histogram_target *histogram);
+/* Takes what is in a block that may share its first and last granule with others: what is counted there is added, and
+ * stays there for them. */
+void hw_cells_scan_shared(uintptr_t start, uintptr_t end, struct hw_cell_sum *sum,
+                          struct hw_histogram_target *histogram);
+void hw_cells_clear(uintptr_t start, uintptr_t end);
+/* The cells of [from, end) go to where [to, ...) is; the two do not overlap. */
+void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end);
+/* The cells of [start, end) are added to that of TO; false, and nothing has happened, where that is no place for them:
+ * small granules, long ranges. */
+bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to);
+void hw_cells_start(void);
+
+/* The usual case: one plane, a few granules. Which cells are zero, and how many there are, cannot be predicted: so
+ * there are no conditions, and up to HW_CELLS_UNROLLED cells the last one is looked at again instead of stopping there.
+ * When it is, it is zero. */
+#define HW_CELLS_UNROLLED 5
+static inline __attribute__((always_inline)) void hw_cells_scan_one_plane(uintptr_t plane, uintptr_t start,
+                                                                          uintptr_t end, struct hw_cell_sum *sum)
+{
+    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
+    uint64_t reads = 0, writes = 0, touched = 0;
+    cell_64 *cell = (cell_64 *)(plane + (first << 3));
+#define TAKE(index)                                                                                                    \
+    do {                                                                                                               \
+        uint64_t value = cell[index];                                                                                  \
+        cell[index] = 0;                                                                                               \
+        reads += (uint32_t)value;                                                                                      \
+        writes += value >> 32;                                                                                         \
+        touched += value != 0;                                                                                         \
+    } while (0)
+    if (hw_likely(more < HW_CELLS_UNROLLED)) {
+        TAKE(0);
+        TAKE(more < 1 ? more : 1);
+        TAKE(more < 2 ? more : 2);
+        TAKE(more < 3 ? more : 3);
+        TAKE(more);
+    } else
+        for (uint64_t i = 0; i <= more; i++)
+            TAKE(i);
+#undef TAKE
+    sum->reads = reads;
+    sum->writes = writes;
+    sum->touched = touched;
+    sum->granules = more + 1;
+}
+
+static inline bool hw_cells_are_usual(uintptr_t start, uintptr_t end)
+{
+    return hw_likely(end - start < HW_CELLS_LONG && !(hw_shadow.memprof_used | hw_shadow.carried) &&
+                     hw_shadow.granule == 64);
+}
+
+static inline bool hw_cells_are_clear_in(uintptr_t plane, uintptr_t start, uintptr_t end)
+{
+    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
+    const cell_64 *cell = (const cell_64 *)(plane + (first << 3));
+    if (hw_likely(more < HW_CELLS_UNROLLED))
+        return !(cell[0] | cell[more < 1 ? more : 1] | cell[more < 2 ? more : 2] | cell[more < 3 ? more : 3] |
+                 cell[more]);
+    for (uint64_t i = 0; i <= more; i++)
+        if (cell[i])
+            return false;
+    return true;
+}
+
+static inline bool hw_cells_are_clear(uintptr_t start, uintptr_t end)
+{
+    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
+        if (!hw_cells_are_clear_in(hw_shadow.plane[i], start, end))
+            return false;
+    return true;
+}
+
+/* The one plane in which there are counts of the block (any, if there are none); 0 if there are several. Most blocks
+ * are one thread's. */
+static inline uintptr_t hw_cells_only_plane(uintptr_t start, uintptr_t end)
+{
+    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    uintptr_t plane = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!hw_cells_are_clear_in(hw_shadow.plane[i], start, end)) {
+            if (plane)
+                return 0;
+            plane = hw_shadow.plane[i];
+        }
+    return plane ? plane : hw_shadow.base;
+}
+
+/* ---- histograms.c ---- */
+
+struct hw_histogram_target {
+    enum hw_pool_id pool;
+    uint32_t context;
+    uint32_t *chunk; /* index + 1 of the entry of each run of words; 256 */
+    uintptr_t start; /* of the block */
+};
+
+/* Where the words of a block at ADDRESS are counted: sets up TARGET and returns it, or NULL when they are not. */
+struct hw_histogram_target *hw_histogram_of_freed(struct hw_histogram_target *target, const struct hw_mib *mib,
+                                                  const void *address);
+/* Of a live block. hw_runtime.lock is held, here and as long as TARGET is used. */
+struct hw_histogram_target *hw_histogram_of_live(struct hw_histogram_target *target, uint32_t context,
+                                                 const void *address);
+void hw_histogram_add(struct hw_histogram_target *target, uintptr_t address, uint64_t count, bool saturated);
+/* Forgets which entries the words of live blocks of contexts below CONTEXTS have. */
+void hw_histograms_forget_live(uint32_t contexts);
+/* Empties the entries of freed blocks. */
+void hw_histograms_reset(void);
+/* False when there is no memory. Again in a forked child. */
+bool hw_histograms_start(void);
+
+/* ---- access.c ---- */
+
+/* The granules of a block, and of a block of a pool: there a granule is of the block that holds its first byte. */
+struct hw_cell_range {
+    uintptr_t start, end;
+};
+static inline bool hw_access_owns(const void *address, const struct hw_block *block)
+{
+    return hw_likely(block->layout) || hw_layout_is_own(address);
+}
+
+static inline uintptr_t hw_access_end(const void *address, uint64_t size)
+{
+    return (uintptr_t)address + (size ? size : 1);
+}
+
+static inline struct hw_cell_range hw_access_pool_range(const void *address, uint64_t size)
+{
+    uintptr_t start = (uintptr_t)address, granule = hw_shadow.granule;
+    return (struct hw_cell_range){HW_ALIGN_UP(start, granule), HW_ALIGN_UP(start + size, granule)};
+}
+
+/* An entry of ACCESS or ACCESS_LIVE as it is before anything was counted. */
+void hw_access_clear_entry(struct hw_access *entry, uint32_t context);
+/* Adds one block, and what was in its cells. AGE in ticks. */
+void hw_access_add_block(struct hw_access *entry, const struct hw_cell_sum *sum, const void *address,
+                         const struct hw_block *block, uint64_t age);
+void hw_access_add_pool_block(struct hw_access *entry, struct hw_cell_sum *sum, const void *address,
+                              const struct hw_block *block, uint64_t age);
+
+/* ---- harvest.c ---- */
+
+/* Brings the entry of ACCESS_INFO up to date. */
+void hw_harvest_write_info(void);
+
+#endif

@@ -1,0 +1,471 @@
+/* cells.c - the cells of a range of memory, in all planes: summing, taking, clearing and moving them.
+ *
+ * Long ranges are gone through by pages of the shadow that are there at all; those are given back afterwards. */
+#include "runtime/access.h"
+
+#include "base/abi.h"
+
+#define SHADOW_PAGE (HW_PAGE << 3) /* program memory that one page of shadow stands for */
+#define LANE_LOW    0x0101010101010101ull
+#define LANE_HIGH   0x8080808080808080ull
+
+/* Planes that are looked at. */
+struct list {
+    const uintptr_t *plane;
+    uint32_t count;
+    uintptr_t memprof; /* 0: not */
+};
+
+static inline struct list all_planes(void)
+{
+    return (struct list){hw_shadow.plane, __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE),
+                         hw_shadow.memprof_used ? hw_shadow.memprof : 0};
+}
+
+/* ---- summing ---- */
+
+static inline void share(struct hw_cell_sum *sum, uint32_t users, uint32_t writers)
+{
+    if (users > 1) {
+        sum->shared++;
+        sum->shared_written += writers > 0;
+        sum->shared_writers += writers > 1;
+    }
+}
+
+static inline void scan_granule_64(const struct list *list, uintptr_t granule, bool take, struct hw_cell_sum *sum)
+{
+    uint32_t users = 0, writers = 0;
+    bool touched = false;
+    for (uint32_t i = 0; i < list->count; i++) {
+        cell_64 *cell = (cell_64 *)(list->plane[i] + (granule << 3));
+        uint64_t value = *cell;
+        if (!value)
+            continue;
+        if (take)
+            *cell = 0;
+        sum->reads += (uint32_t)value;
+        sum->writes += value >> 32;
+        users++;
+        writers += value >> 32 != 0;
+    }
+    if (hw_unlikely(list->memprof != 0)) {
+        cell_64 *cell = (cell_64 *)(list->memprof + (granule << 3));
+        uint64_t value = *cell;
+        if (value && take)
+            *cell = 0;
+        sum->unsplit += value;
+        touched = value != 0;
+    }
+    if (users || touched)
+        sum->touched++;
+    share(sum, users, writers);
+}
+
+static void scan_64(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum)
+{
+    uintptr_t first = start >> 6, last = (end - 1) >> 6;
+    sum->granules += last - first + 1;
+    for (uintptr_t granule = first; granule <= last; granule++)
+        scan_granule_64(list, granule, take, sum);
+    if (hw_unlikely(hw_shadow.carried))
+        for (uint32_t i = 0; i < list->count; i++) {
+            uint64_t more[2];
+            uintptr_t plane = list->plane[i];
+            if (hw_shadow_side(plane + (first << 3), plane + ((last + 1) << 3), take, more)) {
+                sum->reads += more[0];
+                sum->writes += more[1];
+            }
+        }
+}
+
+static inline uint64_t lanes_set(uint64_t value) /* 0xff in each byte that is not 0 */
+{
+    uint64_t low = (value & ~LANE_HIGH) + ~LANE_HIGH;
+    return (((low | value) & LANE_HIGH) >> 7) * 255;
+}
+
+static inline uint32_t lane_count(uint64_t value) /* bytes that are not 0 */
+{
+    return (uint32_t)((lanes_set(value) & LANE_LOW) * LANE_LOW >> 56);
+}
+
+static inline uint64_t lane_sum(uint64_t value)
+{
+    uint64_t pairs = (value & 0x00ff00ff00ff00ffull) + (value >> 8 & 0x00ff00ff00ff00ffull);
+    return pairs * 0x0001000100010001ull >> 48;
+}
+
+static inline uint64_t saturated_lanes(uint64_t value)
+{
+    return ~lanes_set(~value);
+}
+
+/* The 8 words of one 64-byte line, of which MASK selects those of the block. */
+static void scan_line_8(const struct list *list, uintptr_t line, uint64_t mask, bool take, struct hw_cell_sum *sum,
+                        struct hw_histogram_target *histogram)
+{
+    uint64_t touched = 0, twice = 0, written = 0, written_twice = 0, saturated = 0;
+    uint32_t users = 0, writers = 0;
+    uint32_t counts[8] = {0};
+    bool keep_counts = histogram != NULL;
+    for (uint32_t i = 0; i <= list->count; i++) {
+        bool memprof = i == list->count;
+        uintptr_t plane = memprof ? list->memprof : list->plane[i];
+        if (!plane)
+            continue;
+        cell_64 *reads_cell = (cell_64 *)(plane + (line << 3));
+        cell_64 *writes_cell = (cell_64 *)((uintptr_t)reads_cell + HW_ABI_WRITES_OFFSET);
+        uint64_t reads = *reads_cell & mask, writes = memprof ? 0 : *writes_cell & mask;
+        if (!(reads | writes))
+            continue;
+        if (take) {
+            if (reads)
+                *reads_cell &= ~mask;
+            if (writes)
+                *writes_cell &= ~mask;
+        }
+        *(memprof ? &sum->unsplit : &sum->reads) += lane_sum(reads);
+        sum->writes += lane_sum(writes);
+        uint64_t full_reads = saturated_lanes(reads), full_writes = saturated_lanes(writes);
+        sum->saturated += lane_count(full_reads) + lane_count(full_writes);
+        saturated |= full_reads | full_writes;
+        uint64_t set = lanes_set(reads | writes), set_writes = lanes_set(writes);
+        if (!memprof) {
+            twice |= touched & set;
+            written_twice |= written & set_writes;
+            written |= set_writes;
+            users++;
+            writers += writes != 0;
+        }
+        touched |= set;
+        if (keep_counts)
+            for (int word = 0; word < 8; word++)
+                counts[word] += (reads >> 8 * word & 255) + (writes >> 8 * word & 255);
+    }
+    if (!touched)
+        return;
+    sum->touched += lane_count(touched);
+    sum->shared += lane_count(twice);
+    sum->shared_written += lane_count(twice & written);
+    sum->shared_writers += lane_count(written_twice);
+    if (users > 1 && writers) {
+        if (twice & written)
+            sum->lines_true++;
+        else
+            sum->lines_false++;
+    }
+    for (int word = 0; keep_counts && word < 8; word++)
+        if (counts[word])
+            hw_histogram_add(histogram, (line << 6) + 8 * (uintptr_t)word, counts[word],
+                             (saturated >> 8 * word & 255) != 0);
+}
+
+static void scan_8(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                   struct hw_histogram_target *histogram)
+{
+    sum->granules += ((end - 1) >> 3) - (start >> 3) + 1;
+    for (uintptr_t line = start >> 6; line <= (end - 1) >> 6; line++) {
+        uint64_t mask = ~0ull;
+        if (line == start >> 6)
+            mask &= ~0ull << 8 * (start >> 3 & 7);
+        if (line == (end - 1) >> 6)
+            mask &= ~0ull >> 8 * (7 - ((end - 1) >> 3 & 7));
+        scan_line_8(list, line, mask, take, sum, histogram);
+    }
+}
+
+static inline void scan_cells(const struct list *list, uintptr_t start, uintptr_t end, bool take,
+                              struct hw_cell_sum *sum, struct hw_histogram_target *histogram)
+{
+    if (hw_likely(hw_shadow.granule == 64))
+        scan_64(list, start, end, take, sum);
+    else
+        scan_8(list, start, end, take, sum, histogram);
+}
+
+/* ---- long ranges: by pages of the shadow ---- */
+
+/* Which of COUNT pages of shadow from AT on are there: a byte each, bit 0. */
+static void resident(uintptr_t at, uint64_t count, uint8_t *there)
+{
+    if (hw_quiet || hw_sys(SYS_mincore, at, count * HW_PAGE, there) < 0)
+        for (uint64_t i = 0; i < count; i++)
+            there[i] = 1;
+}
+
+/* START and END are multiples of SHADOW_PAGE. */
+static void scan_pages(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                       struct hw_histogram_target *histogram)
+{
+    bool writes_too = hw_shadow.granule == 8;
+    uint8_t there[2048], more[sizeof there + 1];
+    uintptr_t present[HW_PLANES_MOST];
+    uint64_t all = (end - start) / SHADOW_PAGE, batch = sizeof there / (list->count + 1);
+    for (uint64_t first = 0; first < all; first += batch) {
+        uint64_t count = all - first < batch ? all - first : batch;
+        uintptr_t offset = (start >> 3) + first * HW_PAGE;
+        for (uint32_t i = 0; i <= list->count; i++) {
+            uintptr_t plane = i < list->count ? list->plane[i] : list->memprof;
+            uint8_t *row = there + i * batch;
+            if (!plane)
+                continue;
+            resident(plane + offset, count, row);
+            if (writes_too && i < list->count) { /* those cells lie in two pages: the offset is no multiple of one */
+                uintptr_t at = plane + offset + HW_ABI_WRITES_OFFSET;
+                resident(at & ~(HW_PAGE - 1), count + 1, more);
+                for (uint64_t page = 0; page < count; page++)
+                    row[page] |= more[page] | more[page + 1];
+            }
+        }
+        for (uint64_t page = 0; page < count; page++) {
+            struct list here = {present, 0, list->memprof && there[list->count * batch + page] & 1 ? list->memprof : 0};
+            for (uint32_t i = 0; i < list->count; i++)
+                if (there[i * batch + page] & 1)
+                    present[here.count++] = list->plane[i];
+            uintptr_t from = start + (first + page) * SHADOW_PAGE;
+            if (here.count || here.memprof)
+                scan_cells(&here, from, from + SHADOW_PAGE, take, sum, histogram);
+            else
+                sum->granules += SHADOW_PAGE / hw_shadow.granule;
+        }
+    }
+}
+
+/* Gives the shadow of [start, end) back: it reads as zero. Multiples of SHADOW_PAGE. */
+static void drop_pages(const struct list *list, uintptr_t start, uintptr_t end)
+{
+    uintptr_t bytes = (end - start) >> 3;
+    for (uint32_t i = 0; i <= list->count; i++) {
+        uintptr_t plane = i < list->count ? list->plane[i] : list->memprof;
+        if (!plane)
+            continue;
+        hw_sys(SYS_madvise, plane + (start >> 3), bytes, 4 /* MADV_DONTNEED */);
+        if (hw_shadow.granule == 8 && i < list->count) {
+            uintptr_t at = plane + (start >> 3) + HW_ABI_WRITES_OFFSET;
+            uintptr_t first = HW_ALIGN_UP(at, HW_PAGE), last = (at + bytes) & ~(HW_PAGE - 1);
+            if (last > first)
+                hw_sys(SYS_madvise, first, last - first, 4);
+        }
+    }
+}
+
+void hw_cells_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                   struct hw_histogram_target *histogram)
+{
+    struct list list = all_planes();
+    if (hw_likely(end - start < HW_CELLS_LONG)) {
+        scan_cells(&list, start, end, take, sum, histogram);
+        return;
+    }
+    uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
+    if (start < first)
+        scan_cells(&list, start, first, take, sum, histogram);
+    scan_pages(&list, first, last, take, sum, histogram);
+    if (last < end)
+        scan_cells(&list, last, end, take, sum, histogram);
+    if (take && !hw_quiet)
+        drop_pages(&list, first, last);
+}
+
+/* A block that may share its first and last granule with others: what is counted there stays there, for them. */
+void hw_cells_scan_shared(uintptr_t start, uintptr_t end, struct hw_cell_sum *sum,
+                          struct hw_histogram_target *histogram)
+{
+    uintptr_t granule = hw_shadow.granule, first = HW_ALIGN_UP(start, granule), last = end & ~(granule - 1);
+    if (first >= last) {
+        hw_cells_scan(start, end, false, sum, histogram);
+        return;
+    }
+    if (start < first)
+        hw_cells_scan(start, first, false, sum, histogram);
+    hw_cells_scan(first, last, true, sum, histogram);
+    if (last < end)
+        hw_cells_scan(last, end, false, sum, histogram);
+}
+
+/* ---- clearing ---- */
+
+static inline void clear_cells(const struct list *list, uintptr_t start, uintptr_t end)
+{
+    if (hw_likely(hw_shadow.granule == 64)) {
+        for (uint32_t i = 0; i < list->count; i++)
+            for (uintptr_t granule = start >> 6; granule <= (end - 1) >> 6; granule++) {
+                cell_64 *cell = (cell_64 *)(list->plane[i] + (granule << 3));
+                if (hw_unlikely(*cell))
+                    *cell = 0;
+            }
+        if (hw_unlikely(list->memprof != 0))
+            for (uintptr_t granule = start >> 6; granule <= (end - 1) >> 6; granule++)
+                *(cell_64 *)(list->memprof + (granule << 3)) = 0;
+        return;
+    }
+    struct hw_cell_sum unused = {0};
+    scan_8(list, start, end, true, &unused, NULL);
+}
+
+void hw_cells_clear(uintptr_t start, uintptr_t end)
+{
+    struct list list = all_planes();
+    if (hw_likely(end - start < HW_CELLS_LONG || hw_quiet)) {
+        clear_cells(&list, start, end);
+    } else {
+        uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
+        if (start < first)
+            clear_cells(&list, start, first);
+        if (hw_shadow.granule == 8) { /* cells of writes at the edges of pages */
+            struct hw_cell_sum unused = {0};
+            scan_pages(&list, first, last, true, &unused, NULL);
+        }
+        drop_pages(&list, first, last);
+        if (last < end)
+            clear_cells(&list, last, end);
+    }
+    uint64_t more[2];
+    for (uint32_t i = 0; hw_unlikely(hw_shadow.carried) && i < list.count; i++)
+        hw_shadow_side(list.plane[i] + (start >> 6 << 3), list.plane[i] + (((end - 1) >> 6) + 1) * 8, true, more);
+}
+
+/* ---- single granules ---- */
+
+void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
+                           void (*each)(uintptr_t address, const struct hw_global_granule *counts))
+{
+    struct list list = all_planes();
+    uintptr_t present[HW_PLANES_MOST], size = hw_shadow.granule;
+    for (uintptr_t page = start & ~(SHADOW_PAGE - 1); page < end; page += SHADOW_PAGE) {
+        struct list here = {present, 0, 0};
+        for (uint32_t i = 0; i <= list.count; i++) {
+            uintptr_t plane = i < list.count ? list.plane[i] : list.memprof, at = plane + (page >> 3);
+            uint8_t there[3] = {0};
+            if (!plane)
+                continue;
+            resident(at, 1, there);
+            if (size == 8 && i < list.count)
+                resident((at + HW_ABI_WRITES_OFFSET) & ~(HW_PAGE - 1), 2, there + 1);
+            if (!((there[0] | there[1] | there[2]) & 1))
+                continue;
+            if (i < list.count)
+                present[here.count++] = plane;
+            else
+                here.memprof = plane;
+        }
+        uintptr_t first = page < start ? start & ~(size - 1) : page;
+        for (uintptr_t at = first; (here.count || here.memprof) && at < end && at < page + SHADOW_PAGE; at += size) {
+            struct hw_cell_sum sum = {0};
+            scan_cells(&here, at, at + size, take, &sum, NULL);
+            uintptr_t hole_end;
+            if (!sum.touched || (!take && hw_pool_hole(at, at + size, 0, &hole_end) == at))
+                continue;
+            struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes, .unsplit = sum.unsplit};
+            counts.flags = (sum.shared ? 1u : 0) | (sum.shared_written ? 2u : 0) | (sum.shared_writers ? 4u : 0) |
+                           (sum.saturated ? 8u : 0);
+            each(at, &counts);
+        }
+    }
+}
+
+/* ---- moving ---- */
+
+/* Adds the counts of a granule's cell to another one's, in one plane. */
+static void move_cell_64(uintptr_t plane, uintptr_t from, uintptr_t to)
+{
+    cell_64 *source = (cell_64 *)(plane + (from << 3)), *target = (cell_64 *)(plane + (to << 3));
+    uint64_t value = *source;
+    if (!value)
+        return;
+    *source = 0;
+    if (hw_likely(!*target))
+        *target = value;
+    else {
+        hw_shadow_carry(target, 0, (uint32_t)value);
+        hw_shadow_carry(target, 1, value >> 32);
+    }
+    uint64_t more[2];
+    if (hw_unlikely(hw_shadow.carried) && hw_shadow_side((uintptr_t)source, (uintptr_t)source + 8, true, more))
+        hw_shadow_side_add((uintptr_t)target, more);
+}
+
+static void move_cells_8(uintptr_t plane, bool memprof, uintptr_t from, uintptr_t to, uintptr_t end)
+{
+    for (uintptr_t word = from >> 3; word <= (end - 1) >> 3; word++) {
+        uint8_t *source = (uint8_t *)(plane + word), *target = (uint8_t *)(plane + (to >> 3) + word - (from >> 3));
+        *target = *source;
+        *source = 0;
+        if (memprof)
+            continue;
+        target[HW_ABI_WRITES_OFFSET] = source[HW_ABI_WRITES_OFFSET];
+        source[HW_ABI_WRITES_OFFSET] = 0;
+    }
+}
+
+static struct {
+    uintptr_t from, to, end; /* of the part that is moved */
+    uintptr_t plane;
+} move; /* under move_lock */
+static struct hw_lock move_lock;
+
+/* [start, end) of a plane's shadow is there: move the cells in it. */
+static void move_present(uintptr_t start, uintptr_t end)
+{
+    uintptr_t first = (start - move.plane) >> 3, last = (end - move.plane - 1) >> 3;
+    first = first < move.from >> 6 ? move.from >> 6 : first;
+    last = last > (move.end - 1) >> 6 ? (move.end - 1) >> 6 : last;
+    for (uintptr_t granule = first; granule <= last; granule++) {
+        uintptr_t begin = granule << 6 < move.from ? move.from : granule << 6;
+        uintptr_t target = (move.to + (begin - move.from)) >> 6;
+        move_cell_64(move.plane, granule, target);
+    }
+}
+
+/* The cells of [from, end) go to where [to, …) is; the two do not overlap. */
+void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end)
+{
+    struct list list = all_planes();
+    if (hw_shadow.granule == 8) {
+        for (uint32_t i = 0; i < list.count; i++)
+            move_cells_8(list.plane[i], false, from, to, end);
+        if (list.memprof)
+            move_cells_8(list.memprof, true, from, to, end);
+        return;
+    }
+    bool is_long = end - from >= HW_CELLS_LONG && !hw_quiet;
+    hw_sigset old = 0;
+    if (is_long)
+        old = hw_lock_take(&move_lock);
+    for (uint32_t i = 0; i <= list.count; i++) {
+        uintptr_t plane = i < list.count ? list.plane[i] : list.memprof;
+        if (!plane)
+            continue;
+        if (!is_long) {
+            for (uintptr_t granule = from >> 6; granule <= (end - 1) >> 6; granule++) {
+                uintptr_t begin = granule << 6 < from ? from : granule << 6;
+                move_cell_64(plane, granule, (to + (begin - from)) >> 6);
+            }
+            continue;
+        }
+        move.from = from;
+        move.to = to;
+        move.end = end;
+        move.plane = plane;
+        hw_resident_each(plane + (from >> 6 << 3), plane + ((end - 1) >> 6 << 3) + 8, move_present);
+    }
+    if (is_long)
+        hw_lock_drop(&move_lock, old);
+}
+
+bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to)
+{
+    struct list list = all_planes();
+    if (hw_shadow.granule != 64 || list.memprof || end - start >= HW_CELLS_LONG)
+        return false;
+    for (uint32_t i = 0; i < list.count; i++)
+        for (uintptr_t granule = start >> 6; granule <= (end - 1) >> 6; granule++)
+            move_cell_64(list.plane[i], granule, to >> 6);
+    return true;
+}
+
+void hw_cells_start(void)
+{
+    move_lock = (struct hw_lock){0};
+}
