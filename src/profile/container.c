@@ -52,6 +52,13 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_DATA_SYMBOLS] = {"data symbols", 32, sizeof(struct hw_data_name), false},
     [HW_SECTION_LLVM_FRAMES] = {"LLVM frames", 24, sizeof(struct hw_llvm_frame_entry), true},
     [HW_SECTION_MODULES] = {"modules", 16, sizeof(struct hw_module_mark), false},
+    [HW_SECTION_STRUCTS] = {"structs", 64, sizeof(struct hw_struct), true},
+    [HW_SECTION_FIELDS] = {"fields", 96, sizeof(struct hw_field), true},
+    [HW_SECTION_FIELD_GROUPS] = {"field groups", 32, sizeof(struct hw_field_group), false},
+    [HW_SECTION_GROUP_MEMBERS] = {"group members", 16, sizeof(struct hw_group_member), true},
+    [HW_SECTION_FIELD_WINDOWS] = {"field windows", 24, sizeof(struct hw_field_window), false},
+    [HW_SECTION_FIELDS_INFO] = {"fields info", 128, sizeof(struct hw_fields_info), false},
+    [HW_SECTION_CONTEXT_TYPES] = {"context types", 16, sizeof(struct hw_context_type), false},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

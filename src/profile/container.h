@@ -5,6 +5,7 @@
  *   reader.c     extents -> checked, packed tables in memory
  *   model.c      tables -> struct hw_profile
  *   access.c     …its part of counted accesses
+ *   fields.c     …its part of counted fields
  *   close.c      seals the file of a process that has ended
  *   llvm_model.c tables from LLVM's files instead (llvm.h)
  *   snapshot.c   copies the file of a process that goes on
@@ -48,7 +49,7 @@ void hw_problems_finish(struct hw_problems *problems);
 
 /* ---- container.c ---- */
 
-#define HW_SECTION_KNOWN        (HW_SECTION_MODULES + 1) /* types below this number are known */
+#define HW_SECTION_KNOWN        (HW_SECTION_CONTEXT_TYPES + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
 /* What is known of a section type. */
@@ -143,5 +144,12 @@ bool hw_table_missing(const struct hw_table *table, size_t index);
  * when the memory does not suffice. */
 bool hw_profile_take_accesses(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                               struct hw_problems *problems);
+
+/* ---- fields.c ---- */
+
+/* Fills PROFILE's part of counted fields, and the types of contexts; strings, contexts with their accesses, and clock
+ * are there already. False when the memory does not suffice. */
+bool hw_profile_take_fields(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                            struct hw_problems *problems);
 
 #endif

@@ -78,6 +78,13 @@ enum hw_section_type {
     HW_SECTION_DATA_SYMBOLS = 27,   /* struct hw_data_name, sorted by map, flags and address: data that was accessed */
     HW_SECTION_LLVM_FRAMES = 28,    /* struct hw_llvm_frame_entry: in profiles made from LLVM's indexed ones */
     HW_SECTION_MODULES = 29,        /* struct hw_module_mark, sorted by map: the files that symbols came from */
+    HW_SECTION_STRUCTS = 30,        /* struct hw_struct: types whose fields are counted, as the next ones */
+    HW_SECTION_FIELDS = 31,         /* struct hw_field: those of one struct lie together */
+    HW_SECTION_FIELD_GROUPS = 32,   /* struct hw_field_group: accesses that are executed together */
+    HW_SECTION_GROUP_MEMBERS = 33,  /* struct hw_group_member: those of one group lie together */
+    HW_SECTION_FIELD_WINDOWS = 34,  /* struct hw_field_window: fields that were used at nearly the same time */
+    HW_SECTION_FIELDS_INFO = 35,    /* one struct hw_fields_info */
+    HW_SECTION_CONTEXT_TYPES = 36,  /* struct hw_context_type: where fields, but no granules, are counted */
 };
 
 enum hw_section_flags {
@@ -425,6 +432,110 @@ struct hw_histogram {
     uint64_t words[HW_HISTOGRAM_WORDS];
 };
 
+/* ---- counted fields of structs (heapwise cc --fields) ---- */
+
+enum hw_struct_flags {
+    HW_STRUCT_UNION = 1u << 0,       /* a union */
+    HW_STRUCT_PACKED = 1u << 1,      /* some field lies where its type may not */
+    HW_STRUCT_FLEXIBLE = 1u << 2,    /* the last field is an array without a length */
+    HW_STRUCT_BIT_FIELDS = 1u << 3,  /* has bit-fields */
+    HW_STRUCT_POLYMORPHIC = 1u << 4, /* has a pointer to virtual functions */
+    HW_STRUCT_BASES = 1u << 5,       /* has base classes */
+    HW_STRUCT_WHOLE = 1u << 6,       /* code that was counted copies, compares, clears, reads or writes it as a whole */
+    HW_STRUCT_ESCAPES = 1u << 7,     /* the address of a field goes where it can no longer be followed: see hw_field */
+    HW_STRUCT_ABI = 1u << 8,         /* marked HEAPWISE_ABI: its layout is agreed upon with others */
+    HW_STRUCT_CPLUSPLUS = 1u << 9,
+    HW_STRUCT_NO_NAMES = 1u << 10, /* compiled without debugging information: only offsets are known */
+};
+
+/* A type by its identity: FNV-1a (64 bits; base/abi.h says of which bytes) of name, size and all fields. Several
+ * entries of one identity, from several modules or processes, are one type; one name with two identities is two. */
+struct hw_struct {
+    uint64_t identity;
+    uint64_t size;                     /* bytes */
+    uint32_t name, file;               /* strings: with namespaces and template arguments; where it is declared */
+    uint32_t line;                     /* 0: not known, as the file */
+    uint32_t flags;                    /* enum hw_struct_flags */
+    uint32_t alignment;                /* bytes */
+    uint32_t first_field, field_count; /* in FIELDS, sorted by offset; 0 fields: none is known */
+    uint32_t reserved0;
+    uint64_t reserved[2];
+};
+
+enum hw_field_flags {
+    HW_FIELD_UNION = 1u << 0,    /* one of several at the same place */
+    HW_FIELD_BITS = 1u << 1,     /* a bit-field */
+    HW_FIELD_FLEXIBLE = 1u << 2, /* an array without a length; size 0 */
+    HW_FIELD_ARRAY = 1u << 3,
+    HW_FIELD_BASE = 1u << 4,    /* of a base class */
+    HW_FIELD_VPTR = 1u << 5,    /* the pointer to the table of virtual functions */
+    HW_FIELD_ESCAPES = 1u << 6, /* its address is passed on: who uses it elsewhere is counted there, if at all */
+    HW_FIELD_POINTER = 1u << 7,
+};
+
+/* A leaf of the struct, nested ones taken apart: "pos.x", "Base::id", "a" of an array as one. `member` is what it
+ * belongs to in the definition of the struct itself: fields with one member_offset move together. */
+struct hw_field {
+    uint32_t name, type_name; /* strings */
+    uint32_t declaration;     /* string: of the member, as C has it, without the semicolon: "struct vec pos" */
+    uint32_t flags;           /* enum hw_field_flags */
+    uint64_t offset, size;    /* bytes; of a bit-field: those that it touches */
+    uint32_t bit_offset;      /* of a bit-field: its first bit, counted from the first bit of byte `offset` */
+    uint32_t bit_size;        /* of a bit-field; else 0 */
+    uint32_t alignment;       /* of its type */
+    uint32_t line;            /* 0: not known */
+    uint64_t member_offset, member_size;
+    uint32_t member_alignment;
+    uint32_t reserved0;
+    uint64_t reads, writes; /* that are in no group */
+    uint64_t reserved[1];
+};
+
+/* Accesses to one object that are executed together: each execution is as many accesses as the members say. In a group
+ * without a struct they are accesses that could not be attributed to one. Groups that agree in everything but the
+ * executions add up. */
+struct hw_field_group {
+    uint32_t structure; /* index into STRUCTS, or HW_NONE */
+    uint32_t function;  /* string: linkage name of the function with the accesses, before it was inlined */
+    uint32_t line;      /* of the first one, in `file` */
+    uint32_t file;      /* string */
+    uint32_t first_member, member_count;
+    uint64_t executions;
+};
+
+struct hw_group_member {
+    uint32_t field;         /* index into FIELDS; HW_NONE: each field of the struct, which is copied or set whole */
+    uint32_t reads, writes; /* at an execution */
+    uint32_t reserved0;
+};
+
+/* The sampler looks at all counters twice, a short window apart. WEIGHT is the sum, over windows and threads, of the
+ * smaller of the numbers of accesses to the two fields in that window. */
+struct hw_field_window {
+    uint32_t structure;
+    uint32_t field_a, field_b; /* indexes into FIELDS, a < b */
+    uint32_t reserved0;
+    uint64_t weight;
+};
+
+struct hw_fields_info {
+    uint32_t flags; /* none yet */
+    uint32_t modules;
+    uint64_t harvest_tick;         /* when the counters were read */
+    uint64_t before_registration;  /* executions of groups whose module had not yet been registered */
+    uint64_t windows;              /* that were taken */
+    uint64_t period_ns, window_ns; /* from one to the next, and how long; 0: none */
+    uint64_t groups, groups_lost;  /* with a counter; those that there was no room for */
+    uint64_t reserved[8];
+};
+
+/* The type of the blocks of a context; a context with several has several entries. */
+struct hw_context_type {
+    uint32_t context;
+    uint32_t reserved0;
+    uint64_t type; /* as hw_access.type */
+};
+
 /* ---- merged and symbolised profiles (heapwise merge) ---- */
 
 /* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
@@ -526,6 +637,13 @@ struct hw_llvm_frame_entry {
     uint32_t inlined;
 };
 
+_Static_assert(sizeof(struct hw_struct) == 64, "struct");
+_Static_assert(sizeof(struct hw_field) == 96, "field");
+_Static_assert(sizeof(struct hw_field_group) == 32, "field group");
+_Static_assert(sizeof(struct hw_group_member) == 16, "group member");
+_Static_assert(sizeof(struct hw_field_window) == 24, "field window");
+_Static_assert(sizeof(struct hw_fields_info) == 128, "fields info");
+_Static_assert(sizeof(struct hw_context_type) == 16, "context type");
 _Static_assert(sizeof(struct hw_run) == 168, "run");
 _Static_assert(sizeof(struct hw_location) == 24, "location");
 _Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");

@@ -584,7 +584,8 @@ static bool build(struct builder *builder)
     take_memory(builder);
     /* Contexts come last: the ages of live blocks are counted up to the latest moment that the file speaks of. */
     if (!take_timeline(builder) || !take_contexts(builder) ||
-        !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems))
+        !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems) ||
+        !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems))
         return false;
     profile->duration_ns = hw_profile_ticks_to_ns(profile, builder->last_tick);
     profile->peak_time_ns = hw_profile_ticks_to_ns(profile, profile->process.peak_tick);

@@ -45,6 +45,75 @@ struct hw_profile_histogram {
     uint64_t words[HW_HISTOGRAM_WORDS];
 };
 
+/* ---- counted fields of structs (heapwise cc --fields) ----
+ *
+ * Entries of the file that are of one type are merged. Indexes are into the arrays of struct hw_profile. All sums stop
+ * at UINT64_MAX. */
+
+/* See struct hw_field. Strings are never NULL. */
+struct hw_profile_field {
+    const char *name, *type_name, *declaration;
+    uint32_t flags; /* enum hw_field_flags */
+    uint32_t alignment, line;
+    uint32_t bit_offset, bit_size;
+    uint64_t offset, size; /* offset + size does not overflow; sorted by offset and bit_offset in a struct */
+    uint64_t member_offset, member_size;
+    uint32_t member_alignment;
+    uint64_t reads, writes; /* all: also as part of the whole */
+};
+
+struct hw_profile_struct {
+    uint64_t identity;
+    uint64_t type; /* id of a type of that name: hw_profile_context.type of the contexts that allocate it */
+    const char *name, *file;
+    uint32_t line, flags; /* enum hw_struct_flags */
+    uint32_t alignment;
+    uint64_t size;
+    size_t first_field, field_count;
+    size_t first_group, group_count;
+    size_t first_window, window_count;
+    uint64_t reads, writes;             /* accesses: one to several fields at once is one for each of them */
+    uint64_t whole_reads, whole_writes; /* of them as a whole: times, not times fields */
+};
+
+struct hw_profile_group_member {
+    uint32_t field;         /* HW_NONE: each field of the struct */
+    uint32_t reads, writes; /* at an execution */
+};
+
+/* Accesses to one object that are executed together. Those of a struct lie together, most executions first. */
+struct hw_profile_field_group {
+    uint32_t structure;
+    uint32_t line;
+    const char *function, *file;
+    size_t first_member, member_count;
+    uint64_t executions;
+};
+
+struct hw_profile_field_window {
+    uint32_t structure;
+    uint32_t field_a, field_b; /* a < b */
+    uint64_t weight;
+};
+
+struct hw_profile_fields {
+    bool counted; /* what follows means something */
+    struct hw_fields_info info;
+    uint64_t harvest_ns;
+    struct hw_profile_struct *structs; /* sorted by name, then identity */
+    size_t struct_count;
+    struct hw_profile_field *fields;
+    size_t field_count;
+    struct hw_profile_field_group *groups;
+    size_t group_count;
+    struct hw_profile_group_member *members;
+    size_t member_count;
+    struct hw_profile_field_window *windows;
+    size_t window_count;
+    uint64_t attributed_reads, attributed_writes;     /* of all structs */
+    uint64_t unattributed_reads, unattributed_writes; /* it is not known to what */
+};
+
 /* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns.
  */
 struct hw_profile_context {
@@ -67,7 +136,9 @@ struct hw_profile_context {
     uint64_t inherited_frees, inherited_freed_bytes;
     int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
     uint64_t first_ns;
-    bool pool; /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
+    bool pool;         /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
+    uint64_t type;     /* id of the blocks' type, the first if they have several; 0 when it is not known */
+    bool types_differ; /* they have several */
     struct hw_profile_accesses *access; /* NULL when accesses were not counted */
 };
 
@@ -150,6 +221,7 @@ struct hw_profile {
     size_t global_count;
     const struct hw_profile_histogram *histogram; /* freed and live blocks together; sorted by context and word */
     size_t histogram_count;
+    struct hw_profile_fields fields;
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */

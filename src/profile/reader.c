@@ -186,6 +186,19 @@ static uint64_t peak_epoch(const struct hw_tables *tables)
     return table->count ? ((const struct hw_process_info *)table->entries)->peak_epoch : 0;
 }
 
+/* What others refer to, in the order in which it is read, after those others. */
+static const uint32_t referred[] = {HW_SECTION_GROUP_MEMBERS, HW_SECTION_STRUCTS, HW_SECTION_FIELDS,
+                                    HW_SECTION_CONTEXTS,      HW_SECTION_STACKS,  HW_SECTION_MAPS,
+                                    HW_SECTION_STRINGS};
+
+static bool is_referred(uint32_t type)
+{
+    for (size_t i = 0; i < sizeof referred / sizeof *referred; i++)
+        if (referred[i] == type)
+            return true;
+    return false;
+}
+
 /* The types before THREADS are those that are read in an order of their own. */
 _Static_assert(HW_SECTION_THREADS == 8 && HW_SECTION_MIBS == 7, "order of reading");
 
@@ -208,7 +221,7 @@ static bool read_referring(struct hw_container *container, struct hw_arena *aren
             break;
     }
     for (uint32_t type = HW_SECTION_THREADS; type < HW_SECTION_KNOWN; type++)
-        if (!read_section(container, arena, type, tables))
+        if (!is_referred(type) && !read_section(container, arena, type, tables))
             return false;
     return true;
 }
@@ -230,7 +243,6 @@ enum outcome { READ, SEALED_MEANWHILE, FAILED };
 static enum outcome read_once(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,
                               struct hw_error *error)
 {
-    static const uint32_t referred[] = {HW_SECTION_CONTEXTS, HW_SECTION_STACKS, HW_SECTION_MAPS, HW_SECTION_STRINGS};
     bool fine;
     memset(tables, 0, sizeof *tables);
     hw_error_set(error, "cannot read '%s': not enough memory", container->path);

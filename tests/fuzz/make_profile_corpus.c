@@ -58,6 +58,10 @@ int main(int count, char **arguments)
     }
     save_both(directory, "chained", &sample.image);
 
+    struct sample fields = sample_new();
+    sample_add_fields(&fields);
+    save_both(directory, "fields", &fields.image);
+
     struct image newer = image_new();
     struct hw_process_info process = sample_process();
     unsigned char wide[2 * 280] = {0};
@@ -65,7 +69,7 @@ int main(int count, char **arguments)
     mib.allocations = 1;
     memcpy(wide, &mib, sizeof mib);
     memcpy(wide + 280, &mib, sizeof mib);
-    image_header(&newer)->version_minor = 1;
+    image_header(&newer)->version_minor = HW_FILE_VERSION_MINOR + 1;
     image_add(&newer, HW_SECTION_PROCESS, sizeof process, &process, sizeof process, 0);
     image_add(&newer, HW_SECTION_MIBS, 280, wide, sizeof wide, 0);
     save_both(directory, "newer", &newer);

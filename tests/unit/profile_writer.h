@@ -430,4 +430,204 @@ HELPER struct access_sample sample_add_accesses(struct sample *sample)
     return added;
 }
 
+/* ---- counted fields: added to a sample ---- */
+
+/* Two structs:
+ *
+ *   struct node { struct vec { int x, y; } pos; struct node *next; unsigned kind : 3, mark : 1; char name[16]; };
+ *
+ * as two entries, of two translation units, and another "node" with a layout of its own, without a name for its field.
+ */
+#define SAMPLE_FIELD_STRINGS                                                                                           \
+    "\0node\0pos.x\0pos.y\0next\0kind\0mark\0name\0int\0struct node *\0unsigned int\0char[16]\0struct vec pos\0"       \
+    "struct node *next\0unsigned int kind : 3\0unsigned int mark : 1\0char name[16]\0node.c\0walk\0long\0+0"
+
+struct field_sample {
+    size_t strings, structs, fields, groups, members, windows, info, types;
+    uint32_t base; /* offset of these strings */
+};
+
+/* Offset of STRING among SAMPLE_FIELD_STRINGS, plus the offset of those in the file. */
+HELPER uint32_t sample_field_string(const struct field_sample *sample, const char *string)
+{
+    static const char all[] = SAMPLE_FIELD_STRINGS;
+    for (size_t at = 0; at < sizeof all; at += strlen(all + at) + 1)
+        if (strcmp(all + at, string) == 0)
+            return sample->base + (uint32_t)at;
+    abort();
+}
+
+HELPER void sample_node_fields(const struct field_sample *sample, struct hw_field fields[6])
+{
+    static const struct {
+        const char *name, *type, *declaration;
+        struct hw_field field;
+    } of[6] = {
+        {"pos.x",
+         "int",
+         "struct vec pos",
+         {.offset = 0, .size = 4, .alignment = 4, .line = 1, .member_size = 8, .member_alignment = 4}},
+        {"pos.y",
+         "int",
+         "struct vec pos",
+         {.offset = 4, .size = 4, .alignment = 4, .line = 1, .member_size = 8, .member_alignment = 4}},
+        {"next",
+         "struct node *",
+         "struct node *next",
+         {.flags = HW_FIELD_POINTER,
+          .offset = 8,
+          .size = 8,
+          .alignment = 8,
+          .line = 2,
+          .member_offset = 8,
+          .member_size = 8,
+          .member_alignment = 8}},
+        {"kind",
+         "unsigned int",
+         "unsigned int kind : 3",
+         {.flags = HW_FIELD_BITS,
+          .offset = 16,
+          .size = 1,
+          .bit_size = 3,
+          .alignment = 4,
+          .line = 3,
+          .member_offset = 16,
+          .member_size = 1,
+          .member_alignment = 4}},
+        {"mark",
+         "unsigned int",
+         "unsigned int mark : 1",
+         {.flags = HW_FIELD_BITS,
+          .offset = 16,
+          .size = 1,
+          .bit_offset = 3,
+          .bit_size = 1,
+          .alignment = 4,
+          .line = 3,
+          .member_offset = 16,
+          .member_size = 1,
+          .member_alignment = 4}},
+        {"name",
+         "char[16]",
+         "char name[16]",
+         {.flags = HW_FIELD_ARRAY,
+          .offset = 17,
+          .size = 16,
+          .alignment = 1,
+          .line = 4,
+          .member_offset = 17,
+          .member_size = 16,
+          .member_alignment = 1}},
+    };
+    for (int i = 0; i < 6; i++) {
+        fields[i] = of[i].field;
+        fields[i].name = sample_field_string(sample, of[i].name);
+        fields[i].type_name = sample_field_string(sample, of[i].type);
+        fields[i].declaration = sample_field_string(sample, of[i].declaration);
+    }
+}
+
+HELPER struct field_sample sample_add_fields(struct sample *sample)
+{
+    static const struct hw_group_member members[8] = {
+        {.field = 0, .reads = 1}, /* group 0: pos.x, pos.y and next are read */
+        {.field = 1, .reads = 1},
+        {.field = 2, .reads = 1},
+        {.field = HW_NONE, .reads = 1}, /* group 1: a node is copied */
+        {.field = 8, .reads = 1},       /* group 2: the same as group 0, of the other entry */
+        {.field = 6, .reads = 1},
+        {.field = 7, .reads = 1},
+        {.field = HW_NONE, .reads = 1, .writes = 2}, /* group 3: of no struct */
+    };
+    static const struct hw_field_window windows[3] = {
+        {.structure = 0, .field_a = 0, .field_b = 2, .weight = 50},
+        {.structure = 1, .field_a = 6, .field_b = 8, .weight = 7},
+        {.structure = 0, .field_a = 0, .field_b = 1, .weight = 60},
+    };
+    static const struct hw_fields_info info = {
+        .modules = 1, .harvest_tick = 1000000, .windows = 12, .period_ns = 10000000, .window_ns = 20000, .groups = 5};
+    static const struct hw_context_type types[2] = {{.context = 1, .type = 78}, {.context = 2, .type = 79}};
+    struct field_sample added = {.base = sizeof SAMPLE_STRINGS};
+    struct image *image = &sample->image;
+    added.strings = image_add(image, HW_SECTION_STRINGS, 1, SAMPLE_FIELD_STRINGS, sizeof SAMPLE_FIELD_STRINGS, 0);
+    uint32_t name = sample_field_string(&added, "node"), file = sample_field_string(&added, "node.c"),
+             function = sample_field_string(&added, "walk");
+    struct hw_struct structs[3] = {
+        {.identity = 1001,
+         .size = 40,
+         .name = name,
+         .file = file,
+         .line = 1,
+         .flags = HW_STRUCT_BIT_FIELDS,
+         .alignment = 8,
+         .first_field = 0,
+         .field_count = 6},
+        {.identity = 1001,
+         .size = 40,
+         .name = name,
+         .file = file,
+         .line = 1,
+         .flags = HW_STRUCT_BIT_FIELDS | HW_STRUCT_WHOLE,
+         .alignment = 8,
+         .first_field = 6,
+         .field_count = 6},
+        {.identity = 1000,
+         .size = 8,
+         .name = name,
+         .flags = HW_STRUCT_NO_NAMES,
+         .alignment = 8,
+         .first_field = 12,
+         .field_count = 1},
+    };
+    struct hw_field fields[13] = {{0}};
+    sample_node_fields(&added, fields);
+    sample_node_fields(&added, fields + 6);
+    fields[12] = (struct hw_field){.name = sample_field_string(&added, "+0"),
+                                   .size = 8,
+                                   .alignment = 8,
+                                   .member_size = 8,
+                                   .member_alignment = 8,
+                                   .reads = 3,
+                                   .writes = 4};
+    const struct hw_field_group groups[5] = {
+        {.structure = 0,
+         .function = function,
+         .line = 10,
+         .file = file,
+         .first_member = 0,
+         .member_count = 3,
+         .executions = 100},
+        {.structure = 0,
+         .function = function,
+         .line = 12,
+         .file = file,
+         .first_member = 3,
+         .member_count = 1,
+         .executions = 5},
+        {.structure = 1,
+         .function = function,
+         .line = 10,
+         .file = file,
+         .first_member = 4,
+         .member_count = 3,
+         .executions = 11},
+        {.structure = HW_NONE,
+         .function = function,
+         .line = 14,
+         .file = file,
+         .first_member = 7,
+         .member_count = 1,
+         .executions = 20},
+        {.structure = 2, .function = function, .line = 15, .file = file}, /* never executed */
+    };
+    added.structs = image_add(image, HW_SECTION_STRUCTS, sizeof *structs, structs, sizeof structs, 0);
+    added.fields = image_add(image, HW_SECTION_FIELDS, sizeof *fields, fields, sizeof fields, 0);
+    added.groups = image_add(image, HW_SECTION_FIELD_GROUPS, sizeof *groups, groups, sizeof groups, 0);
+    added.members = image_add(image, HW_SECTION_GROUP_MEMBERS, sizeof *members, members, sizeof members, 0);
+    added.windows = image_add(image, HW_SECTION_FIELD_WINDOWS, sizeof *windows, windows, sizeof windows, 0);
+    added.info = image_add(image, HW_SECTION_FIELDS_INFO, sizeof info, &info, sizeof info, 0);
+    added.types = image_add(image, HW_SECTION_CONTEXT_TYPES, sizeof *types, types, sizeof types, 0);
+    return added;
+}
+
 #endif
