@@ -2,83 +2,12 @@
  *
  * Objects are made with jansson, one at a time; the large arrays are streamed, a context on a line. A frame occurs in
  * many stacks: it is turned into text once. */
-#include "report/report.h"
+#include "report/json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/buffer.h"
-#include "report/human.h"
 #include "report/not_observed.h"
-
-struct json_writer {
-    const struct hw_view *view;
-    const struct hw_report_options *options;
-    FILE *stream;
-    bool sampled;
-    bool failed;              /* no memory */
-    struct hw_buffer *stacks; /* by location: its frames as JSON, made when first needed */
-    struct hw_buffer text;    /* foreign text made valid */
-};
-
-/* ---- values ---- */
-
-static void set(struct json_writer *writer, json_t *object, const char *key, json_t *value)
-{
-    if (!value || json_object_set_new(object, key, value))
-        writer->failed = true;
-}
-
-/* JSON's integers end there. */
-static json_int_t clamped(uint64_t value)
-{
-    return value > INT64_MAX ? INT64_MAX : (json_int_t)value;
-}
-
-static void set_count(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
-{
-    set(writer, object, key, json_integer(clamped(value)));
-}
-
-/* What a sample does not tell. */
-static void set_unsampled(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
-{
-    if (writer->sampled)
-        set(writer, object, key, json_null());
-    else
-        set_count(writer, object, key, value);
-}
-
-static void set_signed(struct json_writer *writer, json_t *object, const char *key, int64_t value)
-{
-    set(writer, object, key, json_integer(value));
-}
-
-static void set_ratio(struct json_writer *writer, json_t *object, const char *key, uint64_t sum, uint64_t count)
-{
-    set(writer, object, key, count ? json_real((double)sum / (double)count) : json_null());
-}
-
-static json_t *text_value(struct json_writer *writer, const char *text)
-{
-    if (!text)
-        return json_null();
-    hw_buffer_clear(&writer->text);
-    hw_buffer_clean(&writer->text, text, HW_CLEAN_JSON);
-    return json_string(hw_buffer_text(&writer->text));
-}
-
-static void set_text(struct json_writer *writer, json_t *object, const char *key, const char *text)
-{
-    set(writer, object, key, text_value(writer, text));
-}
-
-/* NULL for text that is empty when it is not known. */
-static const char *known(const char *text)
-{
-    return text && *text ? text : NULL;
-}
 
 static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module)
 {
@@ -171,21 +100,6 @@ static void hide_unmeasured(struct json_writer *writer, json_t *object)
     }
 }
 
-#define JSON_STYLE (JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY)
-
-/* Prints VALUE and lets go of it. */
-static void print_value(struct json_writer *writer, json_t *value)
-{
-    if (!value || (json_dumpf(value, writer->stream, JSON_STYLE) && !ferror(writer->stream)))
-        writer->failed = true;
-    json_decref(value);
-}
-
-static void print_key(struct json_writer *writer, const char *key)
-{
-    fprintf(writer->stream, ",\n\"%s\":", key);
-}
-
 /* ---- process and totals ---- */
 
 static json_t *exit_value(struct json_writer *writer)
@@ -197,29 +111,6 @@ static json_t *exit_value(struct json_writer *writer)
     if (process->exit_kind != HW_EXIT_CODE && process->exit_kind != HW_EXIT_SIGNAL)
         return json_null();
     return json_pack("{s:i}", keys[process->exit_kind], (int)process->exit_value);
-}
-
-/* How accesses were counted. */
-static json_t *access_value(struct json_writer *writer)
-{
-    const struct hw_profile *profile = writer->view->profile;
-    const struct hw_access_info *info = &profile->access_info;
-    json_t *object = json_object();
-    set(writer, object, "granule", info->granule ? json_integer(info->granule) : json_null());
-    set_count(writer, object, "planes", info->planes);
-    set_count(writer, object, "planes_most", info->planes_most);
-    set_count(writer, object, "threads_sharing_planes", info->threads_sharing);
-    set_count(writer, object, "instrumented_modules", info->modules);
-    set(writer, object, "reads_and_writes",
-        json_string(!(info->flags & HW_ACCESS_UNSPLIT) ? "split"
-                    : info->flags & HW_ACCESS_SPLIT    ? "partly"
-                                                       : "unsplit"));
-    set(writer, object, "callbacks", json_boolean(info->flags & HW_ACCESS_CALLBACKS));
-    set(writer, object, "harvested", json_boolean(info->flags & HW_ACCESS_HARVESTED));
-    set(writer, object, "harvest_time_ns",
-        info->flags & HW_ACCESS_HARVESTED ? json_integer((json_int_t)profile->harvest_ns) : json_null());
-    set_count(writer, object, "contexts_not_harvested", profile->unharvested_contexts);
-    return object;
 }
 
 static json_t *process_value(struct json_writer *writer)
@@ -259,56 +150,13 @@ static json_t *process_value(struct json_writer *writer)
     set(writer, object, "forked", json_boolean(info->flags & HW_PROCESS_FORKED));
     set_count(writer, object, "cpus", info->cpus);
     if (profile->access_counted)
-        set(writer, object, "access", access_value(writer));
+        set(writer, object, "access", hw_json_access_info(writer));
     if (profile->llvm)
         set(writer, object, "llvm",
             json_pack("{s:s,s:i,s:I}", "kind", profile->llvm->kind, "version", (int)profile->llvm->version, "dumps",
                       (json_int_t)profile->llvm->dumps));
     hide_unmeasured(writer, object);
     return object;
-}
-
-/* Reads and writes; null where none of the accesses says which it was. */
-static void set_kinds(struct json_writer *writer, json_t *object, uint64_t reads, uint64_t writes, uint64_t unsplit)
-{
-    const bool known = reads || writes || !unsplit;
-    set(writer, object, "reads", known ? json_integer(clamped(reads)) : json_null());
-    set(writer, object, "writes", known ? json_integer(clamped(writes)) : json_null());
-    if (unsplit)
-        set_count(writer, object, "unsplit", unsplit);
-}
-
-static bool is_lower_bound(const struct hw_profile_access *access)
-{
-    return access->saturated_cells || access->overflown;
-}
-
-/* Null where no code tells reads from writes. */
-static void set_never_read(struct json_writer *writer, json_t *object, const struct hw_profile_access *access)
-{
-    set(writer, object, "written_never_read",
-        writer->view->profile->access_info.flags & HW_ACCESS_SPLIT ? json_integer(clamped(access->written_never_read))
-                                                                   : json_null());
-}
-
-/* Of heap blocks, as the contexts add up; and of globals beside them. */
-static void set_total_accesses(struct json_writer *writer, json_t *object)
-{
-    const struct hw_view *view = writer->view;
-    const struct hw_profile_access *all = &view->profile->access.all;
-    set_count(writer, object, "accesses", hw_profile_access_total(all));
-    set_kinds(writer, object, all->reads, all->writes, all->unsplit);
-    set(writer, object, "accesses_are_lower_bounds", json_boolean(is_lower_bound(all)));
-    set_count(writer, object, "never_accessed", all->never_accessed);
-    set_never_read(writer, object, all);
-    json_t *globals = json_null();
-    if (view->profile->access_info.flags & HW_ACCESS_HARVESTED || view->profile->global_count) {
-        globals = json_object();
-        set_count(writer, globals, "accesses",
-                  hw_add_saturating(hw_add_saturating(view->global_reads, view->global_writes), view->global_unsplit));
-        set_kinds(writer, globals, view->global_reads, view->global_writes, view->global_unsplit);
-    }
-    set(writer, object, "globals", globals);
 }
 
 static json_t *totals_value(struct json_writer *writer)
@@ -338,7 +186,7 @@ static json_t *totals_value(struct json_writer *writer)
     set_count(writer, object, "nested_calls", totals->nested);
     set_count(writer, object, "lost_events", totals->lost);
     if (profile->access_counted)
-        set_total_accesses(writer, counts);
+        hw_json_total_accesses(writer, counts);
     if (info->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET))
         set(writer, object, "inherited",
             json_pack("{s:I,s:I}", "allocations", (json_int_t)info->inherited_blocks, "bytes",
@@ -463,107 +311,6 @@ static void set_counts(struct json_writer *writer, json_t *counts, const struct 
     set(writer, counts, "realloc", moved);
 }
 
-/* ---- accesses of a context ---- */
-
-/* {mean, min, max} of blocks; the numbers are in units of 1 / SCALE. */
-static json_t *spread_value(struct json_writer *writer, double total, uint64_t blocks, uint64_t min, uint64_t max,
-                            double scale)
-{
-    json_t *object = json_object();
-    set(writer, object, "mean", json_real(total / (double)blocks / scale));
-    set(writer, object, "min", json_real((double)min / scale));
-    set(writer, object, "max", json_real((double)max / scale));
-    return object;
-}
-
-#define HISTOGRAM_MOST 65536 /* words that are listed one by one */
-
-/* Words from the start of the blocks to the last one that was accessed. */
-static void set_histogram(struct json_writer *writer, json_t *object, size_t index)
-{
-    size_t count;
-    const struct hw_profile_histogram *runs = hw_view_histogram(writer->view, index, &count);
-    uint64_t rest = 0, next = 0, zeros = 0;
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) {
-        for (uint64_t word = 0; word < HW_HISTOGRAM_WORDS; word++) {
-            const uint64_t value = runs[i].words[word], at = runs[i].first_word + word;
-            if (!value)
-                continue;
-            if (at >= HISTOGRAM_MOST) {
-                rest = hw_add_saturating(rest, value);
-                continue;
-            }
-            for (zeros = at - next; zeros; zeros--)
-                writer->failed |= json_array_append_new(array, json_integer(0)) != 0;
-            writer->failed |= json_array_append_new(array, json_integer(clamped(value))) != 0;
-            next = at + 1;
-        }
-    }
-    set(writer, object, "histogram", array);
-    if (rest)
-        set_count(writer, object, "histogram_rest", rest);
-}
-
-static void set_sharing(struct json_writer *writer, json_t *object, const struct hw_profile_access *access,
-                        uint32_t granule)
-{
-    json_t *sharing = json_object();
-    set_count(writer, object, "shared_granules", access->shared_granules);
-    set_count(writer, sharing, "granules", access->shared_granules);
-    set_count(writer, sharing, "written", access->shared_written);
-    set_count(writer, sharing, "writers", access->shared_writers);
-    /* Only 8-byte granules tell one kind from the other. */
-    set(writer, sharing, "false_shared_lines",
-        granule == 8 ? json_integer(clamped(access->lines_false_shared)) : json_null());
-    set(writer, sharing, "true_shared_lines",
-        granule == 8 ? json_integer(clamped(access->lines_true_shared)) : json_null());
-    set(writer, object, "sharing", sharing);
-}
-
-/* What was counted in the blocks of a context; null where no block was harvested. */
-static void set_accesses(struct json_writer *writer, json_t *object, const struct hw_view_context *context)
-{
-    const struct hw_profile_access *access = &context->sum.access->all, *live = &context->sum.access->live;
-    const uint32_t granule = writer->view->profile->access_info.granule;
-    const bool any = access->blocks != 0;
-    json_t *accesses = any ? json_object() : json_null();
-    if (any) {
-        set_count(writer, accesses, "total", hw_profile_access_total(access));
-        set_count(writer, accesses, "min", access->accesses_min);
-        set_count(writer, accesses, "max", access->accesses_max);
-        set_kinds(writer, accesses, access->reads, access->writes, access->unsplit);
-        set_count(writer, accesses, "blocks", access->blocks);
-        set_count(writer, accesses, "live", hw_profile_access_total(live));
-        set_count(writer, accesses, "live_blocks", live->blocks);
-    }
-    set(writer, object, "accesses", accesses);
-    set(writer, object, "accesses_are_lower_bounds", any ? json_boolean(is_lower_bound(access)) : json_null());
-    set(writer, object, "access_density",
-        any ? spread_value(writer, (double)access->density_total, access->blocks, access->density_min,
-                           access->density_max, 1000)
-            : json_null());
-    set(writer, object, "lifetime_access_density",
-        any ? spread_value(writer, (double)access->lifetime_density_total, access->blocks, access->lifetime_density_min,
-                           access->lifetime_density_max, 1000)
-            : json_null());
-    set(writer, object, "utilization_percent",
-        any ? spread_value(writer, (double)access->utilization_total, access->blocks, access->utilization_min,
-                           access->utilization_max, 100)
-            : json_null());
-    set_count(writer, object, "granules", access->granules);
-    set_count(writer, object, "granules_touched", access->granules_touched);
-    set_count(writer, object, "never_accessed", access->never_accessed);
-    set_never_read(writer, object, access);
-    set_sharing(writer, object, access, granule);
-    set_count(writer, object, "saturated_cells", access->saturated_cells);
-    set_count(writer, object, "blocks_sharing_cells", access->not_owned);
-    if (granule == 8)
-        set_histogram(writer, object, context->index);
-    else
-        set(writer, object, "histogram", json_null());
-}
-
 static void set_last(struct json_writer *writer, json_t *object, const char *key, bool any, uint64_t ns, uint32_t cpu)
 {
     set(writer, object, key,
@@ -582,7 +329,7 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     json_t *counts = counts_of(writer, object, sum->samples);
     set_counts(writer, counts, sum);
     if (sum->access)
-        set_accesses(writer, counts, context);
+        hw_json_accesses(writer, counts, context);
     set_count(writer, object, "threads", sum->alloc_threads);
     set_count(writer, object, "free_threads", sum->free_threads);
     set_count(writer, object, "first_ns", sum->first_ns);
@@ -644,84 +391,6 @@ static void print_contexts(struct json_writer *writer)
     }
     fputs("\n]", writer->stream);
     free(order);
-}
-
-/* ---- globals ---- */
-
-/* A word for each 8 bytes from the granule that the variable begins in; null in granules that it shares. */
-static json_t *global_histogram(struct json_writer *writer, const struct hw_view_global *global)
-{
-    const struct hw_view *view = writer->view;
-    const uint64_t start = global->address / 8, words = (global->address + global->size + 7) / 8 - start;
-    if (words > HISTOGRAM_MOST)
-        return json_null();
-    json_t *array = json_array();
-    for (uint64_t i = 0; i < words; i++)
-        writer->failed |= json_array_append_new(array, json_integer(0)) != 0;
-    /* The granules around those of the entry are the shared ones, if they were touched at all. */
-    size_t first = global->granule, end = global->granule + global->granule_count;
-    first -= first > 0;
-    end += end < view->granule_count;
-    for (size_t i = first; i < end && !writer->failed; i++) {
-        const struct hw_view_granule *granule = &view->granules[i];
-        const uint64_t at = granule->address / 8 - start;
-        const bool own = i >= global->granule && i < global->granule + global->granule_count;
-        if (granule->module != global->module || granule->address / 8 < start || at >= words)
-            continue;
-        json_t *value = own ? json_integer(clamped(hw_add_saturating(hw_add_saturating(granule->reads, granule->writes),
-                                                                     granule->unsplit)))
-                            : json_null();
-        writer->failed |= !value || json_array_set_new(array, (size_t)at, value);
-    }
-    return array;
-}
-
-static json_t *global_value(struct json_writer *writer, const struct hw_view_global *global)
-{
-    const struct hw_view *view = writer->view;
-    const struct hw_view_module *module = global->module == HW_NONE ? NULL : &view->modules[global->module];
-    const uint32_t granule = view->profile->access_info.granule;
-    json_t *object = json_object(), *symbols = json_array(), *sharing = json_object();
-    set_text(writer, object, "symbol", global->symbol_count == 1 ? global->symbols->name : NULL);
-    for (uint32_t i = 0; i < global->symbol_count; i++)
-        writer->failed |= json_array_append_new(symbols, text_value(writer, global->symbols[i].name)) != 0;
-    set(writer, object, "symbols", symbols);
-    set_text(writer, object, "module", module ? known(module->path) : NULL);
-    set_text(writer, object, "section", global->section);
-    set_count(writer, object, "offset", global->address);
-    set_count(writer, object, "size", global->size);
-    set_count(writer, object, "accesses",
-              hw_add_saturating(hw_add_saturating(global->reads, global->writes), global->unsplit));
-    set_kinds(writer, object, global->reads, global->writes, global->unsplit);
-    set_count(writer, object, "in_shared_granules", global->in_shared_granules);
-    set(writer, object, "accesses_are_lower_bounds", json_boolean(global->saturated));
-    set_count(writer, sharing, "granules", global->shared_granules);
-    set_count(writer, sharing, "written", global->shared_written);
-    set_count(writer, sharing, "writers", global->shared_writers);
-    set(writer, object, "sharing", sharing);
-    set(writer, object, "histogram",
-        granule == 8 && global->symbol_count == 1 ? global_histogram(writer, global) : json_null());
-    return object;
-}
-
-static void print_globals(struct json_writer *writer)
-{
-    const struct hw_view *view = writer->view;
-    const size_t top =
-        writer->options->top && writer->options->top < view->global_count ? writer->options->top : view->global_count;
-    if (!view->profile->access_counted)
-        return;
-    print_key(writer, "globals");
-    if (!view->global_count && !(view->profile->access_info.flags & HW_ACCESS_HARVESTED)) {
-        fputs("null", writer->stream);
-        return;
-    }
-    fputc('[', writer->stream);
-    for (size_t i = 0; i < top && !writer->failed && !ferror(writer->stream); i++) {
-        fputs(i ? ",\n" : "\n", writer->stream);
-        print_value(writer, global_value(writer, &view->globals[i]));
-    }
-    fputs("\n]", writer->stream);
 }
 
 /* ---- the rest ---- */
@@ -863,7 +532,7 @@ static void print_report(struct json_writer *writer)
         uint32_t sections; /* any of them asks for it */
         void (*print)(struct json_writer *writer);
     } members[] = {{ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_contexts},
-                   {BIT(HW_REPORT_GLOBALS), print_globals},
+                   {BIT(HW_REPORT_GLOBALS), hw_json_globals},
                    {BIT(HW_REPORT_TIMELINE), print_timeline},
                    {BIT(HW_REPORT_MEMORY), print_memory},
                    {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_modules},

@@ -1,0 +1,107 @@
+/* json.h - what the files of the JSON report share. */
+#ifndef HW_REPORT_JSON_H
+#define HW_REPORT_JSON_H
+
+#include <jansson.h>
+
+#include "report/buffer.h"
+#include "report/report.h"
+
+/* A report being printed. */
+struct json_writer {
+    const struct hw_view *view;
+    const struct hw_report_options *options;
+    FILE *stream;
+    bool sampled;
+    bool failed;              /* no memory */
+    struct hw_buffer *stacks; /* by location: its frames as JSON, made when first needed */
+    struct hw_buffer text;    /* foreign text made valid */
+};
+
+/* ---- values: trouble is noted in writer->failed ---- */
+
+static inline void set(struct json_writer *writer, json_t *object, const char *key, json_t *value)
+{
+    if (!value || json_object_set_new(object, key, value))
+        writer->failed = true;
+}
+
+/* JSON's integers end there. */
+static inline json_int_t clamped(uint64_t value)
+{
+    return value > INT64_MAX ? INT64_MAX : (json_int_t)value;
+}
+
+static inline void set_count(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
+{
+    set(writer, object, key, json_integer(clamped(value)));
+}
+
+/* What a sample does not tell. */
+static inline void set_unsampled(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
+{
+    if (writer->sampled)
+        set(writer, object, key, json_null());
+    else
+        set_count(writer, object, key, value);
+}
+
+static inline void set_signed(struct json_writer *writer, json_t *object, const char *key, int64_t value)
+{
+    set(writer, object, key, json_integer(value));
+}
+
+static inline void set_ratio(struct json_writer *writer, json_t *object, const char *key, uint64_t sum, uint64_t count)
+{
+    set(writer, object, key, count ? json_real((double)sum / (double)count) : json_null());
+}
+
+static inline json_t *text_value(struct json_writer *writer, const char *text)
+{
+    if (!text)
+        return json_null();
+    hw_buffer_clear(&writer->text);
+    hw_buffer_clean(&writer->text, text, HW_CLEAN_JSON);
+    return json_string(hw_buffer_text(&writer->text));
+}
+
+static inline void set_text(struct json_writer *writer, json_t *object, const char *key, const char *text)
+{
+    set(writer, object, key, text_value(writer, text));
+}
+
+/* NULL for text that is empty when it is not known. */
+static inline const char *known(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
+/* ---- output ---- */
+
+#define JSON_STYLE (JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY)
+
+/* Prints VALUE and lets go of it. */
+static inline void print_value(struct json_writer *writer, json_t *value)
+{
+    if (!value || (json_dumpf(value, writer->stream, JSON_STYLE) && !ferror(writer->stream)))
+        writer->failed = true;
+    json_decref(value);
+}
+
+static inline void print_key(struct json_writer *writer, const char *key)
+{
+    fprintf(writer->stream, ",\n\"%s\":", key);
+}
+
+/* ---- json_access.c: counted accesses ---- */
+
+/* How accesses were counted. */
+json_t *hw_json_access_info(struct json_writer *writer);
+/* Members of "totals". */
+void hw_json_total_accesses(struct json_writer *writer, json_t *object);
+/* Members of a context. */
+void hw_json_accesses(struct json_writer *writer, json_t *object, const struct hw_view_context *context);
+/* Prints the member "globals"; nothing where accesses were not counted. */
+void hw_json_globals(struct json_writer *writer);
+
+#endif
