@@ -248,6 +248,8 @@ static int compare_places(const void *left, const void *right, void *closure)
         return order;
     if (a->line != b->line)
         return a->line < b->line ? -1 : 1;
+    if (a->object != b->object)
+        return a->object < b->object ? -1 : 1;
     if (a->member_count != b->member_count)
         return a->member_count < b->member_count ? -1 : 1;
     for (size_t i = 0; i < a->member_count; i++) {
@@ -323,6 +325,7 @@ static bool take_groups(struct taker *taker)
             .line = entry->line,
             .function = string_of(taker, entry->function, HW_SECTION_FIELD_GROUPS),
             .file = string_of(taker, entry->file, HW_SECTION_FIELD_GROUPS),
+            .object = entry->object,
             .executions = entry->executions,
         };
         if (good && take_members(taker, entry, to))

@@ -501,6 +501,9 @@ struct hw_field_group {
     uint32_t file;      /* string */
     uint32_t first_member, member_count;
     uint64_t executions;
+    uint32_t object; /* groups of one function (and file) with the same number access the same object: those that are
+                        executed while the pointer to it stays what it is are one visit of it. 0: not known */
+    uint32_t reserved0;
 };
 
 struct hw_group_member {
@@ -639,7 +642,7 @@ struct hw_llvm_frame_entry {
 
 _Static_assert(sizeof(struct hw_struct) == 64, "struct");
 _Static_assert(sizeof(struct hw_field) == 96, "field");
-_Static_assert(sizeof(struct hw_field_group) == 32, "field group");
+_Static_assert(sizeof(struct hw_field_group) == 40, "field group");
 _Static_assert(sizeof(struct hw_group_member) == 16, "group member");
 _Static_assert(sizeof(struct hw_field_window) == 24, "field window");
 _Static_assert(sizeof(struct hw_fields_info) == 128, "fields info");
