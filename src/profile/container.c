@@ -14,10 +14,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "profile/pack.h"
 #include "profile/write.h"
 
-#define ENTRY_SIZE_MOST 65536u
-#define EXTENTS_MOST    (1u << 20)
+#define EXTENTS_MOST (1u << 20)
 
 /* More than this in one file is not a profile but a mistake: reading it would only exhaust the machine. */
 #define USED_BYTES_MOST (16ull << 30)
@@ -256,30 +256,51 @@ static bool entry_size_possible(const struct hw_section *entry)
         return true; /* nothing is read from it */
     if (rule->smallest == 1 || entry->type == HW_SECTION_DIRECTORY)
         return entry->entry_size == rule->smallest;
-    return entry->entry_size >= rule->smallest && entry->entry_size <= ENTRY_SIZE_MOST && entry->entry_size % 8 == 0;
+    return entry->entry_size >= rule->smallest && entry->entry_size <= HW_ENTRY_SIZE_MOST && entry->entry_size % 8 == 0;
 }
 
-/* What is wrong with a directory entry by itself, or NULL. */
-static const char *entry_fault(const struct hw_section *entry)
+/* What is wrong with the flags of an entry, or NULL. */
+static const char *flags_fault(const struct hw_container *container, const struct hw_section *entry)
+{
+    size_t fields;
+    if (!hw_section_rule(entry->type))
+        return NULL; /* nothing is read from it */
+    if (entry->flags & HW_SECTION_MUST_KNOW)
+        return "can only be read by a newer heapwise";
+    if (!(entry->flags & HW_SECTION_PACKED))
+        return NULL;
+    if (!container->sealed)
+        return "is packed, in a file that is not sealed";
+    if (entry->type != HW_SECTION_STRINGS && !hw_pack_fields(entry->type, &fields))
+        return "is packed, which it must not be";
+    if (entry->entries > USED_BYTES_MOST / entry->entry_size ||
+        entry->entries * entry->entry_size > entry->used * HW_PACK_RATIO_MOST)
+        return "claims more than it can hold";
+    return NULL;
+}
+
+/* What is wrong with a directory entry, or NULL. */
+static const char *entry_fault(const struct hw_container *container, const struct hw_section *entry)
 {
     uint64_t end;
-    if (entry->offset < HW_FILE_PAGE || entry->offset % HW_FILE_PAGE != 0)
+    /* Only sealed files have packed extents, and where there are some, all others lie at multiples of 8 too. */
+    if (entry->offset < HW_FILE_PAGE || entry->offset % (container->sealed ? 8 : HW_FILE_PAGE) != 0)
         return "has an impossible offset";
     if (__builtin_add_overflow(entry->offset, entry->capacity, &end) || end > INT64_MAX)
         return "has an impossible size";
     if (entry->used > entry->capacity)
         return "uses more than its size";
+    if (entry->used > USED_BYTES_MOST)
+        return "is larger than any profile";
     if (!entry_size_possible(entry))
         return "has an impossible entry size";
-    return NULL;
+    return flags_fault(container, entry);
 }
 
 /* False when the memory does not suffice. A faulty entry is reported and left out. */
 static bool add_entry(struct hw_container *container, const struct hw_section *entry, uint64_t position, bool trusted)
 {
-    const char *fault = entry_fault(entry);
-    if (!fault && entry->used > USED_BYTES_MOST)
-        fault = "is larger than any profile";
+    const char *fault = entry_fault(container, entry);
     if (!fault && container->extent_count >= EXTENTS_MOST)
         fault = "is one of too many";
     if (fault) {

@@ -2,7 +2,7 @@
  *
  *   problems.c   arena and the list of problems
  *   container.c  first page and directories: bytes -> checked extents
- *   reader.c     extents -> checked, packed tables in memory
+ *   reader.c     extents -> checked tables in memory
  *   model.c      tables -> struct hw_profile
  *   access.c     …its part of counted accesses
  *   fields.c     …its part of counted fields
@@ -10,6 +10,7 @@
  *   llvm_model.c tables from LLVM's files instead (llvm.h)
  *   snapshot.c   copies the file of a process that goes on
  *   write.c      tables -> a sealed file (write.h)
+ *   pack.c, unpack.c, pack_schema.c, section.c, repack.c   packed extents (pack.h)
  *
  * Nothing here trusts a byte of the file. Nothing here keeps state outside its arguments, so files can be read in
  * several threads at once. */
@@ -49,6 +50,7 @@ void hw_problems_finish(struct hw_problems *problems);
 
 /* ---- container.c ---- */
 
+#define HW_ENTRY_SIZE_MOST      65536u
 #define HW_SECTION_KNOWN        (HW_SECTION_CONTEXT_TYPES + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
@@ -110,7 +112,7 @@ struct hw_hole {
     size_t first, end; /* entries [first, end) are zero: their extent is damaged or missing */
 };
 
-/* All entries of one section type, packed to the structure this reader knows: longer entries are cut, shorter ones
+/* All entries of one section type, fitted to the structure this reader knows: longer entries are cut, shorter ones
  * filled up with zeros. */
 struct hw_table {
     void *entries; /* in the arena */

@@ -88,8 +88,9 @@ enum hw_section_type {
 };
 
 enum hw_section_flags {
-    HW_SECTION_PACKED = 1u << 0, /* the extent holds its entries packed (pack.h): only in sealed files. entry_size is
-                                  * that of the entries; offset and capacity are multiples of 8 */
+    HW_SECTION_PACKED = 1u << 0,   /* the extent holds its entries packed (pack.h): only in sealed files. entry_size is
+                                    * that of the entries; offset and capacity are multiples of 8 */
+    HW_SECTION_MUST_KNOW = 0xff00, /* a reader that does not know one of these bits must not use the extent */
 };
 
 /* A directory entry. 60 fit into the first page; entries that are not used have type 0; a further directory lies behind
@@ -104,7 +105,8 @@ struct hw_section {
     uint32_t entry_size; /* bytes of one entry, 1 for strings */
     uint32_t reserved0;
     uint64_t checksum; /* XXH64 of the used bytes; only when the file is sealed */
-    uint64_t reserved[2];
+    uint64_t entries;  /* packed: how many; else 0 */
+    uint64_t reserved1;
 };
 
 enum hw_exit_kind { HW_EXIT_UNKNOWN = 0, HW_EXIT_CODE = 1, HW_EXIT_SIGNAL = 2, HW_EXIT_EXEC = 3 };

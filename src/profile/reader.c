@@ -1,4 +1,4 @@
-/* reader.c - checked extents -> packed tables in memory.
+/* reader.c - checked extents -> tables in memory.
  *
  * One private copy of the bytes is taken, in an order that makes the copy consistent although the process goes on
  * writing: what refers is copied before what is referred to, and the directory is read anew before each step. A MIB
@@ -11,6 +11,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "profile/pack.h"
+
 /* ---- one extent ---- */
 
 static const char *name_of(const struct hw_extent *extent)
@@ -18,8 +20,8 @@ static const char *name_of(const struct hw_extent *extent)
     return hw_section_rule(extent->entry.type)->name;
 }
 
-/* Packs COUNT entries of ENTRY_SIZE bytes into entries of SIZE bytes; TARGET is zeroed. */
-static void pack(char *target, size_t size, const char *source, size_t entry_size, size_t count)
+/* Fits COUNT entries of ENTRY_SIZE bytes to entries of SIZE bytes; TARGET is zeroed. */
+static void fit(char *target, size_t size, const char *source, size_t entry_size, size_t count)
 {
     size_t shared = size < entry_size ? size : entry_size;
     for (size_t i = 0; i < count; i++)
@@ -72,7 +74,7 @@ static size_t load_extent(struct hw_container *container, const struct hw_extent
             hw_problem(container->problems, "An extent of the %s section ends within an entry.", name_of(extent));
     }
     if (good && !direct)
-        pack(target, size, bytes, entry_size, count);
+        fit(target, size, bytes, entry_size, count);
     if (!good && direct)
         memset(target, 0, available);
     if (!direct)
@@ -82,9 +84,14 @@ static size_t load_extent(struct hw_container *container, const struct hw_extent
 
 /* ---- one section ---- */
 
+static bool is_packed(const struct hw_extent *extent)
+{
+    return extent->entry.flags & HW_SECTION_PACKED;
+}
+
 /* How many entries an extent takes in its table. In an indexed section that is what it claims to have, so that the
  * entries behind it keep their index; claims that the whole file could not hold (*CLAIMED_BYTES is their sum so far)
- * are not believed. */
+ * are not believed. What a packed extent claims is bounded by what there is of it. */
 static bool entries_claimed(const struct hw_container *container, const struct hw_extent *extent, bool indexed,
                             uint64_t *claimed_bytes, size_t *count)
 {
@@ -93,14 +100,24 @@ static bool entries_claimed(const struct hw_container *container, const struct h
     if (indexed && believed)
         *claimed_bytes += extent->entry.used;
     *count = (size_t)(bytes / extent->entry.entry_size);
+    if (is_packed(extent)) {
+        const uint64_t most = bytes * HW_PACK_RATIO_MOST / extent->entry.entry_size;
+        *count = (size_t)(extent->entry.entries < most ? extent->entry.entries : most);
+    }
     return believed;
+}
+
+/* Chunks are the pieces of a packed extent that can be missing. */
+static size_t holes_most(const struct hw_extent *extent)
+{
+    return is_packed(extent) ? 2 + (size_t)(extent->available / sizeof(struct hw_packed_chunk)) : 1;
 }
 
 static bool allocate_table(struct hw_container *container, struct hw_arena *arena, uint32_t type,
                            struct hw_table *table)
 {
     const struct hw_section_rule *rule = hw_section_rule(type);
-    size_t entries = 0, extents = 0, count;
+    size_t entries = 0, holes = 0, count;
     uint64_t claimed_bytes = 0;
     for (size_t i = 0; i < container->extent_count; i++) {
         const struct hw_extent *extent = &container->extents[i];
@@ -108,7 +125,7 @@ static bool allocate_table(struct hw_container *container, struct hw_arena *aren
             continue;
         bool believed = entries_claimed(container, extent, rule->indexed, &claimed_bytes, &count);
         entries += count;
-        extents++;
+        holes += holes_most(extent);
         if (!believed)
             break;
     }
@@ -116,14 +133,86 @@ static bool allocate_table(struct hw_container *container, struct hw_arena *aren
     /* One zero byte or entry more than needed: strings end, and context 0 and frame 0 always exist. */
     table->entries = hw_arena_allocate(arena, entries + 1, rule->size);
     if (rule->indexed)
-        table->holes = hw_arena_allocate(arena, extents + 1, sizeof *table->holes);
+        table->holes = hw_arena_allocate(arena, holes + 1, sizeof *table->holes);
     return table->entries && (table->holes || !rule->indexed);
 }
 
 static void add_hole(struct hw_table *table, size_t first, size_t end)
 {
-    if (table->holes && first < end)
+    if (!table->holes || first >= end)
+        return;
+    if (table->hole_count && table->holes[table->hole_count - 1].end == first)
+        table->holes[table->hole_count - 1].end = end;
+    else
         table->holes[table->hole_count++] = (struct hw_hole){first, end};
+}
+
+static void say_packed(struct hw_container *container, const struct hw_extent *extent, enum hw_packed_outcome outcome,
+                       const char *part)
+{
+    if (outcome == HW_PACKED_CUT)
+        hw_problem(container->problems, "The file is cut short: not all of the %s section is there.", name_of(extent));
+    else if (outcome == HW_PACKED_NEWER)
+        hw_problem(container->problems,
+                   "An extent of the %s section can only be read by a newer heapwise; it was left out.",
+                   name_of(extent));
+    else
+        hw_problem(container->problems, "%s of the %s section is damaged; it was left out.", part, name_of(extent));
+}
+
+/* Unpacks an extent behind the entries that TABLE has; CLAIMED is what there is room for. Chunks that are not good are
+ * left out, or leave a hole where there are indexes. False when the memory does not suffice. */
+static bool load_packed(struct hw_container *container, const struct hw_extent *extent, struct hw_table *table,
+                        size_t claimed, size_t *good)
+{
+    const struct hw_section_rule *rule = hw_section_rule(extent->entry.type);
+    const size_t end = table->count + claimed;
+    struct hw_packed packed;
+    enum hw_packed_outcome outcome = hw_packed_open(&packed, container->fd, extent);
+    *good = 0;
+    if (outcome != HW_PACKED_GOOD && outcome != HW_PACKED_NO_MEMORY)
+        say_packed(container, extent, outcome, "An extent");
+    for (size_t i = 0; outcome == HW_PACKED_GOOD && i < packed.header.chunk_count; i++) {
+        const size_t count = hw_packed_entries(&packed, i);
+        char *target = (char *)table->entries + table->count * rule->size;
+        if (count > end - table->count) /* no room: the file is cut */
+            break;
+        outcome = hw_packed_read(&packed, i, target, rule->size);
+        if (outcome == HW_PACKED_NO_MEMORY)
+            break;
+        if (outcome == HW_PACKED_GOOD) {
+            table->count += count;
+            *good += count;
+            continue;
+        }
+        say_packed(container, extent, outcome, "A part");
+        memset(target, 0, count * rule->size);
+        if (rule->indexed) {
+            add_hole(table, table->count, table->count + count);
+            table->count += count;
+        }
+        outcome = HW_PACKED_GOOD;
+    }
+    hw_packed_close(&packed);
+    if (rule->indexed) {
+        add_hole(table, table->count, end);
+        table->count = end;
+    }
+    return outcome != HW_PACKED_NO_MEMORY;
+}
+
+/* Copies an extent behind the entries that TABLE has, likewise. */
+static bool load_plain(struct hw_container *container, const struct hw_extent *extent, struct hw_table *table,
+                       size_t claimed, size_t *good)
+{
+    const struct hw_section_rule *rule = hw_section_rule(extent->entry.type);
+    *good = load_extent(container, extent, (char *)table->entries + table->count * rule->size, rule->size);
+    if (*good == SIZE_MAX)
+        return false;
+    if (rule->indexed)
+        add_hole(table, table->count + *good, table->count + claimed);
+    table->count += rule->indexed ? claimed : *good;
+    return true;
 }
 
 /* Reads all extents of TYPE. False when the memory does not suffice. */
@@ -137,18 +226,14 @@ static bool read_section(struct hw_container *container, struct hw_arena *arena,
         return false;
     for (size_t i = 0; i < container->extent_count; i++) {
         const struct hw_extent *extent = &container->extents[i];
-        size_t claimed;
+        size_t claimed, good;
         if (extent->entry.type != type)
             continue;
         bool believed = entries_claimed(container, extent, rule->indexed, &claimed_bytes, &claimed);
-        size_t good = load_extent(container, extent, (char *)table->entries + table->count * rule->size, rule->size);
-        if (good == SIZE_MAX)
+        if (!(is_packed(extent) ? load_packed : load_plain)(container, extent, table, claimed, &good))
             return false;
         if (good > 0)
             tables->extents_read++;
-        if (rule->indexed)
-            add_hole(table, table->count + good, table->count + claimed);
-        table->count += rule->indexed ? claimed : good;
         if (!believed) {
             hw_problem(container->problems, "What follows in the %s section cannot be placed and was left out.",
                        rule->name);

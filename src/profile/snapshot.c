@@ -73,6 +73,8 @@ static bool copy_section(struct snapshot *snapshot, uint32_t type)
             continue;
         if (copy->used && extent->entry.entry_size != copy->entry_size)
             return fail(snapshot, "its entries are of different sizes");
+        if (extent->entry.flags) /* packed: it is sealed */
+            return fail(snapshot, "its process has ended, and the file holds all of it");
         copy->entry_size = extent->entry.entry_size;
         copy->version = extent->entry.version;
         int64_t got =

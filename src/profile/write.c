@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "profile/container.h"
+#include "profile/pack.h"
 
 /* ---- sections -> bytes ---- */
 
@@ -33,23 +34,57 @@ static uint64_t round_up(uint64_t value, uint64_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
+/* A section as it is written: packed or not. */
+struct piece {
+    const void *bytes;
+    unsigned char *packed; /* to be freed */
+    size_t size;
+};
+
+/* False when the memory does not suffice. */
+static bool pack_sections(struct piece *pieces, const struct hw_section_source *sections, size_t count,
+                          const struct hw_write_options *options)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct hw_section_source *section = &sections[i];
+        pieces[i] = (struct piece){.bytes = section->bytes, .size = section->size};
+        if (!options->packed)
+            continue;
+        size_t size;
+        pieces[i].packed =
+            hw_pack(section->type, section->entry_size, section->bytes, section->size, options->zstd_level, &size);
+        if (pieces[i].packed) {
+            pieces[i].bytes = pieces[i].packed;
+            pieces[i].size = size;
+        } else if (size != SIZE_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Gives each section its place. False when the sizes cannot be. */
-static bool lay_out(struct first_page *page, const struct hw_section_source *sections, size_t count)
+static bool lay_out(struct first_page *page, const struct hw_section_source *sections, const struct piece *pieces,
+                    size_t count, uint64_t alignment)
 {
     uint64_t end = HW_FILE_PAGE;
     for (size_t i = 0; i < count; i++) {
-        if (sections[i].size > INT64_MAX - HW_FILE_PAGE - end)
+        const struct hw_section_source *section = &sections[i];
+        const struct piece *piece = &pieces[i];
+        if (piece->size > INT64_MAX - HW_FILE_PAGE - end)
             return false;
         page->directory[i] = (struct hw_section){
-            .type = sections[i].type,
-            .version = sections[i].version,
+            .type = section->type,
+            .version = section->version,
+            .flags = piece->packed ? HW_SECTION_PACKED : 0,
             .offset = end,
-            .capacity = round_up(sections[i].size, HW_FILE_PAGE),
-            .used = sections[i].size,
-            .entry_size = sections[i].entry_size,
-            .checksum = XXH64(sections[i].bytes, sections[i].size, 0),
+            .capacity = round_up(piece->size, alignment),
+            .used = piece->size,
+            .entry_size = section->entry_size,
+            .checksum = XXH64(piece->bytes, piece->size, 0),
+            .entries = piece->packed ? section->size / section->entry_size : 0,
         };
-        uint64_t *first = first_offset(&page->header, sections[i].type);
+        uint64_t *first = first_offset(&page->header, section->type);
         if (first && *first == 0)
             *first = end;
         end += page->directory[i].capacity;
@@ -58,10 +93,23 @@ static bool lay_out(struct first_page *page, const struct hw_section_source *sec
     return true;
 }
 
+static unsigned char *assemble(const struct first_page *page, const struct piece *pieces, size_t count)
+{
+    unsigned char *bytes = calloc(1, page->header.total_size);
+    if (!bytes)
+        return NULL;
+    memcpy(bytes, page, sizeof *page);
+    for (size_t i = 0; i < count; i++)
+        if (pieces[i].size)
+            memcpy(bytes + page->directory[i].offset, pieces[i].bytes, pieces[i].size);
+    return bytes;
+}
+
 unsigned char *hw_sections_serialize(const struct hw_section_source *sections, size_t count,
                                      const struct hw_write_options *options, size_t *size, struct hw_error *error)
 {
     struct first_page page;
+    struct piece pieces[HW_FIRST_DIRECTORY_MOST] = {0};
     unsigned char *bytes = NULL;
     memset(&page, 0, sizeof page);
     if (count > HW_FIRST_DIRECTORY_MOST) {
@@ -79,18 +127,16 @@ unsigned char *hw_sections_serialize(const struct hw_section_source *sections, s
         .directory_capacity = HW_FIRST_DIRECTORY_MOST,
         .session = options->session,
     };
-    if (lay_out(&page, sections, count))
-        bytes = calloc(1, page.header.total_size);
-    if (!bytes) {
-        hw_error_set(error, "cannot write a profile: not enough memory");
-        return NULL;
+    if (pack_sections(pieces, sections, count, options) &&
+        lay_out(&page, sections, pieces, count, options->packed ? 8 : HW_FILE_PAGE)) {
+        page.header.checksum = XXH64(&page, sizeof page, 0);
+        bytes = assemble(&page, pieces, count);
+        *size = page.header.total_size;
     }
-    page.header.checksum = XXH64(&page, sizeof page, 0);
-    memcpy(bytes, &page, sizeof page);
+    if (!bytes)
+        hw_error_set(error, "cannot write a profile: not enough memory");
     for (size_t i = 0; i < count; i++)
-        if (sections[i].size)
-            memcpy(bytes + page.directory[i].offset, sections[i].bytes, sections[i].size);
-    *size = page.header.total_size;
+        free(pieces[i].packed);
     return bytes;
 }
 

@@ -132,6 +132,8 @@ static void test_random_tables(void **state)
 {
     static const struct hw_write_options ways[] = {
         {.file_flags = HW_FILE_EXITED, .session = 12345},
+        {.packed = true, .session = 1},
+        {.packed = true, .zstd_level = 3},
     };
     random_state = 88172645463325252u;
     for (int round = 0; round < 60; round++) {

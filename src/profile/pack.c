@@ -1,0 +1,323 @@
+/* pack.c - entries -> a packed extent (pack.h). */
+#include "profile/pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include "profile/container.h"
+
+#define CHUNK_ENTRIES 4096
+#define CHUNK_STRINGS 65536
+#define FLUSH_LEAST   256 /* columns of so many bytes get a block of zstd's, and so statistics, of their own */
+
+struct packer {
+    uint32_t type, entry_size;
+    int level;
+    size_t room; /* of the buffers: bytes of columns that the largest chunk can have */
+    size_t entries;
+    unsigned char *columns;
+    size_t used;
+    size_t *ends; /* where columns end */
+    size_t end_count;
+    unsigned char *compressed;
+    uint64_t *numbers, *residuals, *best;
+    bool *words; /* those that no field covers */
+    ZSTD_CCtx *zstd;
+};
+
+/* ---- one column ---- */
+
+static uint64_t load(const unsigned char *entry, const struct hw_pack_field *field)
+{
+    uint64_t value = 0;
+    memcpy(&value, entry + field->offset, field->width);
+    return value;
+}
+
+/* The difference of two values of a field, its sign in the lowest bit. */
+static uint64_t fold(uint64_t difference, unsigned width)
+{
+    const unsigned unused = 64 - 8 * width;
+    const int64_t number = (int64_t)(difference << unused) >> unused;
+    return ((uint64_t)number << 1) ^ (uint64_t)(number >> 63);
+}
+
+static uint64_t predict(const unsigned char *entry, uint16_t predictor, const struct hw_pack_field references[2])
+{
+    const uint64_t first = load(entry, &references[0]), second = load(entry, &references[1]);
+    return predictor == HW_PACK_FIELD        ? first
+           : predictor == HW_PACK_SUM        ? first + second
+           : predictor == HW_PACK_DIFFERENCE ? first - second
+                                             : first * second;
+}
+
+/* What the predictor of FIELD leaves of the numbers. */
+static void find_residuals(struct packer *packer, const unsigned char *entries, size_t count,
+                           const struct hw_pack_field *field)
+{
+    const uint64_t *numbers = packer->numbers;
+    uint64_t *residuals = packer->residuals;
+    if (field->predictor == HW_PACK_SIGNED || field->predictor == HW_PACK_PREVIOUS) {
+        uint64_t previous = 0;
+        for (size_t i = 0; i < count; i++) {
+            residuals[i] = fold(numbers[i] - previous, field->width);
+            previous = field->predictor == HW_PACK_PREVIOUS ? numbers[i] : 0;
+        }
+        return;
+    }
+    struct hw_pack_field references[2];
+    hw_pack_field(packer->type, field->reference[0], &references[0]);
+    if (!hw_pack_field(packer->type, field->reference[1], &references[1]))
+        references[1] = references[0];
+    for (size_t i = 0; i < count; i++)
+        residuals[i] =
+            fold(numbers[i] - predict(entries + i * packer->entry_size, field->predictor, references), field->width);
+}
+
+static unsigned length_of(uint64_t number)
+{
+    return number ? (71 - (unsigned)__builtin_clzll(number)) / 8 : 0;
+}
+
+/* Bytes of a payload, and the length that all numbers have, or HW_PACK_VARIED. */
+static size_t payload_size(const uint64_t *numbers, size_t count, uint8_t *length)
+{
+    size_t total = 0;
+    const unsigned first = length_of(numbers[0]);
+    bool varied = false;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned this = length_of(numbers[i]);
+        total += this;
+        varied |= this != first;
+    }
+    *length = varied ? HW_PACK_VARIED : (uint8_t)first;
+    return total + (varied ? (count + 1) / 2 : 0);
+}
+
+static void put(struct packer *packer, const void *bytes, size_t size)
+{
+    memcpy(packer->columns + packer->used, bytes, size);
+    packer->used += size;
+}
+
+static void put_payload(struct packer *packer, const uint64_t *numbers, size_t count, uint8_t length)
+{
+    unsigned char *at = packer->columns + packer->used;
+    for (size_t i = 0; length == HW_PACK_VARIED && i < count; i += 2)
+        *at++ = (unsigned char)(length_of(numbers[i]) | (i + 1 < count ? length_of(numbers[i + 1]) << 4 : 0));
+    for (unsigned plane = 0; plane < 8; plane++)
+        for (size_t i = 0; i < count; i++)
+            if (length == HW_PACK_VARIED ? numbers[i] >> 8 * plane != 0 : plane < length)
+                *at++ = (unsigned char)(numbers[i] >> 8 * plane);
+    packer->used = (size_t)(at - packer->columns);
+}
+
+/* Of what the values are and what the field's predictor leaves of them, the smaller. */
+static void put_column(struct packer *packer, const unsigned char *entries, size_t count,
+                       const struct hw_pack_field *field)
+{
+    struct hw_packed_column column = {.tag = field->tag};
+    uint64_t any = 0;
+    for (size_t i = 0; i < count; i++)
+        any |= packer->numbers[i] = load(entries + i * packer->entry_size, field);
+    if (!any)
+        return;
+    const uint64_t *chosen = packer->numbers;
+    size_t size = payload_size(chosen, count, &column.length);
+    if (field->predictor != HW_PACK_VALUE) {
+        uint8_t length;
+        find_residuals(packer, entries, count, field);
+        const size_t other = payload_size(packer->residuals, count, &length);
+        if (other < size) {
+            chosen = packer->residuals;
+            size = other;
+            column.length = length;
+            column.predictor = (uint8_t)field->predictor;
+            memcpy(column.reference, field->reference, sizeof column.reference);
+        }
+    }
+    column.size = (uint32_t)size;
+    put(packer, &column, sizeof column);
+    put_payload(packer, chosen, count, column.length);
+    packer->ends[packer->end_count++] = packer->used;
+}
+
+static void put_columns(struct packer *packer, const unsigned char *entries, size_t count)
+{
+    size_t fields;
+    const struct hw_pack_field *field = hw_pack_fields(packer->type, &fields);
+    for (size_t i = 0; i < fields; i++)
+        put_column(packer, entries, count, &field[i]);
+    for (uint32_t word = 0; word < packer->entry_size / 8; word++) {
+        const struct hw_pack_field place = {
+            .tag = (uint16_t)(HW_PACK_WORD + word),
+            .offset = (uint16_t)(word * 8),
+            .width = 8,
+            .predictor = HW_PACK_PREVIOUS,
+        };
+        if (packer->words[word])
+            put_column(packer, entries, count, &place);
+    }
+}
+
+/* ---- one chunk ---- */
+
+/* Columns have little to do with each other: each gets blocks of its own in the one frame. Returns the size, 0 when
+ * nothing is gained. */
+static size_t compress(struct packer *packer)
+{
+    ZSTD_outBuffer out = {packer->compressed, packer->used, 0}; /* no more room than what it is to be smaller than */
+    size_t start = 0;
+    ZSTD_CCtx_reset(packer->zstd, ZSTD_reset_session_only);
+    ZSTD_CCtx_setPledgedSrcSize(packer->zstd, packer->used);
+    for (size_t i = 0; i < packer->end_count; i++) {
+        const bool last = i + 1 == packer->end_count;
+        if (!last && packer->ends[i] - start < FLUSH_LEAST)
+            continue;
+        ZSTD_inBuffer in = {packer->columns + start, packer->ends[i] - start, 0};
+        if (ZSTD_compressStream2(packer->zstd, &out, &in, last ? ZSTD_e_end : ZSTD_e_flush) != 0)
+            return 0; /* an error, or the room is used up */
+        start = packer->ends[i];
+    }
+    return out.pos < packer->used ? out.pos : 0;
+}
+
+/* Columns of the chunk, and what is to be written of it in *STORED. */
+static void pack_chunk(struct packer *packer, const unsigned char *entries, size_t count, struct hw_packed_chunk *chunk,
+                       const unsigned char **stored)
+{
+    packer->used = packer->end_count = 0;
+    if (packer->entry_size == 1) {
+        put(packer, entries, count);
+        packer->ends[packer->end_count++] = packer->used;
+    } else {
+        put_columns(packer, entries, count);
+    }
+    const size_t smaller = packer->level && packer->used ? compress(packer) : 0;
+    *stored = smaller ? packer->compressed : packer->columns;
+    chunk->raw_size = (uint32_t)packer->used;
+    chunk->size = (uint32_t)(smaller ? smaller : packer->used);
+    chunk->checksum = XXH64(*stored, chunk->size, 0);
+}
+
+/* ---- the extent ---- */
+
+static size_t entries_in_chunk(uint32_t entry_size)
+{
+    const size_t most = HW_PACK_BYTES_MOST / entry_size;
+    return entry_size == 1 ? CHUNK_STRINGS : most < CHUNK_ENTRIES ? most : CHUNK_ENTRIES;
+}
+
+static void find_words(struct packer *packer)
+{
+    size_t count;
+    const struct hw_pack_field *field = hw_pack_fields(packer->type, &count);
+    for (uint32_t word = 0; word < packer->entry_size / 8; word++)
+        packer->words[word] = true;
+    for (size_t i = 0; i < count; i++)
+        packer->words[field[i].offset / 8] = false;
+}
+
+static bool packer_init(struct packer *packer)
+{
+    const size_t columns = packer->entry_size == 1 ? 1 : packer->entry_size / 2;
+    const size_t count = packer->entries;
+    /* Lengths take half a byte for each number of two bytes or more, and each column has its header. */
+    packer->room = count * packer->entry_size + columns * (count / 2 + 1 + sizeof(struct hw_packed_column));
+    packer->columns = malloc(packer->room);
+    packer->compressed = malloc(packer->room);
+    packer->ends = calloc(columns, sizeof *packer->ends);
+    packer->words = calloc(packer->entry_size / 8 + 1, sizeof *packer->words);
+    packer->numbers = calloc(count, sizeof *packer->numbers);
+    packer->residuals = calloc(count, sizeof *packer->residuals);
+    packer->zstd = packer->level ? ZSTD_createCCtx() : NULL;
+    if (packer->zstd)
+        ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel, packer->level);
+    return packer->columns && packer->compressed && packer->ends && packer->words && packer->numbers &&
+           packer->residuals && (packer->zstd || !packer->level);
+}
+
+static void packer_free(struct packer *packer)
+{
+    free(packer->columns);
+    free(packer->compressed);
+    free(packer->ends);
+    free(packer->words);
+    free(packer->numbers);
+    free(packer->residuals);
+    ZSTD_freeCCtx(packer->zstd);
+}
+
+/* All chunks, behind header and index. False when they do not fit into ROOM bytes. */
+static bool pack_all(struct packer *packer, const unsigned char *bytes, size_t entries, unsigned char *extent,
+                     size_t room, size_t *used)
+{
+    struct hw_packed_header header = {
+        .coding = HW_PACK_CODING,
+        .chunk_entries = (uint32_t)packer->entries,
+        .chunk_count = (uint32_t)((entries + packer->entries - 1) / packer->entries),
+    };
+    const size_t index_end = sizeof header + header.chunk_count * sizeof(struct hw_packed_chunk);
+    size_t at = index_end;
+    for (size_t i = 0; i < header.chunk_count && at <= room; i++) {
+        const size_t first = i * packer->entries;
+        const size_t count = entries - first < packer->entries ? entries - first : packer->entries;
+        struct hw_packed_chunk chunk = {.offset = at};
+        const unsigned char *stored;
+        pack_chunk(packer, bytes + first * packer->entry_size, count, &chunk, &stored);
+        if (chunk.size > room - at)
+            return false;
+        memcpy(extent + sizeof header + i * sizeof chunk, &chunk, sizeof chunk);
+        memcpy(extent + at, stored, chunk.size);
+        at += chunk.size;
+    }
+    if (at > room)
+        return false;
+    memcpy(extent, &header, sizeof header);
+    header.checksum = XXH64(extent, index_end, 0);
+    memcpy(extent, &header, sizeof header);
+    *used = at;
+    return true;
+}
+
+unsigned char *hw_pack(uint32_t type, uint32_t entry_size, const void *bytes, size_t size, int level,
+                       size_t *packed_size)
+{
+    const struct hw_section_rule *rule = hw_section_rule(type);
+    struct packer packer = {.type = type, .entry_size = entry_size, .level = level};
+    size_t fields;
+    *packed_size = SIZE_MAX;
+    const bool possible = rule && entry_size >= rule->smallest && entry_size <= HW_ENTRY_SIZE_MOST &&
+                          (type == HW_SECTION_STRINGS ? entry_size == 1 : entry_size % 8 == 0) &&
+                          (type == HW_SECTION_STRINGS || hw_pack_fields(type, &fields));
+    if (!possible || size == 0 || size % entry_size != 0)
+        return NULL;
+    const size_t entries = size / entry_size, in_chunk = entries_in_chunk(entry_size);
+    packer.entries = entries < in_chunk ? entries : in_chunk;
+    if (entries / packer.entries >= UINT32_MAX)
+        return NULL;
+    unsigned char *extent = calloc(1, size);
+    const bool ready = packer_init(&packer) && extent;
+    bool fine = false;
+    if (!ready)
+        *packed_size = 0;
+    else {
+        if (entry_size != 1)
+            find_words(&packer);
+        fine = pack_all(&packer, bytes, entries, extent, size, packed_size);
+        const size_t least = (size + HW_PACK_RATIO_MOST - 1) / HW_PACK_RATIO_MOST;
+        if (fine && *packed_size < least)
+            *packed_size = least; /* zeros are there already */
+    }
+    packer_free(&packer);
+    if (fine && *packed_size < size) {
+        unsigned char *cut = realloc(extent, *packed_size);
+        return cut ? cut : extent;
+    }
+    if (ready)
+        *packed_size = SIZE_MAX;
+    free(extent);
+    return NULL;
+}

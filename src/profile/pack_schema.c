@@ -1,0 +1,430 @@
+/* pack_schema.c - the tagged fields of packed entries, by section (pack.h).
+ *
+ * The tag is the first number. It belongs to its field for ever: fields that are added get new numbers, at the end.
+ * Lines stand in the order in which columns are written: what others refer to comes first. Places without a line
+ * (arrays, reserved words, fields of newer versions) are packed word by word. Each word of 8 bytes is either covered by
+ * fields completely or not at all; a test checks all of this. */
+#include "profile/pack.h"
+
+#define F(tag, type, name, predictor, ...)                                                                             \
+    {                                                                                                                  \
+        tag, offsetof(struct type, name), sizeof(((struct type *)0)->name), HW_PACK_##predictor,                       \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
+// clang-format off
+static const struct hw_pack_field map_entry[] = {
+    F(1, hw_map_entry, start, PREVIOUS),
+    F(2, hw_map_entry, end, FIELD, 1),
+    F(3, hw_map_entry, offset, VALUE),
+    F(4, hw_map_entry, bias, FIELD, 1),
+    F(5, hw_map_entry, build_id_size, VALUE),
+    F(6, hw_map_entry, path, PREVIOUS),
+    F(7, hw_map_entry, loaded_tick, PREVIOUS),
+    F(8, hw_map_entry, unloaded_tick, VALUE),
+    F(9, hw_map_entry, flags, VALUE),
+    F(10, hw_map_entry, reserved0, VALUE),
+};
+
+static const struct hw_pack_field stack_node[] = {
+    F(1, hw_stack_node, pc, VALUE),
+    F(2, hw_stack_node, map, PREVIOUS),
+    F(3, hw_stack_node, parent, PREVIOUS),
+};
+
+static const struct hw_pack_field context_entry[] = {
+    F(1, hw_context_entry, leaf, PREVIOUS),
+    F(2, hw_context_entry, depth, PREVIOUS),
+    F(3, hw_context_entry, flags, VALUE),
+    F(4, hw_context_entry, first_tick, PREVIOUS),
+};
+
+static const struct hw_pack_field mib[] = {
+    F(1, hw_mib, context, PREVIOUS),
+    F(2, hw_mib, last_alloc_cpu, PREVIOUS),
+    F(3, hw_mib, last_free_cpu, PREVIOUS),
+    F(4, hw_mib, allocations, VALUE),
+    F(7, hw_mib, size_max, VALUE),
+    F(5, hw_mib, bytes, PRODUCT, 7, 4),
+    F(6, hw_mib, size_min, FIELD, 7),
+    F(21, hw_mib, frees, FIELD, 4),
+    F(9, hw_mib, live_blocks, DIFFERENCE, 4, 21),
+    F(8, hw_mib, live_bytes, PRODUCT, 7, 9),
+    F(10, hw_mib, last_alloc_tick, PREVIOUS),
+    F(11, hw_mib, peak_epoch, PREVIOUS),
+    F(13, hw_mib, peak_blocks, SIGNED),
+    F(12, hw_mib, peak_bytes, PRODUCT, 7, 13),
+    F(14, hw_mib, live_ticks, PRODUCT, 10, 9),
+    F(15, hw_mib, alloc_thread, PREVIOUS),
+    F(16, hw_mib, free_thread, PREVIOUS),
+    F(17, hw_mib, alloc_threads, PREVIOUS),
+    F(18, hw_mib, free_threads, PREVIOUS),
+    F(19, hw_mib, samples, FIELD, 4),
+    F(20, hw_mib, temporary, VALUE),
+    F(24, hw_mib, lifetime_max, VALUE),
+    F(22, hw_mib, lifetime_total, PRODUCT, 24, 21),
+    F(23, hw_mib, lifetime_min, FIELD, 24),
+    F(25, hw_mib, last_free_tick, SUM, 10, 23),
+    F(26, hw_mib, migrated_cpu, VALUE),
+    F(27, hw_mib, lifetime_overlaps, VALUE),
+    F(28, hw_mib, same_alloc_cpu, FIELD, 21),
+    F(29, hw_mib, same_free_cpu, FIELD, 21),
+    F(30, hw_mib, previous_alloc_cpu, FIELD, 3),
+    F(31, hw_mib, flags, VALUE),
+    F(32, hw_mib, lifetime_total_high, VALUE),
+    F(33, hw_mib, reallocations, VALUE),
+    F(34, hw_mib, realloc_moved, FIELD, 33),
+    F(35, hw_mib, realloc_grown_bytes, VALUE),
+    F(36, hw_mib, realloc_shrunk_bytes, VALUE),
+    F(37, hw_mib, inherited_frees, VALUE),
+    F(38, hw_mib, inherited_freed_bytes, VALUE),
+};
+
+static const struct hw_pack_field thread_entry[] = {
+    F(1, hw_thread_entry, serial, PREVIOUS),
+    F(2, hw_thread_entry, tid, PREVIOUS),
+    F(3, hw_thread_entry, allocations, VALUE),
+    F(4, hw_thread_entry, frees, VALUE),
+    F(5, hw_thread_entry, reallocations, VALUE),
+    F(6, hw_thread_entry, temporary, VALUE),
+    F(7, hw_thread_entry, bytes, VALUE),
+    F(8, hw_thread_entry, live_bytes, SIGNED),
+    F(9, hw_thread_entry, live_blocks, DIFFERENCE, 3, 4),
+    F(10, hw_thread_entry, foreign_frees, VALUE),
+    F(11, hw_thread_entry, foreign_reallocs, VALUE),
+    F(12, hw_thread_entry, failed, VALUE),
+    F(13, hw_thread_entry, nested, VALUE),
+    F(14, hw_thread_entry, walks, VALUE),
+    F(15, hw_thread_entry, verified, VALUE),
+    F(16, hw_thread_entry, incomplete_walks, VALUE),
+    F(17, hw_thread_entry, lost, VALUE),
+};
+
+static const struct hw_pack_field timeline_point[] = {
+    F(1, hw_timeline_point, tick, PREVIOUS),
+    F(2, hw_timeline_point, live_bytes, PREVIOUS),
+    F(3, hw_timeline_point, rss_bytes, PREVIOUS),
+    F(4, hw_timeline_point, allocations, PREVIOUS),
+    F(5, hw_timeline_point, frees, PREVIOUS),
+};
+
+static const struct hw_pack_field free_stack[] = {
+    F(1, hw_free_stack, alloc_context, PREVIOUS),
+    F(2, hw_free_stack, free_context, FIELD, 1),
+    F(3, hw_free_stack, count, VALUE),
+    F(4, hw_free_stack, bytes, VALUE),
+};
+
+static const struct hw_pack_field memory_breakdown[] = {
+    F(1, hw_memory_breakdown, tick, PREVIOUS),
+    F(2, hw_memory_breakdown, moment, VALUE),
+    F(3, hw_memory_breakdown, reserved0, VALUE),
+    F(4, hw_memory_breakdown, rss, VALUE),
+    F(5, hw_memory_breakdown, heap, VALUE),
+    F(6, hw_memory_breakdown, file, VALUE),
+    F(7, hw_memory_breakdown, stack, VALUE),
+    F(8, hw_memory_breakdown, runtime, VALUE),
+    F(9, hw_memory_breakdown, other, VALUE),
+    F(10, hw_memory_breakdown, live_bytes, SIGNED),
+    F(11, hw_memory_breakdown, swap, VALUE),
+};
+
+static const struct hw_pack_field note[] = {
+    F(1, hw_note, code, VALUE),
+    F(2, hw_note, text, PREVIOUS),
+    F(3, hw_note, count, VALUE),
+    F(4, hw_note, tick, PREVIOUS),
+};
+
+static const struct hw_pack_field inherited[] = {
+    F(1, hw_inherited, context, PREVIOUS),
+    F(2, hw_inherited, reserved0, VALUE),
+    F(3, hw_inherited, blocks, SIGNED),
+    F(4, hw_inherited, bytes, SIGNED),
+};
+
+static const struct hw_pack_field access_info[] = {
+    F(1, hw_access_info, flags, VALUE),
+    F(2, hw_access_info, granule, VALUE),
+    F(3, hw_access_info, planes, VALUE),
+    F(4, hw_access_info, planes_most, VALUE),
+    F(5, hw_access_info, harvest_tick, VALUE),
+    F(6, hw_access_info, threads_sharing, VALUE),
+    F(7, hw_access_info, modules, VALUE),
+};
+
+static const struct hw_pack_field access[] = {
+    F(1, hw_access, context, PREVIOUS),
+    F(2, hw_access, flags, VALUE),
+    F(3, hw_access, type, PREVIOUS),
+    F(4, hw_access, blocks, VALUE),
+    F(5, hw_access, reads, VALUE),
+    F(6, hw_access, writes, VALUE),
+    F(7, hw_access, unsplit, VALUE),
+    F(9, hw_access, accesses_max, VALUE),
+    F(8, hw_access, accesses_min, FIELD, 9),
+    F(10, hw_access, granules, VALUE),
+    F(11, hw_access, granules_touched, FIELD, 10),
+    F(14, hw_access, utilization_max, VALUE),
+    F(12, hw_access, utilization_total, PRODUCT, 14, 4),
+    F(13, hw_access, utilization_min, FIELD, 14),
+    F(17, hw_access, density_max, VALUE),
+    F(15, hw_access, density_total, PRODUCT, 17, 4),
+    F(16, hw_access, density_min, FIELD, 17),
+    F(20, hw_access, lifetime_density_max, VALUE),
+    F(18, hw_access, lifetime_density_total, FIELD, 20),
+    F(19, hw_access, lifetime_density_min, FIELD, 20),
+    F(21, hw_access, never_accessed, VALUE),
+    F(22, hw_access, written_never_read, VALUE),
+    F(23, hw_access, shared_granules, VALUE),
+    F(24, hw_access, shared_written, VALUE),
+    F(25, hw_access, shared_writers, VALUE),
+    F(26, hw_access, lines_false_shared, VALUE),
+    F(27, hw_access, lines_true_shared, VALUE),
+    F(28, hw_access, saturated_cells, VALUE),
+    F(29, hw_access, not_owned, VALUE),
+};
+
+static const struct hw_pack_field global_granule[] = {
+    F(1, hw_global_granule, map, PREVIOUS),
+    F(2, hw_global_granule, flags, VALUE),
+    F(3, hw_global_granule, offset, PREVIOUS),
+    F(4, hw_global_granule, reads, VALUE),
+    F(5, hw_global_granule, writes, VALUE),
+    F(6, hw_global_granule, unsplit, VALUE),
+};
+
+static const struct hw_pack_field histogram[] = {
+    F(1, hw_histogram, context, PREVIOUS),
+    F(2, hw_histogram, first_word, PREVIOUS),
+    F(3, hw_histogram, saturated, VALUE),
+};
+
+static const struct hw_pack_field run[] = {
+    F(1, hw_run, executable, VALUE),
+    F(2, hw_run, allocator, VALUE),
+    F(3, hw_run, mode, VALUE),
+    F(4, hw_run, build_id_size, VALUE),
+    F(5, hw_run, sample_bytes, VALUE),
+    F(6, hw_run, runs, VALUE),
+    F(7, hw_run, duration_total_ns, VALUE),
+    F(8, hw_run, duration_max_ns, VALUE),
+    F(9, hw_run, first_start_realtime_ns, VALUE),
+    F(10, hw_run, last_start_realtime_ns, VALUE),
+    F(11, hw_run, peak_bytes_max, VALUE),
+    F(12, hw_run, peak_rss_max_bytes, VALUE),
+    F(13, hw_run, exited_zero, VALUE),
+    F(14, hw_run, exited_nonzero, VALUE),
+    F(15, hw_run, signalled, VALUE),
+};
+
+static const struct hw_pack_field location[] = {
+    F(1, hw_location, address, PREVIOUS),
+    F(2, hw_location, map, PREVIOUS),
+    F(3, hw_location, first_frame, PREVIOUS),
+    F(4, hw_location, frame_count, VALUE),
+    F(5, hw_location, reserved0, VALUE),
+};
+
+static const struct hw_pack_field symbol_frame[] = {
+    F(1, hw_symbol_frame, function, PREVIOUS),
+    F(2, hw_symbol_frame, linkage_name, FIELD, 1),
+    F(3, hw_symbol_frame, file, PREVIOUS),
+    F(4, hw_symbol_frame, line, PREVIOUS),
+    F(5, hw_symbol_frame, column, VALUE),
+    F(6, hw_symbol_frame, discriminator, VALUE),
+    F(7, hw_symbol_frame, start_line, FIELD, 4),
+    F(8, hw_symbol_frame, relative_line, DIFFERENCE, 4, 7),
+    F(9, hw_symbol_frame, flags, VALUE),
+    F(10, hw_symbol_frame, reserved0, VALUE),
+};
+
+static const struct hw_pack_field file_node[] = {
+    F(1, hw_file_node, name, PREVIOUS),
+    F(2, hw_file_node, parent, PREVIOUS),
+};
+
+static const struct hw_pack_field posting[] = {
+    F(1, hw_posting, first_context, PREVIOUS),
+    F(2, hw_posting, count, VALUE),
+};
+
+static const struct hw_pack_field type_name[] = {
+    F(1, hw_type_name, id, PREVIOUS),
+    F(2, hw_type_name, name, PREVIOUS),
+    F(3, hw_type_name, reserved0, VALUE),
+};
+
+static const struct hw_pack_field data_name[] = {
+    F(1, hw_data_name, address, PREVIOUS),
+    F(2, hw_data_name, size, VALUE),
+    F(3, hw_data_name, map, PREVIOUS),
+    F(4, hw_data_name, flags, VALUE),
+    F(5, hw_data_name, name, PREVIOUS),
+    F(6, hw_data_name, reserved0, VALUE),
+};
+
+static const struct hw_pack_field llvm_frame_entry[] = {
+    F(1, hw_llvm_frame_entry, function, VALUE),
+    F(2, hw_llvm_frame_entry, line_offset, PREVIOUS),
+    F(3, hw_llvm_frame_entry, column, VALUE),
+    F(4, hw_llvm_frame_entry, name, PREVIOUS),
+    F(5, hw_llvm_frame_entry, inlined, VALUE),
+};
+
+static const struct hw_pack_field module_mark[] = {
+    F(1, hw_module_mark, map, VALUE),
+    F(2, hw_module_mark, flags, VALUE),
+    F(3, hw_module_mark, path, VALUE),
+    F(4, hw_module_mark, problem, VALUE),
+};
+
+static const struct hw_pack_field struct[] = {
+    F(1, hw_struct, identity, VALUE),
+    F(2, hw_struct, size, VALUE),
+    F(3, hw_struct, name, PREVIOUS),
+    F(4, hw_struct, file, PREVIOUS),
+    F(5, hw_struct, line, PREVIOUS),
+    F(6, hw_struct, flags, VALUE),
+    F(7, hw_struct, alignment, VALUE),
+    F(8, hw_struct, first_field, PREVIOUS),
+    F(9, hw_struct, field_count, VALUE),
+    F(10, hw_struct, reserved0, VALUE),
+};
+
+static const struct hw_pack_field field[] = {
+    F(1, hw_field, name, PREVIOUS),
+    F(2, hw_field, type_name, PREVIOUS),
+    F(3, hw_field, declaration, PREVIOUS),
+    F(4, hw_field, flags, VALUE),
+    F(5, hw_field, offset, PREVIOUS),
+    F(6, hw_field, size, VALUE),
+    F(7, hw_field, bit_offset, VALUE),
+    F(8, hw_field, bit_size, VALUE),
+    F(9, hw_field, alignment, VALUE),
+    F(10, hw_field, line, PREVIOUS),
+    F(11, hw_field, member_offset, FIELD, 5),
+    F(12, hw_field, member_size, FIELD, 6),
+    F(13, hw_field, member_alignment, FIELD, 9),
+    F(14, hw_field, reserved0, VALUE),
+    F(15, hw_field, reads, VALUE),
+    F(16, hw_field, writes, VALUE),
+};
+
+static const struct hw_pack_field field_group[] = {
+    F(1, hw_field_group, structure, PREVIOUS),
+    F(2, hw_field_group, function, PREVIOUS),
+    F(3, hw_field_group, line, PREVIOUS),
+    F(4, hw_field_group, file, PREVIOUS),
+    F(5, hw_field_group, first_member, PREVIOUS),
+    F(6, hw_field_group, member_count, VALUE),
+    F(7, hw_field_group, executions, VALUE),
+};
+
+static const struct hw_pack_field group_member[] = {
+    F(1, hw_group_member, field, PREVIOUS),
+    F(2, hw_group_member, reads, VALUE),
+    F(3, hw_group_member, writes, VALUE),
+    F(4, hw_group_member, reserved0, VALUE),
+};
+
+static const struct hw_pack_field field_window[] = {
+    F(1, hw_field_window, structure, PREVIOUS),
+    F(2, hw_field_window, field_a, PREVIOUS),
+    F(3, hw_field_window, field_b, PREVIOUS),
+    F(4, hw_field_window, reserved0, VALUE),
+    F(5, hw_field_window, weight, VALUE),
+};
+
+static const struct hw_pack_field fields_info[] = {
+    F(1, hw_fields_info, flags, VALUE),
+    F(2, hw_fields_info, modules, VALUE),
+    F(3, hw_fields_info, harvest_tick, VALUE),
+    F(4, hw_fields_info, before_registration, VALUE),
+    F(5, hw_fields_info, windows, VALUE),
+    F(6, hw_fields_info, period_ns, VALUE),
+    F(7, hw_fields_info, window_ns, VALUE),
+    F(8, hw_fields_info, groups, VALUE),
+    F(9, hw_fields_info, groups_lost, VALUE),
+};
+
+static const struct hw_pack_field context_type[] = {
+    F(1, hw_context_type, context, PREVIOUS),
+    F(2, hw_context_type, reserved0, VALUE),
+    F(3, hw_context_type, type, VALUE),
+};
+// clang-format on
+
+#define TABLE(fields)                                                                                                  \
+    {                                                                                                                  \
+        fields, sizeof(fields) / sizeof *(fields)                                                                      \
+    }
+
+static const struct schema {
+    const struct hw_pack_field *fields;
+    size_t count;
+} schemas[] = {
+    /* Not: DIRECTORY and PROCESS, which are read by themselves; FUNCTIONS, of which a look-up reads a slot or two. */
+    [HW_SECTION_MAPS] = TABLE(map_entry),
+    [HW_SECTION_STACKS] = TABLE(stack_node),
+    [HW_SECTION_CONTEXTS] = TABLE(context_entry),
+    [HW_SECTION_MIBS] = TABLE(mib),
+    [HW_SECTION_THREADS] = TABLE(thread_entry),
+    [HW_SECTION_TIMELINE] = TABLE(timeline_point),
+    [HW_SECTION_FREE_STACKS] = TABLE(free_stack),
+    [HW_SECTION_MEMORY] = TABLE(memory_breakdown),
+    [HW_SECTION_NOTES] = TABLE(note),
+    [HW_SECTION_INHERITED] = TABLE(inherited),
+    [HW_SECTION_ACCESS_INFO] = TABLE(access_info),
+    [HW_SECTION_ACCESS] = TABLE(access),
+    [HW_SECTION_ACCESS_LIVE] = TABLE(access),
+    [HW_SECTION_GLOBALS] = TABLE(global_granule),
+    [HW_SECTION_HISTOGRAM] = TABLE(histogram),
+    [HW_SECTION_HISTOGRAM_LIVE] = TABLE(histogram),
+    [HW_SECTION_RUNS] = TABLE(run),
+    [HW_SECTION_LOCATIONS] = TABLE(location),
+    [HW_SECTION_FRAMES] = TABLE(symbol_frame),
+    [HW_SECTION_FILES] = TABLE(file_node),
+    [HW_SECTION_POSTINGS] = TABLE(posting),
+    [HW_SECTION_TYPES] = TABLE(type_name),
+    [HW_SECTION_DATA_SYMBOLS] = TABLE(data_name),
+    [HW_SECTION_LLVM_FRAMES] = TABLE(llvm_frame_entry),
+    [HW_SECTION_MODULES] = TABLE(module_mark),
+    [HW_SECTION_STRUCTS] = TABLE(struct),
+    [HW_SECTION_FIELDS] = TABLE(field),
+    [HW_SECTION_FIELD_GROUPS] = TABLE(field_group),
+    [HW_SECTION_GROUP_MEMBERS] = TABLE(group_member),
+    [HW_SECTION_FIELD_WINDOWS] = TABLE(field_window),
+    [HW_SECTION_FIELDS_INFO] = TABLE(fields_info),
+    [HW_SECTION_CONTEXT_TYPES] = TABLE(context_type),
+};
+
+const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)
+{
+    if (type >= sizeof schemas / sizeof *schemas || !schemas[type].fields)
+        return NULL;
+    *count = schemas[type].count;
+    return schemas[type].fields;
+}
+
+bool hw_pack_field(uint32_t type, uint16_t tag, struct hw_pack_field *field)
+{
+    size_t count = 0;
+    const struct hw_pack_field *fields = hw_pack_fields(type, &count);
+    if (!fields)
+        return false;
+    if (tag >= HW_PACK_WORD) {
+        const uint32_t offset = (tag - HW_PACK_WORD) * 8u;
+        *field = (struct hw_pack_field){.tag = tag, .offset = (uint16_t)offset, .width = 8};
+        return offset <= UINT16_MAX;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].tag != tag)
+            continue;
+        *field = fields[i];
+        return true;
+    }
+    return false;
+}

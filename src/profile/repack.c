@@ -1,0 +1,150 @@
+/* repack.c - a sealed profile, written anew with packed extents (pack.h).
+ *
+ * Works on sections as they lie in the file, not on tables, so that entries with fields of newer versions and sections
+ * that are not known come through whole. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "profile/container.h"
+#include "profile/pack.h"
+#include "profile/write.h"
+
+struct repack {
+    struct hw_container container;
+    struct hw_section_source sections[HW_FIRST_DIRECTORY_MOST];
+    size_t count;
+    struct hw_error *error;
+};
+
+static bool refuse(struct repack *repack, const char *why)
+{
+    hw_error_set(repack->error, "cannot pack '%s': %s", repack->container.path, why);
+    return false;
+}
+
+/* Appends the bytes of an extent to its section, of which BYTES has room for all. */
+static bool read_extent(struct repack *repack, const struct hw_extent *extent, struct hw_section_source *section,
+                        char *bytes)
+{
+    char *target = bytes + section->size;
+    const uint64_t used = extent->entry.used;
+    if (extent->entry.entry_size != section->entry_size || used % section->entry_size != 0)
+        return refuse(repack, "its entries are of different sizes");
+    const int64_t got = hw_container_read(repack->container.fd, target, used, extent->entry.offset);
+    if (got != (int64_t)used)
+        return refuse(repack, got < 0 ? strerror(errno) : "it is cut short");
+    if (XXH64(target, used, 0) != extent->entry.checksum)
+        return refuse(repack, "it is damaged (a checksum is wrong)");
+    section->size += used;
+    return true;
+}
+
+/* All extents of the type of number FIRST. */
+static bool read_section(struct repack *repack, size_t first)
+{
+    const struct hw_container *container = &repack->container;
+    const struct hw_section *entry = &container->extents[first].entry;
+    size_t room = 0;
+    for (size_t i = first; i < container->extent_count; i++)
+        if (container->extents[i].entry.type == entry->type)
+            room += container->extents[i].entry.used;
+    if (room == 0 && hw_section_rule(entry->type))
+        return true;
+    if (repack->count == HW_FIRST_DIRECTORY_MOST)
+        return refuse(repack, "it has too many sections");
+    if (entry->entry_size == 0)
+        return refuse(repack, "a section of a newer version has no entries");
+    char *bytes = malloc(room ? room : 1);
+    if (!bytes)
+        return refuse(repack, "not enough memory");
+    struct hw_section_source *section = &repack->sections[repack->count++];
+    *section = (struct hw_section_source){entry->type, entry->entry_size, entry->version, bytes, 0};
+    for (size_t i = first; i < container->extent_count; i++)
+        if (container->extents[i].entry.type == entry->type &&
+            !read_extent(repack, &container->extents[i], section, bytes))
+            return false;
+    return true;
+}
+
+static bool has_section(const struct repack *repack, uint32_t type)
+{
+    for (size_t i = 0; i < repack->count; i++)
+        if (repack->sections[i].type == type)
+            return true;
+    return false;
+}
+
+/* PROCESS is looked for on the first page: it comes first. */
+static bool read_sections(struct repack *repack)
+{
+    const struct hw_container *container = &repack->container;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < container->extent_count; i++) {
+            const uint32_t type = container->extents[i].entry.type;
+            if (type == HW_SECTION_DIRECTORY || has_section(repack, type) ||
+                (pass == 0) != (type == HW_SECTION_PROCESS))
+                continue;
+            if (!read_section(repack, i))
+                return false;
+        }
+    }
+    return repack->count > 0 || refuse(repack, "it holds nothing");
+}
+
+/* *DONE: there is nothing to do. */
+static bool check(struct repack *repack, bool *done)
+{
+    const struct hw_container *container = &repack->container;
+    *done = false;
+    if (container->problems->count > 0)
+        return refuse(repack, container->problems->sentences[0]);
+    if (!container->sealed)
+        return refuse(repack, "it is not sealed");
+    if (container->cut)
+        return refuse(repack, "it is cut short");
+    for (size_t i = 0; i < container->extent_count; i++) {
+        if (container->extents[i].entry.flags & ~HW_SECTION_PACKED)
+            return refuse(repack, "it is of a newer version");
+        *done |= container->extents[i].entry.flags != 0;
+    }
+    return true;
+}
+
+static bool write_packed(struct repack *repack, int level)
+{
+    const struct hw_file_header *header = &repack->container.header;
+    const struct hw_write_options options = {
+        .packed = true,
+        .zstd_level = level,
+        .file_flags = header->flags,
+        .session = header->session,
+        .version_minor = header->version_minor,
+    };
+    size_t size;
+    unsigned char *bytes = hw_sections_serialize(repack->sections, repack->count, &options, &size, repack->error);
+    const bool fine = bytes && hw_file_write(repack->container.path, true, bytes, size, repack->error);
+    free(bytes);
+    return fine;
+}
+
+bool hw_profile_pack(const char *path, int zstd_level, struct hw_error *error)
+{
+    struct hw_arena arena = {0};
+    struct hw_problems problems = {.arena = &arena};
+    struct repack repack = {.container = {.path = path, .problems = &problems}, .error = error};
+    repack.container.fd = hw_container_open(path, false, error);
+    if (repack.container.fd < 0)
+        return false;
+    bool done = false;
+    bool fine = hw_container_load(&repack.container, error) && check(&repack, &done) &&
+                (done || (read_sections(&repack) && write_packed(&repack, zstd_level)));
+    for (size_t i = 0; i < repack.count; i++)
+        free((void *)(uintptr_t)repack.sections[i].bytes);
+    close(repack.container.fd);
+    hw_container_free(&repack.container);
+    hw_arena_free(&arena);
+    return fine;
+}
