@@ -29,13 +29,6 @@ struct packer {
 
 /* ---- one column ---- */
 
-static uint64_t load(const unsigned char *entry, const struct hw_pack_field *field)
-{
-    uint64_t value = 0;
-    memcpy(&value, entry + field->offset, field->width);
-    return value;
-}
-
 /* The difference of two values of a field, its sign in the lowest bit. */
 static uint64_t fold(uint64_t difference, unsigned width)
 {
@@ -44,41 +37,22 @@ static uint64_t fold(uint64_t difference, unsigned width)
     return ((uint64_t)number << 1) ^ (uint64_t)(number >> 63);
 }
 
-static uint64_t predict(const unsigned char *entry, uint16_t predictor, const struct hw_pack_field references[2])
-{
-    const uint64_t first = load(entry, &references[0]), second = load(entry, &references[1]);
-    return predictor == HW_PACK_FIELD        ? first
-           : predictor == HW_PACK_SUM        ? first + second
-           : predictor == HW_PACK_DIFFERENCE ? first - second
-                                             : first * second;
-}
-
 /* What the predictor of FIELD leaves of the numbers. */
 static void find_residuals(struct packer *packer, const unsigned char *entries, size_t count,
                            const struct hw_pack_field *field)
 {
     const uint64_t *numbers = packer->numbers;
     uint64_t *residuals = packer->residuals;
-    if (field->predictor == HW_PACK_SIGNED || field->predictor == HW_PACK_PREVIOUS) {
-        uint64_t previous = 0;
-        for (size_t i = 0; i < count; i++) {
-            residuals[i] = fold(numbers[i] - previous, field->width);
-            previous = field->predictor == HW_PACK_PREVIOUS ? numbers[i] : 0;
-        }
-        return;
+    hw_pack_predict(packer->type, field->predictor, field->reference, entries, packer->entry_size, count, residuals);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t previous = i && field->predictor == HW_PACK_PREVIOUS ? numbers[i - 1] : residuals[i];
+        residuals[i] = fold(numbers[i] - previous, field->width);
     }
-    struct hw_pack_field references[2];
-    hw_pack_field(packer->type, field->reference[0], &references[0]);
-    if (!hw_pack_field(packer->type, field->reference[1], &references[1]))
-        references[1] = references[0];
-    for (size_t i = 0; i < count; i++)
-        residuals[i] =
-            fold(numbers[i] - predict(entries + i * packer->entry_size, field->predictor, references), field->width);
 }
 
 static unsigned length_of(uint64_t number)
 {
-    return number ? (71 - (unsigned)__builtin_clzll(number)) / 8 : 0;
+    return (71 - (unsigned)__builtin_clzll(number | 1)) / 8 - !number;
 }
 
 /* Bytes of a payload, and the length that all numbers have, or HW_PACK_VARIED. */
@@ -86,11 +60,11 @@ static size_t payload_size(const uint64_t *numbers, size_t count, uint8_t *lengt
 {
     size_t total = 0;
     const unsigned first = length_of(numbers[0]);
-    bool varied = false;
+    unsigned varied = 0;
     for (size_t i = 0; i < count; i++) {
         const unsigned this = length_of(numbers[i]);
         total += this;
-        varied |= this != first;
+        varied |= this ^ first;
     }
     *length = varied ? HW_PACK_VARIED : (uint8_t)first;
     return total + (varied ? (count + 1) / 2 : 0);
@@ -107,10 +81,15 @@ static void put_payload(struct packer *packer, const uint64_t *numbers, size_t c
     unsigned char *at = packer->columns + packer->used;
     for (size_t i = 0; length == HW_PACK_VARIED && i < count; i += 2)
         *at++ = (unsigned char)(length_of(numbers[i]) | (i + 1 < count ? length_of(numbers[i + 1]) << 4 : 0));
-    for (unsigned plane = 0; plane < 8; plane++)
-        for (size_t i = 0; i < count; i++)
-            if (length == HW_PACK_VARIED ? numbers[i] >> 8 * plane != 0 : plane < length)
-                *at++ = (unsigned char)(numbers[i] >> 8 * plane);
+    uint64_t any = 0;
+    for (size_t i = 0; i < count; i++)
+        any |= numbers[i];
+    for (unsigned plane = 0; plane < length_of(any); plane++)
+        for (size_t i = 0; i < count; i++) {
+            const uint64_t rest = numbers[i] >> 8 * plane;
+            *at = (unsigned char)rest; /* there is room for one more */
+            at += length == HW_PACK_VARIED ? rest != 0 : 1;
+        }
     packer->used = (size_t)(at - packer->columns);
 }
 
@@ -120,8 +99,9 @@ static void put_column(struct packer *packer, const unsigned char *entries, size
 {
     struct hw_packed_column column = {.tag = field->tag};
     uint64_t any = 0;
+    hw_pack_gather(field, entries, packer->entry_size, count, packer->numbers);
     for (size_t i = 0; i < count; i++)
-        any |= packer->numbers[i] = load(entries + i * packer->entry_size, field);
+        any |= packer->numbers[i];
     if (!any)
         return;
     const uint64_t *chosen = packer->numbers;
@@ -225,7 +205,7 @@ static bool packer_init(struct packer *packer)
     const size_t columns = packer->entry_size == 1 ? 1 : packer->entry_size / 2;
     const size_t count = packer->entries;
     /* Lengths take half a byte for each number of two bytes or more, and each column has its header. */
-    packer->room = count * packer->entry_size + columns * (count / 2 + 1 + sizeof(struct hw_packed_column));
+    packer->room = count * packer->entry_size + columns * (count / 2 + 2 + sizeof(struct hw_packed_column));
     packer->columns = malloc(packer->room);
     packer->compressed = malloc(packer->room);
     packer->ends = calloc(columns, sizeof *packer->ends);

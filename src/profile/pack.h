@@ -87,6 +87,14 @@ const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count);
 /* The field of a tag, words included; false when it is not known. */
 bool hw_pack_field(uint32_t type, uint16_t tag, struct hw_pack_field *field);
 
+/* The values of FIELD in COUNT entries of ENTRY_SIZE bytes. */
+void hw_pack_gather(const struct hw_pack_field *field, const unsigned char *entries, size_t entry_size, size_t count,
+                    uint64_t *numbers);
+/* What PREDICTOR says of a field's values from other fields of the same entries; 0 where it only knows the entry before
+ * or nothing. False when REFERENCE does not name fields of such entries. */
+bool hw_pack_predict(uint32_t type, unsigned predictor, const uint16_t reference[2], const unsigned char *entries,
+                     size_t entry_size, size_t count, uint64_t *numbers);
+
 /* ---- pack.c: writing ---- */
 
 /* SIZE bytes of entries of ENTRY_SIZE bytes as a packed extent, chunks compressed with zstd at LEVEL (0: not). Returns
@@ -111,7 +119,7 @@ struct hw_packed {
     struct hw_packed_chunk *index;
     unsigned char *stored, *raw; /* room for a chunk */
     size_t stored_room, raw_room;
-    uint64_t *numbers; /* room for a column */
+    uint64_t *numbers, *predicted; /* room for a column */
     void *zstd;
 };
 

@@ -6,6 +6,8 @@
  * fields completely or not at all; a test checks all of this. */
 #include "profile/pack.h"
 
+#include <string.h>
+
 #define F(tag, type, name, predictor, ...)                                                                             \
     {                                                                                                                  \
         tag, offsetof(struct type, name), sizeof(((struct type *)0)->name), HW_PACK_##predictor,                       \
@@ -427,4 +429,54 @@ bool hw_pack_field(uint32_t type, uint16_t tag, struct hw_pack_field *field)
         return true;
     }
     return false;
+}
+
+/* ---- values ---- */
+
+void hw_pack_gather(const struct hw_pack_field *field, const unsigned char *entries, size_t entry_size, size_t count,
+                    uint64_t *numbers)
+{
+    const unsigned char *at = entries + field->offset;
+    uint16_t half;
+    uint32_t word;
+    if (field->width == 8) {
+        for (size_t i = 0; i < count; i++, at += entry_size)
+            memcpy(&numbers[i], at, sizeof *numbers);
+    } else if (field->width == 4) {
+        for (size_t i = 0; i < count; i++, at += entry_size) {
+            memcpy(&word, at, sizeof word);
+            numbers[i] = word;
+        }
+    } else {
+        for (size_t i = 0; i < count; i++, at += entry_size) {
+            memcpy(&half, at, sizeof half);
+            numbers[i] = half;
+        }
+    }
+}
+
+bool hw_pack_predict(uint32_t type, unsigned predictor, const uint16_t reference[2], const unsigned char *entries,
+                     size_t entry_size, size_t count, uint64_t *numbers)
+{
+    struct hw_pack_field fields[2];
+    uint64_t others[512]; /* taken in pieces: no memory of its own is needed */
+    if (predictor < HW_PACK_FIELD) {
+        memset(numbers, 0, count * sizeof *numbers);
+        return true;
+    }
+    for (size_t i = 0; i < (predictor == HW_PACK_FIELD ? 1 : 2); i++)
+        if (!hw_pack_field(type, reference[i], &fields[i]) || fields[i].offset + fields[i].width > entry_size)
+            return false;
+    hw_pack_gather(&fields[0], entries, entry_size, count, numbers);
+    for (size_t first = 0; predictor != HW_PACK_FIELD && first < count; first += sizeof others / sizeof *others) {
+        size_t some = count - first;
+        if (some > sizeof others / sizeof *others)
+            some = sizeof others / sizeof *others;
+        hw_pack_gather(&fields[1], entries + first * entry_size, entry_size, some, others);
+        for (size_t i = 0; i < some; i++)
+            numbers[first + i] = predictor == HW_PACK_SUM          ? numbers[first + i] + others[i]
+                                 : predictor == HW_PACK_DIFFERENCE ? numbers[first + i] - others[i]
+                                                                   : numbers[first + i] * others[i];
+    }
+    return true;
 }

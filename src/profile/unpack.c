@@ -58,7 +58,8 @@ enum hw_packed_outcome hw_packed_open(struct hw_packed *packed, int fd, const st
     const size_t size = packed->header.chunk_count * sizeof *packed->index;
     packed->index = malloc(size ? size : 1);
     packed->numbers = calloc(packed->header.chunk_entries, sizeof *packed->numbers);
-    if (!packed->index || !packed->numbers)
+    packed->predicted = calloc(packed->header.chunk_entries, sizeof *packed->predicted);
+    if (!packed->index || !packed->numbers || !packed->predicted)
         return HW_PACKED_NO_MEMORY;
     if (hw_container_read(fd, packed->index, size, offset + sizeof packed->header) != (int64_t)size)
         return cut;
@@ -71,6 +72,7 @@ void hw_packed_close(struct hw_packed *packed)
     free(packed->stored);
     free(packed->raw);
     free(packed->numbers);
+    free(packed->predicted);
     ZSTD_freeDCtx(packed->zstd);
     *packed = (struct hw_packed){.fd = -1};
 }
@@ -174,16 +176,16 @@ static void read_numbers(uint64_t *numbers, const struct hw_packed_column *colum
 {
     const bool varied = column->length == HW_PACK_VARIED;
     const unsigned char *at = payload + (varied ? (count + 1) / 2 : 0);
+    unsigned planes = varied ? 0 : column->length;
     memset(numbers, 0, count * sizeof *numbers);
-    for (unsigned plane = 0; plane < 8; plane++) {
-        if (varied) {
-            for (size_t i = 0; i < count; i++)
-                if (varied_length(payload, i) > plane)
-                    numbers[i] |= (uint64_t)*at++ << 8 * plane;
-        } else if (plane < column->length) {
-            for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; varied && i < count; i++)
+        planes = varied_length(payload, i) > planes ? varied_length(payload, i) : planes;
+    for (unsigned plane = 0; plane < planes; plane++) {
+        for (size_t i = 0; !varied && i < count; i++)
+            numbers[i] |= (uint64_t)*at++ << 8 * plane;
+        for (size_t i = 0; varied && i < count; i++)
+            if (varied_length(payload, i) > plane)
                 numbers[i] |= (uint64_t)*at++ << 8 * plane;
-        }
     }
 }
 
@@ -200,39 +202,37 @@ struct target {
     uint32_t type;
 };
 
-static uint64_t load(const unsigned char *entry, const struct hw_pack_field *field)
+/* Values -> fields. */
+static void scatter(const uint64_t *numbers, const struct hw_pack_field *field, const struct target *target)
 {
-    uint64_t value = 0;
-    memcpy(&value, entry + field->offset, field->width);
-    return value;
+    unsigned char *at = target->entries + field->offset;
+    if (field->width == 8)
+        for (size_t i = 0; i < target->count; i++, at += target->size)
+            memcpy(at, &numbers[i], 8);
+    else if (field->width == 4)
+        for (size_t i = 0; i < target->count; i++, at += target->size)
+            memcpy(at, &numbers[i], 4);
+    else
+        for (size_t i = 0; i < target->count; i++, at += target->size)
+            memcpy(at, &numbers[i], 2);
 }
 
-static void add_previous(uint64_t *numbers, size_t count)
+/* What is stored -> values. False when a reference is none. */
+static bool restore(struct hw_packed *packed, const struct hw_packed_column *column, const struct target *target)
 {
-    uint64_t previous = 0;
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = previous += unfold(numbers[i]);
-}
-
-/* Adds what other fields of the same entry say. False when they are no fields of the target. */
-static bool add_references(uint64_t *numbers, const struct hw_packed_column *column, const struct target *target)
-{
-    struct hw_pack_field fields[2];
-    const size_t wanted = column->predictor == HW_PACK_FIELD ? 1 : 2;
-    for (size_t i = 0; i < wanted; i++)
-        if (!hw_pack_field(target->type, column->reference[i], &fields[i]) ||
-            fields[i].offset + fields[i].width > target->size)
-            return false;
-    if (wanted == 1)
-        fields[1] = fields[0];
-    for (size_t i = 0; i < target->count; i++) {
-        const unsigned char *entry = target->entries + i * target->size;
-        const uint64_t first = load(entry, &fields[0]), second = load(entry, &fields[1]);
-        numbers[i] = unfold(numbers[i]) + (column->predictor == HW_PACK_FIELD        ? first
-                                           : column->predictor == HW_PACK_SUM        ? first + second
-                                           : column->predictor == HW_PACK_DIFFERENCE ? first - second
-                                                                                     : first * second);
+    uint64_t *numbers = packed->numbers, *predicted = packed->predicted, previous = 0;
+    if (column->predictor == HW_PACK_VALUE)
+        return true;
+    if (column->predictor == HW_PACK_PREVIOUS) {
+        for (size_t i = 0; i < target->count; i++)
+            numbers[i] = previous += unfold(numbers[i]);
+        return true;
     }
+    if (!hw_pack_predict(target->type, column->predictor, column->reference, target->entries, target->size,
+                         target->count, predicted))
+        return false;
+    for (size_t i = 0; i < target->count; i++)
+        numbers[i] = unfold(numbers[i]) + predicted[i];
     return true;
 }
 
@@ -248,15 +248,9 @@ static enum hw_packed_outcome read_column(struct hw_packed *packed, const struct
     if (!payload_is_possible(column, payload, target->count))
         return HW_PACKED_DAMAGED;
     read_numbers(numbers, column, payload, target->count);
-    if (column->predictor == HW_PACK_PREVIOUS)
-        add_previous(numbers, target->count);
-    else if (column->predictor == HW_PACK_SIGNED)
-        for (size_t i = 0; i < target->count; i++)
-            numbers[i] = unfold(numbers[i]);
-    else if (column->predictor != HW_PACK_VALUE && !add_references(numbers, column, target))
+    if (!restore(packed, column, target))
         return HW_PACKED_DAMAGED;
-    for (size_t i = 0; i < target->count; i++)
-        memcpy(target->entries + i * target->size + field.offset, &numbers[i], field.width);
+    scatter(numbers, &field, target);
     return HW_PACKED_GOOD;
 }
 
