@@ -17,7 +17,7 @@
     }
 
 // clang-format off
-static const struct hw_pack_field map_entry[] = {
+static const struct hw_pack_field maps[] = {
     F(1, hw_map_entry, start, PREVIOUS),
     F(2, hw_map_entry, end, FIELD, 1),
     F(3, hw_map_entry, offset, VALUE),
@@ -30,20 +30,20 @@ static const struct hw_pack_field map_entry[] = {
     F(10, hw_map_entry, reserved0, VALUE),
 };
 
-static const struct hw_pack_field stack_node[] = {
+static const struct hw_pack_field stacks[] = {
     F(1, hw_stack_node, pc, VALUE),
     F(2, hw_stack_node, map, PREVIOUS),
     F(3, hw_stack_node, parent, PREVIOUS),
 };
 
-static const struct hw_pack_field context_entry[] = {
+static const struct hw_pack_field contexts[] = {
     F(1, hw_context_entry, leaf, PREVIOUS),
     F(2, hw_context_entry, depth, PREVIOUS),
     F(3, hw_context_entry, flags, VALUE),
     F(4, hw_context_entry, first_tick, PREVIOUS),
 };
 
-static const struct hw_pack_field mib[] = {
+static const struct hw_pack_field mibs[] = {
     F(1, hw_mib, context, PREVIOUS),
     F(2, hw_mib, last_alloc_cpu, PREVIOUS),
     F(3, hw_mib, last_free_cpu, PREVIOUS),
@@ -84,7 +84,7 @@ static const struct hw_pack_field mib[] = {
     F(38, hw_mib, inherited_freed_bytes, VALUE),
 };
 
-static const struct hw_pack_field thread_entry[] = {
+static const struct hw_pack_field threads[] = {
     F(1, hw_thread_entry, serial, PREVIOUS),
     F(2, hw_thread_entry, tid, PREVIOUS),
     F(3, hw_thread_entry, allocations, VALUE),
@@ -104,7 +104,7 @@ static const struct hw_pack_field thread_entry[] = {
     F(17, hw_thread_entry, lost, VALUE),
 };
 
-static const struct hw_pack_field timeline_point[] = {
+static const struct hw_pack_field timeline[] = {
     F(1, hw_timeline_point, tick, PREVIOUS),
     F(2, hw_timeline_point, live_bytes, PREVIOUS),
     F(3, hw_timeline_point, rss_bytes, PREVIOUS),
@@ -112,14 +112,14 @@ static const struct hw_pack_field timeline_point[] = {
     F(5, hw_timeline_point, frees, PREVIOUS),
 };
 
-static const struct hw_pack_field free_stack[] = {
+static const struct hw_pack_field free_stacks[] = {
     F(1, hw_free_stack, alloc_context, PREVIOUS),
     F(2, hw_free_stack, free_context, FIELD, 1),
     F(3, hw_free_stack, count, VALUE),
     F(4, hw_free_stack, bytes, VALUE),
 };
 
-static const struct hw_pack_field memory_breakdown[] = {
+static const struct hw_pack_field memory[] = {
     F(1, hw_memory_breakdown, tick, PREVIOUS),
     F(2, hw_memory_breakdown, moment, VALUE),
     F(3, hw_memory_breakdown, reserved0, VALUE),
@@ -133,7 +133,7 @@ static const struct hw_pack_field memory_breakdown[] = {
     F(11, hw_memory_breakdown, swap, VALUE),
 };
 
-static const struct hw_pack_field note[] = {
+static const struct hw_pack_field notes[] = {
     F(1, hw_note, code, VALUE),
     F(2, hw_note, text, PREVIOUS),
     F(3, hw_note, count, VALUE),
@@ -189,7 +189,7 @@ static const struct hw_pack_field access[] = {
     F(29, hw_access, not_owned, VALUE),
 };
 
-static const struct hw_pack_field global_granule[] = {
+static const struct hw_pack_field globals[] = {
     F(1, hw_global_granule, map, PREVIOUS),
     F(2, hw_global_granule, flags, VALUE),
     F(3, hw_global_granule, offset, PREVIOUS),
@@ -204,7 +204,7 @@ static const struct hw_pack_field histogram[] = {
     F(3, hw_histogram, saturated, VALUE),
 };
 
-static const struct hw_pack_field run[] = {
+static const struct hw_pack_field runs[] = {
     F(1, hw_run, executable, VALUE),
     F(2, hw_run, allocator, VALUE),
     F(3, hw_run, mode, VALUE),
@@ -222,7 +222,7 @@ static const struct hw_pack_field run[] = {
     F(15, hw_run, signalled, VALUE),
 };
 
-static const struct hw_pack_field location[] = {
+static const struct hw_pack_field locations[] = {
     F(1, hw_location, address, PREVIOUS),
     F(2, hw_location, map, PREVIOUS),
     F(3, hw_location, first_frame, PREVIOUS),
@@ -230,7 +230,7 @@ static const struct hw_pack_field location[] = {
     F(5, hw_location, reserved0, VALUE),
 };
 
-static const struct hw_pack_field symbol_frame[] = {
+static const struct hw_pack_field frames[] = {
     F(1, hw_symbol_frame, function, PREVIOUS),
     F(2, hw_symbol_frame, linkage_name, FIELD, 1),
     F(3, hw_symbol_frame, file, PREVIOUS),
@@ -243,23 +243,23 @@ static const struct hw_pack_field symbol_frame[] = {
     F(10, hw_symbol_frame, reserved0, VALUE),
 };
 
-static const struct hw_pack_field file_node[] = {
+static const struct hw_pack_field files[] = {
     F(1, hw_file_node, name, PREVIOUS),
     F(2, hw_file_node, parent, PREVIOUS),
 };
 
-static const struct hw_pack_field posting[] = {
+static const struct hw_pack_field postings[] = {
     F(1, hw_posting, first_context, PREVIOUS),
     F(2, hw_posting, count, VALUE),
 };
 
-static const struct hw_pack_field type_name[] = {
+static const struct hw_pack_field types[] = {
     F(1, hw_type_name, id, PREVIOUS),
     F(2, hw_type_name, name, PREVIOUS),
     F(3, hw_type_name, reserved0, VALUE),
 };
 
-static const struct hw_pack_field data_name[] = {
+static const struct hw_pack_field data_symbols[] = {
     F(1, hw_data_name, address, PREVIOUS),
     F(2, hw_data_name, size, VALUE),
     F(3, hw_data_name, map, PREVIOUS),
@@ -268,7 +268,7 @@ static const struct hw_pack_field data_name[] = {
     F(6, hw_data_name, reserved0, VALUE),
 };
 
-static const struct hw_pack_field llvm_frame_entry[] = {
+static const struct hw_pack_field llvm_frames[] = {
     F(1, hw_llvm_frame_entry, function, VALUE),
     F(2, hw_llvm_frame_entry, line_offset, PREVIOUS),
     F(3, hw_llvm_frame_entry, column, VALUE),
@@ -276,14 +276,14 @@ static const struct hw_pack_field llvm_frame_entry[] = {
     F(5, hw_llvm_frame_entry, inlined, VALUE),
 };
 
-static const struct hw_pack_field module_mark[] = {
+static const struct hw_pack_field modules[] = {
     F(1, hw_module_mark, map, VALUE),
     F(2, hw_module_mark, flags, VALUE),
     F(3, hw_module_mark, path, VALUE),
     F(4, hw_module_mark, problem, VALUE),
 };
 
-static const struct hw_pack_field struct[] = {
+static const struct hw_pack_field structs[] = {
     F(1, hw_struct, identity, VALUE),
     F(2, hw_struct, size, VALUE),
     F(3, hw_struct, name, PREVIOUS),
@@ -296,7 +296,7 @@ static const struct hw_pack_field struct[] = {
     F(10, hw_struct, reserved0, VALUE),
 };
 
-static const struct hw_pack_field field[] = {
+static const struct hw_pack_field struct_fields[] = {
     F(1, hw_field, name, PREVIOUS),
     F(2, hw_field, type_name, PREVIOUS),
     F(3, hw_field, declaration, PREVIOUS),
@@ -315,7 +315,7 @@ static const struct hw_pack_field field[] = {
     F(16, hw_field, writes, VALUE),
 };
 
-static const struct hw_pack_field field_group[] = {
+static const struct hw_pack_field field_groups[] = {
     F(1, hw_field_group, structure, PREVIOUS),
     F(2, hw_field_group, function, PREVIOUS),
     F(3, hw_field_group, line, PREVIOUS),
@@ -325,14 +325,14 @@ static const struct hw_pack_field field_group[] = {
     F(7, hw_field_group, executions, VALUE),
 };
 
-static const struct hw_pack_field group_member[] = {
+static const struct hw_pack_field group_members[] = {
     F(1, hw_group_member, field, PREVIOUS),
     F(2, hw_group_member, reads, VALUE),
     F(3, hw_group_member, writes, VALUE),
     F(4, hw_group_member, reserved0, VALUE),
 };
 
-static const struct hw_pack_field field_window[] = {
+static const struct hw_pack_field field_windows[] = {
     F(1, hw_field_window, structure, PREVIOUS),
     F(2, hw_field_window, field_a, PREVIOUS),
     F(3, hw_field_window, field_b, PREVIOUS),
@@ -352,16 +352,16 @@ static const struct hw_pack_field fields_info[] = {
     F(9, hw_fields_info, groups_lost, VALUE),
 };
 
-static const struct hw_pack_field context_type[] = {
+static const struct hw_pack_field context_types[] = {
     F(1, hw_context_type, context, PREVIOUS),
     F(2, hw_context_type, reserved0, VALUE),
     F(3, hw_context_type, type, VALUE),
 };
 // clang-format on
 
-#define TABLE(fields)                                                                                                  \
+#define TABLE(table)                                                                                                   \
     {                                                                                                                  \
-        fields, sizeof(fields) / sizeof *(fields)                                                                      \
+        table, sizeof(table) / sizeof *(table)                                                                         \
     }
 
 static const struct schema {
@@ -369,38 +369,38 @@ static const struct schema {
     size_t count;
 } schemas[] = {
     /* Not: DIRECTORY and PROCESS, which are read by themselves; FUNCTIONS, of which a look-up reads a slot or two. */
-    [HW_SECTION_MAPS] = TABLE(map_entry),
-    [HW_SECTION_STACKS] = TABLE(stack_node),
-    [HW_SECTION_CONTEXTS] = TABLE(context_entry),
-    [HW_SECTION_MIBS] = TABLE(mib),
-    [HW_SECTION_THREADS] = TABLE(thread_entry),
-    [HW_SECTION_TIMELINE] = TABLE(timeline_point),
-    [HW_SECTION_FREE_STACKS] = TABLE(free_stack),
-    [HW_SECTION_MEMORY] = TABLE(memory_breakdown),
-    [HW_SECTION_NOTES] = TABLE(note),
+    [HW_SECTION_MAPS] = TABLE(maps),
+    [HW_SECTION_STACKS] = TABLE(stacks),
+    [HW_SECTION_CONTEXTS] = TABLE(contexts),
+    [HW_SECTION_MIBS] = TABLE(mibs),
+    [HW_SECTION_THREADS] = TABLE(threads),
+    [HW_SECTION_TIMELINE] = TABLE(timeline),
+    [HW_SECTION_FREE_STACKS] = TABLE(free_stacks),
+    [HW_SECTION_MEMORY] = TABLE(memory),
+    [HW_SECTION_NOTES] = TABLE(notes),
     [HW_SECTION_INHERITED] = TABLE(inherited),
     [HW_SECTION_ACCESS_INFO] = TABLE(access_info),
     [HW_SECTION_ACCESS] = TABLE(access),
     [HW_SECTION_ACCESS_LIVE] = TABLE(access),
-    [HW_SECTION_GLOBALS] = TABLE(global_granule),
+    [HW_SECTION_GLOBALS] = TABLE(globals),
     [HW_SECTION_HISTOGRAM] = TABLE(histogram),
     [HW_SECTION_HISTOGRAM_LIVE] = TABLE(histogram),
-    [HW_SECTION_RUNS] = TABLE(run),
-    [HW_SECTION_LOCATIONS] = TABLE(location),
-    [HW_SECTION_FRAMES] = TABLE(symbol_frame),
-    [HW_SECTION_FILES] = TABLE(file_node),
-    [HW_SECTION_POSTINGS] = TABLE(posting),
-    [HW_SECTION_TYPES] = TABLE(type_name),
-    [HW_SECTION_DATA_SYMBOLS] = TABLE(data_name),
-    [HW_SECTION_LLVM_FRAMES] = TABLE(llvm_frame_entry),
-    [HW_SECTION_MODULES] = TABLE(module_mark),
-    [HW_SECTION_STRUCTS] = TABLE(struct),
-    [HW_SECTION_FIELDS] = TABLE(field),
-    [HW_SECTION_FIELD_GROUPS] = TABLE(field_group),
-    [HW_SECTION_GROUP_MEMBERS] = TABLE(group_member),
-    [HW_SECTION_FIELD_WINDOWS] = TABLE(field_window),
+    [HW_SECTION_RUNS] = TABLE(runs),
+    [HW_SECTION_LOCATIONS] = TABLE(locations),
+    [HW_SECTION_FRAMES] = TABLE(frames),
+    [HW_SECTION_FILES] = TABLE(files),
+    [HW_SECTION_POSTINGS] = TABLE(postings),
+    [HW_SECTION_TYPES] = TABLE(types),
+    [HW_SECTION_DATA_SYMBOLS] = TABLE(data_symbols),
+    [HW_SECTION_LLVM_FRAMES] = TABLE(llvm_frames),
+    [HW_SECTION_MODULES] = TABLE(modules),
+    [HW_SECTION_STRUCTS] = TABLE(structs),
+    [HW_SECTION_FIELDS] = TABLE(struct_fields),
+    [HW_SECTION_FIELD_GROUPS] = TABLE(field_groups),
+    [HW_SECTION_GROUP_MEMBERS] = TABLE(group_members),
+    [HW_SECTION_FIELD_WINDOWS] = TABLE(field_windows),
     [HW_SECTION_FIELDS_INFO] = TABLE(fields_info),
-    [HW_SECTION_CONTEXT_TYPES] = TABLE(context_type),
+    [HW_SECTION_CONTEXT_TYPES] = TABLE(context_types),
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)
