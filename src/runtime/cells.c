@@ -333,6 +333,7 @@ void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
 {
     struct list list = all_planes();
     uintptr_t present[HW_PLANES_MOST], size = hw_shadow.granule;
+    uintptr_t hole_end = start, hole = start; /* the blocks of pools that come next; none yet */
     for (uintptr_t page = start & ~(SHADOW_PAGE - 1); page < end; page += SHADOW_PAGE) {
         struct list here = {present, 0, 0};
         for (uint32_t i = 0; i <= list.count; i++) {
@@ -352,10 +353,13 @@ void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
         }
         uintptr_t first = page < start ? start & ~(size - 1) : page;
         for (uintptr_t at = first; (here.count || here.memprof) && at < end && at < page + SHADOW_PAGE; at += size) {
+            while (!take && at >= hole_end && hole < end)
+                hole = hw_pool_hole(hole_end, end, 0, &hole_end);
+            if (at >= hole && at < hole_end)
+                continue; /* told with them */
             struct hw_cell_sum sum = {0};
             scan_cells(&here, at, at + size, take, &sum, NULL);
-            uintptr_t hole_end;
-            if (!sum.touched || (!take && hw_pool_hole(at, at + size, 0, &hole_end) == at))
+            if (!sum.touched)
                 continue;
             struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes, .unsplit = sum.unsplit};
             counts.flags = (sum.shared ? 1u : 0) | (sum.shared_written ? 2u : 0) | (sum.shared_writers ? 4u : 0) |

@@ -677,7 +677,8 @@ void hw_access_forget_harvest(void);
 
 /* ---- cells.c: sums over planes ---- */
 
-/* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set. */
+/* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set.
+ * Without TAKE the cells stay, and granules of blocks of pools are left out: after hw_pool_harvest_begin. */
 void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
                            void (*each)(uintptr_t address, const struct hw_global_granule *counts));
 

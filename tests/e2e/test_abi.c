@@ -287,6 +287,7 @@ static void check_pool_blocks(const json_t *report)
     expect_blocks(report, "tight_block", 40, 40, 960);
     expect_blocks(report, "many_block", 100000, 100000, 800000);
     expect_blocks(report, "last_block", 1, 0, 128);
+    expect_blocks(report, "data_block", 1, 0, 512);
     assert_int_equal(json_number(only_context(report, "slab_block"), "temporary"), 10);
     assert_int_equal(json_number(only_context(report, "again_block"), "live_allocations"), 1);
     assert_int_equal(json_number(only_context(report, "arena_block"), "live_bytes"), 0);
@@ -328,6 +329,7 @@ static void test_pools_accesses(void **state)
     expect(report, "outer_block", 0, 13, 0);
     expect(report, "tight_block", 0, 37, 0);
     expect(report, "last_block", 4, 3, 0);
+    expect(report, "data_block", 2 * 8, 8, 0);
     assert_int_equal(json_number(only_context(report, "tight_block"), "blocks_sharing_cells"), 40);
     assert_int_equal(json_number(only_context(report, "arena_block"), "blocks_sharing_cells"), 0);
     assert_int_equal(json_number(only_context(report, "arena_block"), "granules_touched"), 200);
@@ -345,6 +347,17 @@ static void test_pools_accesses(void **state)
     }
     assert_int_equal(reads, 17);
     assert_int_equal(writes, 5 + 3 + 6);
+    reads = writes = 0;
+    json_t *global;
+    json_array_foreach(json_object_get(report, "globals"), index, global)
+    {
+        if (strcmp(json_text(global, "symbol"), "arena_in_data") != 0)
+            continue;
+        reads += json_number(global, "reads");
+        writes += json_number(global, "writes");
+    }
+    assert_int_equal(reads, 9);
+    assert_int_equal(writes, 0);
     forget(&finished);
 }
 

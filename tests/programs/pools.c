@@ -151,12 +151,49 @@ static SITE void last_block(char *memory)
     touch(memory + 256, 0, 6);
 }
 
+static char arena_in_data[1024] __attribute__((aligned(64)));
+
+/* `sites`: more places than a small table of contexts has room for, in turn. */
+#define ONE_SITE(n)                                                                                                    \
+    static SITE void site_##n(void)                                                                                    \
+    {                                                                                                                  \
+        heapwise_pool_alloc(&pool, arena_in_data + 64 * n, 64);                                                        \
+        __asm__ volatile("");                                                                                          \
+    }
+ONE_SITE(0)
+ONE_SITE(1)
+ONE_SITE(2)
+ONE_SITE(3)
+ONE_SITE(4)
+ONE_SITE(5)
+
+static int sites(void)
+{
+    static void (*const each[])(void) = {site_0, site_1, site_2, site_3, site_4, site_5};
+    for (int i = 0; i < 60000; i++)
+        each[i % 6]();
+    return 0;
+}
+
+/* A live block of 512 bytes inside a variable: what is counted in any of its granules is the block's, what is counted
+ * behind it the variable's. */
+static SITE void data_block(void)
+{
+    heapwise_pool_alloc(arena_in_data, arena_in_data, 512);
+    for (int i = 0; i < 512; i += 64)
+        touch(arena_in_data + i, 2, 1);
+    touch(arena_in_data + 512, 9, 0);
+}
+
 #ifdef __cplusplus
 }
 #endif
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argv;
+    if (argc > 1)
+        return sites();
     heapwise_pool_alloc(&pool, NULL, 10);
     heapwise_pool_clear(&pool);
     arena();
@@ -165,6 +202,7 @@ int main(void)
     tight();
     many();
     last_block(arena_memory(512));
+    data_block();
     printf("%d\n", heapwise_present());
     return 0;
 }
