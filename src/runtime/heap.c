@@ -390,13 +390,19 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
         hw_timeline_tick(thread, tick);
 }
 
+/* Ticks since the block was allocated; clocks of two CPUs may differ a little. */
+static inline uint64_t age_of(const struct hw_block *block, uint64_t now)
+{
+    uint64_t stamp = now - hw_runtime.family_base;
+    return stamp > block->stamp ? stamp - block->stamp : 0;
+}
+
 /* Everything a free means to the MIB, but for live bytes and blocks. */
 static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block, uint64_t now, uint32_t cpu,
                                 uint64_t weight)
 {
-    uint64_t stamp = now - hw_runtime.family_base;
-    uint64_t lifetime = stamp > block->stamp ? stamp - block->stamp : 0; /* clocks of two CPUs may differ a little */
-    uint64_t tick = file_tick(stamp), born = file_tick(block->stamp);
+    uint64_t lifetime = age_of(block, now);
+    uint64_t tick = file_tick(now - hw_runtime.family_base), born = file_tick(block->stamp);
     uint16_t born_cpu = (uint16_t)block->cpu;
     if (mib->frees) {
         mib->lifetime_overlaps += born < mib->last_free_tick ? weight : 0;
@@ -445,7 +451,7 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
     mib->inherited_frees += weight;
     mib->inherited_freed_bytes += (uint64_t)bytes;
     if (hw_access_on()) /* what was counted since */
-        hw_access_freed(mib, address, block, now - hw_runtime.family_base - block->stamp);
+        hw_access_freed(mib, address, block, age_of(block, now));
     mib_end(thread, block->context);
     if (live)
         change_live(thread, -bytes, -(int64_t)weight, TICK_LATER);
@@ -461,10 +467,8 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     uint64_t weight = weight_of(block);
     int64_t bytes = (int64_t)(weight * block->size);
     struct hw_mib *mib = mib_begin(thread, block->context);
-    if (hw_access_on()) {
-        uint64_t stamp = now - hw_runtime.family_base;
-        hw_access_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
-    }
+    if (hw_access_on())
+        hw_access_freed(mib, address, block, age_of(block, now));
     take_peak_share(mib);
     mib->live_bytes -= bytes;
     mib->live_blocks -= (int64_t)weight;
@@ -595,8 +599,10 @@ void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struc
 {
     struct hw_mib *mib = mib_begin(thread, block->context);
     uint64_t tick = file_tick(block->stamp);
-    if (hw_unlikely(mib == lost_mib()))
-        return; /* is told as lost */
+    if (hw_unlikely(mib == lost_mib())) { /* is told as lost */
+        mib_end(thread, block->context);
+        return;
+    }
     take_peak_share(mib);
     mib->flags |= HW_MIB_POOL;
     mib->allocations++;
@@ -623,9 +629,11 @@ void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struc
 void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary)
 {
     struct hw_mib *mib = mib_begin(thread, block->context);
-    uint64_t now = hw_ticks_raw(), stamp = now - hw_runtime.family_base;
-    if (hw_unlikely(mib == lost_mib()))
+    uint64_t now = hw_ticks_raw();
+    if (hw_unlikely(mib == lost_mib())) {
+        mib_end(thread, block->context);
         return;
+    }
     bool old = block->stamp < hw_runtime.old_below;
     mib->flags |= HW_MIB_POOL;
     if (!old || (hw_runtime.process->flags & HW_PROCESS_RESET)) {
@@ -645,7 +653,7 @@ void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw
         }
     }
     if (hw_access_on())
-        hw_access_pool_freed(mib, address, block, stamp > block->stamp ? stamp - block->stamp : 0);
+        hw_access_pool_freed(mib, address, block, age_of(block, now));
     mib_end(thread, block->context);
 }
 

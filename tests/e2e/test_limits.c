@@ -156,6 +156,18 @@ static void test_file_size(void **state)
     check_limits((const struct run_limit[]){{RLIMIT_FSIZE, 64 << 20}, {-1, 0}}, "ulimit -f with 64 MiB", true);
 }
 
+/* Blocks of pools whose contexts find no room, neither in a full table nor in the file. */
+static void test_file_size_with_pools(void **state)
+{
+    const struct run_limit limits[] = {{RLIMIT_FSIZE, 300 << 10}, {-1, 0}};
+    const char *const argv[] = {need("pools"), "sites", NULL};
+    struct recording recording = record_and_load(
+        argv,
+        &(struct record_options){.options = "table=4", .run = {.limits = limits, .timeout_s = 20}, .may_fail = true});
+    assert_exit(&recording.run, 0, "pools under ulimit -f");
+    recording_free(&recording);
+}
+
 static void test_locked_memory_and_stack(void **state)
 {
     check_limits((const struct run_limit[]){{RLIMIT_MEMLOCK, 0}, {RLIMIT_STACK, 256 << 10}, {RLIMIT_CORE, 0}, {-1, 0}},
@@ -338,6 +350,6 @@ static void test_without_proc(void **state)
 
 TEST_MAIN(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
           cmocka_unit_test(test_overcommit), cmocka_unit_test(test_descriptors), cmocka_unit_test(test_file_size),
-          cmocka_unit_test(test_locked_memory_and_stack), cmocka_unit_test(test_unwritable_directory),
-          cmocka_unit_test(test_directory_of_another_user), cmocka_unit_test(test_full_disk),
-          cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))
+          cmocka_unit_test(test_file_size_with_pools), cmocka_unit_test(test_locked_memory_and_stack),
+          cmocka_unit_test(test_unwritable_directory), cmocka_unit_test(test_directory_of_another_user),
+          cmocka_unit_test(test_full_disk), cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))
