@@ -12,7 +12,7 @@
 
 /* What is live, by context. */
 struct live {
-    struct hw_inherited *of;    /* private pages */
+    struct hw_inherited *of;    /* private pages; behind them a number for each context */
     int64_t blocks, live_bytes; /* of all contexts but pools', whose blocks lie in others */
     size_t size;
     uint32_t contexts;
@@ -29,7 +29,7 @@ static void add(struct live *live, uint32_t context, int64_t blocks, int64_t byt
 static bool begin(struct live *live)
 {
     live->contexts = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS);
-    live->size = HW_ALIGN_UP((live->contexts + 1) * sizeof *live->of, HW_PAGE);
+    live->size = HW_ALIGN_UP((live->contexts + 1) * (sizeof *live->of + sizeof(uint32_t)), HW_PAGE);
     live->blocks = live->live_bytes = 0;
     live->of = hw_pages(live->size);
     return live->of != NULL;
@@ -51,15 +51,16 @@ static void take_over_inherited(struct live *live)
     }
     /* One entry of each context is enough for it. A context that has none was never used here: then its share stands
      * in an entry of its own. */
-    uint32_t taken = hw_pool_take(HW_POOL_THREADS, 1); /* a slot that no thread ever has */
+    uint32_t taken = hw_pool_take(HW_POOL_THREADS, 1);          /* a slot that no thread ever has */
+    uint32_t *mib_of = (uint32_t *)(live->of + live->contexts); /* by context; 0: none */
+    for (uint32_t i = mibs; i-- > 1;)
+        if (HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i)->context < live->contexts)
+            mib_of[HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i)->context] = i;
     for (uint32_t context = 0; context < live->contexts; context++) {
         struct hw_inherited *rest = &live->of[context];
         if (!rest->blocks && !rest->bytes)
             continue;
-        struct hw_mib *mib = NULL;
-        for (uint32_t i = 1; i < mibs && !mib; i++)
-            if (HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i)->context == context)
-                mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
+        struct hw_mib *mib = mib_of[context] ? HW_ENTRY(HW_POOL_MIBS, struct hw_mib, mib_of[context]) : NULL;
         uint32_t index = mib ? 0 : hw_pool_take(HW_POOL_MIBS, 1);
         if (!mib && index != HW_NONE) {
             mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
@@ -87,9 +88,8 @@ static void reset_mibs(struct live *live, uint64_t epoch)
 {
     for (uint32_t i = 1; i < HW_ENTRIES(HW_POOL_MIBS); i++) {
         struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
-        if (!(mib->flags & HW_MIB_POOL))
-            add(live, mib->context, mib->live_blocks, mib->live_bytes);
         if (!(mib->flags & HW_MIB_POOL)) {
+            add(live, mib->context, mib->live_blocks, mib->live_bytes);
             live->blocks += mib->live_blocks;
             live->live_bytes += mib->live_bytes;
         }
