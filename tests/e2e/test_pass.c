@@ -161,6 +161,19 @@ static void consolidated(void **state)
     with_each(plain, check_consolidated);
 }
 
+/* A variable that owns its granules can be told from others. */
+static void check_globals(const char *text)
+{
+    const char *line = strstr(text, "\n@global = ");
+    assert_non_null(line);
+    assert_non_null(memmem(line + 1, strcspn(line + 1, "\n"), "align 64", 8));
+}
+
+static void globals(void **state)
+{
+    with_each(plain, check_globals);
+}
+
 static void check_each_access(const char *text)
 {
     assert_int_equal(updates(text, "equivalent"), 2);
@@ -237,7 +250,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(consolidated), cmocka_unit_test(not_consolidated), cmocka_unit_test(uncounted),
-        cmocka_unit_test(copies),       cmocka_unit_test(module_parts),     cmocka_unit_test(vectors),
+        cmocka_unit_test(globals),      cmocka_unit_test(copies),           cmocka_unit_test(module_parts),
+        cmocka_unit_test(vectors),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
