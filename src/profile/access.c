@@ -354,6 +354,7 @@ static void take_info(struct taker *taker)
                    (unsigned)info->granule);
         info->granule = 0;
     }
+    profile->unharvested_contexts = info->unharvested_contexts;
     profile->harvest_ns = hw_profile_ticks_to_ns(profile, info->harvest_tick);
 }
 

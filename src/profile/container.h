@@ -138,6 +138,9 @@ bool hw_llvm_recognized(int fd);
 const struct hw_profile_llvm *hw_llvm_tables_read(int fd, const char *path, struct hw_arena *arena,
                                                   struct hw_tables *tables, struct hw_error *error);
 
+/* What a merged file that was made from LLVM's says of them. NULL when there is no memory. */
+const struct hw_profile_llvm *hw_llvm_merged_source(struct hw_arena *arena, const struct hw_tables *tables);
+
 bool hw_table_missing(const struct hw_table *table, size_t index);
 
 /* ---- access.c ---- */

@@ -120,6 +120,12 @@ enum hw_process_flags {
     HW_PROCESS_LLVM = 1u << 4,   /* made from profiles of LLVM's: only what llvm_known says was measured */
 };
 
+/* llvm_kind and llvm_flags of hw_process_info. */
+enum hw_llvm_source_kind { HW_LLVM_KIND_RAW = 1, HW_LLVM_KIND_INDEXED = 2 };
+enum hw_llvm_source_flags {
+    HW_LLVM_CLANG_RUNTIME = 1u << 0, /* raw: written by clang's runtime (some of them) */
+};
+
 /* The run as a whole. Live values are updated in place. Strings are offsets into the STRINGS section. */
 struct hw_process_info {
     uint32_t pid, parent_pid;
@@ -165,7 +171,8 @@ struct hw_process_info {
     /* With HW_PROCESS_MERGED: how many processes, and the greatest peak of one of them. peak_bytes is then the sum of
      * the processes' own peaks, each at its own moment, and the contexts' shares are shares of that sum. */
     uint64_t runs, peak_bytes_most;
-    /* With HW_PROCESS_LLVM: bits 1 << enum hw_llvm_field; 1 raw, 2 indexed; its version; enum hw_llvm_source_flags. */
+    /* With HW_PROCESS_LLVM: bits 1 << enum hw_llvm_field; enum hw_llvm_source_kind; the newest version; how many dumps
+     * there were in all; enum hw_llvm_source_flags. */
     uint32_t llvm_known;
     uint16_t llvm_kind, llvm_version;
     uint32_t llvm_dumps, llvm_flags;
@@ -269,9 +276,10 @@ struct hw_mib {
 };
 
 enum hw_mib_flags {
-    HW_MIB_EVICTED = 1u << 0, /* pushed out of a bounded table */
-    HW_MIB_POOL = 1u << 1,    /* blocks of the program's own allocator (heapwise_pool_alloc): in memory that is counted
-                               * already, so that they are in no total of a thread or the process */
+    HW_MIB_EVICTED = 1u << 0,  /* pushed out of a bounded table */
+    HW_MIB_POOL = 1u << 1,     /* blocks of the program's own allocator (heapwise_pool_alloc): in memory that is counted
+                                * already, so that they are in no total of a thread or the process */
+    HW_MIB_LIVE_AGE = 1u << 2, /* merged: live_ticks is the sum of the ages itself; UINT64_MAX: too much to be known */
 };
 
 /* A slot for one thread at a time: sums over all threads that have had it. Independent of the MIBs: both must agree. */
@@ -374,7 +382,10 @@ struct hw_access_info {
     uint64_t harvest_tick;    /* when live blocks and globals were read */
     uint64_t threads_sharing; /* threads that got a plane which another one had at the same time: counts may be lost */
     uint64_t modules;         /* instrumented modules */
-    uint64_t reserved[10];
+    /* With HW_PROCESS_MERGED: processes whose cells were not read at the end, and contexts whose live part was left out
+     * because blocks were freed after the harvest, counted in each process. */
+    uint64_t unharvested_runs, unharvested_contexts;
+    uint64_t reserved[8];
 };
 
 enum hw_access_flags {

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "profile/error.h"
+#include "profile/format.h"
 
 /* ---- llvm_fields.c ---- */
 
@@ -166,6 +167,23 @@ bool hw_llvm_raw_read(const unsigned char *bytes, size_t size, const char *path,
 bool hw_llvm_indexed_write(const struct hw_llvm_profile *profile, uint32_t version, struct hw_llvm_bytes *out);
 bool hw_llvm_indexed_read(const unsigned char *bytes, size_t size, const char *path, struct hw_llvm_profile *profile,
                           struct hw_error *error);
+
+/* ---- llvm_model.c ---- */
+
+#define HW_LLVM_TICK_NS     1000000u
+#define HW_LLVM_MODULE_NAME (16 + 2 * 32)
+
+/* Reads the open file, raw or indexed. PATH is for messages. False with ERROR. */
+bool hw_llvm_file_read(int fd, const char *path, struct hw_llvm_profile *profile, struct hw_error *error);
+/* True when blocks with the fields KNOWN tell of accesses: all of them, since a zero must not stand for what was left
+ * out. */
+bool hw_llvm_has_accesses(uint32_t known);
+/* The segment as a map. Its module is known by its build id only: that is what NAME, its path, says until somebody
+ * finds the file. */
+struct hw_map_entry hw_llvm_map(const struct hw_llvm_segment *segment, bool main, char name[HW_LLVM_MODULE_NAME]);
+/* A block as the rows of Heapwise's own file. */
+struct hw_mib hw_llvm_to_mib(const struct hw_llvm_mib *from, uint32_t context, uint32_t known);
+struct hw_access hw_llvm_to_access(const struct hw_llvm_mib *from, uint32_t context);
 
 /* ---- llvm_records.c ---- */
 

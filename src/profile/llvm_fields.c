@@ -55,43 +55,47 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* Whether B's times and CPUs are those of the later block: an order of all of them, so that it does not matter which
+ * block is added to which. */
+static bool is_later(const uint64_t *a, const uint64_t *b)
+{
+    static const uint8_t fields[] = {HW_LLVM_ALLOC_TIME, HW_LLVM_FREE_TIME, HW_LLVM_ALLOC_CPU, HW_LLVM_FREE_CPU};
+    for (size_t i = 0; i < sizeof fields; i++)
+        if (a[fields[i]] != b[fields[i]])
+            return b[fields[i]] > a[fields[i]];
+    return false;
+}
+
 void hw_llvm_mib_add(struct hw_llvm_mib *to, const struct hw_llvm_mib *from)
 {
-    const bool first = to->field[HW_LLVM_ALLOC_COUNT] == 0, nothing = from->field[HW_LLVM_ALLOC_COUNT] == 0;
-    const bool later = from->field[HW_LLVM_ALLOC_TIME] >= to->field[HW_LLVM_ALLOC_TIME];
-    for (int i = 1; i < HW_LLVM_FIELDS && !nothing; i++) {
-        uint64_t *value = &to->field[i], other = from->field[i];
-        switch (i) {
-        case HW_LLVM_MIN_ACCESSES:
-        case HW_LLVM_MIN_SIZE:
-        case HW_LLVM_MIN_LIFETIME:
-        case HW_LLVM_MIN_DENSITY:
-        case HW_LLVM_MIN_LIFETIME_DENSITY:
-            *value = first ? other : smaller(*value, other);
-            break;
-        case HW_LLVM_MAX_ACCESSES:
-        case HW_LLVM_MAX_SIZE:
-        case HW_LLVM_MAX_LIFETIME:
-        case HW_LLVM_MAX_DENSITY:
-        case HW_LLVM_MAX_LIFETIME_DENSITY:
-            *value = greater(*value, other);
-            break;
-        case HW_LLVM_ALLOC_TIME:
-        case HW_LLVM_FREE_TIME:
-        case HW_LLVM_ALLOC_CPU:
-        case HW_LLVM_FREE_CPU:
-            *value = first || later ? other : *value;
-            break;
-        case HW_LLVM_DATA_TYPE:
-            *value = first ? other : *value == other ? *value : 0;
-            break;
-        case HW_LLVM_HISTOGRAM_SIZE:
-        case HW_LLVM_HISTOGRAM:
-            break; /* the cells are the context's */
-        default:
-            add(value, other);
-        }
+    static const uint8_t sums[] = {HW_LLVM_ALLOC_COUNT,           HW_LLVM_TOTAL_ACCESSES, HW_LLVM_TOTAL_SIZE,
+                                   HW_LLVM_TOTAL_LIFETIME,        HW_LLVM_MIGRATED_CPU,   HW_LLVM_LIFETIME_OVERLAPS,
+                                   HW_LLVM_SAME_ALLOC_CPU,        HW_LLVM_SAME_FREE_CPU,  HW_LLVM_TOTAL_DENSITY,
+                                   HW_LLVM_TOTAL_LIFETIME_DENSITY};
+    static const uint8_t least[] = {HW_LLVM_MIN_ACCESSES, HW_LLVM_MIN_SIZE, HW_LLVM_MIN_LIFETIME, HW_LLVM_MIN_DENSITY,
+                                    HW_LLVM_MIN_LIFETIME_DENSITY};
+    static const uint8_t most[] = {HW_LLVM_MAX_ACCESSES, HW_LLVM_MAX_SIZE, HW_LLVM_MAX_LIFETIME, HW_LLVM_MAX_DENSITY,
+                                   HW_LLVM_MAX_LIFETIME_DENSITY};
+    static const uint8_t last[] = {HW_LLVM_ALLOC_TIME, HW_LLVM_FREE_TIME, HW_LLVM_ALLOC_CPU, HW_LLVM_FREE_CPU};
+    uint64_t *a = to->field;
+    const uint64_t *b = from->field;
+    if (!b[HW_LLVM_ALLOC_COUNT])
+        return;
+    if (!a[HW_LLVM_ALLOC_COUNT]) {
+        *to = *from;
+        a[HW_LLVM_HISTOGRAM_SIZE] = a[HW_LLVM_HISTOGRAM] = 0; /* the cells are the context's */
+        return;
     }
+    const bool later = is_later(a, b);
+    for (size_t i = 0; i < sizeof sums; i++)
+        add(&a[sums[i]], b[sums[i]]);
+    for (size_t i = 0; i < sizeof least; i++)
+        a[least[i]] = smaller(a[least[i]], b[least[i]]);
+    for (size_t i = 0; i < sizeof most; i++)
+        a[most[i]] = greater(a[most[i]], b[most[i]]);
+    for (size_t i = 0; i < sizeof last; i++)
+        a[last[i]] = later ? b[last[i]] : a[last[i]];
+    a[HW_LLVM_DATA_TYPE] = a[HW_LLVM_DATA_TYPE] == b[HW_LLVM_DATA_TYPE] ? a[HW_LLVM_DATA_TYPE] : 0;
 }
 
 void hw_llvm_profile_free(struct hw_llvm_profile *profile)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MS_NS 1000000u
+#define MS_NS HW_LLVM_TICK_NS
 
 struct maker {
     const struct hw_llvm_profile *from;
@@ -47,12 +47,11 @@ static uint64_t field(const struct hw_llvm_context *context, enum hw_llvm_field 
     return context->mib.field[which];
 }
 
-/* Only where the file has all of them: a zero must not stand for what was left out. */
-static bool has_accesses(const struct hw_llvm_profile *from)
+bool hw_llvm_has_accesses(uint32_t known)
 {
     const uint32_t needed = 1u << HW_LLVM_TOTAL_ACCESSES | 1u << HW_LLVM_MIN_ACCESSES | 1u << HW_LLVM_MAX_ACCESSES |
                             1u << HW_LLVM_TOTAL_DENSITY | 1u << HW_LLVM_MAX_LIFETIME_DENSITY;
-    return (from->known & needed) == needed;
+    return (known & needed) == needed;
 }
 
 static bool make_process(struct maker *maker)
@@ -61,7 +60,7 @@ static bool make_process(struct maker *maker)
     struct hw_thread_entry *thread = make_table(maker, HW_SECTION_THREADS, 1);
     if (!process || !thread)
         return false;
-    process->mode = has_accesses(maker->from) ? HW_MODE_ACCESS : HW_MODE_HEAP;
+    process->mode = hw_llvm_has_accesses(maker->from->known) ? HW_MODE_ACCESS : HW_MODE_HEAP;
     process->clock_ticks = 1;
     process->clock_ns = MS_NS;
     for (size_t i = 0; i < maker->from->context_count; i++) {
@@ -73,28 +72,31 @@ static bool make_process(struct maker *maker)
     return true;
 }
 
-/* Modules are known by their build ids only: that is what their paths say until somebody finds the files. */
+struct hw_map_entry hw_llvm_map(const struct hw_llvm_segment *segment, bool main, char name[HW_LLVM_MODULE_NAME])
+{
+    struct hw_map_entry map = {.start = segment->start,
+                               .end = segment->end,
+                               .bias = segment->bias <= segment->start ? segment->bias : 0,
+                               .build_id_size = segment->build_id_size,
+                               .flags = main ? HW_MAP_MAIN : 0};
+    memcpy(map.build_id, segment->build_id, segment->build_id_size);
+    int size = snprintf(name, HW_LLVM_MODULE_NAME, segment->build_id_size ? "build id " : "no build id");
+    for (uint32_t k = 0; k < segment->build_id_size; k++)
+        size += snprintf(name + size, HW_LLVM_MODULE_NAME - (size_t)size, "%02x", segment->build_id[k]);
+    return map;
+}
+
 static bool make_maps(struct maker *maker)
 {
-    enum { NAME_SIZE = 16 + 2 * 32 };
     const size_t count = maker->from->segment_count;
     struct hw_map_entry *maps = make_table(maker, HW_SECTION_MAPS, count);
-    char *strings = make_table(maker, HW_SECTION_STRINGS, 1 + count * NAME_SIZE);
+    char *strings = make_table(maker, HW_SECTION_STRINGS, 1 + count * HW_LLVM_MODULE_NAME);
     if (!maps || !strings)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct hw_llvm_segment *segment = &maker->from->segments[i];
-        char *name = strings + 1 + i * NAME_SIZE;
-        maps[i] = (struct hw_map_entry){.start = segment->start,
-                                        .end = segment->end,
-                                        .bias = segment->bias <= segment->start ? segment->bias : 0,
-                                        .build_id_size = segment->build_id_size,
-                                        .path = (uint32_t)(name - strings),
-                                        .flags = i ? 0 : HW_MAP_MAIN};
-        memcpy(maps[i].build_id, segment->build_id, segment->build_id_size);
-        int size = snprintf(name, NAME_SIZE, segment->build_id_size ? "build id " : "no build id");
-        for (uint32_t k = 0; k < segment->build_id_size; k++)
-            size += snprintf(name + size, NAME_SIZE - (size_t)size, "%02x", segment->build_id[k]);
+        char *name = strings + 1 + i * HW_LLVM_MODULE_NAME;
+        maps[i] = hw_llvm_map(&maker->from->segments[i], i == 0, name);
+        maps[i].path = (uint32_t)(name - strings);
     }
     return true;
 }
@@ -175,50 +177,90 @@ static uint16_t cpu(uint64_t number)
     return number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
 }
 
-static struct hw_mib make_mib(const struct hw_llvm_context *from, uint32_t context, uint32_t known)
+struct hw_mib hw_llvm_to_mib(const struct hw_llvm_mib *from, uint32_t context, uint32_t known)
 {
-    const uint64_t count = field(from, HW_LLVM_ALLOC_COUNT);
+    const uint64_t *field = from->field, count = field[HW_LLVM_ALLOC_COUNT];
     const bool sizes = known >> HW_LLVM_MIN_SIZE & 1, lifetimes = known >> HW_LLVM_MIN_LIFETIME & 1;
     return (struct hw_mib){.context = context,
                            .allocations = count,
                            .frees = count,
                            .samples = count,
-                           .bytes = field(from, HW_LLVM_TOTAL_SIZE),
-                           .size_min = sizes ? field(from, HW_LLVM_MIN_SIZE) : UINT64_MAX,
-                           .size_max = field(from, HW_LLVM_MAX_SIZE),
-                           .last_alloc_tick = field(from, HW_LLVM_ALLOC_TIME),
-                           .last_free_tick = field(from, HW_LLVM_FREE_TIME),
-                           .last_alloc_cpu = cpu(field(from, HW_LLVM_ALLOC_CPU)),
-                           .last_free_cpu = cpu(field(from, HW_LLVM_FREE_CPU)),
-                           .lifetime_total = field(from, HW_LLVM_TOTAL_LIFETIME),
-                           .lifetime_min = lifetimes ? field(from, HW_LLVM_MIN_LIFETIME) : UINT64_MAX,
-                           .lifetime_max = field(from, HW_LLVM_MAX_LIFETIME),
-                           .migrated_cpu = field(from, HW_LLVM_MIGRATED_CPU),
-                           .lifetime_overlaps = field(from, HW_LLVM_LIFETIME_OVERLAPS),
-                           .same_alloc_cpu = field(from, HW_LLVM_SAME_ALLOC_CPU),
-                           .same_free_cpu = field(from, HW_LLVM_SAME_FREE_CPU)};
+                           .bytes = field[HW_LLVM_TOTAL_SIZE],
+                           .size_min = sizes ? field[HW_LLVM_MIN_SIZE] : UINT64_MAX,
+                           .size_max = field[HW_LLVM_MAX_SIZE],
+                           .last_alloc_tick = field[HW_LLVM_ALLOC_TIME],
+                           .last_free_tick = field[HW_LLVM_FREE_TIME],
+                           .last_alloc_cpu = cpu(field[HW_LLVM_ALLOC_CPU]),
+                           .last_free_cpu = cpu(field[HW_LLVM_FREE_CPU]),
+                           .lifetime_total = field[HW_LLVM_TOTAL_LIFETIME],
+                           .lifetime_min = lifetimes ? field[HW_LLVM_MIN_LIFETIME] : UINT64_MAX,
+                           .lifetime_max = field[HW_LLVM_MAX_LIFETIME],
+                           .migrated_cpu = field[HW_LLVM_MIGRATED_CPU],
+                           .lifetime_overlaps = field[HW_LLVM_LIFETIME_OVERLAPS],
+                           .same_alloc_cpu = field[HW_LLVM_SAME_ALLOC_CPU],
+                           .same_free_cpu = field[HW_LLVM_SAME_FREE_CPU]};
 }
 
 /* LLVM's densities are hundredths, ours thousandths. */
-static uint64_t density(const struct hw_llvm_context *from, enum hw_llvm_field which)
+static uint64_t to_thousandths(uint64_t hundredths)
 {
     uint64_t value;
-    return __builtin_mul_overflow(field(from, which), 10, &value) ? UINT64_MAX : value;
+    return __builtin_mul_overflow(hundredths, 10, &value) ? UINT64_MAX : value;
 }
 
-static struct hw_access make_access(const struct hw_llvm_context *from, uint32_t context)
+static uint64_t to_hundredths(uint64_t thousandths)
 {
+    return thousandths == UINT64_MAX ? thousandths : thousandths / 10;
+}
+
+struct hw_access hw_llvm_to_access(const struct hw_llvm_mib *from, uint32_t context)
+{
+    const uint64_t *field = from->field;
     return (struct hw_access){.context = context,
-                              .blocks = field(from, HW_LLVM_ALLOC_COUNT),
-                              .unsplit = field(from, HW_LLVM_TOTAL_ACCESSES),
-                              .accesses_min = field(from, HW_LLVM_MIN_ACCESSES),
-                              .accesses_max = field(from, HW_LLVM_MAX_ACCESSES),
-                              .density_total = density(from, HW_LLVM_TOTAL_DENSITY),
-                              .density_min = density(from, HW_LLVM_MIN_DENSITY),
-                              .density_max = density(from, HW_LLVM_MAX_DENSITY),
-                              .lifetime_density_total = density(from, HW_LLVM_TOTAL_LIFETIME_DENSITY),
-                              .lifetime_density_min = density(from, HW_LLVM_MIN_LIFETIME_DENSITY),
-                              .lifetime_density_max = density(from, HW_LLVM_MAX_LIFETIME_DENSITY)};
+                              .blocks = field[HW_LLVM_ALLOC_COUNT],
+                              .unsplit = field[HW_LLVM_TOTAL_ACCESSES],
+                              .accesses_min = field[HW_LLVM_MIN_ACCESSES],
+                              .accesses_max = field[HW_LLVM_MAX_ACCESSES],
+                              .density_total = to_thousandths(field[HW_LLVM_TOTAL_DENSITY]),
+                              .density_min = to_thousandths(field[HW_LLVM_MIN_DENSITY]),
+                              .density_max = to_thousandths(field[HW_LLVM_MAX_DENSITY]),
+                              .lifetime_density_total = to_thousandths(field[HW_LLVM_TOTAL_LIFETIME_DENSITY]),
+                              .lifetime_density_min = to_thousandths(field[HW_LLVM_MIN_LIFETIME_DENSITY]),
+                              .lifetime_density_max = to_thousandths(field[HW_LLVM_MAX_LIFETIME_DENSITY])};
+}
+
+/* What hw_llvm_to_mib and hw_llvm_to_access (ACCESS may be NULL) have made of a block of LLVM's, back. */
+static struct hw_llvm_mib from_rows(const struct hw_mib *mib, const struct hw_access *access)
+{
+    struct hw_llvm_mib block = {{0}};
+    uint64_t *field = block.field;
+    field[HW_LLVM_ALLOC_COUNT] = mib->allocations;
+    field[HW_LLVM_TOTAL_SIZE] = mib->bytes;
+    field[HW_LLVM_MIN_SIZE] = mib->size_min == UINT64_MAX ? 0 : mib->size_min;
+    field[HW_LLVM_MAX_SIZE] = mib->size_max;
+    field[HW_LLVM_ALLOC_TIME] = mib->last_alloc_tick;
+    field[HW_LLVM_FREE_TIME] = mib->last_free_tick;
+    field[HW_LLVM_ALLOC_CPU] = mib->last_alloc_cpu;
+    field[HW_LLVM_FREE_CPU] = mib->last_free_cpu;
+    field[HW_LLVM_TOTAL_LIFETIME] = mib->lifetime_total;
+    field[HW_LLVM_MIN_LIFETIME] = mib->lifetime_min == UINT64_MAX ? 0 : mib->lifetime_min;
+    field[HW_LLVM_MAX_LIFETIME] = mib->lifetime_max;
+    field[HW_LLVM_MIGRATED_CPU] = mib->migrated_cpu;
+    field[HW_LLVM_LIFETIME_OVERLAPS] = mib->lifetime_overlaps;
+    field[HW_LLVM_SAME_ALLOC_CPU] = mib->same_alloc_cpu;
+    field[HW_LLVM_SAME_FREE_CPU] = mib->same_free_cpu;
+    if (!access)
+        return block;
+    field[HW_LLVM_TOTAL_ACCESSES] = access->unsplit;
+    field[HW_LLVM_MIN_ACCESSES] = access->accesses_min == UINT64_MAX ? 0 : access->accesses_min;
+    field[HW_LLVM_MAX_ACCESSES] = access->accesses_max;
+    field[HW_LLVM_TOTAL_DENSITY] = to_hundredths(access->density_total);
+    field[HW_LLVM_MIN_DENSITY] = to_hundredths(access->density_min);
+    field[HW_LLVM_MAX_DENSITY] = to_hundredths(access->density_max);
+    field[HW_LLVM_TOTAL_LIFETIME_DENSITY] = to_hundredths(access->lifetime_density_total);
+    field[HW_LLVM_MIN_LIFETIME_DENSITY] = to_hundredths(access->lifetime_density_min);
+    field[HW_LLVM_MAX_LIFETIME_DENSITY] = to_hundredths(access->lifetime_density_max);
+    return block;
 }
 
 static size_t histogram_runs(const struct hw_llvm_profile *from)
@@ -257,7 +299,7 @@ static uint64_t latest_tick(const struct hw_llvm_profile *from)
 static bool make_contexts(struct maker *maker)
 {
     const size_t count = maker->from->context_count;
-    const bool accesses = has_accesses(maker->from);
+    const bool accesses = hw_llvm_has_accesses(maker->from->known);
     struct hw_mib *mibs = make_table(maker, HW_SECTION_MIBS, count);
     struct hw_access *access = accesses ? make_table(maker, HW_SECTION_ACCESS, count) : NULL;
     struct hw_access_info *info = access ? make_table(maker, HW_SECTION_ACCESS_INFO, 1) : NULL;
@@ -267,11 +309,11 @@ static bool make_contexts(struct maker *maker)
         return false;
     for (size_t i = 0; i < count; i++) {
         const uint32_t context = context_id(maker, &maker->from->contexts[i]);
-        mibs[i] = make_mib(&maker->from->contexts[i], context, maker->from->known);
+        mibs[i] = hw_llvm_to_mib(&maker->from->contexts[i].mib, context, maker->from->known);
         hw_llvm_mib_add(&maker->mib[context], &maker->from->contexts[i].mib);
         if (!access)
             continue;
-        access[i] = make_access(&maker->from->contexts[i], context);
+        access[i] = hw_llvm_to_access(&maker->from->contexts[i].mib, context);
         run = add_histogram(run, &maker->from->contexts[i], context);
     }
     if (info)
@@ -301,6 +343,56 @@ static const struct hw_profile_llvm *make_source(struct maker *maker)
                                        .frames = from->symbolized ? frames : NULL,
                                        .frame_count = from->frame_count};
     return source;
+}
+
+/* ---- merged files ---- */
+
+static bool take_blocks(struct hw_profile_llvm *source, struct hw_arena *arena, const struct hw_tables *tables)
+{
+    const struct hw_table *mibs = &tables->of[HW_SECTION_MIBS], *accesses = &tables->of[HW_SECTION_ACCESS];
+    const size_t contexts = tables->of[HW_SECTION_CONTEXTS].count;
+    struct hw_llvm_mib *blocks = hw_arena_allocate(arena, contexts + 1, sizeof *blocks);
+    for (size_t i = 0; blocks && i < mibs->count; i++) {
+        const struct hw_mib *mib = (const struct hw_mib *)mibs->entries + i;
+        const struct hw_access *access = i < accesses->count ? (const struct hw_access *)accesses->entries + i : NULL;
+        const struct hw_llvm_mib block = from_rows(mib, access);
+        hw_llvm_mib_add(&blocks[mib->context < contexts ? mib->context : 0], &block);
+    }
+    source->mibs = blocks;
+    return blocks != NULL;
+}
+
+static bool take_frames(struct hw_profile_llvm *source, struct hw_arena *arena, const struct hw_tables *tables)
+{
+    const struct hw_table *table = &tables->of[HW_SECTION_LLVM_FRAMES], *strings = &tables->of[HW_SECTION_STRINGS];
+    const struct hw_llvm_frame_entry *from = table->entries;
+    struct hw_llvm_frame *frames = hw_arena_allocate(arena, table->count + 1, sizeof *frames);
+    for (size_t i = 0; frames && i < table->count; i++)
+        frames[i] = (struct hw_llvm_frame){.function = from[i].function,
+                                           .line_offset = from[i].line_offset,
+                                           .column = from[i].column,
+                                           .inlined = from[i].inlined,
+                                           .name = from[i].name && from[i].name < strings->count
+                                                       ? (const char *)strings->entries + from[i].name
+                                                       : NULL};
+    source->frames = frames;
+    source->frame_count = table->count;
+    return frames != NULL;
+}
+
+const struct hw_profile_llvm *hw_llvm_merged_source(struct hw_arena *arena, const struct hw_tables *tables)
+{
+    const struct hw_process_info *process = tables->of[HW_SECTION_PROCESS].entries;
+    struct hw_profile_llvm *source = hw_arena_allocate(arena, 1, sizeof *source);
+    const bool indexed = process->llvm_kind == HW_LLVM_KIND_INDEXED;
+    if (!source)
+        return NULL;
+    *source = (struct hw_profile_llvm){.kind = indexed ? "indexed" : "raw",
+                                       .version = process->llvm_version,
+                                       .known = process->llvm_known & HW_LLVM_KNOWN_ALL,
+                                       .dumps = process->llvm_dumps,
+                                       .clang_runtime = process->llvm_flags & HW_LLVM_CLANG_RUNTIME};
+    return take_blocks(source, arena, tables) && (!indexed || take_frames(source, arena, tables)) ? source : NULL;
 }
 
 /* ---- the file ---- */
@@ -348,24 +440,29 @@ static const struct hw_profile_llvm *make(struct maker *maker)
     return source;
 }
 
+bool hw_llvm_file_read(int fd, const char *path, struct hw_llvm_profile *profile, struct hw_error *error)
+{
+    size_t size;
+    unsigned char *bytes = read_file(fd, path, &size, error);
+    if (!bytes)
+        return false;
+    const bool raw = size >= 8 && hw_llvm_get(bytes, 8) == HW_LLVM_RAW_MAGIC;
+    const bool fine = (raw ? hw_llvm_raw_read : hw_llvm_indexed_read)(bytes, size, path, profile, error);
+    free(bytes);
+    return fine;
+}
+
 const struct hw_profile_llvm *hw_llvm_tables_read(int fd, const char *path, struct hw_arena *arena,
                                                   struct hw_tables *tables, struct hw_error *error)
 {
-    size_t size;
     struct hw_llvm_profile profile;
     struct maker maker = {.from = &profile, .arena = arena, .tables = tables};
-    const struct hw_profile_llvm *source = NULL;
     memset(tables, 0, sizeof *tables);
-    unsigned char *bytes = read_file(fd, path, &size, error);
-    if (!bytes)
+    if (!hw_llvm_file_read(fd, path, &profile, error))
         return NULL;
-    const bool raw = size >= 8 && hw_llvm_get(bytes, 8) == HW_LLVM_RAW_MAGIC;
-    if ((raw ? hw_llvm_raw_read : hw_llvm_indexed_read)(bytes, size, path, &profile, error)) {
-        source = make(&maker);
-        if (!source)
-            hw_error_set(error, "cannot read '%s': not enough memory", path);
-        hw_llvm_profile_free(&profile);
-    }
-    free(bytes);
+    const struct hw_profile_llvm *source = make(&maker);
+    if (!source)
+        hw_error_set(error, "cannot read '%s': not enough memory", path);
+    hw_llvm_profile_free(&profile);
     return source;
 }

@@ -255,6 +255,7 @@ struct sum {
     unsigned __int128 lifetime_total;
     uint64_t lifetime_min, lifetime_max;
     uint64_t live_ticks, last_alloc_tick, last_free_tick;
+    bool aged; /* live_age_total_ns is known already */
 };
 
 /* Counters wrap instead of overflowing: a damaged file may hold any number. */
@@ -325,7 +326,11 @@ static void add_live(struct builder *builder, struct hw_profile_context *context
     add_signed(&context->live_bytes, mib->live_bytes);
     add_signed(&context->peak_blocks, saved ? mib->peak_blocks : mib->live_blocks);
     add_signed(&context->peak_bytes, saved ? mib->peak_bytes : mib->live_bytes);
-    sum->live_ticks += mib->live_ticks;
+    sum->aged |= mib->flags & HW_MIB_LIVE_AGE;
+    if (mib->flags & HW_MIB_LIVE_AGE)
+        context->live_age_total_ns = hw_add_saturating(context->live_age_total_ns, mib->live_ticks);
+    else
+        sum->live_ticks += mib->live_ticks;
 }
 
 static void add_total(struct hw_profile_totals *totals, const struct hw_mib *mib)
@@ -429,6 +434,8 @@ static void finish_context(struct builder *builder, struct hw_profile_context *c
         context->last_free_ns = hw_profile_ticks_to_ns(profile, sum->last_free_tick);
     }
     context->last_alloc_ns = hw_profile_ticks_to_ns(profile, sum->last_alloc_tick);
+    if (sum->aged) /* of a merged profile: there a tick is a nanosecond */
+        return;
     uint64_t age = live_age(context->live_blocks, sum->live_ticks, entry->first_tick, builder->last_tick);
     context->live_age_total_ns = age == UINT64_MAX ? age : hw_profile_ticks_to_ns(profile, age);
 }
@@ -560,6 +567,22 @@ static void take_notes(struct builder *builder)
     builder->profile->note_count = kept;
 }
 
+static void take_runs(struct builder *builder)
+{
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_RUNS];
+    struct hw_run *runs = table->entries;
+    for (size_t i = 0; i < table->count; i++) {
+        check_string(builder, &runs[i].executable, "runs");
+        check_string(builder, &runs[i].allocator, "runs");
+        if (runs[i].build_id_size > sizeof runs[i].build_id) {
+            hw_problem(builder->problems, "A build id in the runs section is damaged.");
+            runs[i].build_id_size = 0;
+        }
+    }
+    builder->profile->runs = runs;
+    builder->profile->run_count = table->count;
+}
+
 static void take_memory(struct builder *builder)
 {
     const struct hw_table *table = &builder->tables->of[HW_SECTION_MEMORY];
@@ -582,6 +605,7 @@ static bool build(struct builder *builder)
     take_free_stacks(builder);
     take_notes(builder);
     take_memory(builder);
+    take_runs(builder);
     /* Contexts come last: the ages of live blocks are counted up to the latest moment that the file speaks of. */
     if (!take_timeline(builder) || !take_contexts(builder) ||
         !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems) ||
@@ -617,6 +641,9 @@ static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd
         fine = container.sealed = profile->llvm != NULL;
     } else {
         fine = hw_tables_read(&container, arena, &tables, error);
+        const struct hw_table *process = &tables.of[HW_SECTION_PROCESS];
+        if (fine && process->count && ((struct hw_process_info *)process->entries)->flags & HW_PROCESS_LLVM)
+            profile->llvm = hw_llvm_merged_source(arena, &tables); /* without memory the arena says so */
     }
     if (fine) {
         profile->path = hw_arena_copy(arena, path);

@@ -211,6 +211,8 @@ struct hw_profile {
     size_t free_stack_count;
     const struct hw_memory_breakdown *memory; /* as stored: ticks */
     size_t memory_count;
+    const struct hw_run *runs; /* of a merged profile: what was merged */
+    size_t run_count;
     const struct hw_note *notes;
     size_t note_count;
     bool access_counted;                     /* what follows up to histogram_count means something */

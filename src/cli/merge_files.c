@@ -1,0 +1,330 @@
+/* merge_files.c - see merge_files.h.
+ *
+ * Files are read and added up by several threads. They are admitted in the order of the command line, so that what is
+ * said, and which file decides what others must agree with, does not depend on which thread is faster. */
+#include "cli/merge_files.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "profile/container.h"
+#include "profile/write.h"
+
+static const char help[] = "Usage: heapwise merge -o FILE [OPTION]... FILE...\n"
+                           "Add up profiles of any number of processes, machines and programs into one.\n"
+                           "\n"
+                           "  -o, --output FILE  the profile to write; - or none: standard output\n"
+                           "  -f, --force        overwrite it\n"
+                           "  --inputs LIST      merge also the files whose names are the lines of LIST (-:\n"
+                           "                     standard input); @LIST is the same\n"
+                           "  --keep-going       skip files that cannot be read, are damaged or do not fit;\n"
+                           "                     without it nothing is written then\n"
+                           "  -j, --threads N    use N threads (default: one for each processor)\n"
+                           "  --local            under mpirun: every process merges all the files named, as\n"
+                           "                     they are on its machine; %h is its name, %r its rank\n"
+                           "  -q, --quiet        no progress and no summary\n"
+                           "  -h, --help         this text\n"
+                           "\n"
+                           "FILE is a profile of Heapwise's own, of a process that has ended, was killed or\n"
+                           "still runs, also a merged one; or a heap profile of LLVM's. What belongs to one\n"
+                           "call stack of one build of a program is added up, wherever it was loaded.\n"
+                           "\n"
+                           "Exit code: 0, or 2 for wrong usage and for files that cannot be merged.\n";
+
+/* ---- the command line ---- */
+
+static bool add_file(struct hw_merge_command *command, const char *name)
+{
+    if (command->file_count == command->file_room) {
+        const size_t room = command->file_room ? command->file_room * 2 : 64;
+        char **larger = realloc(command->files, room * sizeof *larger);
+        if (!larger)
+            return false;
+        command->files = larger;
+        command->file_room = room;
+    }
+    command->files[command->file_count] = strdup(name);
+    return command->files[command->file_count++] != NULL;
+}
+
+static bool add_list(struct hw_merge_command *command, const char *name)
+{
+    const bool standard = !strcmp(name, "-");
+    FILE *list = standard ? stdin : fopen(name, "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool fine = list != NULL;
+    for (ssize_t size; fine && (size = getline(&line, &room, list)) >= 0;) {
+        if (size > 0 && line[size - 1] == '\n')
+            line[--size] = '\0';
+        if (size > 0)
+            fine = add_file(command, line);
+    }
+    fine = fine && !ferror(list);
+    if (!fine)
+        hw_say("merge: cannot read the list '%s': %s", name, strerror(errno));
+    free(line);
+    if (list && !standard)
+        fclose(list);
+    return fine;
+}
+
+static bool set_threads(struct hw_merge_command *command, const char *value)
+{
+    uint64_t threads;
+    if (!hw_parse_number(value, 1, 1024, &threads)) {
+        hw_say("merge: --threads takes a number from 1 to 1024, not '%s'", value);
+        return false;
+    }
+    command->threads = (unsigned)threads;
+    return true;
+}
+
+enum { OPTION_INPUTS = 256, OPTION_KEEP_GOING, OPTION_LOCAL };
+
+static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},
+                                             {"force", no_argument, NULL, 'f'},
+                                             {"inputs", required_argument, NULL, OPTION_INPUTS},
+                                             {"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
+                                             {"threads", required_argument, NULL, 'j'},
+                                             {"local", no_argument, NULL, OPTION_LOCAL},
+                                             {"quiet", no_argument, NULL, 'q'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {0}};
+
+/* False when it is wrong; then that was said. */
+static bool take_option(struct hw_merge_command *command, int option, char **argv)
+{
+    switch (option) {
+    case 'o':
+        command->output = strcmp(optarg, "-") ? optarg : NULL;
+        return true;
+    case 'f':
+        return command->force = true;
+    case OPTION_INPUTS:
+        return add_list(command, optarg);
+    case OPTION_KEEP_GOING:
+        return command->keep_going = true;
+    case 'j':
+        return set_threads(command, optarg);
+    case OPTION_LOCAL:
+        return command->local = true;
+    case 'q':
+        return command->quiet = true;
+    case ':':
+        hw_say("merge: %s needs a value", argv[optind - 1]);
+        return false;
+    default:
+        hw_say("merge: unknown option '%s' (see heapwise merge --help)", argv[optind - 1]);
+        return false;
+    }
+}
+
+int hw_merge_parse(struct hw_merge_command *command, int argc, char **argv)
+{
+    bool listed = false;
+    *command = (struct hw_merge_command){0};
+    optind = 0; /* getopt starts anew */
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, ":o:fj:qh", long_options, NULL)) != -1;) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return HW_VERB_FINE + 1;
+        }
+        listed |= option == OPTION_INPUTS;
+        if (!take_option(command, option, argv))
+            return HW_VERB_USAGE + 1;
+    }
+    for (int i = optind; i < argc; i++) {
+        const bool list = argv[i][0] == '@' && argv[i][1];
+        listed |= list;
+        if (!(list ? add_list(command, argv[i] + 1) : add_file(command, argv[i])))
+            return HW_VERB_USAGE + 1;
+    }
+    if (command->file_count)
+        return 0;
+    hw_say(listed ? "merge: the list names no file" : "merge: which FILEs? (see heapwise merge --help)");
+    return HW_VERB_USAGE + 1;
+}
+
+void hw_merge_command_free(struct hw_merge_command *command)
+{
+    for (size_t i = 0; i < command->file_count; i++)
+        free(command->files[i]);
+    free(command->files);
+    *command = (struct hw_merge_command){0};
+}
+
+/* ---- reading and adding ---- */
+
+struct job {
+    struct hw_merge *merge;
+    const struct hw_merge_command *command;
+    char *const *files;
+    size_t count;
+    struct hw_merge_outcome *outcome;
+    pthread_mutex_t lock; /* for what follows */
+    pthread_cond_t turned;
+    size_t next; /* file to be read */
+    size_t turn; /* file to be admitted */
+    bool stopped;
+};
+
+static void show_progress(const struct job *job)
+{
+    if (job->command->quiet || !isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\rMerging: %zu of %zu", job->turn, job->count);
+    fflush(stderr);
+}
+
+static void clear_progress(const struct hw_merge_command *command)
+{
+    if (!command->quiet && isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+/* It is this file's turn, and the lock is held. NULL: it is not merged. */
+static struct hw_merge_input *admit(struct job *job, const struct hw_merge_source *source, bool read,
+                                    struct hw_error *error)
+{
+    struct hw_merge_input *input = read ? hw_merge_admit_source(job->merge, source, error) : NULL;
+    if (input) {
+        if (source->profile && source->profile->running && !job->command->quiet) {
+            clear_progress(job->command);
+            hw_say("merge: '%s': its process is still running: merged as it is now", source->path);
+        }
+        job->outcome->merged++;
+        return input;
+    }
+    clear_progress(job->command);
+    hw_say("merge: %s%s", job->command->keep_going ? "skipped: " : "", error->message);
+    job->outcome->skipped++;
+    job->stopped |= !job->command->keep_going;
+    return NULL;
+}
+
+/* Reads a file and adds it. */
+static void merge_file(struct job *job, size_t number)
+{
+    struct hw_merge_source source;
+    struct hw_error error = {""};
+    const bool read = hw_merge_read(job->files[number], &source, &error);
+    pthread_mutex_lock(&job->lock);
+    while (job->turn != number && !job->stopped)
+        pthread_cond_wait(&job->turned, &job->lock);
+    struct hw_merge_input *input = job->stopped ? NULL : admit(job, &source, read, &error);
+    job->turn++;
+    show_progress(job);
+    pthread_cond_broadcast(&job->turned);
+    pthread_mutex_unlock(&job->lock);
+    if (input && !hw_merge_sum(job->merge, input, &error)) {
+        hw_say("%s", error.message);
+        pthread_mutex_lock(&job->lock);
+        job->stopped = true;
+        pthread_cond_broadcast(&job->turned);
+        pthread_mutex_unlock(&job->lock);
+    }
+    if (read)
+        hw_merge_source_free(&source);
+}
+
+static void *work(void *closure)
+{
+    struct job *job = closure;
+    for (;;) {
+        pthread_mutex_lock(&job->lock);
+        const bool done = job->stopped || job->next == job->count;
+        const size_t number = job->next;
+        job->next += !done;
+        pthread_mutex_unlock(&job->lock);
+        if (done)
+            return NULL;
+        merge_file(job, number);
+    }
+}
+
+bool hw_merge_add_files(struct hw_merge *merge, const struct hw_merge_command *command, char *const *files,
+                        size_t count, struct hw_merge_outcome *outcome)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned threads = command->threads ? command->threads : processors > 0 ? (unsigned)processors : 1, started = 0;
+    struct job job = {.merge = merge,
+                      .command = command,
+                      .files = files,
+                      .count = count,
+                      .outcome = outcome,
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .turned = PTHREAD_COND_INITIALIZER};
+    /* The memory of one file serves for the next: it is not given back in between. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    if (threads > count)
+        threads = (unsigned)count;
+    pthread_t *thread = calloc(threads ? threads : 1, sizeof *thread);
+    while (thread && started + 1 < threads && !pthread_create(&thread[started], NULL, work, &job))
+        started++;
+    work(&job);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    free(thread);
+    clear_progress(command);
+    return !job.stopped;
+}
+
+/* ---- the result ---- */
+
+unsigned char *hw_merge_bytes(struct hw_merge *merge, bool packed, size_t *size)
+{
+    const struct hw_write_options options = {.packed = packed, .zstd_level = packed ? 3 : 0};
+    struct hw_arena arena = {0};
+    struct hw_tables tables;
+    struct hw_error error = {""};
+    unsigned char *bytes = NULL;
+    if (hw_merge_finish(merge, &arena, &tables, &error))
+        bytes = hw_tables_serialize(&tables, &options, size, &error);
+    if (!bytes)
+        hw_say("merge: %s", error.message);
+    hw_arena_free(&arena);
+    return bytes;
+}
+
+bool hw_merge_check_output(const struct hw_merge_command *command)
+{
+    struct stat status;
+    if (!command->output && isatty(STDOUT_FILENO)) {
+        hw_say("merge: a profile is not for a terminal: -o FILE writes it to a file");
+        return false;
+    }
+    if (!command->output || command->force || lstat(command->output, &status) != 0)
+        return true;
+    hw_say("merge: '%s' exists already (-f overwrites it)", command->output);
+    return false;
+}
+
+bool hw_merge_write(const struct hw_merge_command *command, const unsigned char *bytes, size_t size,
+                    const struct hw_merge_outcome *outcome)
+{
+    struct hw_error error = {""};
+    if (command->output && !hw_file_write(command->output, command->force, bytes, size, &error)) {
+        hw_say("merge: %s", error.message);
+        return false;
+    }
+    if (!command->output && !hw_write_all(STDOUT_FILENO, bytes, size, -1)) {
+        hw_say("merge: cannot write standard output: %s", strerror(errno));
+        return false;
+    }
+    if (!command->quiet && outcome->skipped)
+        hw_say("merged %zu profile%s, skipped %zu", outcome->merged, outcome->merged == 1 ? "" : "s", outcome->skipped);
+    else if (!command->quiet)
+        hw_say("merged %zu profile%s", outcome->merged, outcome->merged == 1 ? "" : "s");
+    return true;
+}

@@ -1,0 +1,40 @@
+/* merge_files.h - what `heapwise merge` does with files; shared with its sibling for many machines. */
+#ifndef HW_CLI_MERGE_FILES_H
+#define HW_CLI_MERGE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profile/error.h"
+#include "profile/merge.h"
+
+struct hw_merge_command {
+    const char *output; /* NULL: standard output */
+    char **files;       /* owned, as their names */
+    size_t file_count, file_room;
+    unsigned threads; /* 0: as many as there are processors */
+    bool force, keep_going, quiet, local;
+};
+
+/* 0 to go on, the exit code + 1 when nothing is left to do (help was printed, or the message that something is wrong).
+ */
+int hw_merge_parse(struct hw_merge_command *command, int argc, char **argv);
+void hw_merge_command_free(struct hw_merge_command *command);
+
+struct hw_merge_outcome {
+    size_t merged, skipped;
+};
+
+/* Adds the COUNT files from FILES on. Says which ones are bad; false when there is one and it may not be skipped, or
+ * there is no memory. */
+bool hw_merge_add_files(struct hw_merge *merge, const struct hw_merge_command *command, char *const *files,
+                        size_t count, struct hw_merge_outcome *outcome);
+
+/* The sum as the bytes of a profile, to be freed. NULL when that failed: it has been said why. */
+unsigned char *hw_merge_bytes(struct hw_merge *merge, bool packed, size_t *size);
+/* Before the work: false (and said) when the output is in the way. */
+bool hw_merge_check_output(const struct hw_merge_command *command);
+bool hw_merge_write(const struct hw_merge_command *command, const unsigned char *bytes, size_t size,
+                    const struct hw_merge_outcome *outcome);
+
+#endif

@@ -1,0 +1,91 @@
+/* index.c - see index.h. */
+#include "profile/index.h"
+
+#include <stdlib.h>
+
+/* ---- from keys to numbers ---- */
+
+static struct hw_index_place *find_place(const struct hw_index *index, struct hw_key key)
+{
+    for (size_t i = hw_index_start(index, key);; i = (i + 1) & index->mask) {
+        struct hw_index_place *place = &index->place[i];
+        if (!place->value || (place->key.low == key.low && place->key.high == key.high))
+            return place;
+    }
+}
+
+static bool grow(struct hw_index *index)
+{
+    const size_t places = index->mask ? (index->mask + 1) * 2 : 64;
+    struct hw_index larger = {calloc(places, sizeof *larger.place), places - 1, index->count};
+    if (!larger.place)
+        return false;
+    for (size_t i = 0; index->mask && i <= index->mask; i++)
+        if (index->place[i].value)
+            *find_place(&larger, index->place[i].key) = index->place[i];
+    free(index->place);
+    *index = larger;
+    return true;
+}
+
+uint32_t hw_index_intern(struct hw_index *index, struct hw_key key, uint32_t next, bool *added)
+{
+    *added = false;
+    if (index->count >= index->mask / 8 * 5 && !grow(index))
+        return HW_NONE;
+    struct hw_index_place *place = find_place(index, key);
+    if (!place->value) {
+        *place = (struct hw_index_place){key, (uint64_t)next + 1};
+        index->count++;
+        *added = true;
+    }
+    return (uint32_t)(place->value - 1);
+}
+
+uint32_t hw_index_find(const struct hw_index *index, struct hw_key key)
+{
+    const struct hw_index_place *place = index->mask ? find_place(index, key) : NULL;
+    return place && place->value ? (uint32_t)(place->value - 1) : HW_NONE;
+}
+
+void hw_index_free(struct hw_index *index)
+{
+    free(index->place);
+    *index = (struct hw_index){0};
+}
+
+/* ---- elements that stay where they are ---- */
+
+static bool add_chunk(struct hw_store *store)
+{
+    if (store->chunk_count == store->chunk_room) {
+        const uint32_t room = store->chunk_room ? store->chunk_room * 2 : 16;
+        char **larger = realloc(store->chunk, room * sizeof *larger);
+        if (!larger)
+            return false;
+        store->chunk = larger;
+        store->chunk_room = room;
+    }
+    char *chunk = calloc(HW_STORE_CHUNK, store->size);
+    if (!chunk)
+        return false;
+    store->chunk[store->chunk_count++] = chunk;
+    return true;
+}
+
+void *hw_store_push(struct hw_store *store)
+{
+    if (store->count >= HW_NONE - 1)
+        return NULL;
+    if (store->count / HW_STORE_CHUNK == store->chunk_count && !add_chunk(store))
+        return NULL;
+    return hw_store_at(store, store->count++);
+}
+
+void hw_store_free(struct hw_store *store)
+{
+    for (uint32_t i = 0; i < store->chunk_count; i++)
+        free(store->chunk[i]);
+    free(store->chunk);
+    *store = (struct hw_store){.size = store->size};
+}

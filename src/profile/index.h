@@ -1,0 +1,68 @@
+/* index.h - private to src/profile: containers of the merge: a table from 128-bit keys to numbers, and a growing array
+ * whose elements never move. */
+#ifndef HW_PROFILE_INDEX_H
+#define HW_PROFILE_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/format.h"
+
+/* A key: unique by itself, or a hash good enough that equal keys mean equal things. */
+struct hw_key {
+    uint64_t low, high;
+};
+
+struct hw_index_place {
+    struct hw_key key;
+    uint64_t value; /* + 1; 0: the place is free */
+};
+
+/* Open addressing. Zero-initialise. */
+struct hw_index {
+    struct hw_index_place *place;
+    size_t mask; /* places - 1; 0: there are none yet */
+    size_t count;
+};
+
+/* The number stored for KEY. When there is none, NEXT is stored and returned, and *ADDED is set, else cleared. HW_NONE
+ * when there is no memory. */
+uint32_t hw_index_intern(struct hw_index *index, struct hw_key key, uint32_t next, bool *added);
+/* HW_NONE when there is none. */
+uint32_t hw_index_find(const struct hw_index *index, struct hw_key key);
+void hw_index_free(struct hw_index *index);
+
+static inline size_t hw_index_start(const struct hw_index *index, struct hw_key key)
+{
+    const uint64_t mixed = (key.low ^ key.high * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+    return (size_t)(mixed ^ mixed >> 32) & index->mask;
+}
+
+/* Brings the place of KEY nearer to the processor. */
+static inline void hw_index_prefetch(const struct hw_index *index, struct hw_key key)
+{
+    if (index->mask)
+        __builtin_prefetch(&index->place[hw_index_start(index, key)]);
+}
+
+#define HW_STORE_CHUNK 512u
+
+/* Elements of SIZE bytes, zeroed, in chunks. Initialise with {.size = …}. */
+struct hw_store {
+    size_t size;
+    char **chunk;
+    uint32_t count;
+    uint32_t chunk_count, chunk_room;
+};
+
+/* A new element at the end; NULL when there is no memory or there are as many as an index can name. */
+void *hw_store_push(struct hw_store *store);
+void hw_store_free(struct hw_store *store);
+
+static inline void *hw_store_at(const struct hw_store *store, uint32_t index)
+{
+    return store->chunk[index / HW_STORE_CHUNK] + (size_t)(index % HW_STORE_CHUNK) * store->size;
+}
+
+#endif

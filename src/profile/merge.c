@@ -1,0 +1,608 @@
+/* merge.c - what is known of the processes that are merged: which code they ran, totals, runs, notes. */
+#include "profile/merge_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct hw_merge *hw_merge_new(void)
+{
+    struct hw_merge *merge = calloc(1, sizeof *merge);
+    if (!merge)
+        return NULL;
+    merge->modules.size = sizeof(struct hw_merge_module);
+    merge->frames.size = sizeof(struct hw_merge_llvm_frame);
+    merge->notes.size = sizeof(struct hw_merge_note);
+    merge->runs.size = sizeof(struct hw_merge_run);
+    merge->nodes.size = sizeof(struct hw_merge_node);
+    merge->free_stacks.size = sizeof(struct hw_merge_free_stack);
+    merge->globals.size = sizeof(struct hw_global_granule);
+    merge->histograms.size = sizeof(struct hw_profile_histogram);
+    pthread_mutex_init(&merge->tree_lock, NULL);
+    pthread_mutex_init(&merge->lock, NULL);
+    for (uint32_t i = 0; i < HW_MERGE_SHARDS; i++)
+        pthread_mutex_init(&merge->shard[i].lock, NULL);
+    if (hw_store_push(&merge->nodes)) /* the root */
+        return merge;
+    hw_merge_free(merge);
+    return NULL;
+}
+
+static void free_contexts(struct hw_merge *merge)
+{
+    for (uint32_t i = 0; i < HW_MERGE_SHARDS; i++) {
+        struct hw_merge_shard *shard = &merge->shard[i];
+        for (uint32_t k = 0; merge->class == HW_MERGE_OWN && k < shard->entries.count; k++)
+            free(((struct hw_merge_entry *)hw_store_at(&shard->entries, k))->sum.own.access);
+        hw_index_free(&shard->index);
+        hw_store_free(&shard->entries);
+        pthread_mutex_destroy(&shard->lock);
+    }
+}
+
+void hw_merge_free(struct hw_merge *merge)
+{
+    if (!merge)
+        return;
+    free_contexts(merge);
+    for (uint32_t i = 0; i < merge->modules.count; i++)
+        free(((struct hw_merge_module *)hw_store_at(&merge->modules, i))->path);
+    for (uint32_t i = 0; i < merge->frames.count; i++)
+        free((char *)((struct hw_merge_llvm_frame *)hw_store_at(&merge->frames, i))->frame.name);
+    for (uint32_t i = 0; i < merge->notes.count; i++)
+        free(((struct hw_merge_note *)hw_store_at(&merge->notes, i))->text);
+    for (uint32_t i = 0; i < merge->runs.count; i++) {
+        struct hw_merge_run *run = hw_store_at(&merge->runs, i);
+        free(run->executable);
+        free(run->allocator);
+    }
+    struct hw_index *const indexes[] = {&merge->module_index, &merge->frame_index,    &merge->note_index,
+                                        &merge->run_index,    &merge->node_index,     &merge->free_index,
+                                        &merge->global_index, &merge->histogram_index};
+    struct hw_store *const stores[] = {&merge->modules, &merge->frames,      &merge->notes,   &merge->runs,
+                                       &merge->nodes,   &merge->free_stacks, &merge->globals, &merge->histograms};
+    struct hw_merge_text *const texts[] = {&merge->executable, &merge->allocator, &merge->allocator_path,
+                                           &merge->options, &merge->command};
+    for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
+        hw_index_free(indexes[i]);
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
+        hw_store_free(stores[i]);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]->text);
+    free(merge->class_path);
+    free(merge->granule_path);
+    pthread_mutex_destroy(&merge->tree_lock);
+    pthread_mutex_destroy(&merge->lock);
+    free(merge);
+}
+
+/* ---- small sums ---- */
+
+static void add(uint64_t *sum, uint64_t value)
+{
+    *sum = hw_add_saturating(*sum, value);
+}
+
+static void add_signed(int64_t *sum, int64_t value)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
+}
+
+static void add_short(uint32_t *sum, uint32_t value)
+{
+    *sum = *sum > UINT32_MAX - value ? UINT32_MAX : *sum + value;
+}
+
+static void keep_greater(uint64_t *most, uint64_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
+static void keep_greater_short(uint32_t *most, uint32_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
+/* The smallest that is not 0. */
+static void keep_earliest(uint64_t *first, uint64_t value)
+{
+    if (value && (!*first || value < *first))
+        *first = value;
+}
+
+/* SIZE bytes of which the inputs tell; another text than before means that there is none for all. */
+static bool agree(struct hw_merge_text *text, const char *value, size_t size, uint32_t count)
+{
+    if (!text->set) {
+        text->text = malloc(size ? size : 1);
+        if (!text->text)
+            return false;
+        memcpy(text->text, value, size);
+        text->size = size;
+        text->count = count;
+        text->set = true;
+    }
+    text->differs |= text->size != size || text->count != count || memcmp(text->text, value, size);
+    return true;
+}
+
+/* ---- may it be added? ---- */
+
+static const char *class_name(enum hw_merge_class class)
+{
+    return class == HW_MERGE_RAW       ? "a raw heap profile of LLVM's"
+           : class == HW_MERGE_INDEXED ? "an indexed heap profile of LLVM's"
+                                       : "a profile of Heapwise's own";
+}
+
+static bool is_compatible(const struct hw_merge *merge, enum hw_merge_class class, uint32_t granule, const char *path,
+                          struct hw_error *error)
+{
+    if (merge->class != HW_MERGE_NOTHING && merge->class != class) {
+        hw_error_set(error, "'%s' is %s and cannot be merged with %s ('%s')", path, class_name(class),
+                     class_name(merge->class), merge->class_path);
+        return false;
+    }
+    if (granule && merge->granule && merge->granule != granule && class == HW_MERGE_OWN) {
+        hw_error_set(error,
+                     "'%s' counts accesses by granules of %u bytes and cannot be merged with profiles by granules of "
+                     "%u ('%s')",
+                     path, granule, merge->granule, merge->granule_path);
+        return false;
+    }
+    return true;
+}
+
+static bool decide(struct hw_merge *merge, enum hw_merge_class class, uint32_t granule, const char *path)
+{
+    if (merge->class == HW_MERGE_NOTHING) {
+        merge->class_path = strdup(path);
+        if (!merge->class_path)
+            return false;
+        merge->class = class;
+        hw_merge_contexts_start(merge);
+    }
+    if (granule && !merge->granule) {
+        merge->granule_path = strdup(path);
+        if (!merge->granule_path)
+            return false;
+        merge->granule = granule;
+    }
+    return true;
+}
+
+/* ---- modules ---- */
+
+static bool keep_smaller_text(char **text, const char *other)
+{
+    if (*text && strcmp(*text, other) <= 0)
+        return true;
+    char *copy = strdup(other);
+    if (!copy)
+        return false;
+    free(*text);
+    *text = copy;
+    return true;
+}
+
+/* The number of the module that MAP is of; HW_NONE when there is no memory. Times are ns already. */
+static uint32_t add_module(struct hw_merge *merge, const struct hw_map_entry *map, const char *path, bool generated)
+{
+    static const char of_build_id = 'b', of_path = 'p', of_generated = 'g';
+    const uint32_t size = generated ? 0 : map->build_id_size;
+    const uint64_t start = generated ? 0 : map->start - map->bias, end = generated ? 0 : map->end - map->bias;
+    const struct hw_key key = generated ? hw_merge_key(&of_generated, 1, "", 0)
+                              : size    ? hw_merge_key(&of_build_id, 1, map->build_id, size)
+                                        : hw_merge_key(&of_path, 1, path, strlen(path));
+    bool added;
+    const uint32_t number = hw_index_intern(&merge->module_index, key, merge->modules.count, &added);
+    if (number == HW_NONE)
+        return HW_NONE;
+    struct hw_merge_module *module = added ? hw_store_push(&merge->modules) : hw_store_at(&merge->modules, number);
+    if (!module || !keep_smaller_text(&module->path, generated ? "" : path))
+        return HW_NONE;
+    if (added) {
+        memcpy(module->build_id, map->build_id, size);
+        module->build_id_size = size;
+        module->start = module->offset = module->loaded_ns = UINT64_MAX;
+        module->unloaded_ns = 1;
+    }
+    if (start < module->start || (start == module->start && map->offset < module->offset))
+        module->offset = generated ? 0 : map->offset;
+    module->start = start < module->start ? start : module->start;
+    keep_greater(&module->end, end);
+    module->flags |= map->flags;
+    module->loaded_ns = map->loaded_tick < module->loaded_ns ? map->loaded_tick : module->loaded_ns;
+    if (!map->unloaded_tick || !module->unloaded_ns)
+        module->unloaded_ns = 0;
+    else
+        keep_greater(&module->unloaded_ns, map->unloaded_tick);
+    return number;
+}
+
+static bool add_maps(struct hw_merge *merge, struct hw_merge_input *input, const struct hw_profile *profile)
+{
+    input->map_count = profile->map_count;
+    input->map = malloc((profile->map_count + 1) * sizeof *input->map);
+    for (size_t i = 0; input->map && i < profile->map_count; i++) {
+        struct hw_map_entry map = profile->maps[i];
+        const char *path = hw_profile_string(profile, map.path);
+        const bool generated = !*path || map.flags & HW_MAP_ANONYMOUS;
+        map.loaded_tick = hw_profile_ticks_to_ns(profile, map.loaded_tick);
+        map.unloaded_tick = hw_profile_ticks_to_ns(profile, map.unloaded_tick);
+        input->map[i] = (struct hw_merge_map){.module = add_module(merge, &map, path, generated),
+                                              .skipped = map.flags & HW_MAP_RUNTIME,
+                                              .generated = generated,
+                                              .start = map.start,
+                                              .end = map.end,
+                                              .bias = map.bias};
+        if (input->map[i].module == HW_NONE)
+            return false;
+    }
+    return input->map != NULL;
+}
+
+/* As llvm_model.c makes maps of them. */
+static bool add_segments(struct hw_merge *merge, struct hw_merge_input *input, const struct hw_llvm_profile *profile)
+{
+    input->map_count = profile->symbolized ? 0 : profile->segment_count;
+    input->map = malloc((input->map_count + 1) * sizeof *input->map);
+    for (size_t i = 0; input->map && i < input->map_count; i++) {
+        char name[HW_LLVM_MODULE_NAME];
+        const struct hw_map_entry map = hw_llvm_map(&profile->segments[i], i == 0, name);
+        input->map[i] = (struct hw_merge_map){
+            .module = add_module(merge, &map, name, false), .start = map.start, .end = map.end, .bias = map.bias};
+        if (input->map[i].module == HW_NONE)
+            return false;
+    }
+    return input->map != NULL;
+}
+
+static bool add_frames(struct hw_merge *merge, struct hw_merge_input *input, const struct hw_llvm_frame *frames,
+                       size_t count)
+{
+    input->frame_count = count;
+    input->frame = malloc((count + 1) * sizeof *input->frame);
+    for (size_t i = 0; input->frame && i < count; i++) {
+        const struct hw_llvm_frame *from = &frames[i];
+        const uint64_t words[3] = {from->function, (uint64_t)from->line_offset << 32 | from->column, from->inlined};
+        bool added;
+        const uint32_t number = hw_index_intern(&merge->frame_index, hw_merge_key("f", 1, words, sizeof words),
+                                                merge->frames.count, &added);
+        struct hw_merge_llvm_frame *to = number == HW_NONE ? NULL
+                                         : added           ? hw_store_push(&merge->frames)
+                                                           : hw_store_at(&merge->frames, number);
+        if (!to)
+            return false;
+        char *name = (char *)to->frame.name;
+        if (added)
+            to->frame = *from;
+        to->frame.name = name;
+        if (from->name && *from->name && !keep_smaller_text(&name, from->name))
+            return false;
+        to->frame.name = name;
+        input->frame[i] = number;
+    }
+    return input->frame != NULL;
+}
+
+/* ---- runs ---- */
+
+static bool add_run(struct hw_merge *merge, const struct hw_run *from, const char *executable, const char *allocator)
+{
+    const uint64_t words[2] = {from->mode, from->sample_bytes};
+    const struct hw_key program = hw_merge_key(executable, strlen(executable), allocator, strlen(allocator));
+    const struct hw_key build = hw_merge_key(from->build_id, from->build_id_size, words, sizeof words);
+    bool added;
+    const uint32_t number = hw_index_intern(
+        &merge->run_index, hw_merge_key(&program, sizeof program, &build, sizeof build), merge->runs.count, &added);
+    struct hw_merge_run *to = number == HW_NONE ? NULL
+                              : added           ? hw_store_push(&merge->runs)
+                                                : hw_store_at(&merge->runs, number);
+    if (!to || !keep_smaller_text(&to->executable, executable) || !keep_smaller_text(&to->allocator, allocator))
+        return false;
+    struct hw_run *run = &to->run;
+    run->mode = from->mode;
+    run->sample_bytes = from->sample_bytes;
+    run->build_id_size = from->build_id_size;
+    memcpy(run->build_id, from->build_id, from->build_id_size);
+    add(&run->runs, from->runs);
+    add(&run->duration_total_ns, from->duration_total_ns);
+    keep_greater(&run->duration_max_ns, from->duration_max_ns);
+    keep_earliest(&run->first_start_realtime_ns, from->first_start_realtime_ns);
+    keep_greater(&run->last_start_realtime_ns, from->last_start_realtime_ns);
+    keep_greater(&run->peak_bytes_max, from->peak_bytes_max);
+    keep_greater(&run->peak_rss_max_bytes, from->peak_rss_max_bytes);
+    add(&run->exited_zero, from->exited_zero);
+    add(&run->exited_nonzero, from->exited_nonzero);
+    add(&run->signalled, from->signalled);
+    return true;
+}
+
+/* The one run of a profile that is not merged. */
+static struct hw_run single_run(const struct hw_profile *profile)
+{
+    const struct hw_process_info *process = &profile->process;
+    struct hw_run run = {.mode = process->mode,
+                         .sample_bytes = process->sample_bytes,
+                         .runs = 1,
+                         .duration_total_ns = profile->llvm ? 0 : profile->duration_ns,
+                         .duration_max_ns = profile->llvm ? 0 : profile->duration_ns,
+                         .first_start_realtime_ns = process->start_realtime_ns,
+                         .last_start_realtime_ns = process->start_realtime_ns,
+                         .peak_bytes_max = process->peak_bytes,
+                         .peak_rss_max_bytes = process->peak_rss_bytes,
+                         .exited_zero = process->exit_kind == HW_EXIT_CODE && !process->exit_value,
+                         .exited_nonzero = process->exit_kind == HW_EXIT_CODE && process->exit_value,
+                         .signalled = process->exit_kind == HW_EXIT_SIGNAL};
+    for (size_t i = 0; i < profile->map_count; i++) {
+        if (!(profile->maps[i].flags & HW_MAP_MAIN))
+            continue;
+        run.build_id_size = profile->maps[i].build_id_size;
+        memcpy(run.build_id, profile->maps[i].build_id, run.build_id_size);
+        break;
+    }
+    return run;
+}
+
+static bool add_runs(struct hw_merge *merge, const struct hw_profile *profile)
+{
+    if (!(profile->process.flags & HW_PROCESS_MERGED)) {
+        const struct hw_run run = single_run(profile);
+        merge->process.runs = hw_add_saturating(merge->process.runs, 1);
+        return add_run(merge, &run, profile->executable, profile->allocator);
+    }
+    add(&merge->process.runs, profile->process.runs);
+    for (size_t i = 0; i < profile->run_count; i++)
+        if (!add_run(merge, &profile->runs[i], hw_profile_string(profile, profile->runs[i].executable),
+                     hw_profile_string(profile, profile->runs[i].allocator)))
+            return false;
+    return true;
+}
+
+/* ---- the process ---- */
+
+static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
+{
+    for (size_t i = 0; i < profile->note_count; i++) {
+        const struct hw_note *from = &profile->notes[i];
+        const char *text = hw_profile_string(profile, from->text);
+        const uint64_t tick = hw_profile_ticks_to_ns(profile, from->tick);
+        bool added;
+        const uint32_t number =
+            hw_index_intern(&merge->note_index, hw_merge_key(&from->code, sizeof from->code, text, strlen(text)),
+                            merge->notes.count, &added);
+        struct hw_merge_note *to = number == HW_NONE ? NULL
+                                   : added           ? hw_store_push(&merge->notes)
+                                                     : hw_store_at(&merge->notes, number);
+        if (!to || !keep_smaller_text(&to->text, text))
+            return false;
+        to->code = from->code;
+        to->first_ns = added || tick < to->first_ns ? tick : to->first_ns;
+        add(&to->count, from->count);
+    }
+    return true;
+}
+
+static void add_totals(struct hw_profile_totals *to, const struct hw_profile_totals *from)
+{
+    add(&to->allocations, from->allocations);
+    add(&to->frees, from->frees);
+    add(&to->reallocations, from->reallocations);
+    add(&to->temporary, from->temporary);
+    add(&to->bytes, from->bytes);
+    add_signed(&to->live_blocks, from->live_blocks);
+    add_signed(&to->live_bytes, from->live_bytes);
+    add(&to->foreign_frees, from->foreign_frees);
+    add(&to->foreign_reallocs, from->foreign_reallocs);
+    add(&to->failed, from->failed);
+    add(&to->nested, from->nested);
+    add(&to->walks, from->walks);
+    add(&to->verified, from->verified);
+    add(&to->incomplete_walks, from->incomplete_walks);
+    add(&to->lost, from->lost);
+}
+
+static void add_access_info(struct hw_merge *merge, const struct hw_profile *profile)
+{
+    struct hw_access_info *to = &merge->access_info;
+    const struct hw_access_info *from = &profile->access_info;
+    if (!profile->access_counted)
+        return;
+    merge->access_counted = true;
+    to->flags |= from->flags;
+    keep_greater_short(&to->planes, from->planes);
+    keep_greater_short(&to->planes_most, from->planes_most);
+    add(&to->threads_sharing, from->threads_sharing);
+    keep_greater(&to->modules, from->modules);
+    add(&to->unharvested_contexts, profile->unharvested_contexts);
+    if (profile->process.flags & HW_PROCESS_MERGED)
+        add(&to->unharvested_runs, from->unharvested_runs);
+    else
+        add(&to->unharvested_runs, !(from->flags & HW_ACCESS_HARVESTED));
+}
+
+static bool add_texts(struct hw_merge *merge, const struct hw_profile *profile)
+{
+    const struct hw_process_info *process = &profile->process;
+    const char *command = hw_profile_string(profile, process->command), *end = command;
+    for (size_t i = 0; i < profile->command_count; i++)
+        end = profile->command[i] + strlen(profile->command[i]) + 1;
+    return agree(&merge->executable, profile->executable, strlen(profile->executable) + 1, 1) &&
+           agree(&merge->allocator, profile->allocator, strlen(profile->allocator) + 1, 1) &&
+           agree(&merge->allocator_path, profile->allocator_path, strlen(profile->allocator_path) + 1, 1) &&
+           agree(&merge->options, profile->options, strlen(profile->options) + 1, 1) &&
+           agree(&merge->command, command, (size_t)(end - command), (uint32_t)profile->command_count);
+}
+
+static void add_process(struct hw_merge *merge, const struct hw_profile *profile)
+{
+    const struct hw_process_info *from = &profile->process;
+    struct hw_process_info *to = &merge->process;
+    const bool merged = from->flags & HW_PROCESS_MERGED;
+    to->flags |= from->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET | HW_PROCESS_LLVM);
+    if (from->mode != HW_MODE_ACCESS) /* accesses that were counted decide in the end */
+        keep_greater_short(&to->mode, from->mode);
+    keep_greater_short(&to->cpus, from->cpus);
+    keep_greater_short(&to->block_store, from->block_store);
+    keep_earliest(&to->start_realtime_ns, from->start_realtime_ns);
+    keep_greater(&to->peak_rss_bytes, from->peak_rss_bytes);
+    keep_greater(&to->sample_bytes, from->sample_bytes);
+    keep_greater(&to->table_entries, from->table_entries);
+    add_signed(&to->live_bytes, from->live_bytes);
+    add_signed(&to->live_blocks, from->live_blocks);
+    add(&to->peak_bytes, from->peak_bytes);
+    keep_greater(&to->peak_bytes_most, merged ? from->peak_bytes_most : from->peak_bytes);
+    add(&to->threads_seen, from->threads_seen);
+    keep_greater(&to->threads_most, from->threads_most);
+    keep_greater(&to->startup_ns, from->startup_ns);
+    add_signed(&to->inherited_blocks, from->inherited_blocks);
+    add_signed(&to->inherited_bytes, from->inherited_bytes);
+    add(&to->evictions, from->evictions);
+    keep_greater(&to->reset_tick, hw_profile_ticks_to_ns(profile, from->reset_tick));
+    if (!profile->llvm)
+        keep_greater(&merge->duration_ns, profile->duration_ns);
+}
+
+static void add_llvm(struct hw_merge *merge, uint32_t known, uint32_t version, size_t dumps, bool clang_runtime)
+{
+    const uint32_t last =
+        1u << HW_LLVM_ALLOC_TIME | 1u << HW_LLVM_FREE_TIME | 1u << HW_LLVM_ALLOC_CPU | 1u << HW_LLVM_FREE_CPU;
+    struct hw_process_info *to = &merge->process;
+    if ((known & last) != last) /* those of one block go together */
+        known &= ~last;
+    to->flags |= HW_PROCESS_LLVM;
+    to->llvm_kind = merge->class == HW_MERGE_RAW ? HW_LLVM_KIND_RAW : HW_LLVM_KIND_INDEXED;
+    to->llvm_known = merge->inputs ? to->llvm_known & known : known;
+    to->llvm_version = (uint16_t)(version > to->llvm_version ? version : to->llvm_version);
+    add_short(&to->llvm_dumps, dumps < UINT32_MAX ? (uint32_t)dumps : UINT32_MAX);
+    to->llvm_flags |= clang_runtime ? HW_LLVM_CLANG_RUNTIME : 0;
+}
+
+/* ---- admission ---- */
+
+static void free_input(struct hw_merge_input *input)
+{
+    if (!input)
+        return;
+    free(input->map);
+    free(input->frame);
+    free(input);
+}
+
+static struct hw_merge_input *admitted(struct hw_merge *merge, struct hw_merge_input *input, bool fine,
+                                       const char *path, struct hw_error *error)
+{
+    if (fine) {
+        input->serial = ++merge->inputs;
+        return input;
+    }
+    hw_error_set(error, "cannot merge '%s': not enough memory", path);
+    free_input(input);
+    return NULL;
+}
+
+struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_profile *profile, struct hw_error *error)
+{
+    const struct hw_profile_llvm *llvm = profile->llvm;
+    const enum hw_merge_class class = !llvm ? HW_MERGE_OWN : llvm->frames ? HW_MERGE_INDEXED : HW_MERGE_RAW;
+    const uint32_t granule = profile->access_counted && !llvm ? profile->access_info.granule : 0;
+    const char *path = profile->path ? profile->path : "a profile";
+    if (!is_compatible(merge, class, granule, path, error))
+        return NULL;
+    struct hw_merge_input *input = calloc(1, sizeof *input);
+    bool fine = input && decide(merge, class, granule, path) && add_maps(merge, input, profile) &&
+                (!llvm || !llvm->frames || add_frames(merge, input, llvm->frames, llvm->frame_count)) &&
+                add_runs(merge, profile) && add_notes(merge, profile) && add_texts(merge, profile);
+    if (fine) {
+        input->profile = profile;
+        add_process(merge, profile);
+        add_totals(&merge->totals, &profile->totals);
+        add_access_info(merge, profile);
+        if (llvm)
+            add_llvm(merge, llvm->known, llvm->version, llvm->dumps, llvm->clang_runtime);
+    }
+    return admitted(merge, input, fine, path, error);
+}
+
+struct hw_merge_input *hw_merge_admit_llvm(struct hw_merge *merge, const struct hw_llvm_profile *profile,
+                                           const char *path, struct hw_error *error)
+{
+    const enum hw_merge_class class = profile->symbolized ? HW_MERGE_INDEXED : HW_MERGE_RAW;
+    if (!is_compatible(merge, class, 0, path, error))
+        return NULL;
+    struct hw_merge_input *input = calloc(1, sizeof *input);
+    struct hw_run run = {.runs = 1, .mode = hw_llvm_has_accesses(profile->known) ? HW_MODE_ACCESS : HW_MODE_HEAP};
+    if (class == HW_MERGE_RAW && profile->segment_count) {
+        run.build_id_size = profile->segments[0].build_id_size;
+        memcpy(run.build_id, profile->segments[0].build_id, run.build_id_size);
+    }
+    bool fine = input && decide(merge, class, 0, path) && add_segments(merge, input, profile) &&
+                (!profile->symbolized || add_frames(merge, input, profile->frames, profile->frame_count)) &&
+                add_run(merge, &run, "", "");
+    if (fine) {
+        input->llvm = profile;
+        add(&merge->process.runs, 1);
+        add_llvm(merge, profile->known, profile->version, profile->dumps, profile->clang_runtime);
+    }
+    return admitted(merge, input, fine, path, error);
+}
+
+bool hw_merge_sum(struct hw_merge *merge, struct hw_merge_input *input, struct hw_error *error)
+{
+    const bool fine = input->llvm ? hw_merge_sum_llvm(merge, input) : hw_merge_sum_profile(merge, input);
+    free_input(input);
+    if (!fine)
+        hw_error_set(error, "cannot merge: not enough memory");
+    return fine;
+}
+
+/* ---- files ---- */
+
+bool hw_merge_read(const char *path, struct hw_merge_source *source, struct hw_error *error)
+{
+    *source = (struct hw_merge_source){.path = path};
+    const int fd = hw_container_open(path, false, error);
+    if (fd < 0)
+        return false;
+    const bool llvm = hw_llvm_recognized(fd);
+    if (llvm) {
+        source->llvm = calloc(1, sizeof *source->llvm);
+        if (!source->llvm)
+            hw_error_set(error, "cannot read '%s': not enough memory", path);
+        else if (!hw_llvm_file_read(fd, path, source->llvm, error)) {
+            free(source->llvm);
+            source->llvm = NULL;
+        }
+    }
+    close(fd);
+    if (!llvm)
+        source->profile = hw_profile_read(path, error);
+    if (!source->profile || !source->profile->problem_count)
+        return source->profile || source->llvm;
+    hw_error_set(error, "'%s' is damaged: %s", path, source->profile->problems[0]);
+    hw_merge_source_free(source);
+    return false;
+}
+
+void hw_merge_source_free(struct hw_merge_source *source)
+{
+    hw_profile_free(source->profile);
+    if (source->llvm)
+        hw_llvm_profile_free(source->llvm);
+    free(source->llvm);
+    *source = (struct hw_merge_source){0};
+}
+
+struct hw_merge_input *hw_merge_admit_source(struct hw_merge *merge, const struct hw_merge_source *source,
+                                             struct hw_error *error)
+{
+    return source->llvm ? hw_merge_admit_llvm(merge, source->llvm, source->path, error)
+                        : hw_merge_admit(merge, source->profile, error);
+}
+
+bool hw_merge_add(struct hw_merge *merge, const struct hw_profile *profile, struct hw_error *error)
+{
+    struct hw_merge_input *input = hw_merge_admit(merge, profile, error);
+    return input && hw_merge_sum(merge, input, error);
+}

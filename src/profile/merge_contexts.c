@@ -1,0 +1,654 @@
+/* merge_contexts.c - call stacks, and what was counted for them.
+ *
+ * A stack is known by a hash of 128 bits that is made from the outermost frame on: each frame's is made of its
+ * caller's, its module and its address. The stack itself is looked at only when the hash is new; then it enters the
+ * tree. The contexts of an input are sorted by shard first, so that each lock is taken once an input. */
+#define XXH_INLINE_ALL
+#include "profile/merge_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+struct hw_key hw_merge_key(const void *first, size_t first_size, const void *second, size_t second_size)
+{
+    const XXH128_hash_t a = XXH3_128bits(first, first_size);
+    const XXH128_hash_t b = XXH3_128bits_withSeed(second, second_size, a.low64 ^ first_size);
+    return (struct hw_key){b.low64, b.high64 ^ a.high64};
+}
+
+static inline struct hw_key frame_key(struct hw_key caller, uint32_t module, uint64_t offset)
+{
+    const uint64_t words[4] = {caller.low, caller.high, offset, module};
+    const XXH128_hash_t hash = XXH3_128bits(words, sizeof words);
+    return (struct hw_key){hash.low64, hash.high64};
+}
+
+static const struct hw_key root_key;
+
+bool hw_merge_contexts_start(struct hw_merge *merge)
+{
+    const size_t size = offsetof(struct hw_merge_entry, sum) +
+                        (merge->class == HW_MERGE_OWN ? sizeof(struct hw_profile_context) : sizeof(struct hw_llvm_mib));
+    for (uint32_t i = 0; i < HW_MERGE_SHARDS; i++)
+        merge->shard[i].entries.size = (size + 15) & ~(size_t)15;
+    return true;
+}
+
+/* ---- frames ---- */
+
+/* The frame PC in map MAP. False: frames there are passed over. */
+static inline bool place_frame(const struct hw_merge *merge, const struct hw_merge_input *input, uint32_t map,
+                               uint64_t pc, uint32_t *module, uint64_t *offset)
+{
+    if (map < input->map_count) {
+        const struct hw_merge_map *at = &input->map[map];
+        *module = at->module;
+        *offset = at->generated ? 0 : pc - at->bias;
+        return !at->skipped;
+    }
+    *module = HW_NONE;
+    /* Where it lay in a process that is gone says nothing, unless it is a number of LLVM's. */
+    *offset = merge->class == HW_MERGE_OWN       ? 0
+              : merge->class == HW_MERGE_INDEXED ? pc < input->frame_count ? input->frame[pc] : HW_NONE
+                                                 : pc;
+    return true;
+}
+
+/* The call of (MODULE, OFFSET) from PARENT. HW_NONE when there is no memory. The tree's lock is held. */
+static uint32_t add_node(struct hw_merge *merge, struct hw_key key, uint32_t parent, uint32_t module, uint64_t offset)
+{
+    bool added;
+    const uint32_t number = hw_index_intern(&merge->node_index, key, merge->nodes.count, &added);
+    if (!added)
+        return number;
+    struct hw_merge_node *node = hw_store_push(&merge->nodes);
+    if (!node)
+        return HW_NONE;
+    *node = (struct hw_merge_node){.offset = offset, .module = module, .parent = parent};
+    return number;
+}
+
+/* ---- the contexts of one input ---- */
+
+/* One context of an input on its way into the tables. */
+struct item {
+    struct hw_key key; /* of its stack */
+    uint32_t source;   /* its number in the input */
+    uint32_t leaf;     /* the node, or the index of the context, by which the input knows its stack */
+    uint32_t reference;
+    bool pool, told;
+    struct hw_merge_entry *entry;
+};
+
+struct batch {
+    struct hw_merge *merge;
+    const struct hw_merge_input *input;
+    struct item *item;
+    size_t count;
+    struct hw_key *key; /* by node of the input */
+    uint32_t *fresh;    /* items whose contexts are new */
+    size_t fresh_count;
+    const struct hw_profile_context **context; /* by number, of profiles */
+};
+
+static void add_signed(int64_t *sum, int64_t value)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
+}
+
+static void add(uint64_t *sum, uint64_t value)
+{
+    *sum = hw_add_saturating(*sum, value);
+}
+
+static void keep_smaller(uint64_t *least, uint64_t value)
+{
+    *least = value < *least ? value : *least;
+}
+
+static void keep_greater(uint64_t *most, uint64_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
+/* Of the same moment the greater CPU: no matter which comes first. */
+static void keep_last(uint64_t *time, uint32_t *cpu, uint64_t other_time, uint32_t other_cpu)
+{
+    if (other_time < *time || (other_time == *time && other_cpu <= *cpu))
+        return;
+    *time = other_time;
+    *cpu = other_cpu;
+}
+
+#define LIFETIME_MOST (((unsigned __int128)1 << 96) - 1) /* what a MIB can hold */
+
+static void add_lifetimes(struct hw_profile_context *to, const struct hw_profile_context *from)
+{
+    if (!from->frees)
+        return;
+    const unsigned __int128 total = from->lifetime_total_ns < LIFETIME_MOST ? from->lifetime_total_ns : LIFETIME_MOST;
+    to->lifetime_total_ns += total;
+    if (to->lifetime_total_ns > LIFETIME_MOST)
+        to->lifetime_total_ns = LIFETIME_MOST;
+    keep_smaller(&to->lifetime_min_ns, from->lifetime_min_ns);
+    keep_greater(&to->lifetime_max_ns, from->lifetime_max_ns);
+    keep_last(&to->last_free_ns, &to->last_free_cpu, from->last_free_ns, from->last_free_cpu);
+}
+
+static void add_allocations(struct hw_profile_context *to, const struct hw_profile_context *from)
+{
+    if (!from->allocations)
+        return;
+    keep_smaller(&to->size_min, from->size_min);
+    keep_greater(&to->size_max, from->size_max);
+    keep_last(&to->last_alloc_ns, &to->last_alloc_cpu, from->last_alloc_ns, from->last_alloc_cpu);
+}
+
+/* `type` is the smallest of those that are known; where there are several the flag says so. */
+static void add_access(struct hw_profile_access *to, const struct hw_profile_access *from)
+{
+    const uint64_t type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
+    hw_profile_access_add(to, from);
+    to->type = type;
+}
+
+/* Threads of two processes are different ones. Contexts of one process that are one here (a library that was loaded
+ * twice) may have the same threads: the greater number is what is known. */
+static void add_threads(struct hw_merge_entry *entry, const struct hw_profile_context *from, uint32_t input)
+{
+    if (entry->input != input) {
+        entry->input = input;
+        entry->input_alloc_threads = entry->input_free_threads = 0;
+    }
+    if (from->alloc_threads > entry->input_alloc_threads) {
+        add(&entry->sum.own.alloc_threads, from->alloc_threads - entry->input_alloc_threads);
+        entry->input_alloc_threads = from->alloc_threads;
+    }
+    if (from->free_threads > entry->input_free_threads) {
+        add(&entry->sum.own.free_threads, from->free_threads - entry->input_free_threads);
+        entry->input_free_threads = from->free_threads;
+    }
+}
+
+/* False when there is no memory. */
+static bool add_own(struct hw_merge_entry *entry, const struct hw_profile_context *from, uint32_t input)
+{
+    struct hw_profile_context *to = &entry->sum.own;
+    if (!entry->told) {
+        *to =
+            (struct hw_profile_context){.size_min = UINT64_MAX, .lifetime_min_ns = UINT64_MAX, .first_ns = UINT64_MAX};
+        entry->told = true;
+    }
+    entry->flags |= from->flags;
+    add_allocations(to, from);
+    add_lifetimes(to, from);
+    add_threads(entry, from, input);
+    keep_smaller(&to->first_ns, from->first_ns);
+    add(&to->allocations, from->allocations);
+    add(&to->frees, from->frees);
+    add(&to->reallocations, from->reallocations);
+    add(&to->temporary, from->temporary);
+    add(&to->bytes, from->bytes);
+    add(&to->samples, from->samples);
+    add_signed(&to->live_blocks, from->live_blocks);
+    add_signed(&to->live_bytes, from->live_bytes);
+    add_signed(&to->peak_blocks, from->peak_blocks);
+    add_signed(&to->peak_bytes, from->peak_bytes);
+    add(&to->live_age_total_ns, from->live_age_total_ns);
+    add(&to->migrated_cpu, from->migrated_cpu);
+    add(&to->lifetime_overlaps, from->lifetime_overlaps);
+    add(&to->same_alloc_cpu, from->same_alloc_cpu);
+    add(&to->same_free_cpu, from->same_free_cpu);
+    add(&to->realloc_moved, from->realloc_moved);
+    add(&to->realloc_grown_bytes, from->realloc_grown_bytes);
+    add(&to->realloc_shrunk_bytes, from->realloc_shrunk_bytes);
+    add(&to->inherited_frees, from->inherited_frees);
+    add(&to->inherited_freed_bytes, from->inherited_freed_bytes);
+    add_signed(&to->inherited_blocks, from->inherited_blocks);
+    add_signed(&to->inherited_bytes, from->inherited_bytes);
+    if (!from->access)
+        return true;
+    if (!to->access)
+        to->access = calloc(1, sizeof *to->access);
+    if (!to->access)
+        return false;
+    add_access(&to->access->all, &from->access->all);
+    add_access(&to->access->live, &from->access->live);
+    return true;
+}
+
+static bool add_item(struct batch *batch, struct hw_merge_entry *entry, const struct item *item)
+{
+    const struct hw_merge_input *input = batch->input;
+    if (!item->told)
+        return true;
+    if (batch->merge->class == HW_MERGE_OWN)
+        return add_own(entry, batch->context[item->source], input->serial);
+    const struct hw_llvm_mib *mib =
+        input->llvm ? &input->llvm->contexts[item->source].mib : &input->profile->llvm->mibs[item->source];
+    entry->told = true;
+    entry->flags |= input->llvm ? 0 : batch->context[item->source]->flags;
+    if (mib->field[HW_LLVM_ALLOC_CPU] > UINT16_MAX || mib->field[HW_LLVM_FREE_CPU] > UINT16_MAX) {
+        struct hw_llvm_mib limited = *mib; /* as files can hold it */
+        keep_smaller(&limited.field[HW_LLVM_ALLOC_CPU], UINT16_MAX);
+        keep_smaller(&limited.field[HW_LLVM_FREE_CPU], UINT16_MAX);
+        hw_llvm_mib_add(&entry->sum.llvm, &limited);
+        return true;
+    }
+    hw_llvm_mib_add(&entry->sum.llvm, mib);
+    return true;
+}
+
+/* ---- into the shards ---- */
+
+static uint32_t shard_of(const struct item *item)
+{
+    return (uint32_t)(item->key.high >> (64 - HW_MERGE_SHARD_BITS));
+}
+
+/* Where the items of each shard begin in ORDER, which is filled. */
+static void sort_by_shard(const struct batch *batch, uint32_t *order, size_t begin[HW_MERGE_SHARDS + 1])
+{
+    size_t next[HW_MERGE_SHARDS];
+    memset(begin, 0, (HW_MERGE_SHARDS + 1) * sizeof *begin);
+    for (size_t i = 0; i < batch->count; i++)
+        begin[shard_of(&batch->item[i]) + 1]++;
+    for (uint32_t i = 0; i < HW_MERGE_SHARDS; i++) {
+        begin[i + 1] += begin[i];
+        next[i] = begin[i];
+    }
+    for (size_t i = 0; i < batch->count; i++)
+        order[next[shard_of(&batch->item[i])]++] = (uint32_t)i;
+}
+
+/* Blocks of pools are contexts of their own. */
+static struct hw_key entry_key(const struct item *item)
+{
+    struct hw_key key = item->key;
+    key.low ^= item->pool ? 0x6c6f6f70 : 0;
+    return key;
+}
+
+#define AHEAD 12 /* items whose places are fetched early */
+
+static bool add_shard(struct batch *batch, uint32_t number, const uint32_t *order, size_t begin, size_t end)
+{
+    struct hw_merge_shard *shard = &batch->merge->shard[number];
+    bool fine = true, added;
+    pthread_mutex_lock(&shard->lock);
+    for (size_t i = begin; fine && i < end; i++) {
+        struct item *item = &batch->item[order[i]];
+        if (i + AHEAD < end)
+            hw_index_prefetch(&shard->index, entry_key(&batch->item[order[i + AHEAD]]));
+        const uint32_t index = hw_index_intern(&shard->index, entry_key(item), shard->entries.count, &added);
+        if (index == HW_NONE || index >> HW_MERGE_ENTRY_BITS)
+            fine = false;
+        else if (added) {
+            struct hw_merge_entry *entry = hw_store_push(&shard->entries);
+            fine = entry != NULL;
+            if (fine) {
+                entry->pool = item->pool;
+                batch->fresh[batch->fresh_count++] = order[i];
+            }
+        }
+        if (!fine)
+            break;
+        item->reference = number << HW_MERGE_ENTRY_BITS | index;
+        item->entry = hw_store_at(&shard->entries, index);
+        fine = add_item(batch, item->entry, item);
+    }
+    pthread_mutex_unlock(&shard->lock);
+    return fine;
+}
+
+static bool add_items(struct batch *batch)
+{
+    size_t begin[HW_MERGE_SHARDS + 1];
+    uint32_t *order = malloc((batch->count + 1) * sizeof *order);
+    batch->fresh = malloc((batch->count + 1) * sizeof *batch->fresh);
+    bool fine = order && batch->fresh;
+    if (fine)
+        sort_by_shard(batch, order, begin);
+    for (uint32_t i = 0; fine && i < HW_MERGE_SHARDS; i++) {
+        /* Inputs begin at different shards: they do not wait for one another all the way. */
+        const uint32_t shard = (i + batch->input->serial * 29) % HW_MERGE_SHARDS;
+        if (begin[shard] < begin[shard + 1])
+            fine = add_shard(batch, shard, order, begin[shard], begin[shard + 1]);
+    }
+    free(order);
+    return fine;
+}
+
+/* ---- profiles ---- */
+
+static bool hash_nodes(struct batch *batch)
+{
+    const struct hw_profile *profile = batch->input->profile;
+    batch->key = malloc((profile->node_count + 1) * sizeof *batch->key);
+    if (!batch->key)
+        return false;
+    batch->key[0] = root_key;
+    for (size_t i = 1; i < profile->node_count; i++) {
+        const struct hw_stack_node *node = &profile->nodes[i];
+        const struct hw_key caller = batch->key[node->parent];
+        uint32_t module;
+        uint64_t offset;
+        const bool told = place_frame(batch->merge, batch->input, node->map, node->pc, &module, &offset);
+        batch->key[i] = told ? frame_key(caller, module, offset) : caller;
+    }
+    return true;
+}
+
+/* The node of the stack that ends at LEAF of the profile. HW_NONE when there is no memory. */
+static uint32_t insert_stack(struct batch *batch, uint32_t leaf, uint32_t *path)
+{
+    const struct hw_profile *profile = batch->input->profile;
+    struct hw_merge *merge = batch->merge;
+    uint32_t found = 0, module;
+    uint64_t offset;
+    size_t count = 0;
+    for (uint32_t node = leaf; node; node = profile->nodes[node].parent) {
+        if (!place_frame(merge, batch->input, profile->nodes[node].map, profile->nodes[node].pc, &module, &offset))
+            continue;
+        found = hw_index_find(&merge->node_index, batch->key[node]);
+        if (found != HW_NONE)
+            break;
+        found = 0;
+        path[count++] = node;
+    }
+    while (count > 0 && found != HW_NONE) {
+        const struct hw_stack_node *node = &profile->nodes[path[--count]];
+        place_frame(merge, batch->input, node->map, node->pc, &module, &offset);
+        found = add_node(merge, batch->key[path[count]], found, module, offset);
+    }
+    return found;
+}
+
+static bool insert_stacks(struct batch *batch)
+{
+    const size_t nodes = batch->input->profile->node_count;
+    bool fine = true;
+    uint32_t *path = batch->fresh_count ? malloc((nodes + 1) * sizeof *path) : NULL;
+    if (batch->fresh_count && !path)
+        return false;
+    pthread_mutex_lock(&batch->merge->tree_lock);
+    for (size_t i = 0; fine && i < batch->fresh_count; i++) {
+        const struct item *item = &batch->item[batch->fresh[i]];
+        const uint32_t node = insert_stack(batch, item->leaf, path);
+        item->entry->node = node;
+        fine = node != HW_NONE;
+    }
+    pthread_mutex_unlock(&batch->merge->tree_lock);
+    free(path);
+    return fine;
+}
+
+static void push_item(struct batch *batch, uint32_t id, uint32_t leaf, bool pool, bool told)
+{
+    batch->item[batch->count++] =
+        (struct item){.key = batch->key[leaf], .source = id, .leaf = leaf, .pool = pool, .told = told};
+}
+
+/* All contexts with blocks, and those that free stacks name. REFERENCE (by number) is the item's number + 1. */
+static bool collect_items(struct batch *batch, uint32_t *reference)
+{
+    const struct hw_profile *profile = batch->input->profile;
+    for (size_t i = 0; i < profile->context_count; i++) {
+        const struct hw_profile_context *context = &profile->contexts[i];
+        batch->context[context->id] = context;
+        if (profile->llvm && !profile->llvm->mibs[context->id].field[HW_LLVM_ALLOC_COUNT])
+            continue;
+        push_item(batch, context->id, context->leaf, context->pool, true);
+        reference[context->id] = (uint32_t)batch->count;
+    }
+    for (size_t i = 0; i < profile->free_stack_count; i++) {
+        const uint32_t ids[2] = {profile->free_stacks[i].alloc_context, profile->free_stacks[i].free_context};
+        for (int k = 0; k < 2; k++) {
+            if (reference[ids[k]])
+                continue;
+            push_item(batch, ids[k], profile->context_entries[ids[k]].leaf, false, false);
+            reference[ids[k]] = (uint32_t)batch->count;
+        }
+    }
+    return true;
+}
+
+/* ---- what refers to contexts ---- */
+
+static bool add_free_stack(struct hw_merge *merge, uint32_t alloc, uint32_t freed, uint64_t count, uint64_t bytes)
+{
+    bool added;
+    const struct hw_key key = {alloc, freed};
+    const uint32_t index = hw_index_intern(&merge->free_index, key, merge->free_stacks.count, &added);
+    struct hw_merge_free_stack *stack = index == HW_NONE ? NULL
+                                        : added          ? hw_store_push(&merge->free_stacks)
+                                                         : hw_store_at(&merge->free_stacks, index);
+    if (!stack)
+        return false;
+    stack->alloc_context = alloc;
+    stack->free_context = freed;
+    add(&stack->count, count);
+    add(&stack->bytes, bytes);
+    return true;
+}
+
+/* The run of words from FIRST on; NULL when there is no memory. */
+static struct hw_profile_histogram *histogram_run(struct hw_merge *merge, uint32_t context, uint32_t first)
+{
+    bool added;
+    const struct hw_key key = {context, first};
+    const uint32_t index = hw_index_intern(&merge->histogram_index, key, merge->histograms.count, &added);
+    struct hw_profile_histogram *run = index == HW_NONE ? NULL
+                                       : added          ? hw_store_push(&merge->histograms)
+                                                        : hw_store_at(&merge->histograms, index);
+    if (run) {
+        run->context = context;
+        run->first_word = first;
+    }
+    return run;
+}
+
+static bool add_histogram(struct hw_merge *merge, uint32_t context, const struct hw_profile_histogram *from)
+{
+    struct hw_profile_histogram *to = histogram_run(merge, context, from->first_word);
+    if (!to)
+        return false;
+    add(&to->saturated, from->saturated);
+    for (size_t i = 0; i < HW_HISTOGRAM_WORDS; i++)
+        add(&to->words[i], from->words[i]);
+    return true;
+}
+
+static bool add_global(struct hw_merge *merge, uint32_t module, const struct hw_global_granule *from)
+{
+    bool added;
+    const struct hw_key key = {from->offset, module};
+    const uint32_t index = hw_index_intern(&merge->global_index, key, merge->globals.count, &added);
+    struct hw_global_granule *to = index == HW_NONE ? NULL
+                                   : added          ? hw_store_push(&merge->globals)
+                                                    : hw_store_at(&merge->globals, index);
+    if (!to)
+        return false;
+    to->map = module;
+    to->offset = from->offset;
+    to->flags |= from->flags;
+    add(&to->reads, from->reads);
+    add(&to->writes, from->writes);
+    add(&to->unsplit, from->unsplit);
+    return true;
+}
+
+static bool add_referring(struct batch *batch, const uint32_t *number)
+{
+    const struct hw_profile *profile = batch->input->profile;
+    struct hw_merge *merge = batch->merge;
+    bool fine = true;
+    if (!profile->free_stack_count && !profile->global_count && !profile->histogram_count)
+        return true;
+    pthread_mutex_lock(&merge->lock);
+    for (size_t i = 0; fine && i < profile->free_stack_count; i++) {
+        const struct hw_free_stack *stack = &profile->free_stacks[i];
+        fine = add_free_stack(merge, batch->item[number[stack->alloc_context] - 1].reference,
+                              batch->item[number[stack->free_context] - 1].reference, stack->count, stack->bytes);
+    }
+    for (size_t i = 0; fine && i < profile->global_count; i++) {
+        const uint32_t map = profile->globals[i].map;
+        fine = add_global(merge, map < batch->input->map_count ? batch->input->map[map].module : HW_NONE,
+                          &profile->globals[i]);
+    }
+    for (size_t i = 0; fine && i < profile->histogram_count; i++)
+        if (number[profile->histogram[i].context])
+            fine = add_histogram(merge, batch->item[number[profile->histogram[i].context] - 1].reference,
+                                 &profile->histogram[i]);
+    pthread_mutex_unlock(&merge->lock);
+    return fine;
+}
+
+bool hw_merge_sum_profile(struct hw_merge *merge, const struct hw_merge_input *input)
+{
+    const struct hw_profile *profile = input->profile;
+    struct batch batch = {.merge = merge, .input = input};
+    uint32_t *number = calloc(profile->context_entry_count + 1, sizeof *number);
+    batch.context = calloc(profile->context_entry_count + 1, sizeof *batch.context);
+    batch.item = malloc((profile->context_count + 2 * profile->free_stack_count + 1) * sizeof *batch.item);
+    const bool fine = number && batch.context && batch.item && hash_nodes(&batch) && collect_items(&batch, number) &&
+                      add_items(&batch) && insert_stacks(&batch) && add_referring(&batch, number);
+    free(number);
+    free(batch.context);
+    free(batch.item);
+    free(batch.key);
+    free(batch.fresh);
+    return fine;
+}
+
+/* ---- LLVM's files ---- */
+
+/* The map that PC lies in, tried first where the last one lay. */
+static uint32_t map_of(const struct hw_merge_input *input, uint64_t pc, uint32_t *last)
+{
+    if (*last < input->map_count && pc >= input->map[*last].start && pc < input->map[*last].end)
+        return *last;
+    for (uint32_t i = 0; i < input->map_count; i++)
+        if (pc >= input->map[i].start && pc < input->map[i].end)
+            return *last = i;
+    return HW_NONE;
+}
+
+/* The keys of all frames of a stack, outermost first: KEY[0] is the root's, KEY[count] the stack's. KEY may be NULL. */
+static struct hw_key hash_stack(const struct batch *batch, const struct hw_llvm_context *context, uint32_t *last,
+                                struct hw_key *key)
+{
+    const struct hw_merge_input *input = batch->input;
+    const uint64_t *stack = input->llvm->stacks + context->first;
+    struct hw_key at = root_key;
+    for (uint32_t i = context->count; i-- > 0;) {
+        uint32_t module;
+        uint64_t offset;
+        if (key)
+            *key++ = at;
+        place_frame(batch->merge, input, map_of(input, stack[i], last), stack[i], &module, &offset);
+        at = frame_key(at, module, offset);
+    }
+    if (key)
+        *key = at;
+    return at;
+}
+
+static uint32_t insert_llvm_stack(struct batch *batch, const struct hw_llvm_context *context, uint32_t *last)
+{
+    const struct hw_merge_input *input = batch->input;
+    struct hw_merge *merge = batch->merge;
+    uint32_t known = context->count, node = 0;
+    hash_stack(batch, context, last, batch->key);
+    for (; known > 0; known--) {
+        node = hw_index_find(&merge->node_index, batch->key[known]);
+        if (node != HW_NONE)
+            break;
+        node = 0;
+    }
+    while (known < context->count && node != HW_NONE) {
+        const uint64_t pc = input->llvm->stacks[context->first + context->count - 1 - known];
+        uint32_t module;
+        uint64_t offset;
+        place_frame(merge, input, map_of(input, pc, last), pc, &module, &offset);
+        node = add_node(merge, batch->key[++known], node, module, offset);
+    }
+    return node;
+}
+
+static bool insert_llvm_stacks(struct batch *batch)
+{
+    const struct hw_llvm_profile *profile = batch->input->llvm;
+    uint32_t deepest = 0, last = 0;
+    bool fine = true;
+    for (size_t i = 0; i < batch->fresh_count; i++) {
+        const uint32_t count = profile->contexts[batch->item[batch->fresh[i]].source].count;
+        deepest = count > deepest ? count : deepest;
+    }
+    batch->key = malloc(((size_t)deepest + 1) * sizeof *batch->key);
+    if (!batch->key)
+        return false;
+    pthread_mutex_lock(&batch->merge->tree_lock);
+    for (size_t i = 0; fine && i < batch->fresh_count; i++) {
+        const struct item *item = &batch->item[batch->fresh[i]];
+        const uint32_t node = insert_llvm_stack(batch, &profile->contexts[item->source], &last);
+        item->entry->node = node;
+        fine = node != HW_NONE;
+    }
+    pthread_mutex_unlock(&batch->merge->tree_lock);
+    return fine;
+}
+
+static bool add_cells(struct hw_merge *merge, uint32_t context, const struct hw_llvm_context *from)
+{
+    const uint64_t cells = from->mib.field[HW_LLVM_HISTOGRAM_SIZE];
+    for (uint64_t first = 0; first < cells; first += HW_HISTOGRAM_WORDS) {
+        struct hw_profile_histogram *run = NULL;
+        for (uint64_t i = 0; i < HW_HISTOGRAM_WORDS && first + i < cells; i++) {
+            if (!from->histogram[first + i])
+                continue;
+            if (!run && !(run = histogram_run(merge, context, (uint32_t)first)))
+                return false;
+            add(&run->words[i], from->histogram[first + i]);
+        }
+    }
+    return true;
+}
+
+static bool add_all_cells(struct batch *batch)
+{
+    bool fine = true, any = false;
+    for (size_t i = 0; i < batch->count; i++)
+        any |= batch->input->llvm->contexts[batch->item[i].source].histogram != NULL;
+    if (!any)
+        return true;
+    pthread_mutex_lock(&batch->merge->lock);
+    for (size_t i = 0; fine && i < batch->count; i++) {
+        const struct hw_llvm_context *context = &batch->input->llvm->contexts[batch->item[i].source];
+        fine = !context->histogram || add_cells(batch->merge, batch->item[i].reference, context);
+    }
+    pthread_mutex_unlock(&batch->merge->lock);
+    return fine;
+}
+
+bool hw_merge_sum_llvm(struct hw_merge *merge, const struct hw_merge_input *input)
+{
+    const struct hw_llvm_profile *profile = input->llvm;
+    struct batch batch = {.merge = merge, .input = input};
+    uint32_t last = 0;
+    batch.item = malloc((profile->context_count + 1) * sizeof *batch.item);
+    bool fine = batch.item != NULL && profile->context_count < HW_NONE;
+    for (size_t i = 0; fine && i < profile->context_count; i++) {
+        const struct hw_llvm_context *context = &profile->contexts[i];
+        if (!context->mib.field[HW_LLVM_ALLOC_COUNT])
+            continue;
+        batch.item[batch.count++] =
+            (struct item){.key = hash_stack(&batch, context, &last, NULL), .source = (uint32_t)i, .told = true};
+    }
+    fine = fine && add_items(&batch) && insert_llvm_stacks(&batch) && add_all_cells(&batch);
+    free(batch.item);
+    free(batch.key);
+    free(batch.fresh);
+    return fine;
+}

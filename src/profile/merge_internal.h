@@ -1,0 +1,147 @@
+/* merge_internal.h - what the files of the merge share; see merge.h. */
+#ifndef HW_PROFILE_MERGE_INTERNAL_H
+#define HW_PROFILE_MERGE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "profile/container.h"
+#include "profile/index.h"
+#include "profile/llvm.h"
+#include "profile/merge.h"
+
+/* What cannot be mixed. */
+enum hw_merge_class { HW_MERGE_NOTHING, HW_MERGE_OWN, HW_MERGE_RAW, HW_MERGE_INDEXED };
+
+/* A file with code, or all code that was generated at run time. */
+struct hw_merge_module {
+    uint8_t build_id[32];
+    uint32_t build_id_size;
+    char *path;                      /* the smallest of those it was seen at */
+    uint64_t start, end;             /* addresses of its code in the file */
+    uint64_t offset;                 /* of `start` in the file */
+    uint64_t loaded_ns, unloaded_ns; /* unloaded: 0 when it stayed in some process */
+    uint32_t flags;                  /* enum hw_map_flags */
+    uint32_t rank;                   /* when finishing: its index in the result */
+};
+
+/* A frame in the tree of calls. */
+struct hw_merge_node {
+    uint64_t offset; /* in the module's file; in LLVM's indexed profiles the number of the frame */
+    uint32_t module; /* HW_NONE: not known */
+    uint32_t parent; /* 0: the root */
+    uint32_t id;     /* when finishing: its index in the result, 0: not there yet */
+};
+
+struct hw_merge_llvm_frame {
+    struct hw_llvm_frame frame; /* `name` is the smallest one; owned */
+    uint32_t rank;
+};
+
+/* A context: a call stack, apart for blocks of pools. Its index in its shard and the shard make a reference. */
+struct hw_merge_entry {
+    uint32_t node;  /* at which the stack ends; set last, under the tree's lock */
+    uint32_t flags; /* enum hw_context_flags */
+    bool pool;
+    bool told;      /* blocks were counted; else only free stacks name it */
+    uint32_t id;    /* when finishing: in the result */
+    uint32_t input; /* the latest that told of it, and the threads that this one told of: */
+    uint64_t input_alloc_threads, input_free_threads;
+    union {
+        struct hw_profile_context own; /* lifetimes and ages saturate; `access` is allocated when first needed */
+        struct hw_llvm_mib llvm;       /* the only member of which there is room in merges of LLVM's files */
+    } sum;
+};
+
+struct hw_merge_free_stack {
+    uint32_t alloc_context, free_context; /* references */
+    uint64_t count, bytes;
+};
+
+struct hw_merge_note {
+    uint32_t code;
+    char *text;
+    uint64_t count, first_ns;
+};
+
+struct hw_merge_run {
+    struct hw_run run; /* but for its strings */
+    char *executable, *allocator;
+};
+
+/* A text that all inputs agree on. */
+struct hw_merge_text {
+    char *text;
+    size_t size; /* with its end; of a command: of all arguments */
+    uint32_t count;
+    bool set, differs;
+};
+
+#define HW_MERGE_SHARD_BITS 6
+#define HW_MERGE_SHARDS     (1u << HW_MERGE_SHARD_BITS)
+#define HW_MERGE_ENTRY_BITS (32 - HW_MERGE_SHARD_BITS)
+
+struct hw_merge_shard {
+    pthread_mutex_t lock;
+    struct hw_index index;
+    struct hw_store entries;
+} __attribute__((aligned(64)));
+
+struct hw_merge {
+    /* ---- by admissions only ---- */
+    enum hw_merge_class class;
+    uint32_t granule;                /* 0: no input has counted accesses so far */
+    char *granule_path, *class_path; /* of the inputs that decided, for messages */
+    uint32_t inputs;
+    struct hw_process_info process; /* sums; strings are beside it */
+    struct hw_profile_totals totals;
+    struct hw_access_info access_info;
+    bool access_counted; /* in some input */
+    uint64_t duration_ns;
+    struct hw_merge_text executable, allocator, allocator_path, options, command;
+    struct hw_index module_index, frame_index, note_index, run_index;
+    struct hw_store modules, frames, notes, runs;
+    /* ---- contexts ---- */
+    struct hw_merge_shard shard[HW_MERGE_SHARDS];
+    pthread_mutex_t tree_lock; /* for nodes and their index */
+    struct hw_index node_index;
+    struct hw_store nodes;
+    pthread_mutex_t lock; /* for what follows */
+    struct hw_index free_index, global_index, histogram_index;
+    struct hw_store free_stacks, globals,
+        histograms; /* globals: `map` is a module; histograms: `context` a reference */
+};
+
+/* How a map of the input lies. */
+struct hw_merge_map {
+    uint32_t module;
+    bool skipped;   /* Heapwise's own runtime */
+    bool generated; /* addresses mean nothing beyond the run */
+    uint64_t start, end, bias;
+};
+
+struct hw_merge_input {
+    const struct hw_profile *profile; /* one of the two */
+    const struct hw_llvm_profile *llvm;
+    uint32_t serial;
+    struct hw_merge_map *map; /* by map or segment */
+    size_t map_count;
+    uint32_t *frame; /* by LLVM frame: its number in the merge */
+    size_t frame_count;
+};
+
+/* XXH3 of up to two texts of bytes. */
+struct hw_key hw_merge_key(const void *first, size_t first_size, const void *second, size_t second_size);
+
+static inline struct hw_merge_entry *hw_merge_entry_at(const struct hw_merge *merge, uint32_t reference)
+{
+    return hw_store_at(&merge->shard[reference >> HW_MERGE_ENTRY_BITS].entries,
+                       reference & ((1u << HW_MERGE_ENTRY_BITS) - 1));
+}
+
+/* ---- merge_contexts.c ---- */
+
+bool hw_merge_contexts_start(struct hw_merge *merge); /* once the class is known */
+bool hw_merge_sum_profile(struct hw_merge *merge, const struct hw_merge_input *input);
+bool hw_merge_sum_llvm(struct hw_merge *merge, const struct hw_merge_input *input);
+
+#endif
