@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/merged.h"
 #include "report/not_observed.h"
 
 static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module)
@@ -137,7 +138,8 @@ static json_t *process_value(struct json_writer *writer)
     set_count(writer, object, "duration_ns", profile->duration_ns);
     set(writer, object, "exit", exit_value(writer));
     set_text(writer, object, "state",
-             info->flags & HW_PROCESS_DUMP                        ? "dumped"
+             hw_is_merged(profile)                                ? "merged"
+             : info->flags & HW_PROCESS_DUMP                      ? "dumped"
              : profile->running                                   ? "running"
              : profile->sealed || info->exit_kind == HW_EXIT_CODE ? "ended"
                                                                   : "unknown");
@@ -155,6 +157,11 @@ static json_t *process_value(struct json_writer *writer)
         set(writer, object, "llvm",
             json_pack("{s:s,s:i,s:I}", "kind", profile->llvm->kind, "version", (int)profile->llvm->version, "dumps",
                       (json_int_t)profile->llvm->dumps));
+    if (hw_is_merged(profile)) {
+        set_count(writer, object, "runs", info->runs);
+        set(writer, object, "pid", json_null());
+        set(writer, object, "parent_pid", json_null());
+    }
     hide_unmeasured(writer, object);
     return object;
 }
@@ -174,8 +181,10 @@ static json_t *totals_value(struct json_writer *writer)
     set_signed(writer, counts, "live_allocations", totals->live_blocks);
     set_signed(writer, counts, "live_bytes", totals->live_bytes);
     set_unsampled(writer, counts, "temporary_allocations", totals->temporary);
+    if (hw_is_merged(profile))
+        set_count(writer, counts, "peak_bytes_most", info->peak_bytes_most);
     set(writer, object, "peak_time_ns",
-        info->peak_bytes ? json_integer((json_int_t)profile->peak_time_ns) : json_null());
+        info->peak_bytes && !hw_is_merged(profile) ? json_integer((json_int_t)profile->peak_time_ns) : json_null());
     set_count(writer, object, "threads", info->threads_seen);
     set_count(writer, object, "threads_at_once", info->threads_most);
     set_count(writer, object, "contexts", writer->view->context_count);
@@ -523,6 +532,11 @@ static void print_not_observed(struct json_writer *writer)
     print_value(writer, array);
 }
 
+static json_t *run_text(void *closure, const char *text)
+{
+    return text_value(closure, text);
+}
+
 #define BIT(section) (1u << (section))
 #define ALL_LISTS    (BIT(HW_REPORT_GLOBALS) - BIT(HW_REPORT_LISTS))
 
@@ -543,6 +557,10 @@ static void print_report(struct json_writer *writer)
     print_value(writer, process_value(writer));
     print_key(writer, "totals");
     print_value(writer, totals_value(writer));
+    if (hw_is_merged(writer->view->profile)) {
+        print_key(writer, "runs");
+        print_value(writer, hw_merged_json(writer->view->profile, run_text, writer));
+    }
     for (size_t i = 0; i < sizeof members / sizeof *members && !writer->failed; i++)
         if (members[i].sections & sections)
             members[i].print(writer);

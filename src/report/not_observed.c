@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/human.h"
+#include "report/merged.h"
 
 /* ---- notes the runtime left in the file ---- */
 
@@ -136,11 +137,15 @@ static void add_events(const struct hw_profile *profile, struct hw_buffer *out)
             "but overlapping lifetimes and repeated CPUs are counted anew after each time.\n",
             HW_COUNT(profile->process.table_entries), HW_OF(profile->process.evictions, "time"));
     if ((profile->process.flags & HW_PROCESS_FORKED) && !(profile->process.flags & HW_PROCESS_RESET))
-        hw_buffer_add(out,
-                      "The process was forked with %s (%s) of its parent alive: they are in no number here but those "
-                      "called inherited.\n",
-                      HW_OF(hw_not_negative(profile->process.inherited_blocks), "block"),
-                      HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
+        hw_buffer_add(
+            out,
+            hw_is_merged(profile)
+                ? "Processes were forked with %s (%s) of their parents alive: they are in "
+                  "no number here but those called inherited.\n"
+                : "The process was forked with %s (%s) of its parent alive: they are in no number here but those "
+                  "called inherited.\n",
+            HW_OF(hw_not_negative(profile->process.inherited_blocks), "block"),
+            HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
 }
 
 /* ---- stacks and names ---- */
@@ -278,7 +283,14 @@ static void add_uncounted(const struct hw_view *view, struct hw_buffer *out)
 
 static void add_harvest(const struct hw_profile *profile, struct hw_buffer *out)
 {
-    if (!(profile->access_info.flags & HW_ACCESS_HARVESTED))
+    if (profile->access_info.unharvested_runs)
+        hw_buffer_add(out,
+                      "%s ended before accesses to blocks that were live then, and to global variables, could be read: "
+                      "they are missing.\n",
+                      profile->access_info.unharvested_runs == 1
+                          ? "1 process"
+                          : HW_OF(profile->access_info.unharvested_runs, "processe"));
+    else if (!(profile->access_info.flags & HW_ACCESS_HARVESTED))
         hw_buffer_add(out, profile->running
                                ? "Accesses to blocks that are still live and to global variables were not read yet: "
                                  "they are missing (heapwise dump makes a complete profile now).\n"
@@ -358,7 +370,11 @@ static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(out, "Accesses are not told apart as reads and writes.\n");
     else
         hw_buffer_add(out, "How much the blocks were accessed is not in the file.\n");
-    if (llvm->dumps > 1)
+    if (hw_is_merged(view->profile) && llvm->dumps > view->profile->process.runs)
+        hw_buffer_add(out,
+                      "The files consist of %s: blocks that lived through several of one file are counted by each.\n",
+                      HW_OF(llvm->dumps, "dump"));
+    else if (llvm->dumps > 1 && !hw_is_merged(view->profile))
         hw_buffer_add(out, "The file consists of %s: blocks that lived through several of them are counted by each.\n",
                       HW_OF(llvm->dumps, "dump"));
     if (!hw_view_measured(view, HW_MEASURED_SIZE_RANGE))
@@ -372,6 +388,8 @@ static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
 
 static void add_scope(const struct hw_view *view, struct hw_buffer *out)
 {
+    if (hw_is_merged(view->profile))
+        hw_merged_not_observed(view->profile, out);
     if (view->profile->llvm) {
         add_llvm(view, out);
         return;
@@ -379,12 +397,14 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
     if (!view->context_count)
         hw_buffer_add(
             out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");
-    if (view->context_count && view->profile->timeline_count < 2)
+    const bool merged = hw_is_merged(view->profile);
+    if (!merged && view->context_count && view->profile->timeline_count < 2)
         hw_buffer_add(out, "There are too few points in time for a timeline.\n");
-    if (!hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_END) &&
+    if (!merged && !hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_END) &&
         !hw_view_memory(view, HW_MOMENT_DUMP))
         hw_buffer_add(out, "What resident memory consists of was not recorded.\n");
-    else if (view->context_count && !hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_DUMP))
+    else if (!merged && view->context_count && !hw_view_memory(view, HW_MOMENT_PEAK) &&
+             !hw_view_memory(view, HW_MOMENT_DUMP))
         hw_buffer_add(out, "What resident memory consisted of at the peak was not recorded.\n");
     if (view->profile->process.mode == HW_MODE_HEAP && !view->profile->access_counted)
         hw_buffer_add(out, "How much the blocks were read and written was not counted (mode heap).\n");

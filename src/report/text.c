@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/human.h"
+#include "report/merged.h"
 #include "report/not_observed.h"
 
 const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
@@ -72,6 +73,10 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
 static void add_run(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile *profile = text->view->profile;
+    if (hw_is_merged(profile)) {
+        hw_merged_run(profile, text->page.utf8, out);
+        return;
+    }
     if (profile->llvm) {
         hw_buffer_add(out, "not known: LLVM's %s heap profile, version %u", profile->llvm->kind,
                       (unsigned)profile->llvm->version);
@@ -102,6 +107,10 @@ static void add_peak(const struct hw_text *text, struct hw_buffer *out)
     const struct hw_profile *profile = text->view->profile;
     if (!profile->process.peak_bytes)
         return;
+    if (hw_is_merged(profile)) {
+        hw_merged_peak(profile, out);
+        return;
+    }
     hw_buffer_add(out, "%s live after %s (%s into the run)", HW_BYTES(profile->process.peak_bytes),
                   HW_NS(profile->peak_time_ns, text->page.utf8),
                   HW_PERCENT((double)profile->peak_time_ns, (double)profile->duration_ns));
@@ -170,7 +179,11 @@ static void add_resident(const struct hw_text *text, struct hw_buffer *out)
 {
     const uint64_t bytes = hw_view_peak_rss(text->view->profile);
     if (bytes)
-        hw_buffer_add(out, "%s at most (RSS: heap, code, stacks and the rest)", HW_BYTES(bytes));
+        hw_buffer_add(out,
+                      hw_is_merged(text->view->profile)
+                          ? "%s at most in one process (RSS: heap, code, stacks and the rest)"
+                          : "%s at most (RSS: heap, code, stacks and the rest)",
+                      HW_BYTES(bytes));
     else
         hw_buffer_add(out, "not known");
 }
@@ -257,6 +270,8 @@ static void print_title(struct hw_text *text)
     const struct hw_profile *profile = text->view->profile;
     const char *slash = strrchr(profile->executable, '/');
     const char *name = hw_page_clean(page, &text->name, slash && slash[1] ? slash + 1 : profile->executable);
+    if (!*name && hw_is_merged(profile))
+        name = profile->llvm ? "merged runs" : "several programs";
     const char *file = hw_page_clean(page, &text->place, profile->path ? profile->path : "");
     const size_t used = hw_text_width("Heap profile of ") + hw_text_width(name), width = hw_text_width(file);
     hw_page_print(page, HW_HEADING, "Heap profile of %s", name);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/human.h"
+#include "report/merged.h"
 
 const char *hw_text_end(const struct hw_profile *profile)
 {
@@ -12,6 +13,8 @@ const char *hw_text_end(const struct hw_profile *profile)
         return "at the dump";
     if (profile->running)
         return "now";
+    if (hw_is_merged(profile))
+        return "at the ends";
     return profile->process.exit_kind == HW_EXIT_CODE ? "at exit" : "at the end";
 }
 
@@ -20,6 +23,10 @@ const char *hw_text_end(const struct hw_profile *profile)
 static void peak_title(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile *profile = text->view->profile;
+    if (hw_is_merged(profile)) {
+        hw_buffer_add(out, "Live at the processes' peaks: %s", HW_BYTES(profile->process.peak_bytes));
+        return;
+    }
     hw_buffer_add(out, "Live at the peak: %s after %s", HW_BYTES(profile->process.peak_bytes),
                   HW_NS(profile->peak_time_ns, text->page.utf8));
 }

@@ -265,7 +265,7 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
             continue;
         const uint32_t leaf = from->leaf < profile->node_count ? canonical[from->leaf] : 0;
         bool new;
-        const uint32_t index = hw_pairs_intern(&leaves, leaf, 0, (uint32_t)view->context_count, &new);
+        const uint32_t index = hw_pairs_intern(&leaves, leaf, from->pool, (uint32_t)view->context_count, &new);
         struct hw_view_context *to = &view->contexts[index];
         if (new) {
             *to = (struct hw_view_context){.sum = *from, .merged = 1, .stacks = 1, .index = index};
