@@ -21,8 +21,10 @@
 #include "cli/preload.h"
 #include "cli/session.h"
 #include "cli/target.h"
+#include "cli/view_options.h"
 #include "profile/profile.h"
 #include "report/human.h"
+#include "report/symbolise.h"
 
 #define DEPTH_MOST  256
 #define LEAST_SPACE ((uint64_t)256 << 10) /* bytes that the smallest profile needs, roughly */
@@ -30,7 +32,8 @@
 struct record {
     /* as asked for */
     const char *output;
-    bool force, quiet, report, verbose, free_stacks;
+    bool force, quiet, report, verbose, free_stacks, symbolize;
+    struct hw_view_arguments names;      /* for `symbolize` */
     uint64_t sample_bytes, table, depth; /* 0: not given */
     char **command;
     /* as found */
@@ -59,6 +62,11 @@ static void print_usage(FILE *out)
           "      --table=N         keep at most N contexts in memory, the others in the file\n"
           "      --free-stacks     also record where blocks are freed\n"
           "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
+          "      --symbolize       put the names of functions, files and lines into the profile,\n"
+          "                        so that it can be read where the programs are not\n"
+          "      --no-debuginfod   then do not fetch debug information, even when\n"
+          "                        DEBUGINFOD_URLS is set\n"
+          "      --sysroot=DIR     then look for programs, libraries and debug files below DIR\n"
           "      --report          show the report at the end, on stdout\n"
           "  -q, --quiet           say nothing but problems\n"
           "  -v, --verbose         let the runtime say what it does\n"
@@ -79,6 +87,7 @@ enum {
     OPTION_FREE_STACKS,
     OPTION_DEPTH,
     OPTION_REPORT,
+    OPTION_SYMBOLIZE,
     OPTION_HELP
 };
 
@@ -94,6 +103,9 @@ static const struct option long_options[] = {
     {"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
     {"depth", required_argument, NULL, OPTION_DEPTH},
     {"report", no_argument, NULL, OPTION_REPORT},
+    {"symbolize", no_argument, NULL, OPTION_SYMBOLIZE},
+    {"no-debuginfod", no_argument, NULL, HW_OPTION_NO_DEBUGINFOD},
+    {"sysroot", required_argument, NULL, HW_OPTION_SYSROOT},
     {"help", no_argument, NULL, OPTION_HELP},
     {NULL, 0, NULL, 0},
 };
@@ -142,6 +154,13 @@ static bool take_option(struct record *record, int option)
         return record->free_stacks = true;
     case OPTION_REPORT:
         return record->report = true;
+    case OPTION_SYMBOLIZE:
+        return record->symbolize = true;
+    case HW_OPTION_NO_DEBUGINFOD:
+        return record->names.view.symbolizer.no_debuginfod = true;
+    case HW_OPTION_SYSROOT:
+        record->names.view.symbolizer.sysroot = optarg;
+        return true;
     case OPTION_MODE:
         return accept_mode(optarg);
     case OPTION_SAMPLE_BYTES:
@@ -336,6 +355,22 @@ static void close_profile(const struct record *record, const struct hw_session *
         hw_say("%s", error.message);
 }
 
+/* Puts names into the profiles of processes that have ended. A profile where that fails stays as it is. */
+static void symbolise_profiles(struct record *record, const struct hw_session *session)
+{
+    record->names.quiet = record->quiet;
+    hw_view_arguments_show_progress(&record->names);
+    for (size_t i = 0; i < session->count; i++) {
+        struct hw_error error = {""};
+        if (session->files[i].running)
+            continue;
+        const bool done = hw_symbolise_file(session->files[i].path, &record->names.view, &error);
+        hw_view_arguments_clear_progress(&record->names);
+        if (!done)
+            hw_say("no names were put into %s: %s", short_path(session->files[i].path), error.message);
+    }
+}
+
 /* A report of such a profile has totals, but not all of the stacks. */
 static void say_lost(const struct hw_profile *profile)
 {
@@ -432,6 +467,8 @@ static void conclude(struct record *record)
     for (size_t i = 0; i < session.count; i++)
         if (!session.files[i].running)
             close_profile(record, &session, &session.files[i], &session.files[i] == main_file);
+    if (record->symbolize)
+        symbolise_profiles(record, &session);
     say_result(record, &session, main_file);
     if (hw_session_running(&session) > 0)
         record->preload.folder[0] = '\0'; /* they may execute more programs: the link stays */

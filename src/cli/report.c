@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/view_options.h"
+#include "profile/lookup.h"
 #include "report/report.h"
 
 static const char help[] =
@@ -26,6 +27,8 @@ static const char help[] =
     "  --section NAME   show only this part: summary, functions, timeline, memory,\n"
     "                   access, globals, a KEY of --sort, not-observed; may be\n"
     "                   repeated, or NAME,NAME\n"
+    "  --function NAME  only the places in NAME (as shown, or as in the symbol table),\n"
+    "                   wherever it was inlined\n"
     "  --full           whole stacks, names and paths: fold and cut nothing\n"
     "  --json           one object for a program to read (see docs/json.md); an array\n"
     "                   of them for several FILEs\n"
@@ -111,11 +114,20 @@ static bool set_color(struct command *command, const char *value)
     return true;
 }
 
-enum report_option { OPTION_TOP = 256, OPTION_SORT, OPTION_SECTION, OPTION_FULL, OPTION_JSON, OPTION_COLOR };
+enum report_option {
+    OPTION_TOP = 256,
+    OPTION_SORT,
+    OPTION_SECTION,
+    OPTION_FUNCTION,
+    OPTION_FULL,
+    OPTION_JSON,
+    OPTION_COLOR
+};
 
 static const struct option options[] = {{"top", required_argument, NULL, OPTION_TOP},
                                         {"sort", required_argument, NULL, OPTION_SORT},
                                         {"section", required_argument, NULL, OPTION_SECTION},
+                                        {"function", required_argument, NULL, OPTION_FUNCTION},
                                         {"full", no_argument, NULL, OPTION_FULL},
                                         {"json", no_argument, NULL, OPTION_JSON},
                                         {"color", optional_argument, NULL, OPTION_COLOR},
@@ -138,6 +150,9 @@ static int take_option(struct command *command, int option, char **argv)
         break;
     case OPTION_COLOR:
         fine = set_color(command, optarg ? optarg : "always");
+        break;
+    case OPTION_FUNCTION:
+        command->names.view.function = optarg;
         break;
     case OPTION_FULL:
         command->report.full = true;
@@ -201,15 +216,29 @@ static bool written(void)
 /* The sections that are made without names of functions. */
 static bool needs_symbols(const struct command *command)
 {
+    if (command->names.view.function)
+        return true;
     const uint32_t without = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY;
     return !command->report.sections || (command->report.sections & ~without);
+}
+
+/* The profile, or as much of it as is asked for, where an index leads there. */
+static struct hw_profile *read_profile(const struct command *command, const char *path, struct hw_error *error)
+{
+    const char *function = command->names.view.function;
+    struct hw_lookup *lookup = function ? hw_lookup_open(path, error) : NULL;
+    struct hw_profile *profile = NULL;
+    if (lookup && hw_lookup_is_complete(lookup))
+        profile = hw_lookup_function(lookup, function, error);
+    hw_lookup_close(lookup);
+    return profile ? profile : hw_profile_read(path, error);
 }
 
 /* Reports one file. PRINTED counts those that are in the output. */
 static int report_file(struct command *command, const char *path, size_t *printed)
 {
     struct hw_error error = {""};
-    struct hw_profile *profile = hw_profile_read(path, &error);
+    struct hw_profile *profile = read_profile(command, path, &error);
     if (!profile) {
         hw_say("%s", error.message);
         return HW_VERB_USAGE;
@@ -227,6 +256,10 @@ static int report_file(struct command *command, const char *path, size_t *printe
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     hw_view_arguments_clear_progress(&command->names);
     bool done = view != NULL;
+    if (done && command->names.view.function && !view->context_count) {
+        hw_say("%s: nothing was allocated by a function '%s'", path, command->names.view.function);
+        code = HW_VERB_USAGE;
+    }
     if (done && command->json) {
         fputs(*printed ? "," : command->file_count > 1 ? "[" : "", stdout);
         done = hw_report_json(view, &command->report, stdout, &error);

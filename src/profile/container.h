@@ -6,6 +6,7 @@
  *   model.c      tables -> struct hw_profile
  *   access.c     …its part of counted accesses
  *   fields.c     …its part of counted fields
+ *   symbolised.c …and of symbols (symbolised.h)
  *   close.c      seals the file of a process that has ended
  *   llvm_model.c tables from LLVM's files instead (llvm.h)
  *   snapshot.c   copies the file of a process that goes on
@@ -138,10 +139,30 @@ bool hw_llvm_recognized(int fd);
 const struct hw_profile_llvm *hw_llvm_tables_read(int fd, const char *path, struct hw_arena *arena,
                                                   struct hw_tables *tables, struct hw_error *error);
 
+/* Reads the tables of a sealed, undamaged file, to write it anew with them: file flags and session go into WRITE. False
+ * with ERROR, also when it is of a newer version, of which something would be lost. */
+struct hw_write_options;
+bool hw_tables_load(const char *path, struct hw_arena *arena, struct hw_tables *tables, struct hw_write_options *write,
+                    struct hw_error *error);
 /* What a merged file that was made from LLVM's says of them. NULL when there is no memory. */
 const struct hw_profile_llvm *hw_llvm_merged_source(struct hw_arena *arena, const struct hw_tables *tables);
 
 bool hw_table_missing(const struct hw_table *table, size_t index);
+
+/* ---- model.c ---- */
+
+/* A profile of TABLES. ARENA, which their entries are in, and which was allocated itself, becomes the profile's; when it
+ * is NULL the tables stay as they are, but for entries that point nowhere, and must outlive the profile. NULL with
+ * ERROR; ARENA is freed then, too. */
+struct hw_profile *hw_profile_from_tables(const struct hw_tables *tables, struct hw_arena *arena, const char *name,
+                                          struct hw_error *error);
+
+/* ---- symbolised.c ---- */
+
+/* Fills PROFILE's symbols, if there are any in TABLES; strings and maps of PROFILE are there already. False when the
+ * memory does not suffice. */
+bool hw_profile_take_symbols(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                             struct hw_problems *problems);
 
 /* ---- access.c ---- */
 

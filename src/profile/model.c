@@ -609,7 +609,8 @@ static bool build(struct builder *builder)
     /* Contexts come last: the ages of live blocks are counted up to the latest moment that the file speaks of. */
     if (!take_timeline(builder) || !take_contexts(builder) ||
         !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems) ||
-        !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems))
+        !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems) ||
+        !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;
     profile->duration_ns = hw_profile_ticks_to_ns(profile, builder->last_tick);
     profile->peak_time_ns = hw_profile_ticks_to_ns(profile, profile->process.peak_tick);
@@ -696,6 +697,59 @@ struct hw_profile *hw_profile_read(const char *path, struct hw_error *error)
 struct hw_profile *hw_profile_read_bytes(const void *bytes, size_t size, const char *name, struct hw_error *error)
 {
     return read_open(hw_container_open_bytes(bytes, size, name, error), name, error);
+}
+
+/* Sections whose entries are moved when a model is made of them, or are few: copied. */
+static bool copy_tables(struct hw_tables *copy, const struct hw_tables *tables, struct hw_arena *arena)
+{
+    static const bool stays[HW_SECTION_KNOWN] = {
+        [HW_SECTION_STRINGS] = true,   [HW_SECTION_STACKS] = true,        [HW_SECTION_CONTEXTS] = true,
+        [HW_SECTION_MIBS] = true,      [HW_SECTION_ACCESS] = true,        [HW_SECTION_ACCESS_LIVE] = true,
+        [HW_SECTION_HISTOGRAM] = true, [HW_SECTION_HISTOGRAM_LIVE] = true};
+    *copy = *tables;
+    for (uint32_t type = 0; type < HW_SECTION_KNOWN; type++) {
+        const struct hw_section_rule *rule = hw_section_rule(type);
+        struct hw_table *table = &copy->of[type];
+        const void *entries = table->entries;
+        if (!rule || (stays[type] && entries))
+            continue;
+        table->entries = hw_arena_allocate(arena, table->count + 1, rule->size);
+        if (!table->entries)
+            return false;
+        if (entries)
+            memcpy(table->entries, entries, table->count * rule->size);
+    }
+    return true;
+}
+
+struct hw_profile *hw_profile_from_tables(const struct hw_tables *tables, struct hw_arena *arena, const char *name,
+                                          struct hw_error *error)
+{
+    struct hw_tables copy = *tables;
+    const bool owned = arena != NULL;
+    struct hw_profile *profile = calloc(1, sizeof *profile);
+    if (!owned)
+        arena = calloc(1, sizeof *arena);
+    struct hw_problems problems = {.arena = arena};
+    struct builder builder = {.profile = profile, .arena = arena, .tables = &copy, .problems = &problems};
+    if (profile && arena && (owned || copy_tables(&copy, tables, arena))) {
+        profile->path = hw_arena_copy(arena, name);
+        profile->storage = arena;
+        profile->sealed = true;
+        profile->llvm = hw_llvm_merged_source(arena, &copy); /* without memory the arena says so */
+        if (build(&builder)) {
+            hw_problems_finish(&problems);
+            profile->problems = problems.sentences;
+            profile->problem_count = problems.count;
+            return profile;
+        }
+    }
+    hw_error_set(error, "cannot read '%s': not enough memory", name);
+    if (arena)
+        hw_arena_free(arena);
+    free(arena);
+    free(profile);
+    return NULL;
 }
 
 void hw_profile_free(struct hw_profile *profile)

@@ -225,6 +225,7 @@ struct hw_profile {
     const struct hw_profile_histogram *histogram; /* freed and live blocks together; sorted by context and word */
     size_t histogram_count;
     struct hw_profile_fields fields;
+    const struct hw_symbolised *symbolised; /* symbolised.h; NULL: names have to be looked for in the binaries */
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */

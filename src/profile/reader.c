@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "profile/pack.h"
+#include "profile/write.h"
 
 /* ---- one extent ---- */
 
@@ -369,6 +371,30 @@ bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, stru
     if (error)
         error->message[0] = 0;
     return true;
+}
+
+bool hw_tables_load(const char *path, struct hw_arena *arena, struct hw_tables *tables, struct hw_write_options *write,
+                    struct hw_error *error)
+{
+    struct hw_problems problems = {.arena = arena};
+    struct hw_container container = {.path = path, .problems = &problems};
+    container.fd = hw_container_open(path, false, error);
+    bool fine = container.fd >= 0 && hw_tables_read(&container, arena, tables, error);
+    if (fine) {
+        write->file_flags = container.header.flags;
+        write->session = container.header.session;
+        fine = container.sealed && problems.count == 0 && container.header.version_minor <= HW_FILE_VERSION_MINOR;
+        if (problems.count)
+            hw_error_set(error, "'%s' is damaged: %s", path, problems.sentences[0]);
+        else if (!container.sealed)
+            hw_error_set(error, "'%s' is not finished: its process was not seen to end", path);
+        else if (!fine)
+            hw_error_set(error, "'%s' is of a newer version: parts of it would be lost", path);
+    }
+    if (container.fd >= 0)
+        close(container.fd);
+    hw_container_free(&container);
+    return fine;
 }
 
 bool hw_table_missing(const struct hw_table *table, size_t index)

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "profile/symbolised.h"
+
 static int compare_granules(const void *left, const void *right)
 {
     const struct hw_view_granule *a = left, *b = right;
@@ -54,21 +56,43 @@ static bool make_granules(struct hw_view *view, const uint32_t *module_of)
 
 /* ---- names ---- */
 
+/* The data of a module that the profile itself has symbols for. False when there is no memory. */
+static bool take_data(struct hw_view *view, const struct hw_view_module *module, struct hw_data *data)
+{
+    const struct hw_symbolised *symbols = view->profile->symbolised;
+    const struct hw_data_name *name = hw_symbolised_data(symbols, module->map, 0, &data->symbol_count);
+    struct hw_data_symbol *symbol = calloc(data->symbol_count + 1, sizeof *symbol);
+    data->symbol = symbol;
+    for (size_t i = 0; symbol && i < data->symbol_count; i++)
+        symbol[i] =
+            (struct hw_data_symbol){name[i].address, name[i].size, hw_profile_string(view->profile, name[i].name)};
+    name = hw_symbolised_data(symbols, module->map, HW_DATA_SECTION, &data->section_count);
+    struct hw_data_section *section = calloc(data->section_count + 1, sizeof *section);
+    data->section = section;
+    for (size_t i = 0; section && i < data->section_count; i++)
+        section[i] = (struct hw_data_section){name[i].address, name[i].address + name[i].size,
+                                              hw_profile_string(view->profile, name[i].name)};
+    return symbol && section;
+}
+
 static bool load_data(struct hw_view *view, uint32_t index, const struct hw_view_options *options,
                       struct hw_error *error)
 {
     struct hw_view_module *module = &view->modules[index];
+    const struct hw_symbolised *symbols = view->names_sought ? view->profile->symbolised : NULL;
+    const struct hw_module_mark *mark = symbols ? hw_symbolised_module(symbols, module->map) : NULL;
     if (options->resolve) {
         if (options->data)
             view->data[index] = options->data(options->closure, module->path);
         return true;
     }
-    if (!view->symbolizer || module->kind == HW_MODULE_GENERATED)
+    if (!view->names_sought || module->kind == HW_MODULE_GENERATED)
         return true;
-    if (module->symbols < 0)
-        module->symbols =
-            hw_symbolizer_add_module(view->symbolizer, module->path, module->build_id, module->build_id_size);
-    return module->symbols >= 0 && hw_symbolizer_data(view->symbolizer, module->symbols, &view->data[index], error);
+    view->data_is_own = true;
+    if (mark && mark->flags & HW_MARK_DATA)
+        return take_data(view, module, &view->data[index]);
+    return hw_view_symbols(view, module, options, error) >= 0 &&
+           hw_symbolizer_data(view->symbolizer, module->symbols, &view->data[index], error);
 }
 
 static const char *section_of(const struct hw_data *data, uint64_t address)
@@ -209,7 +233,7 @@ bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const
 
 void hw_view_free_globals(struct hw_view *view)
 {
-    for (size_t i = 0; view->data && view->symbolizer && i < view->module_count; i++)
+    for (size_t i = 0; view->data && view->data_is_own && i < view->module_count; i++)
         hw_data_free(&view->data[i]);
     free(view->data);
     free(view->granules);

@@ -215,6 +215,8 @@ static json_t *frame_value(struct json_writer *writer, const struct hw_view_loca
     set_text(writer, object, "file", symbol->file);
     set(writer, object, "line", symbol->line ? json_integer(symbol->line) : json_null());
     set(writer, object, "column", symbol->column ? json_integer(symbol->column) : json_null());
+    if (symbol->discriminator)
+        set_count(writer, object, "discriminator", symbol->discriminator);
     set_text(writer, object, "module", module ? known(module->path) : NULL);
     const bool no_address = hw_view_llvm_frame(writer->view, location) != NULL;
     set(writer, object, "offset", no_address ? json_null() : json_integer((json_int_t)location->address));
@@ -457,14 +459,11 @@ static void print_memory(struct json_writer *writer)
 }
 
 /* Whether the module's code counts its accesses; null when that is not known. */
-static json_t *counting_value(struct json_writer *writer, const struct hw_view_module *module)
+static json_t *counting_value(const struct hw_view_module *module)
 {
-    const struct hw_view *view = writer->view;
     if (module->uncounted)
         return json_false();
-    return view->symbolizer && hw_symbolizer_counting(view->symbolizer, module->symbols) == HW_COUNTING_YES
-               ? json_true()
-               : json_null();
+    return module->counting == HW_COUNTING_YES ? json_true() : json_null();
 }
 
 static void print_modules(struct json_writer *writer)
@@ -474,7 +473,7 @@ static void print_modules(struct json_writer *writer)
     fputc('[', writer->stream);
     for (size_t i = 0; i < view->module_count; i++) {
         const struct hw_view_module *module = &view->modules[i];
-        const bool known_symbols = view->symbolizer && module->symbols >= 0 && module->used;
+        const bool known_symbols = module->examined && module->used;
         json_t *object = json_object();
         set_text(writer, object, "path", known(module->path));
         set_build_id(writer, object, module);
@@ -486,13 +485,10 @@ static void print_modules(struct json_writer *writer)
             module->unloaded_tick
                 ? json_integer((json_int_t)hw_profile_ticks_to_ns(view->profile, module->unloaded_tick))
                 : json_null());
-        set(writer, object, "debug_info",
-            known_symbols ? json_boolean(hw_symbolizer_module_has_debug_info(view->symbolizer, module->symbols))
-                          : json_null());
+        set(writer, object, "debug_info", known_symbols ? json_boolean(module->has_debug_info) : json_null());
         if (view->profile->access_counted)
-            set(writer, object, "counts_accesses", counting_value(writer, module));
-        set_text(writer, object, "problem",
-                 known_symbols ? hw_symbolizer_module_problem(view->symbolizer, module->symbols) : NULL);
+            set(writer, object, "counts_accesses", counting_value(module));
+        set_text(writer, object, "problem", known_symbols ? module->problem : NULL);
         fputs(i ? ",\n" : "\n", writer->stream);
         print_value(writer, object);
     }

@@ -280,8 +280,8 @@ static bool choose_modules(struct frame_builder *builder)
         bool wanted = module->kind == HW_MODULE_PROGRAM;
         for (size_t k = 0; k < builder->options->module_count; k++)
             wanted = (k > 0 && wanted) || is_named(module, builder->options->modules[k]);
-        if (view->symbolizer)
-            wanted = wanted && hw_symbolizer_module_has_debug_info(view->symbolizer, module->symbols);
+        if (view->names_sought)
+            wanted = wanted && module->has_debug_info;
         builder->chosen[i] = wanted;
         any |= wanted;
     }

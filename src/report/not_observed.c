@@ -110,8 +110,9 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
         HW_BYTES(view->profile->process.sample_bytes), HW_COUNT(view->samples));
 }
 
-static void add_events(const struct hw_profile *profile, struct hw_buffer *out)
+static void add_events(const struct hw_view *view, struct hw_buffer *out)
 {
+    const struct hw_profile *profile = view->profile;
     const struct hw_profile_totals *totals = &profile->totals;
     if (totals->lost)
         hw_buffer_add(out, "%s found no room in the profile: they are in no list.\n", HW_OF(totals->lost, "event"));
@@ -127,7 +128,7 @@ static void add_events(const struct hw_profile *profile, struct hw_buffer *out)
                       "uncounted.\n",
                       HW_OF(totals->nested, "call"));
     const uint64_t in_contexts = profile->context_totals.allocations;
-    if (totals->allocations > in_contexts && !profile->running)
+    if (totals->allocations > in_contexts && !profile->running && !view->function)
         hw_buffer_add(out, "%s in the totals, but at no known place.\n",
                       HW_OF(totals->allocations - in_contexts, "allocation"));
     if (profile->process.evictions)
@@ -182,7 +183,7 @@ static void add_stacks(const struct hw_view *view, struct hw_buffer *out)
 static const char *module_problem(const struct hw_view *view, size_t index)
 {
     const struct hw_view_module *module = &view->modules[index];
-    const char *problem = module->symbols < 0 ? NULL : hw_symbolizer_module_problem(view->symbolizer, module->symbols);
+    const char *problem = module->problem;
     const size_t size = strlen(module->path);
     if (problem && !strncmp(problem, module->path, size) && !strncmp(problem + size, ": ", 2))
         return problem + size + 2;
@@ -222,7 +223,7 @@ static void add_problem(const struct hw_view *view, size_t first, const char *pr
 
 static void add_modules(const struct hw_view *view, struct hw_buffer *out)
 {
-    for (size_t i = 0; view->symbolizer && i < view->module_count; i++) {
+    for (size_t i = 0; i < view->module_count; i++) {
         const char *problem = module_problem(view, i);
         bool told = false;
         for (size_t k = 0; problem && k < i && !told; k++) {
@@ -394,7 +395,7 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
         add_llvm(view, out);
         return;
     }
-    if (!view->context_count)
+    if (!view->context_count && !view->function)
         hw_buffer_add(
             out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");
     const bool merged = hw_is_merged(view->profile);
@@ -418,7 +419,7 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
     add_state(view->profile, buffer);
     add_sampling(view, buffer);
     add_notes(view->profile, buffer);
-    add_events(view->profile, buffer);
+    add_events(view, buffer);
     add_stacks(view, buffer);
     add_modules(view, buffer);
     add_accesses(view, buffer);

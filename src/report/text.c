@@ -391,6 +391,9 @@ static uint32_t sections_with_content(const struct hw_view *view)
             sections |= LIST(HW_SORT_POOLS);
     if (view->profile->access_counted)
         sections |= access_sections_with_content(view);
+    if (view->function) /* what is about the process as a whole */
+        sections &= ~(1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY | 1u << HW_REPORT_ACCESS |
+                      1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_NOT_OBSERVED);
     if (!view->context_count)
         sections &= 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY |
                     1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_NOT_OBSERVED;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/symbolised.h"
 #include "report/llvm_names.h"
 #include "report/pairs.h"
 
@@ -40,51 +41,30 @@ static enum hw_module_kind module_kind(const struct hw_view_module *module)
     return HW_MODULE_PROGRAM;
 }
 
-struct sorted_map {
-    const struct hw_map_entry *map;
-    const char *path;
-    uint32_t index;
-};
-
-static int compare_identity(const struct sorted_map *a, const struct sorted_map *b)
+static void set_path(struct hw_view_module *module, const char *path)
 {
-    int order = strcmp(a->path, b->path);
-    if (order)
-        return order;
-    if (a->map->build_id_size != b->map->build_id_size)
-        return a->map->build_id_size < b->map->build_id_size ? -1 : 1;
-    return memcmp(a->map->build_id, b->map->build_id, smaller(a->map->build_id_size, sizeof a->map->build_id));
+    const char *slash = strrchr(path, '/');
+    module->path = path;
+    module->name = slash && slash[1] ? slash + 1 : path;
 }
 
-static int compare_maps(const void *left, const void *right)
+static struct hw_view_module make_module(const struct hw_map_entry *map, uint32_t index, const char *path)
 {
-    const struct sorted_map *a = left, *b = right;
-    int order = compare_identity(a, b);
-    return order ? order : (a->index > b->index) - (a->index < b->index);
+    struct hw_view_module module = {.map = index,
+                                    .build_id = map->build_id,
+                                    .build_id_size = (uint32_t)smaller(map->build_id_size, sizeof map->build_id),
+                                    .loaded_tick = map->loaded_tick,
+                                    .unloaded_tick = map->unloaded_tick,
+                                    .code_start = map->start - map->bias,
+                                    .code_end = map->end - map->bias,
+                                    .bias = map->bias,
+                                    .symbols = -1};
+    set_path(&module, path);
+    return module;
 }
 
-static int compare_first_map(const void *left, const void *right)
+static void module_add_map(struct hw_view_module *module, const struct hw_map_entry *map)
 {
-    const struct hw_view_module *a = left, *b = right;
-    return (a->symbols > b->symbols) - (a->symbols < b->symbols);
-}
-
-static void module_add_map(struct hw_view_module *module, const struct sorted_map *sorted)
-{
-    const struct hw_map_entry *map = sorted->map;
-    if (!module->path) {
-        const char *slash = strrchr(sorted->path, '/');
-        *module = (struct hw_view_module){.path = sorted->path,
-                                          .name = slash && slash[1] ? slash + 1 : sorted->path,
-                                          .build_id = map->build_id,
-                                          .build_id_size = (uint32_t)smaller(map->build_id_size, sizeof map->build_id),
-                                          .loaded_tick = map->loaded_tick,
-                                          .unloaded_tick = map->unloaded_tick,
-                                          .code_start = map->start - map->bias,
-                                          .code_end = map->end - map->bias,
-                                          .bias = map->bias,
-                                          .symbols = (int)sorted->index};
-    }
     module->code_start = smaller(module->code_start, map->start - map->bias);
     module->code_end = greater(module->code_end, map->end - map->bias);
     module->flags |= map->flags;
@@ -95,55 +75,41 @@ static void module_add_map(struct hw_view_module *module, const struct sorted_ma
 }
 
 /* The file of a module that is known by its build id only. */
-static void locate(struct hw_locator *locator, struct hw_view_module *module)
+static void locate(const struct hw_view *view, struct hw_view_module *module)
 {
-    const char *path = hw_locator_find(locator, module->build_id, module->build_id_size);
-    if (!path)
-        return;
-    const char *slash = strrchr(path, '/');
-    module->path = path;
-    module->name = slash && slash[1] ? slash + 1 : path;
+    const struct hw_symbolised *symbols = view->profile->symbolised;
+    const struct hw_module_mark *mark = symbols ? hw_symbolised_module(symbols, module->map) : NULL;
+    const char *path = NULL;
+    if (mark && mark->path)
+        path = hw_profile_string(view->profile, mark->path);
+    else if (view->locator)
+        path = hw_locator_find(view->locator, module->build_id, module->build_id_size);
+    if (path)
+        set_path(module, path);
 }
 
-/* Groups the maps into modules, in the order of their first maps, and fills MODULE_OF (by map). While this runs,
- * `symbols` holds the index of a module's first map: it becomes the number in the symbolizer later. */
+/* Groups the maps into modules, in the order of their first maps, and fills MODULE_OF (by map). */
 static bool make_modules(struct hw_view *view, uint32_t *module_of)
 {
     const struct hw_profile *profile = view->profile;
-    struct sorted_map *sorted = malloc((profile->map_count + 1) * sizeof *sorted);
     view->modules = calloc(profile->map_count + 1, sizeof *view->modules);
-    uint32_t *place = malloc((profile->map_count + 1) * sizeof *place); /* of the module whose first map is this one */
-    if (!sorted || !view->modules || !place) {
-        free(sorted);
-        free(place);
+    if (!view->modules ||
+        !hw_first_maps(profile->maps, profile->map_count, profile->strings, profile->string_size, module_of))
         return false;
-    }
     for (size_t i = 0; i < profile->map_count; i++) {
         const struct hw_map_entry *map = &profile->maps[i];
-        sorted[i] = (struct sorted_map){map, hw_profile_string(profile, map->path), (uint32_t)i};
-    }
-    qsort(sorted, profile->map_count, sizeof *sorted, compare_maps);
-    for (size_t i = 0, first = 0; i < profile->map_count; i++) {
-        if (i == 0 || compare_identity(&sorted[i - 1], &sorted[i])) {
-            first = i;
-            view->module_count++;
+        if (module_of[i] == i) {
+            view->modules[view->module_count] = make_module(map, (uint32_t)i, hw_profile_string(profile, map->path));
+            module_of[i] = (uint32_t)view->module_count++;
+        } else {
+            module_of[i] = module_of[module_of[i]]; /* which is smaller, and so has become the module's number */
         }
-        module_add_map(&view->modules[view->module_count - 1], &sorted[i]);
-        module_of[sorted[i].index] = sorted[first].index;
+        module_add_map(&view->modules[module_of[i]], map);
     }
-    qsort(view->modules, view->module_count, sizeof *view->modules, compare_first_map);
     for (size_t i = 0; i < view->module_count; i++) {
-        struct hw_view_module *module = &view->modules[i];
-        place[module->symbols] = (uint32_t)i;
-        if (view->locator)
-            locate(view->locator, module);
-        module->kind = module_kind(module);
-        module->symbols = -1;
+        locate(view, &view->modules[i]);
+        view->modules[i].kind = module_kind(&view->modules[i]);
     }
-    for (size_t i = 0; i < profile->map_count; i++)
-        module_of[i] = place[module_of[i]];
-    free(sorted);
-    free(place);
     return true;
 }
 
@@ -387,102 +353,6 @@ const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view,
     return view->histogram + low;
 }
 
-/* ---- names ---- */
-
-/* What a location is called when nothing is known: one frame without a name. */
-static const struct hw_frame nameless;
-
-static bool is_noted_as_uncounted(const struct hw_profile *profile, const char *path)
-{
-    for (size_t i = 0; i < profile->note_count; i++)
-        if (profile->notes[i].code == HW_NOTE_UNCOUNTED_CODE &&
-            !strcmp(hw_profile_string(profile, profile->notes[i].text), path))
-            return true;
-    return false;
-}
-
-/* Names of types, and which modules count at all. What the run has noted holds also where a file is gone. */
-static bool read_marks(struct hw_view *view, struct hw_error *error)
-{
-    bool done = true;
-    for (size_t i = 0; view->profile->access_counted && !view->profile->llvm && done && i < view->module_count; i++) {
-        struct hw_view_module *module = &view->modules[i];
-        module->uncounted = is_noted_as_uncounted(view->profile, module->path);
-        if (!view->symbolizer || module->symbols < 0)
-            continue;
-        done = hw_symbolizer_read_marks(view->symbolizer, module->symbols, error);
-        if (!(module->flags & HW_MAP_RUNTIME) && module->kind != HW_MODULE_GENERATED &&
-            hw_symbolizer_counting(view->symbolizer, module->symbols) == HW_COUNTING_NO)
-            module->uncounted = true;
-    }
-    return done;
-}
-
-const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view, const struct hw_profile_context *sum)
-{
-    if (!sum->leaf || sum->leaf >= view->node_count)
-        return NULL;
-    const uint32_t module = view->locations[view->nodes[sum->leaf].location].module;
-    return module != HW_NONE && view->modules[module].uncounted ? &view->modules[module] : NULL;
-}
-
-const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context)
-{
-    const struct hw_profile_access *access = context->access ? &context->access->all : NULL;
-    if (!access || !access->type || access->flags & HW_ACCESS_TYPES_DIFFER)
-        return NULL;
-    if (view->type)
-        return view->type(view->closure, access->type);
-    return view->symbolizer ? hw_symbolizer_type(view->symbolizer, access->type) : NULL;
-}
-
-static bool resolve_with_symbolizer(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
-{
-    view->symbolizer = hw_symbolizer_new(&options->symbolizer, error);
-    long *tickets = malloc((view->location_count + 1) * sizeof *tickets);
-    bool done = view->symbolizer && tickets;
-    for (size_t i = 0; done && i < view->module_count; i++) {
-        struct hw_view_module *module = &view->modules[i];
-        if (!module->used || module->kind == HW_MODULE_GENERATED)
-            continue;
-        module->symbols =
-            hw_symbolizer_add_module(view->symbolizer, module->path, module->build_id, module->build_id_size);
-        done = module->symbols >= 0;
-    }
-    for (size_t i = 0; done && i < view->location_count; i++) {
-        const struct hw_view_location *location = &view->locations[i];
-        const int module = location->module == HW_NONE ? -1 : view->modules[location->module].symbols;
-        tickets[i] = module < 0 ? -1 : hw_symbolizer_add(view->symbolizer, module, location->address);
-        done = module < 0 || tickets[i] >= 0;
-    }
-    done = done && hw_symbolizer_run(view->symbolizer, error);
-    for (size_t i = 0; done && i < view->location_count; i++)
-        if (tickets[i] >= 0)
-            view->locations[i].frames = hw_symbolizer_frames(view->symbolizer, tickets[i]);
-    free(tickets);
-    return done;
-}
-
-static bool resolve(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
-{
-    for (size_t i = 0; i < view->location_count; i++)
-        view->locations[i].frames = (struct hw_frames){&nameless, 1};
-    if (view->profile->llvm && view->profile->llvm->frames)
-        return hw_view_name_frames(view, options->no_symbols ? 0 : options->binary_count, options->binaries);
-    if (!options->resolve)
-        return options->no_symbols || resolve_with_symbolizer(view, options, error);
-    for (size_t i = 0; i < view->location_count; i++) {
-        struct hw_view_location *location = &view->locations[i];
-        if (location->module == HW_NONE)
-            continue;
-        struct hw_frames frames =
-            options->resolve(options->closure, view->modules[location->module].path, location->address);
-        if (frames.count)
-            location->frames = frames;
-    }
-    return true;
-}
-
 /* ---- totals ---- */
 
 /* The totals of threads count what the contexts count. Of a damaged file either may be lost: a zero must not stand for
@@ -521,14 +391,18 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
         view->profile = profile;
         view->type = options->type;
         view->closure = options->closure;
+        view->function = options->function;
         view->totals = whole_totals(profile);
         if (profile->llvm && !profile->llvm->frames && !options->resolve)
             view->locator = hw_locator_new(options->binaries, options->binary_count, profile->path);
         memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
-               make_histogram(view, context_of, ids) && resolve(view, options, error) && read_marks(view, error) &&
-               hw_view_make_globals(view, module_of, options, error);
+               make_histogram(view, context_of, ids) && hw_view_resolve(view, options, error) &&
+               (options->function ? hw_view_keep_function(view, options->function, error)
+                                  : hw_view_make_globals(view, module_of, options, error));
+        if (done)
+            hw_view_examine_modules(view);
     }
     free(module_of);
     free(canonical);
@@ -546,8 +420,8 @@ void hw_view_free(struct hw_view *view)
     if (!view)
         return;
     hw_view_free_globals(view);
-    if (view->symbolizer)
-        hw_symbolizer_free(view->symbolizer);
+    hw_symbolizer_free(view->symbolizer);
+    free(view->frames);
     hw_locator_free(view->locator);
     hw_view_names_free(view->names);
     free(view->accesses);

@@ -27,9 +27,14 @@ struct hw_view_module {
     uint32_t build_id_size;
     uint32_t flags; /* enum hw_map_flags of all its maps */
     enum hw_module_kind kind;
+    uint32_t map;                        /* the first of its maps */
     int symbols;                         /* number in the symbolizer, or -1 */
     bool used;                           /* some frame lies in it */
     bool uncounted;                      /* accesses are counted, but not those of its code */
+    bool examined;                       /* what its file says was looked for: the next ones hold */
+    bool usable, has_debug_info;         /* its file, or a debug file, was read; with files and lines */
+    enum hw_counting counting;           /* of its code, where accesses are counted and it is used */
+    const char *problem;                 /* why its names are poor, one sentence that starts with its path; or NULL */
     uint64_t loaded_tick, unloaded_tick; /* of the first and the last time; unloaded_tick is 0 while it is mapped */
     uint64_t code_start, code_end;       /* addresses of its code, as in the ELF file */
     uint64_t bias;                       /* of its first map: address in memory - address in the ELF file */
@@ -40,6 +45,7 @@ struct hw_view_location {
     uint64_t address; /* as in the ELF file; as in memory where MODULE is HW_NONE or generated; of an LLVM profile
                          without addresses the number of its frame */
     uint32_t module;  /* index, or HW_NONE */
+    bool answered;    /* by a file or by the profile's own symbols: what has no name has none */
     struct hw_frames frames;
 };
 
@@ -104,6 +110,7 @@ struct hw_view_global {
 
 struct hw_view {
     const struct hw_profile *profile;
+    const char *function; /* of the options: its contexts are all there are */
     const char *(*type)(void *closure, uint64_t id); /* of the options */
     void *closure;
     struct hw_view_module *modules;
@@ -124,8 +131,11 @@ struct hw_view {
     struct hw_view_global *globals; /* most accesses first */
     size_t global_count;
     uint64_t global_reads, global_writes, global_unsplit;
-    struct hw_data *data;             /* by module; private to globals.c */
-    struct hw_symbolizer *symbolizer; /* NULL when names were not asked for */
+    struct hw_data *data; /* by module; private to globals.c */
+    bool data_is_own;
+    struct hw_symbolizer *symbolizer; /* NULL when no binary was needed or allowed */
+    bool names_sought;                /* in the profile and in binaries, rather than not at all or by `resolve` */
+    struct hw_frame *frames;          /* those of the profile's own symbols */
     struct hw_locator *locator;       /* has paths of modules, where the profile has not */
     struct hw_view_names *names;      /* has the frames of a profile without addresses */
     uint64_t samples;                 /* allocations that were looked at, in sampled runs */
@@ -133,7 +143,8 @@ struct hw_view {
 };
 
 struct hw_view_options {
-    bool no_symbols; /* leave every frame as module + offset */
+    bool no_symbols;      /* leave every frame as module + offset */
+    const char *function; /* only the contexts of this function (keep_function.c), and no globals; or NULL */
     struct hw_symbolizer_options symbolizer;
     /* For profiles that lack the paths of modules, or the names of functions: programs and libraries to look at first.
      */
@@ -226,6 +237,28 @@ static inline uint64_t hw_untouched_granules(const struct hw_profile_access *acc
 /* Fewer accesses than one for each COLD_BYTES bytes that were allocated, over the whole run. */
 #define HW_COLD_BYTES 8
 bool hw_view_is_cold(const struct hw_profile_context *context);
+
+/* ---- resolve.c ---- */
+
+/* Gives locations their frames, and modules and types what is known of them. A symbolised profile has the answers;
+ * for what it has not the binaries are asked. False with ERROR when there is no memory. */
+bool hw_view_resolve(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error);
+
+/* The symbolizer, made when it is first needed, and MODULE in it; -1 when there is no memory. */
+int hw_view_symbols(struct hw_view *view, struct hw_view_module *module, const struct hw_view_options *options,
+                    struct hw_error *error);
+
+/* The name of a type, NULL when it is not known. */
+const char *hw_view_type_name(const struct hw_view *view, uint64_t id);
+
+/* Copies what the symbolizer says of its modules. Call when all was asked of it. */
+void hw_view_examine_modules(struct hw_view *view);
+
+/* ---- keep_function.c ---- */
+
+/* Leaves only the contexts whose leaf's inline chain has FUNCTION, by its readable or its linkage name. False with ERROR
+ * when there is no memory. */
+bool hw_view_keep_function(struct hw_view *view, const char *function, struct hw_error *error);
 
 /* ---- globals.c ---- */
 

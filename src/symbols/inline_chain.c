@@ -16,6 +16,8 @@
 
 #include "symbols/symbols_internal.h"
 
+enum { DW_AT_discriminator_of_call = 0x2136 }; /* DW_AT_GNU_discriminator, which elfutils does not name */
+
 enum {
     DEEPEST_TREE = 256,
     LONGEST_CHAIN = DEEPEST_TREE,
@@ -34,7 +36,7 @@ struct entry {
     bool transparent; /* a wrapper that its author wants to be seen as a part of its caller: attribute artificial */
     const char *function, *linkage_name; /* interned, once resolved */
     const char *call_file;
-    uint32_t call_line, call_column;
+    uint32_t call_line, call_column, call_discriminator;
     uint32_t start_line;
 };
 
@@ -377,6 +379,8 @@ static void read_call_site(struct unit *unit, struct entry *entry)
         entry->call_line = (uint32_t)value;
     if (dwarf_formudata(dwarf_attr(&entry->die, DW_AT_call_column, &attribute), &value) == 0)
         entry->call_column = (uint32_t)value;
+    if (dwarf_formudata(dwarf_attr(&entry->die, DW_AT_discriminator_of_call, &attribute), &value) == 0)
+        entry->call_discriminator = (uint32_t)value;
     if (dwarf_formudata(dwarf_attr(&entry->die, DW_AT_call_file, &attribute), &value) == 0 &&
         dwarf_getsrcfiles(&unit->tree_die, &files, &file_count) == 0 && value < file_count)
         entry->call_file =
@@ -435,7 +439,8 @@ static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t addre
 
 static struct hw_frame at_line(struct hw_source_line line)
 {
-    return (struct hw_frame){.file = line.file, .line = line.line, .column = line.column};
+    return (struct hw_frame){
+        .file = line.file, .line = line.line, .column = line.column, .discriminator = line.discriminator};
 }
 
 /* Fills FRAME, innermost first; returns the number of frames, 0 without memory. */
@@ -457,7 +462,8 @@ static uint32_t build_chain(struct unit *unit, size_t index, struct hw_frame fra
             frame[count].start_line = entry->start_line;
             frame[count++].inlined = entry->parent != NOTHING;
         }
-        line = (struct hw_source_line){entry->call_file, entry->call_line, entry->call_column};
+        line =
+            (struct hw_source_line){entry->call_file, entry->call_line, entry->call_column, entry->call_discriminator};
     }
     if (count > 0 && frame[count - 1].function)
         return count;

@@ -48,5 +48,8 @@ struct hw_source_line hw_source_line_find(struct hw_names *names, struct hw_path
         result.line = line;
     if (dwarf_linecol(row, &column) == 0 && column > 0)
         result.column = column;
+    unsigned discriminator = 0;
+    if (dwarf_linediscriminator(row, &discriminator) == 0)
+        result.discriminator = discriminator;
     return result;
 }

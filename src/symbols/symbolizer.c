@@ -528,3 +528,13 @@ bool hw_symbolizer_module_has_debug_info(const struct hw_symbolizer *symbolizer,
 {
     return module >= 0 && (size_t)module < symbolizer->module_count && symbolizer->module[module]->has_debug_info;
 }
+
+bool hw_symbolizer_module_usable(const struct hw_symbolizer *symbolizer, int module)
+{
+    return module >= 0 && (size_t)module < symbolizer->module_count && symbolizer->module[module]->usable;
+}
+
+const char *hw_symbolizer_intern(struct hw_symbolizer *symbolizer, const char *text)
+{
+    return hw_names_intern(symbolizer->names, text);
+}

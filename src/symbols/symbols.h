@@ -26,6 +26,7 @@ struct hw_frame {
     const char *linkage_name; /* as in the symbol table, not demangled; NULL when unknown */
     const char *file; /* source path as the compiler recorded it, made absolute with the compilation directory; NULL */
     uint32_t line, column;  /* 0: unknown */
+    uint32_t discriminator; /* DWARF's: tells apart blocks of code that share the line; 0: the only or first one */
     uint32_t start_line;    /* of the function: where it is declared, as DWARF says; 0: unknown */
     uint32_t relative_line; /* where LINE is not known: the line within the function, whose first is 1; 0: unknown */
     bool inlined;           /* this function was inlined into the next frame of the chain */
@@ -112,6 +113,14 @@ const char *hw_symbolizer_type(struct hw_symbolizer *symbolizer, uint64_t id);
 
 /* True when the module has DWARF line information. */
 bool hw_symbolizer_module_has_debug_info(const struct hw_symbolizer *symbolizer, int module);
+
+/* True when the module's file, or a debug file of it, was read by hw_symbolizer_run: an address without a name has
+ * none. */
+bool hw_symbolizer_module_usable(const struct hw_symbolizer *symbolizer, int module);
+
+/* The one copy of TEXT, which lives as long as the symbolizer: for names from elsewhere that are compared with its own.
+ * NULL when there is no memory. Not while hw_symbolizer_run. */
+const char *hw_symbolizer_intern(struct hw_symbolizer *symbolizer, const char *text);
 
 /* The readable form of a linkage name, to be freed; NULL when it is in no known scheme (C), or no memory. */
 char *hw_readable_name(const char *linkage_name);

@@ -174,7 +174,7 @@ const struct hw_elf_symbols *hw_module_symbols(struct hw_module *module, const s
 
 struct hw_source_line {
     const char *file; /* interned, or NULL */
-    uint32_t line, column;
+    uint32_t line, column, discriminator;
 };
 
 /* Interned paths by the pointer libdw gave for them. Zero-initialise. */
