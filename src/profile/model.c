@@ -629,6 +629,15 @@ static void extend_duration(struct hw_profile *profile)
         profile->duration_ns = now_ns - start;
 }
 
+/* What is known of LLVM's files in a merged one of them, else NULL; without memory the arena says so. */
+static const struct hw_profile_llvm *merged_source(struct hw_arena *arena, const struct hw_tables *tables)
+{
+    const struct hw_table *process = &tables->of[HW_SECTION_PROCESS];
+    if (process->count && ((const struct hw_process_info *)process->entries)->flags & HW_PROCESS_LLVM)
+        return hw_llvm_merged_source(arena, tables);
+    return NULL;
+}
+
 static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd, const char *path,
                       struct hw_error *error)
 {
@@ -642,9 +651,8 @@ static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd
         fine = container.sealed = profile->llvm != NULL;
     } else {
         fine = hw_tables_read(&container, arena, &tables, error);
-        const struct hw_table *process = &tables.of[HW_SECTION_PROCESS];
-        if (fine && process->count && ((struct hw_process_info *)process->entries)->flags & HW_PROCESS_LLVM)
-            profile->llvm = hw_llvm_merged_source(arena, &tables); /* without memory the arena says so */
+        if (fine)
+            profile->llvm = merged_source(arena, &tables);
     }
     if (fine) {
         profile->path = hw_arena_copy(arena, path);
@@ -736,7 +744,7 @@ struct hw_profile *hw_profile_from_tables(const struct hw_tables *tables, struct
         profile->path = hw_arena_copy(arena, name);
         profile->storage = arena;
         profile->sealed = true;
-        profile->llvm = hw_llvm_merged_source(arena, &copy); /* without memory the arena says so */
+        profile->llvm = merged_source(arena, &copy);
         if (build(&builder)) {
             hw_problems_finish(&problems);
             profile->problems = problems.sentences;
