@@ -68,7 +68,6 @@ static bool check(struct closing *closing)
     return true;
 }
 
-/* Puts the exit status into the process section, if it has none. */
 /* The process has just ended; what it wrote last may be older by the time that it did not use its heap. */
 static void end_now(struct hw_process_info *process)
 {
@@ -84,6 +83,7 @@ static void end_now(struct hw_process_info *process)
         process->end_tick = (uint64_t)ticks;
 }
 
+/* Puts the exit status into the process section, if it has none. */
 static bool write_process(struct closing *closing)
 {
     struct hw_process_info *process = &closing->process;
