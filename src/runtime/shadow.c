@@ -491,38 +491,52 @@ static void sweep_area(const struct hw_area *area)
         hw_resident_each(hw_shadow.plane[i] + (area->start >> 3), hw_shadow.plane[i] + (area->end >> 3), sweep_cells);
 }
 
+/* CPU time of the process or of the thread; false when the program has given up system calls. */
+enum { CLOCK_OF_PROCESS = 2, CLOCK_OF_THREAD = 3 };
+static bool cpu_time_ns(int clock, uint64_t *ns)
+{
+    struct {
+        uint64_t seconds, nanoseconds;
+    } time = {0, 0};
+    if (hw_quiet || hw_sys(SYS_clock_gettime, clock, &time) < 0)
+        return false;
+    *ns = time.seconds * 1000000000 + time.nanoseconds;
+    return true;
+}
+
 /* An addition to a cell waits for the one before, a nanosecond or more: so long do 2^32 of them take. */
 #define UNSWEPT_NS 4000000000ull
 
 void hw_shadow_check_sweeps(void)
 {
     static uint64_t before_ns;
-    struct {
-        uint64_t seconds, nanoseconds;
-    } time = {0, 0};
-    if (hw_shadow.granule != 64 || hw_quiet || hw_sys(SYS_clock_gettime, 2 /* CLOCK_PROCESS_CPUTIME_ID */, &time) < 0)
+    uint64_t now_ns;
+    if (hw_shadow.granule != 64 || !cpu_time_ns(CLOCK_OF_PROCESS, &now_ns))
         return;
-    uint64_t now_ns = time.seconds * 1000000000 + time.nanoseconds;
     uint64_t spent_ns = now_ns - __atomic_exchange_n(&before_ns, now_ns, __ATOMIC_RELAXED);
     if (spent_ns > UNSWEPT_NS && (int64_t)spent_ns > 0) /* a forked child's time begins anew */
         hw_note(HW_NOTE_NOT_SWEPT, NULL);
 }
 
+/* What a sweep costs is told by the thread's own time: on a busy machine it may take much longer, and the next one
+ * would come too late. */
 void hw_shadow_sweep(void)
 {
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    uint64_t begin = hw_ticks_raw(), now = begin - hw_runtime.tick_base;
-    if (now >= hw_shadow.sweep_next) {
+    if (hw_ticks_raw() - hw_runtime.tick_base >= hw_shadow.sweep_next) {
         const struct hw_process_info *process = hw_runtime.process;
         bool first = hw_shadow.sweep_next == 0;
+        uint64_t begin_ns = 0, end_ns = 0, wait_ns = SWEEP_NS;
         hw_shadow.sweep_next = UINT64_MAX;
         if (!first && hw_shadow.granule == 64 && !hw_quiet) {
+            bool timed = cpu_time_ns(CLOCK_OF_THREAD, &begin_ns);
             hw_areas_each(sweep_area);
             confirm_sweep();
+            if (timed && cpu_time_ns(CLOCK_OF_THREAD, &end_ns) && (end_ns - begin_ns) * SWEEP_PART > wait_ns)
+                wait_ns = (end_ns - begin_ns) * SWEEP_PART;
         }
-        uint64_t cost = hw_ticks_raw() - begin;
-        uint64_t least = (uint64_t)((double)SWEEP_NS * (double)process->clock_ticks / (double)process->clock_ns);
-        hw_shadow.sweep_next = now + cost + (cost * SWEEP_PART > least ? cost * SWEEP_PART : least);
+        uint64_t wait = (uint64_t)((double)wait_ns * (double)process->clock_ticks / (double)process->clock_ns);
+        hw_shadow.sweep_next = hw_ticks_raw() - hw_runtime.tick_base + wait;
     }
     hw_lock_drop(&hw_runtime.lock, old);
     hw_shadow_check_sweeps();
