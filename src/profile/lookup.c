@@ -9,20 +9,21 @@
 #include <unistd.h>
 
 #include "profile/container.h"
+#include "profile/pack.h"
 #include "profile/symbol_tables.h"
 #include "profile/symbolised.h"
 
 /* ---- sections, by blocks ---- */
 
-#define BLOCK_BYTES 4096u
+#define BLOCK_BYTES 4096u /* where sections are not packed */
 
 /* A section of which blocks are read when they are needed. */
 struct part {
-    const struct hw_extent *extent; /* NULL: there is none */
-    uint64_t count;                 /* entries */
-    size_t size;                    /* of an entry as this reader knows it */
-    size_t per_block;
-    char **blocks; /* NULL: not read so far */
+    struct hw_section_reader *reader;
+    uint64_t count;   /* entries */
+    size_t size;      /* of an entry as this reader knows it */
+    size_t per_block; /* entries: a chunk of a packed section; 0: not known before the first block is needed */
+    char **blocks;    /* NULL: not read so far */
 };
 
 struct hw_lookup {
@@ -34,55 +35,40 @@ struct hw_lookup {
     bool complete;
 };
 
-static bool open_part(struct hw_lookup *lookup, uint32_t type)
+static bool open_part(struct hw_lookup *lookup, uint32_t type, struct hw_error *error)
 {
     struct part *part = &lookup->parts[type];
-    for (size_t i = 0; i < lookup->container.extent_count; i++) {
-        const struct hw_extent *extent = &lookup->container.extents[i];
-        if (extent->entry.type != type)
-            continue;
-        if (part->extent || extent->entry.flags & HW_SECTION_PACKED)
-            return false;
-        part->extent = extent;
-    }
+    part->reader = hw_section_open(&lookup->container, type, error);
     part->size = hw_section_rule(type)->size;
-    part->per_block = BLOCK_BYTES / part->size ? BLOCK_BYTES / part->size : 1;
-    if (part->extent)
-        part->count = part->extent->available / part->extent->entry.entry_size;
-    if (part->count >= HW_NONE)
-        return false;
-    part->blocks = calloc(part->count / part->per_block + 1, sizeof *part->blocks);
-    return part->blocks != NULL;
+    part->count = part->reader ? hw_section_entries(part->reader) : 0;
+    return part->reader && part->count < HW_NONE;
 }
 
-/* Reads COUNT entries from FIRST on into TARGET, which is zeroed. */
-static bool read_entries(struct hw_lookup *lookup, const struct part *part, uint64_t first, size_t count, char *target)
+/* Makes room for blocks. */
+static bool divide(struct part *part)
 {
-    const size_t entry = part->extent->entry.entry_size, shared = entry < part->size ? entry : part->size;
-    char *bytes = entry == part->size ? target : malloc(count * entry);
-    if (!bytes)
-        return false;
-    const bool done = hw_container_read(lookup->container.fd, bytes, count * entry,
-                                        part->extent->entry.offset + first * entry) == (int64_t)(count * entry);
-    for (size_t i = 0; done && bytes != target && i < count; i++)
-        memcpy(target + i * part->size, bytes + i * entry, shared);
-    if (bytes != target)
-        free(bytes);
-    return done;
+    if (part->per_block)
+        return true;
+    size_t chunk = hw_section_chunk(part->reader, NULL);
+    if (chunk == 1)
+        chunk = BLOCK_BYTES / part->size ? BLOCK_BYTES / part->size : 1;
+    part->blocks = chunk ? calloc(part->count / chunk + 1, sizeof *part->blocks) : NULL;
+    part->per_block = part->blocks ? chunk : 0;
+    return part->blocks;
 }
 
 /* An entry of a section; NULL when it does not exist or cannot be read. */
 static const void *entry_at(struct hw_lookup *lookup, uint32_t type, uint64_t index)
 {
     struct part *part = &lookup->parts[type];
-    if (index >= part->count)
+    if (index >= part->count || !divide(part))
         return NULL;
     const uint64_t block = index / part->per_block, first = block * part->per_block;
     if (!part->blocks[block]) {
         const uint64_t rest = part->count - first;
         const size_t count = rest < part->per_block ? (size_t)rest : part->per_block;
         char *bytes = calloc(part->per_block, part->size);
-        if (!bytes || !read_entries(lookup, part, first, count, bytes)) {
+        if (!bytes || !hw_section_read(part->reader, first, count, bytes, NULL)) {
             free(bytes);
             return NULL;
         }
@@ -138,9 +124,9 @@ static bool open_parts(struct hw_lookup *lookup, struct hw_error *error)
 {
     bool fine = true;
     for (size_t i = 0; fine && i < sizeof parts_by_block / sizeof *parts_by_block; i++)
-        fine = open_part(lookup, parts_by_block[i]);
+        fine = open_part(lookup, parts_by_block[i], error);
     for (size_t i = 0; fine && i < sizeof parts_taken_whole / sizeof *parts_taken_whole; i++)
-        fine = open_part(lookup, parts_taken_whole[i]);
+        fine = open_part(lookup, parts_taken_whole[i], error);
     lookup->complete = true;
     for (size_t i = 0; i < lookup->container.extent_count; i++)
         for (size_t k = 0; k < sizeof parts_left_out / sizeof *parts_left_out; k++)
@@ -162,7 +148,7 @@ static void *read_whole(struct hw_lookup *lookup, uint32_t type)
 {
     const struct part *part = &lookup->parts[type];
     char *bytes = calloc((size_t)part->count + 1, part->size);
-    if (bytes && part->count && !read_entries(lookup, part, 0, (size_t)part->count, bytes)) {
+    if (bytes && part->count && !hw_section_read(part->reader, 0, (size_t)part->count, bytes, NULL)) {
         free(bytes);
         return NULL;
     }
@@ -220,6 +206,7 @@ void hw_lookup_close(struct hw_lookup *lookup)
         for (uint64_t k = 0; part->blocks && k <= part->count / part->per_block; k++)
             free(part->blocks[k]);
         free(part->blocks);
+        hw_section_close(part->reader);
     }
     if (lookup->container.fd >= 0)
         close(lookup->container.fd);

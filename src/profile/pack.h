@@ -143,6 +143,9 @@ struct hw_section_reader;
 struct hw_section_reader *hw_section_open(const struct hw_container *container, uint32_t type, struct hw_error *error);
 void hw_section_close(struct hw_section_reader *reader);
 uint64_t hw_section_entries(const struct hw_section_reader *reader);
+/* How many entries are unpacked at once, whatever is asked for; 1 where the section's (only) extent is not packed. 0
+ * with ERROR when its index cannot be read, or there are several extents. */
+size_t hw_section_chunk(struct hw_section_reader *reader, struct hw_error *error);
 /* Entries [FIRST, FIRST + COUNT) into TARGET, each as large as this reader knows the structure (1 for STRINGS). The
  * chunks that hold them are read and checked; the last one is kept for the next call. Extents that are not packed are
  * not checked against their checksum: that would mean to read them whole. False with ERROR. */

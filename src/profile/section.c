@@ -92,18 +92,35 @@ static bool packed_is_good(const struct hw_section_reader *reader, enum hw_packe
                                              error);
 }
 
+static bool open_packed(struct hw_section_reader *reader, struct part *part, struct hw_error *error)
+{
+    if (part->opened)
+        return true;
+    part->opened = true;
+    const enum hw_packed_outcome outcome = hw_packed_open(&part->packed, reader->container->fd, part->extent);
+    if (packed_is_good(reader, outcome, error))
+        return true;
+    hw_packed_close(&part->packed);
+    return part->opened = false;
+}
+
+size_t hw_section_chunk(struct hw_section_reader *reader, struct hw_error *error)
+{
+    struct part *part = reader->parts;
+    if (reader->part_count == 0 || (reader->part_count == 1 && !(part->extent->entry.flags & HW_SECTION_PACKED)))
+        return 1;
+    if (reader->part_count > 1) {
+        fail(reader, "it is in several pieces", error);
+        return 0;
+    }
+    return open_packed(reader, part, error) ? part->packed.header.chunk_entries : 0;
+}
+
 /* Unpacks the chunk with entry INDEX of a part, unless it is there already. */
 static bool load_chunk(struct hw_section_reader *reader, struct part *part, uint64_t index, struct hw_error *error)
 {
-    if (!part->opened) {
-        part->opened = true;
-        const enum hw_packed_outcome outcome = hw_packed_open(&part->packed, reader->container->fd, part->extent);
-        if (!packed_is_good(reader, outcome, error)) {
-            hw_packed_close(&part->packed);
-            part->opened = false;
-            return false;
-        }
-    }
+    if (!open_packed(reader, part, error))
+        return false;
     const uint64_t chunk = index / part->packed.header.chunk_entries;
     if (part->chunk == chunk)
         return true;
