@@ -19,7 +19,7 @@ static int merge_files(const struct hw_merge_command *command)
     if (fine && !outcome.merged)
         hw_say("merge: no profile is left to be merged");
     else if (fine)
-        bytes = hw_merge_bytes(merge, true, &size);
+        bytes = hw_merge_bytes(merge, command, &size);
     hw_merge_free(merge);
     fine = bytes && hw_merge_write(command, bytes, size, &outcome);
     free(bytes);

@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/view_options.h"
 #include "profile/container.h"
 #include "profile/write.h"
+#include "report/symbolise.h"
 
 static const char help[] = "Usage: heapwise merge -o FILE [OPTION]... FILE...\n"
                            "Add up profiles of any number of processes, machines and programs into one.\n"
@@ -27,6 +29,14 @@ static const char help[] = "Usage: heapwise merge -o FILE [OPTION]... FILE...\n"
                            "                     standard input); @LIST is the same\n"
                            "  --keep-going       skip files that cannot be read, are damaged or do not fit;\n"
                            "                     without it nothing is written then\n"
+                           "  --symbolize        put the names of functions, files and lines into it, so that\n"
+                           "                     it can be read where the programs are not, and functions be\n"
+                           "                     found by name; names that FILEs bring along stay in any case\n"
+                           "  --no-debuginfod    then do not fetch debug information, even when\n"
+                           "                     DEBUGINFOD_URLS is set\n"
+                           "  --sysroot DIR      then look for programs, libraries and debug files below DIR\n"
+                           "  --binary FILE      a program or library that a heap profile of LLVM's is of; may\n"
+                           "                     be repeated\n"
                            "  -j, --threads N    use N threads (default: one for each processor)\n"
                            "  --local            under mpirun: every process merges all the files named, as\n"
                            "                     they are on its machine; %h is its name, %r its rank\n"
@@ -88,13 +98,17 @@ static bool set_threads(struct hw_merge_command *command, const char *value)
     return true;
 }
 
-enum { OPTION_INPUTS = 256, OPTION_KEEP_GOING, OPTION_LOCAL };
+enum { OPTION_INPUTS = 256, OPTION_KEEP_GOING, OPTION_LOCAL, OPTION_SYMBOLIZE };
 
 static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},
                                              {"force", no_argument, NULL, 'f'},
                                              {"inputs", required_argument, NULL, OPTION_INPUTS},
                                              {"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
                                              {"threads", required_argument, NULL, 'j'},
+                                             {"symbolize", no_argument, NULL, OPTION_SYMBOLIZE},
+                                             {"no-debuginfod", no_argument, NULL, HW_OPTION_NO_DEBUGINFOD},
+                                             {"sysroot", required_argument, NULL, HW_OPTION_SYSROOT},
+                                             {"binary", required_argument, NULL, HW_OPTION_BINARY},
                                              {"local", no_argument, NULL, OPTION_LOCAL},
                                              {"quiet", no_argument, NULL, 'q'},
                                              {"help", no_argument, NULL, 'h'},
@@ -115,6 +129,16 @@ static bool take_option(struct hw_merge_command *command, int option, char **arg
         return command->keep_going = true;
     case 'j':
         return set_threads(command, optarg);
+    case OPTION_SYMBOLIZE:
+        return command->symbolize = true;
+    case HW_OPTION_NO_DEBUGINFOD:
+        return command->names.symbolizer.no_debuginfod = true;
+    case HW_OPTION_SYSROOT:
+        command->names.symbolizer.sysroot = optarg;
+        return true;
+    case HW_OPTION_BINARY: /* there are not more of them than arguments */
+        command->binaries[command->names.binary_count++] = optarg;
+        return true;
     case OPTION_LOCAL:
         return command->local = true;
     case 'q':
@@ -131,7 +155,12 @@ static bool take_option(struct hw_merge_command *command, int option, char **arg
 int hw_merge_parse(struct hw_merge_command *command, int argc, char **argv)
 {
     bool listed = false;
-    *command = (struct hw_merge_command){0};
+    *command = (struct hw_merge_command){.binaries = calloc((size_t)argc + 1, sizeof *command->binaries)};
+    if (!command->binaries) {
+        hw_say("merge: not enough memory");
+        return HW_VERB_USAGE + 1;
+    }
+    command->names.binaries = command->binaries;
     optind = 0; /* getopt starts anew */
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, ":o:fj:qh", long_options, NULL)) != -1;) {
@@ -160,6 +189,7 @@ void hw_merge_command_free(struct hw_merge_command *command)
     for (size_t i = 0; i < command->file_count; i++)
         free(command->files[i]);
     free(command->files);
+    free(command->binaries);
     *command = (struct hw_merge_command){0};
 }
 
@@ -282,14 +312,27 @@ bool hw_merge_add_files(struct hw_merge *merge, const struct hw_merge_command *c
 
 /* ---- the result ---- */
 
-unsigned char *hw_merge_bytes(struct hw_merge *merge, bool packed, size_t *size)
+/* Completes the names: the inputs may have brought some along. */
+static bool symbolise(const struct hw_merge_command *command, struct hw_tables *tables, struct hw_arena *arena,
+                      struct hw_error *error)
 {
+    struct hw_view_arguments names = {.view = command->names, .quiet = command->quiet};
+    hw_view_arguments_show_progress(&names);
+    const bool done = hw_symbolise(tables, arena, command->output ? command->output : "merge", &names.view, error);
+    hw_view_arguments_clear_progress(&names);
+    return done;
+}
+
+unsigned char *hw_merge_bytes(struct hw_merge *merge, const struct hw_merge_command *command, size_t *size)
+{
+    const bool packed = command != NULL;
     const struct hw_write_options options = {.packed = packed, .zstd_level = packed ? 3 : 0};
     struct hw_arena arena = {0};
     struct hw_tables tables;
     struct hw_error error = {""};
     unsigned char *bytes = NULL;
-    if (hw_merge_finish(merge, &arena, &tables, &error))
+    if (hw_merge_finish(merge, &arena, &tables, &error) &&
+        (!command || !command->symbolize || symbolise(command, &tables, &arena, &error)))
         bytes = hw_tables_serialize(&tables, &options, size, &error);
     if (!bytes)
         hw_say("merge: %s", error.message);

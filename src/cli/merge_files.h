@@ -7,13 +7,16 @@
 
 #include "profile/error.h"
 #include "profile/merge.h"
+#include "report/view.h"
 
 struct hw_merge_command {
     const char *output; /* NULL: standard output */
     char **files;       /* owned, as their names */
     size_t file_count, file_room;
     unsigned threads; /* 0: as many as there are processors */
-    bool force, keep_going, quiet, local;
+    bool force, keep_going, quiet, local, symbolize;
+    struct hw_view_options names; /* for `symbolize` */
+    const char **binaries;        /* owned; names.binaries */
 };
 
 /* 0 to go on, the exit code + 1 when nothing is left to do (help was printed, or the message that something is wrong).
@@ -30,8 +33,9 @@ struct hw_merge_outcome {
 bool hw_merge_add_files(struct hw_merge *merge, const struct hw_merge_command *command, char *const *files,
                         size_t count, struct hw_merge_outcome *outcome);
 
-/* The sum as the bytes of a profile, to be freed. NULL when that failed: it has been said why. */
-unsigned char *hw_merge_bytes(struct hw_merge *merge, bool packed, size_t *size);
+/* The sum as the bytes of a profile, to be freed: packed, and symbolised if COMMAND asks for it; when that is NULL as
+ * it is, for the next step of a merge. NULL when that failed: it has been said why. */
+unsigned char *hw_merge_bytes(struct hw_merge *merge, const struct hw_merge_command *command, size_t *size);
 /* Before the work: false (and said) when the output is in the way. */
 bool hw_merge_check_output(const struct hw_merge_command *command);
 bool hw_merge_write(const struct hw_merge_command *command, const unsigned char *bytes, size_t size,

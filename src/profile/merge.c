@@ -45,6 +45,7 @@ void hw_merge_free(struct hw_merge *merge)
     if (!merge)
         return;
     free_contexts(merge);
+    hw_merge_symbols_free(merge->symbols);
     for (uint32_t i = 0; i < merge->modules.count; i++)
         free(((struct hw_merge_module *)hw_store_at(&merge->modules, i))->path);
     for (uint32_t i = 0; i < merge->frames.count; i++)
@@ -513,7 +514,7 @@ struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_pr
     struct hw_merge_input *input = calloc(1, sizeof *input);
     bool fine = input && decide(merge, class, granule, path) && add_maps(merge, input, profile) &&
                 (!llvm || !llvm->frames || add_frames(merge, input, llvm->frames, llvm->frame_count)) &&
-                add_runs(merge, profile) && add_notes(merge, profile) && add_texts(merge, profile);
+                hw_merge_symbols_add(merge, input, profile) && add_runs(merge, profile) && add_notes(merge, profile) && add_texts(merge, profile);
     if (fine) {
         input->profile = profile;
         add_process(merge, profile);

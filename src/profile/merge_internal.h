@@ -97,6 +97,7 @@ struct hw_merge {
     struct hw_access_info access_info;
     bool access_counted; /* in some input */
     uint64_t duration_ns;
+    struct hw_merge_symbols *symbols; /* merge_symbols.c; NULL: no input has any */
     struct hw_merge_text executable, allocator, allocator_path, options, command;
     struct hw_index module_index, frame_index, note_index, run_index;
     struct hw_store modules, frames, notes, runs;
@@ -137,6 +138,15 @@ static inline struct hw_merge_entry *hw_merge_entry_at(const struct hw_merge *me
     return hw_store_at(&merge->shard[reference >> HW_MERGE_ENTRY_BITS].entries,
                        reference & ((1u << HW_MERGE_ENTRY_BITS) - 1));
 }
+
+/* ---- merge_symbols.c ---- */
+
+struct hw_merge_symbols;
+void hw_merge_symbols_free(struct hw_merge_symbols *symbols);
+/* By admissions, when the input's maps and frames are there. */
+bool hw_merge_symbols_add(struct hw_merge *merge, const struct hw_merge_input *input, const struct hw_profile *profile);
+/* Puts the symbols into TABLES, in which everything else is. */
+bool hw_merge_symbols_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 
 /* ---- merge_contexts.c ---- */
 

@@ -731,6 +731,7 @@ bool hw_merge_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_t
         struct hw_process_info *process = make_process(&finisher);
         if (!finisher.failed)
             make_strings(&finisher, process);
+        finisher.failed = finisher.failed || !hw_merge_symbols_finish(merge, arena, tables);
     }
     free(finisher.string);
     free(finisher.order);

@@ -261,6 +261,68 @@ static void inlined_or_not(void **state)
     }
 }
 
+/* ---- merging ---- */
+
+static void merge_in(const struct study *study, const char *arguments)
+{
+    char *command;
+    assert_true(asprintf(&command, "'%s' merge -q %s", heapwise_path(), arguments) > 0);
+    assert_true(shell(study->directory, command));
+    free(command);
+}
+
+/* Names that inputs bring along are kept, in whatever order they are added up. */
+static void merged_names_stay(void **state)
+{
+    struct study study = compiled_study("--symbolize");
+    assert_true(shell(study.directory, "mv p.hwprof s1"));
+    record_in(&study, "program", "");
+    assert_true(shell(study.directory, "mv p.hwprof u2"));
+    record_in(&study, "program", "--symbolize --sysroot=/nowhere"); /* finds nothing */
+    assert_true(shell(study.directory, "mv p.hwprof s3"));
+    merge_in(&study, "-o all s1 u2 s3 && test -f all");
+    merge_in(&study, "-o other s3 s1 u2");
+    merge_in(&study, "-o part u2 s3");
+    merge_in(&study, "-o nested part s1");
+    assert_true(shell(study.directory, "cmp all other && cmp all nested"));
+    merge_in(&study, "--symbolize -o p.hwprof all");
+    merge_in(&study, "--symbolize -o again p.hwprof && cmp p.hwprof again");
+    merge_in(&study, "-o unsymbolised u2 u2 u2 && ! cmp -s p.hwprof unsymbolised");
+    struct everything before = read_all(&study), after;
+    assert_int_equal(before.of[JSON].code, 0);
+    take_away(&study);
+    after = read_all(&study);
+    assert_same(&before, &after, "merged, without the binaries");
+    merge_in(&study, "-f -o p.hwprof all");
+    struct run_result text = read_as(study.profile, "report --full");
+    assert_contains(text.out, "library.cpp:5");
+    run_result_free(&text);
+    free_everything(&before);
+    free_everything(&after);
+    end_study(&study);
+}
+
+/* Heapwise's names are those of the binaries: a merge of profiles with and without them is the same. */
+static void merged_then_symbolised(void **state)
+{
+    struct study study = compiled_study("");
+    assert_true(shell(study.directory, "mv p.hwprof u1"));
+    record_in(&study, "program", "");
+    assert_true(shell(study.directory, "mv p.hwprof u2"));
+    merge_in(&study, "-o p.hwprof u1 u2");
+    struct everything before = read_all(&study), after;
+    merge_in(&study, "-f --symbolize -o p.hwprof u1 u2");
+    after = read_all(&study);
+    assert_same(&before, &after, "merged and symbolised");
+    take_away(&study);
+    free_everything(&after);
+    after = read_all(&study);
+    assert_same(&before, &after, "merged and symbolised, without the binaries");
+    free_everything(&before);
+    free_everything(&after);
+    end_study(&study);
+}
+
 /* ---- discriminators ---- */
 
 /* clang tells blocks of one line apart. */
@@ -379,5 +441,6 @@ static void files_that_cannot_be_symbolised(void **state)
 
 TEST_MAIN(cmocka_unit_test(a_program_and_its_library), cmocka_unit_test(counted_accesses),
           cmocka_unit_test(record_symbolizes), cmocka_unit_test(inlined_or_not), cmocka_unit_test(discriminators),
+          cmocka_unit_test(merged_names_stay), cmocka_unit_test(merged_then_symbolised),
           cmocka_unit_test(missing_locations_come_from_binaries), cmocka_unit_test(twice_is_once),
           cmocka_unit_test(files_that_cannot_be_symbolised))
