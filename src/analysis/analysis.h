@@ -1,0 +1,159 @@
+/* analysis.h - a profile -> how its data lies in cache lines, and what is worth changing.
+ *
+ * Numbers only: sentences are made by the report. docs/fields.md explains the model and where its formulas come from.
+ * Memory and time are linear in the profile, but for the search of layouts, which has a bound for each struct. */
+#ifndef HW_ANALYSIS_ANALYSIS_H
+#define HW_ANALYSIS_ANALYSIS_H
+
+#include "analysis/layout.h"
+#include "profile/profile.h"
+
+/* What fits into a first-level cache stays there: data that is smaller costs nothing however it lies. */
+#define HW_CACHE_BYTES (32 * 1024)
+
+/* What is looked at. Everything must outlive the analysis. */
+struct hw_analysis_input {
+    const struct hw_profile *profile;
+    const struct hw_profile_context *const *contexts; /* those of the report; `access` may be NULL */
+    size_t context_count;
+    const struct hw_profile_histogram *histogram; /* `context` is an index into contexts; sorted by it, then by word */
+    size_t histogram_count;
+    bool (*unseen)(const void *closure,
+                   size_t context); /* its blocks may be used by code that does not count; or NULL */
+    const void *closure;
+};
+
+/* ---- objects of a type (objects.c) ---- */
+
+enum hw_placement {
+    HW_PLACE_UNKNOWN, /* no block is known to be of that type: global variables, parts of others, allocations whose type
+                         the compiler did not see */
+    HW_PLACE_SINGLE,  /* a block each */
+    HW_PLACE_ARRAY,   /* side by side in larger blocks */
+};
+
+struct hw_objects {
+    enum hw_placement placement;
+    bool by_size;       /* no block has the type: those of unknown type with exactly its size are taken for it */
+    uint32_t *contexts; /* indexes into the input's; context_count of them */
+    size_t context_count;
+    uint64_t allocated; /* objects in all blocks of the run; at least 1 each block */
+    uint64_t live;      /* of them at the peak of the process, at its end, or on average: the greatest of the three */
+    uint64_t live_bytes;
+};
+
+/* ---- structs ---- */
+
+/* A use of one object: what is accessed between coming to it and leaving it (visits.c). */
+struct hw_touch {
+    uint32_t field; /* of the struct, from 0 */
+    uint32_t bytes; /* from the field's start */
+};
+struct hw_visit {
+    double executions;
+    size_t first_touch, touch_count; /* sorted by field, each once */
+    uint64_t bytes;                  /* sum */
+    bool walk;                       /* of an array: often enough that all elements may be visited in order */
+};
+
+struct hw_visits {
+    struct hw_visit *visits; /* most executions first */
+    size_t count;
+    struct hw_touch *touches;
+    double executions; /* of all */
+    double bytes;      /* executions times bytes, of all */
+};
+
+/* Lines that the uses of a struct bring in, under one layout. Means over uses. */
+struct hw_lines {
+    double per_use;      /* 64-byte lines with a byte that the use touches */
+    double needed;       /* lines that as many bytes take if they lie together: bytes / 64, at least 1 for a use that
+                            comes to the object by itself */
+    double bytes_needed; /* bytes touched */
+    double missed;       /* sum over all uses of lines brought into a first-level cache */
+};
+
+/* Which fields are used together. */
+struct hw_affinity {
+    uint32_t a, b;     /* fields of the struct, a < b */
+    uint64_t together; /* uses that touch both */
+    uint64_t weight;   /* in sampled windows */
+};
+
+enum hw_suggestion_kind { HW_SUGGEST_NOTHING, HW_SUGGEST_REORDER, HW_SUGGEST_SPLIT };
+
+struct hw_suggestion {
+    enum hw_suggestion_kind kind;
+    struct hw_layout hot;  /* the struct; of a split with a pointer to the rest at the end, which is no unit */
+    struct hw_layout cold; /* of a split */
+    uint64_t pointer;      /* of a split: its offset in the hot part */
+    struct hw_lines lines; /* cold part included */
+};
+
+struct hw_struct_analysis {
+    const struct hw_profile_struct *structure;
+    struct hw_objects objects;
+    struct hw_visits visits;
+    struct hw_units units;        /* of its definition */
+    struct hw_lines lines;        /* as it is */
+    double aligned_lines;         /* per use, as it would be with objects that begin at lines and end at them */
+    double fragmentation;         /* share of the bytes brought in that is not used: 0 to 1 */
+    uint64_t rfc_ratio;           /* disparity of adjacent fields: sum of greater / lesser count (of at least 1) */
+    uint64_t padding;             /* bytes of no member */
+    struct hw_affinity *affinity; /* strongest first */
+    size_t affinity_count;
+    bool affinity_cut; /* there are more */
+    struct hw_suggestion suggestion;
+};
+
+/* ---- findings ---- */
+
+enum hw_finding_kind {
+    HW_FINDING_LAYOUT,        /* fields used together lie in more lines than they need */
+    HW_FINDING_ASTRIDE,       /* objects begin in the midst of a line */
+    HW_FINDING_PADDING,       /* bytes of no member that another order saves */
+    HW_FINDING_UNUSED_FIELDS, /* never accessed */
+    HW_FINDING_UNREAD_FIELDS, /* written, never read */
+    HW_FINDING_SPARSE,        /* blocks of which less than half is ever touched */
+    HW_FINDING_UNUSED_WORDS,  /* bytes at the same place of all blocks that none touches */
+    HW_FINDING_HEADER,        /* blocks of which only the beginning is hot */
+    HW_FINDING_FALSE_SHARING, /* threads write different words of one line */
+    HW_FINDING_SHARED_WRITES, /* several threads write one 64-byte granule: words are not told apart */
+    HW_FINDING_KINDS
+};
+
+struct hw_finding {
+    enum hw_finding_kind kind;
+    bool certain;           /* false: how many objects there are is not known, so that it may cost nothing */
+    double cost;            /* bytes moved into the cache, or held, for nothing: what findings are ranked by */
+    size_t structure;       /* index into structs, or SIZE_MAX */
+    const uint32_t *fields; /* of the struct, concerned; field_count of them */
+    size_t field_count;
+    const uint32_t *contexts; /* indexes into the input's; context_count of them */
+    size_t context_count;
+    double lines; /* gain: lines not brought in any more; 0: none */
+    double bytes; /* gain: memory not needed any more; 0: none */
+    /* Of blocks: */
+    uint64_t blocks, block_bytes;  /* how many at once, bytes of each (mean) */
+    uint64_t first_byte, end_byte; /* unused words: the longest run; header: the hot bytes */
+    uint64_t part, whole; /* untouched bytes of all; accesses to the header of all; lines falsely shared of touched */
+    uint64_t writes;
+};
+
+struct hw_analysis {
+    struct hw_analysis_input input;
+    struct hw_struct_analysis *structs; /* most lines brought in first; only those with accesses */
+    size_t struct_count;
+    struct hw_finding *findings; /* by rank */
+    size_t finding_count;
+    void *storage; /* private */
+};
+
+/* NULL with ERROR when there is no memory. */
+struct hw_analysis *hw_analysis_new(const struct hw_analysis_input *input, struct hw_error *error);
+void hw_analysis_free(struct hw_analysis *analysis);
+
+/* "layout", "padding", … as JSON has them. */
+extern const char *const hw_finding_kind_names[HW_FINDING_KINDS];
+
+#endif

@@ -1,0 +1,205 @@
+/* blocks.c - findings on blocks, from granules and words that were counted: by allocation context. */
+#include "analysis/internal.h"
+
+#define WORTH_BYTES   65536 /* memory */
+#define WORTH_OF_PEAK 0.01  /* of the process's peak */
+#define SPARSE        0.5   /* share of a block's granules that is touched, mean */
+#define WORTH_LINES   10000
+
+static double peak_of(const struct hw_profile *profile)
+{
+    return (double)profile->process.peak_bytes;
+}
+
+static bool is_worth(const struct hw_finder *finder, double bytes)
+{
+    return bytes >= WORTH_BYTES && bytes >= WORTH_OF_PEAK * peak_of(finder->analysis->input.profile);
+}
+
+/* Live blocks of a context, and bytes of each. */
+struct blocks {
+    uint32_t *context; /* one */
+    const struct hw_profile_context *sum;
+    const struct hw_profile_access *access;
+    uint64_t live;
+    double mean;
+};
+
+static struct hw_finding *add(struct hw_finder *finder, const struct blocks *blocks, enum hw_finding_kind kind,
+                              double lines, double bytes)
+{
+    struct hw_finding *finding = hw_finding_add(finder, kind, lines * HW_LINE + bytes);
+    if (!finding)
+        return NULL;
+    finding->certain = true;
+    finding->contexts = blocks->context;
+    finding->context_count = 1;
+    finding->blocks = blocks->live;
+    finding->block_bytes = (uint64_t)(blocks->mean + 0.5);
+    finding->lines = lines;
+    finding->bytes = bytes;
+    return finding;
+}
+
+/* ---- bytes nobody touches ---- */
+
+static void find_sparse(struct hw_finder *finder, const struct blocks *blocks)
+{
+    const struct hw_profile_access *access = blocks->access;
+    const double touched = (double)access->utilization_total / (double)access->blocks / 10000;
+    const double bytes = (double)blocks->live * blocks->mean * (1 - touched);
+    if (touched >= SPARSE || !access->granules || !is_worth(finder, bytes))
+        return;
+    struct hw_finding *finding = add(finder, blocks, HW_FINDING_SPARSE, 0, bytes);
+    if (finding) {
+        finding->part = access->granules - access->granules_touched;
+        finding->whole = access->granules;
+    }
+}
+
+/* ---- words: blocks of one size, counted in words ---- */
+
+#define WORDS_MOST 8192 /* of a block */
+
+/* Fills WORDS (COUNT of them) with the accesses of a context's blocks by word; false: none are known. */
+static bool words_of(const struct hw_analysis_input *input, uint32_t context, uint64_t *words, size_t count)
+{
+    size_t low = 0, high = input->histogram_count;
+    bool any = false;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (input->histogram[middle].context < context)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i < input->histogram_count && input->histogram[i].context == context; i++) {
+        const struct hw_profile_histogram *run = &input->histogram[i];
+        for (size_t k = 0; k < HW_HISTOGRAM_WORDS; k++)
+            if (run->first_word + k < count) {
+                words[run->first_word + k] = hw_add_saturating(words[run->first_word + k], run->words[k]);
+                any |= run->words[k] != 0;
+            }
+    }
+    return any;
+}
+
+/* Words at the same place of all blocks that none touches: the longest run of them is named. */
+static bool find_unused_words(struct hw_finder *finder, const struct blocks *blocks, const uint64_t *words,
+                              size_t count)
+{
+    size_t unused = 0, run = 0, best = 0, best_end = 0;
+    for (size_t i = 0; i < count; i++) {
+        run = words[i] ? 0 : run + 1;
+        unused += !words[i];
+        if (run > best) {
+            best = run;
+            best_end = i + 1;
+        }
+    }
+    const double bytes = (double)unused * 8 * (double)blocks->live;
+    if (best < 2 || unused * 10 < count || !is_worth(finder, bytes))
+        return false;
+    struct hw_finding *finding = add(finder, blocks, HW_FINDING_UNUSED_WORDS, 0, bytes);
+    if (finding) {
+        finding->first_byte = (best_end - best) * 8;
+        finding->end_byte = best_end * 8;
+        if (finding->end_byte > blocks->sum->size_max)
+            finding->end_byte = blocks->sum->size_max;
+        finding->part = unused * 8;
+        finding->whole = blocks->sum->size_max;
+    }
+    return true;
+}
+
+/* A header that is used much more than what follows it: each use brings in a line with little else in it. */
+static void find_header(struct hw_finder *finder, const struct blocks *blocks, const uint64_t *words, size_t count)
+{
+    uint64_t all = 0, part = 0, hottest = 0;
+    size_t end = 0;
+    for (size_t i = 0; i < count; i++)
+        all = hw_add_saturating(all, words[i]);
+    for (; end < 4 && (double)part < 0.9 * (double)all; end++) {
+        part = hw_add_saturating(part, words[end]);
+        hottest = words[end] > hottest ? words[end] : hottest;
+    }
+    if (count < 16 || (double)part < 0.9 * (double)all)
+        return;
+    const struct {
+        double live;
+    } set = {(double)blocks->live * HW_LINE};
+    const double lines = (double)hottest * (1 - (double)end * 8 / HW_LINE);
+    const double missed = set.live > HW_CACHE_BYTES ? lines * (1 - HW_CACHE_BYTES / set.live) : 0;
+    if (missed < WORTH_LINES)
+        return;
+    struct hw_finding *finding = add(finder, blocks, HW_FINDING_HEADER, missed, 0);
+    if (finding) {
+        finding->end_byte = end * 8;
+        finding->part = part;
+        finding->whole = all;
+    }
+}
+
+/* False: the words explain nothing that is worth saying about untouched bytes. */
+static bool find_words(struct hw_finder *finder, const struct blocks *blocks)
+{
+    const struct hw_analysis_input *input = &finder->analysis->input;
+    const size_t count = (size_t)((blocks->sum->size_max + 7) / 8);
+    if (input->profile->access_info.granule != 8 || blocks->sum->size_min != blocks->sum->size_max || !count ||
+        count > WORDS_MOST)
+        return false;
+    static _Thread_local uint64_t words[WORDS_MOST];
+    for (size_t i = 0; i < count; i++)
+        words[i] = 0;
+    if (!words_of(input, *blocks->context, words, count))
+        return false;
+    find_header(finder, blocks, words, count);
+    return find_unused_words(finder, blocks, words, count);
+}
+
+/* ---- threads ---- */
+
+/* At most every access to a line that is shared and written moves it from one CPU to another. */
+static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
+{
+    const struct hw_profile_access *access = blocks->access;
+    const bool fine = finder->analysis->input.profile->access_info.granule == 8;
+    const double touched = fine ? (double)access->granules_touched / 8 : (double)access->granules_touched;
+    const uint64_t shared = fine ? access->lines_false_shared : access->shared_writers;
+    const double share = touched > 0 && (double)shared < touched ? (double)shared / touched : 1;
+    const double lines = share * (double)hw_profile_access_total(access);
+    if (!shared || lines < WORTH_LINES)
+        return;
+    struct hw_finding *finding =
+        add(finder, blocks, fine ? HW_FINDING_FALSE_SHARING : HW_FINDING_SHARED_WRITES, lines, 0);
+    if (finding) {
+        finding->part = shared;
+        finding->whole = touched > (double)shared ? (uint64_t)touched : shared;
+        finding->certain = fine;
+        finding->writes = hw_add_saturating(access->writes, access->unsplit);
+    }
+}
+
+void hw_block_findings(struct hw_finder *finder)
+{
+    const struct hw_analysis_input *input = &finder->analysis->input;
+    for (size_t i = 0; i < input->context_count && !finder->pool->failed; i++) {
+        const struct hw_profile_context *sum = input->contexts[i];
+        if (!sum->access || !sum->access->all.blocks || !sum->allocations)
+            continue;
+        struct blocks blocks = {.context = hw_pool_take(finder->pool, 1, sizeof *blocks.context),
+                                .sum = sum,
+                                .access = &sum->access->all,
+                                .live = hw_live_blocks(input->profile, sum),
+                                .mean = (double)sum->bytes / (double)sum->allocations};
+        if (!blocks.context)
+            return;
+        *blocks.context = (uint32_t)i;
+        find_sharing(finder, &blocks);
+        /* What uncounted code does with the rest of a block is not known. */
+        if (input->unseen && input->unseen(input->closure, i))
+            continue;
+        if (!find_words(finder, &blocks))
+            find_sparse(finder, &blocks);
+    }
+}

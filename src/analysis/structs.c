@@ -1,0 +1,246 @@
+/* structs.c - structs one by one: lines per use as they are, affinity, suggestion; and what of it is worth a finding.
+ */
+#include "analysis/internal.h"
+
+#include <stdlib.h>
+
+#define SEARCH_WORK   ((uint64_t)400 << 20) /* touches looked at in the search of all layouts: a second or two */
+#define SEARCH_STRUCT ((uint64_t)30 << 20)  /* of one struct, at most */
+
+/* ---- numbers ---- */
+
+/* The RFC's measure: how much counts of adjacent fields differ. Bit-fields and alternatives of a union count as fields.
+ */
+static uint64_t rfc_ratio(const struct hw_profile_field *fields, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 1; i < count; i++) {
+        const uint64_t a = hw_add_saturating(fields[i - 1].reads, fields[i - 1].writes),
+                       b = hw_add_saturating(fields[i].reads, fields[i].writes);
+        const uint64_t least = a < b ? a : b;
+        sum = hw_add_saturating(sum, (a < b ? b : a) / (least ? least : 1));
+    }
+    return sum;
+}
+
+static uint64_t padding_of(const struct hw_struct_analysis *of)
+{
+    uint64_t end = 0, padding = 0; /* all below END is members or counted */
+    for (size_t i = 0; i < of->units.count; i++) {
+        const struct hw_unit *unit = &of->units.units[i];
+        if (unit->offset > end)
+            padding += unit->offset - end;
+        if (unit->offset + unit->size > end)
+            end = unit->offset + unit->size;
+    }
+    if (end && end < of->structure->size)
+        padding += of->structure->size - end;
+    return padding < of->structure->size ? padding : 0;
+}
+
+/* Lines per use if objects began at lines: single ones in aligned blocks, elements of an array rounded up to lines. */
+static double aligned_lines(struct hw_line_counter *counter, const struct hw_ground *ground,
+                            const struct hw_struct_analysis *of, const struct hw_layout *layout)
+{
+    struct hw_ground aligned = *ground;
+    struct hw_layout rounded = *layout;
+    aligned.starts[0] = 0;
+    aligned.start_count = 1;
+    if (ground->placement == HW_PLACE_ARRAY)
+        rounded.size = (layout->size + HW_LINE - 1) / HW_LINE * HW_LINE;
+    return hw_lines_measure(counter, &aligned, &of->visits, &rounded, NULL, 0).per_use;
+}
+
+static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_input *input,
+                    const struct hw_object_index *index, struct hw_line_counter *counter, struct hw_pool *pool)
+{
+    const struct hw_profile_fields *fields = &input->profile->fields;
+    const struct hw_profile_struct *structure = of->structure;
+    const struct hw_profile_field *own = &fields->fields[structure->first_field];
+    of->objects = hw_objects_of(index, structure, pool);
+    of->visits = hw_visits_of(fields, structure, &of->objects, pool);
+    of->units.units = hw_pool_take(pool, structure->field_count, sizeof *of->units.units);
+    struct hw_layout as_is = {.offsets = hw_pool_take(pool, structure->field_count, sizeof *as_is.offsets),
+                              .size = structure->size};
+    if (!of->units.units || !as_is.offsets)
+        return false;
+    hw_units_make(&of->units, structure, own);
+    for (size_t i = 0; i < structure->field_count; i++)
+        as_is.offsets[i] = own[i].offset;
+    of->rfc_ratio = rfc_ratio(own, structure->field_count);
+    of->padding = structure->flags & HW_STRUCT_UNION ? 0 : padding_of(of);
+    hw_affinity_of(of, fields, pool);
+    if (structure->size <= HW_LINES_LARGEST && structure->size) {
+        const struct hw_ground ground = hw_ground_of(input, of);
+        of->lines = hw_lines_measure(counter, &ground, &of->visits, &as_is, NULL, 0);
+        of->aligned_lines = aligned_lines(counter, &ground, of, &as_is);
+        if (of->lines.per_use > 0)
+            of->fragmentation = 1 - of->lines.bytes_needed / (of->lines.per_use * HW_LINE);
+        if (of->fragmentation < 0)
+            of->fragmentation = 0; /* members of a union at the same bytes */
+    }
+    return !pool->failed;
+}
+
+static int compare_cost(const void *left, const void *right)
+{
+    const struct hw_struct_analysis *a = left, *b = right;
+    const bool a_known = a->objects.placement != HW_PLACE_UNKNOWN, b_known = b->objects.placement != HW_PLACE_UNKNOWN;
+    if (a_known != b_known && (a->lines.missed > 0 || b->lines.missed > 0) && (a_known ? a : b)->lines.missed > 0)
+        return a_known ? -1 : 1;
+    if (a->lines.missed > b->lines.missed || b->lines.missed > a->lines.missed)
+        return a->lines.missed > b->lines.missed ? -1 : 1;
+    if (a->visits.executions > b->visits.executions || b->visits.executions > a->visits.executions)
+        return a->visits.executions > b->visits.executions ? -1 : 1;
+    return a->structure < b->structure ? -1 : a->structure > b->structure;
+}
+
+bool hw_structs_analyse(struct hw_analysis *analysis, struct hw_pool *pool)
+{
+    const struct hw_profile_fields *fields = &analysis->input.profile->fields;
+    struct hw_object_index index;
+    struct hw_line_counter counter = {.seen = hw_pool_take(pool, HW_LINES_SEEN, sizeof *counter.seen)};
+    analysis->structs = hw_pool_take(pool, fields->struct_count, sizeof *analysis->structs);
+    if (!counter.seen || !analysis->structs || !hw_object_index_make(&index, &analysis->input, pool))
+        return false;
+    for (size_t i = 0; i < fields->struct_count; i++) {
+        if (!fields->structs[i].reads && !fields->structs[i].writes)
+            continue;
+        struct hw_struct_analysis *of = &analysis->structs[analysis->struct_count++];
+        of->structure = &fields->structs[i];
+        if (!analyse(of, &analysis->input, &index, &counter, pool))
+            return false;
+    }
+    if (analysis->struct_count)
+        qsort(analysis->structs, analysis->struct_count, sizeof *analysis->structs, compare_cost);
+    counter.work = 0;
+    for (size_t i = 0; i < analysis->struct_count && counter.work < SEARCH_WORK; i++) {
+        const struct hw_ground ground = hw_ground_of(&analysis->input, &analysis->structs[i]);
+        hw_suggest(&analysis->structs[i], fields, &ground, &counter, SEARCH_STRUCT, pool);
+    }
+    return !pool->failed;
+}
+
+/* ---- findings ---- */
+
+#define WORTH_SHARE  0.9   /* lines per use after / before */
+#define WORTH_OF_ALL 0.005 /* lines saved / lines of all structs */
+#define WORTH_LINES  10000 /* lines saved */
+#define WORTH_BYTES  65536 /* memory saved */
+#define WORTH_USES   1000  /* uses of a struct below which nothing is said of its unused fields */
+#define UNUSED_SHARE 8     /* unused fields make up one part in so many at least */
+
+struct struct_finder {
+    struct hw_finder *finder;
+    const struct hw_struct_analysis *of;
+    size_t index;
+    double all_missed; /* of all structs of which the number of objects is known, or of all when it is of none */
+};
+
+static struct hw_finding *add(struct struct_finder *finder, enum hw_finding_kind kind, double lines, double bytes)
+{
+    const struct hw_struct_analysis *of = finder->of;
+    struct hw_finding *finding = hw_finding_add(finder->finder, kind, lines * HW_LINE + bytes);
+    if (!finding)
+        return NULL;
+    finding->structure = finder->index;
+    finding->certain = of->objects.placement != HW_PLACE_UNKNOWN;
+    finding->contexts = of->objects.contexts;
+    finding->context_count = of->objects.context_count;
+    finding->blocks = of->objects.live;
+    finding->block_bytes = of->structure->size;
+    finding->lines = lines;
+    finding->bytes = bytes;
+    return finding;
+}
+
+static bool is_worth(const struct struct_finder *finder, double lines)
+{
+    return lines >= WORTH_LINES && lines >= WORTH_OF_ALL * finder->all_missed;
+}
+
+/* Lines that LINES per use would save, of those that miss the cache. */
+static double saved_lines(const struct hw_struct_analysis *of, double per_use)
+{
+    const double share = of->lines.per_use > 0 ? per_use / of->lines.per_use : 1;
+    return share < 1 ? of->lines.missed * (1 - share) : 0;
+}
+
+static void find_layout(struct struct_finder *finder)
+{
+    const struct hw_struct_analysis *of = finder->of;
+    const struct hw_suggestion *suggestion = &of->suggestion;
+    if (suggestion->kind == HW_SUGGEST_NOTHING)
+        return;
+    const double lines = of->lines.missed - suggestion->lines.missed;
+    const uint64_t size = suggestion->kind == HW_SUGGEST_REORDER ? suggestion->hot.size : of->structure->size;
+    const double bytes = (double)(of->structure->size - size) * (double)of->objects.live;
+    if (suggestion->lines.per_use <= WORTH_SHARE * of->lines.per_use && is_worth(finder, lines))
+        add(finder, HW_FINDING_LAYOUT, lines, bytes);
+    else if (bytes >= WORTH_BYTES && size < of->structure->size)
+        add(finder, HW_FINDING_PADDING, lines > 0 ? lines : 0, bytes);
+}
+
+/* Objects that begin in the midst of a line: of no interest where they are walked through anyway. */
+static void find_astride(struct struct_finder *finder)
+{
+    const struct hw_struct_analysis *of = finder->of;
+    const double lines = saved_lines(of, of->aligned_lines);
+    if (of->objects.placement != HW_PLACE_UNKNOWN && of->aligned_lines <= WORTH_SHARE * of->lines.per_use &&
+        is_worth(finder, lines))
+        add(finder, HW_FINDING_ASTRIDE, lines, 0);
+}
+
+/* Whether accesses to it would have been counted, as far as can be seen. */
+static bool is_followed(const struct hw_profile_field *field)
+{
+    return !(field->flags & (HW_FIELD_ESCAPES | HW_FIELD_UNION | HW_FIELD_VPTR | HW_FIELD_FLEXIBLE));
+}
+
+/* Fields that are never accessed (WRITTEN: only written). */
+static void find_unused(struct struct_finder *finder, bool written)
+{
+    const struct hw_struct_analysis *of = finder->of;
+    const struct hw_profile_struct *structure = of->structure;
+    const struct hw_profile_field *fields = &of->units.fields[0];
+    uint32_t *list = hw_pool_take(finder->finder->pool, structure->field_count, sizeof *list);
+    uint64_t size = 0;
+    size_t count = 0;
+    if (!list || of->visits.executions < WORTH_USES || (structure->flags & HW_STRUCT_UNION))
+        return;
+    for (uint32_t i = 0; i < structure->field_count; i++) {
+        if (fields[i].reads || (fields[i].writes != 0) != written || !is_followed(&fields[i]))
+            continue;
+        list[count++] = i;
+        size += fields[i].flags & HW_FIELD_BITS ? 0 : fields[i].size;
+    }
+    if (!count || size * UNUSED_SHARE < structure->size || size > structure->size)
+        return;
+    const double bytes = (double)size * (double)of->objects.live;
+    if (bytes < WORTH_BYTES)
+        return;
+    struct hw_finding *finding = add(finder, written ? HW_FINDING_UNREAD_FIELDS : HW_FINDING_UNUSED_FIELDS, 0, bytes);
+    if (!finding)
+        return;
+    finding->fields = list;
+    finding->field_count = count;
+    for (size_t i = 0; i < count; i++)
+        finding->writes = hw_add_saturating(finding->writes, fields[list[i]].writes);
+}
+
+void hw_struct_findings(struct hw_finder *finder)
+{
+    const struct hw_analysis *analysis = finder->analysis;
+    struct struct_finder structs = {.finder = finder};
+    for (size_t i = 0; i < analysis->struct_count; i++)
+        if (analysis->structs[i].objects.placement != HW_PLACE_UNKNOWN)
+            structs.all_missed += analysis->structs[i].lines.missed;
+    for (size_t i = 0; i < analysis->struct_count && !finder->pool->failed; i++) {
+        structs.of = &analysis->structs[i];
+        structs.index = i;
+        find_layout(&structs);
+        find_astride(&structs);
+        find_unused(&structs, false);
+        find_unused(&structs, true);
+    }
+}

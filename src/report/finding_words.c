@@ -1,0 +1,274 @@
+/* finding_words.c - findings as sentences: what was seen, what to do, what it gains. Text and JSON say the same. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/analyse.h"
+#include "report/human.h"
+
+struct words {
+    const struct hw_view *view;
+    const struct hw_analysis *analysis;
+    const struct hw_finding *finding;
+    const struct hw_struct_analysis *of; /* NULL: the finding is of blocks */
+    enum hw_clean clean;
+    struct hw_finding_words *out;
+};
+
+void hw_add_struct_name(struct hw_buffer *out, const struct hw_profile_struct *structure, enum hw_clean clean)
+{
+    if (!*structure->name) {
+        hw_buffer_add(out, "a struct without a name");
+        return;
+    }
+    if (!(structure->flags & (HW_STRUCT_CPLUSPLUS | HW_STRUCT_NO_NAMES)) && !strchr(structure->name, ' '))
+        hw_buffer_add(out, "%s ", structure->flags & HW_STRUCT_UNION ? "union" : "struct");
+    hw_buffer_clean(out, structure->name, clean);
+}
+
+const char *hw_layout_reason(enum hw_layout_verdict verdict)
+{
+    static const char *const reasons[] = {
+        [HW_LAYOUT_NO_FIELDS] = "its members are not known",
+        [HW_LAYOUT_NO_NAMES] = "it was compiled without debugging information",
+        [HW_LAYOUT_UNION] = "it is a union",
+        [HW_LAYOUT_PACKED] = "it is packed",
+        [HW_LAYOUT_WHOLE] = "it is copied, compared, read or written as a whole: others may rely on the order",
+        [HW_LAYOUT_ABI] = "it is marked HEAPWISE_ABI",
+        [HW_LAYOUT_UNEXPLAINED] = "attributes that the debugging information does not tell place its members",
+        [HW_LAYOUT_ONE] = "it has no two members that could change places",
+    };
+    return verdict == HW_LAYOUT_FREE ? NULL : reasons[verdict];
+}
+
+/* ---- parts of sentences ---- */
+
+/* "key, next and 3 more": MOST names. */
+static void add_fields(const struct words *words, struct hw_buffer *out, const uint32_t *fields, size_t count,
+                       size_t most)
+{
+    for (size_t i = 0; i < count && i < most; i++) {
+        hw_buffer_add(out, "%s", !i ? "" : i + 1 == count ? " and " : ", ");
+        hw_buffer_clean(out, words->of->units.fields[fields[i]].name, words->clean);
+    }
+    if (count > most)
+        hw_buffer_add(out, " and %zu more", count - most);
+}
+
+static void add_objects(const struct words *words, struct hw_buffer *out)
+{
+    const struct hw_objects *objects = &words->of->objects;
+    if (objects->placement == HW_PLACE_UNKNOWN)
+        hw_buffer_add(out, "How many of them there are is not known: if they fit into %s they cost nothing. ",
+                      HW_BYTES(HW_CACHE_BYTES));
+    else
+        hw_buffer_add(out, "%s at once, %s%s. ", HW_OF(objects->live, "object"),
+                      objects->placement == HW_PLACE_ARRAY ? "in arrays" : "a block each",
+                      objects->by_size ? " (blocks of unknown type, taken for it by their size)" : "");
+}
+
+static void add_gain(const struct words *words)
+{
+    struct hw_buffer *out = &words->out->gain;
+    const struct hw_finding *finding = words->finding;
+    const bool shared =
+        finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES;
+    if (finding->lines >= 1)
+        hw_buffer_add(out, "%s%s cache lines (%s) %s", shared ? "at most " : "", HW_MANY((uint64_t)finding->lines),
+                      HW_BYTES((uint64_t)(finding->lines * HW_LINE)),
+                      shared ? "not passed between threads" : "not brought in");
+    if (finding->bytes >= 1)
+        hw_buffer_add(out, "%s%s of memory", finding->lines >= 1 ? "; " : "", HW_BYTES((uint64_t)finding->bytes));
+}
+
+/* The fields that most uses touch, and how many lines lie between the first and the last of them. */
+static void add_hot_fields(const struct words *words, struct hw_buffer *out)
+{
+    const struct hw_visits *visits = &words->of->visits;
+    uint32_t fields[8];
+    const struct hw_visit *visit = &visits->visits[0];
+    size_t count = 0;
+    for (; count < visit->touch_count && count < 8; count++)
+        fields[count] = visits->touches[visit->first_touch + count].field;
+    hw_buffer_add(out, "%s of %s touch ", HW_PERCENT(visit->executions, visits->executions),
+                  HW_MANY((uint64_t)visits->executions));
+    hw_buffer_add(out, "uses ");
+    add_fields(words, out, fields, visit->touch_count < 8 ? count : visit->touch_count, 5);
+    hw_buffer_add(out, ". ");
+}
+
+/* ---- structs ---- */
+
+static void say_layout(const struct words *words)
+{
+    const struct hw_struct_analysis *of = words->of;
+    const struct hw_suggestion *suggestion = &of->suggestion;
+    struct hw_buffer *why = &words->out->why, *what = &words->out->what;
+    hw_buffer_add(&words->out->title, ": fields used together lie apart");
+    hw_buffer_add(why, "A use brings in %s cache lines for %s bytes it needs. ", HW_RATIO(of->lines.per_use),
+                  HW_RATIO(of->lines.bytes_needed));
+    add_hot_fields(words, why);
+    add_objects(words, why);
+    if (suggestion->kind == HW_SUGGEST_SPLIT)
+        hw_buffer_add(what, "Move what is seldom used to a struct of its own (%" PRIu64 " bytes stay): ",
+                      suggestion->hot.size);
+    else
+        hw_buffer_add(what, "Reorder its members: ");
+    hw_buffer_add(what, "%s lines per use instead of %s.", HW_RATIO(suggestion->lines.per_use),
+                  HW_RATIO(of->lines.per_use));
+}
+
+static void say_astride(const struct words *words)
+{
+    const struct hw_struct_analysis *of = words->of;
+    struct hw_buffer *why = &words->out->why, *what = &words->out->what;
+    const bool array = of->objects.placement == HW_PLACE_ARRAY;
+    hw_buffer_add(&words->out->title, ": objects lie astride cache lines");
+    hw_buffer_add(why, "%" PRIu64 " bytes that begin anywhere in a line: %s lines per use, %s if each began at a line. ",
+                  of->structure->size, HW_RATIO(of->lines.per_use), HW_RATIO(of->aligned_lines));
+    add_objects(words, why);
+    if (array)
+        hw_buffer_add(what, "Make the size a multiple of 64 (alignas(64)) and allocate with aligned_alloc(64, ...), or "
+                            "make it smaller.");
+    else
+        hw_buffer_add(what, "Allocate with aligned_alloc(64, ...), or from a pool of aligned blocks.");
+}
+
+static void say_padding(const struct words *words)
+{
+    const struct hw_struct_analysis *of = words->of;
+    hw_buffer_add(&words->out->title, ": padding that another order saves");
+    hw_buffer_add(&words->out->why, "%" PRIu64 " of %" PRIu64 " bytes are padding. ", of->padding,
+                  of->structure->size);
+    add_objects(words, &words->out->why);
+    hw_buffer_add(&words->out->what, "Reorder its members: %" PRIu64 " bytes instead of %" PRIu64 ".",
+                  of->suggestion.hot.size, of->structure->size);
+}
+
+static void say_unused(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    const bool unread = finding->kind == HW_FINDING_UNREAD_FIELDS;
+    struct hw_buffer *why = &words->out->why;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < finding->field_count; i++)
+        bytes += words->of->units.fields[finding->fields[i]].size;
+    hw_buffer_add(&words->out->title, ": %s", unread ? "fields are written and never read" : "fields are never used");
+    add_fields(words, why, finding->fields, finding->field_count, 6);
+    hw_buffer_add(why, ": %" PRIu64 " of %" PRIu64 " bytes", bytes, words->of->structure->size);
+    if (unread)
+        hw_buffer_add(why, ", written %s times", HW_MANY(finding->writes));
+    hw_buffer_add(why, ". ");
+    add_objects(words, why);
+    hw_buffer_add(&words->out->what, "Remove them, or move them to a struct that only those objects have that use "
+                                     "them. Code that was not built with --fields may use them unseen.");
+}
+
+/* ---- blocks ---- */
+
+static void add_blocks(const struct words *words, struct hw_buffer *out)
+{
+    hw_buffer_add(out, "%s at once, %s each. ", HW_OF(words->finding->blocks, "block"),
+                  HW_BYTES(words->finding->block_bytes));
+}
+
+static void say_sparse(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    const unsigned granule = words->view->profile->access_info.granule;
+    hw_buffer_add(&words->out->title, "Blocks are mostly untouched");
+    hw_buffer_add(&words->out->why, "%s of the bytes, in pieces of %u, are never touched. ",
+                  HW_PERCENT((double)finding->part, (double)finding->whole), granule ? granule : 64);
+    add_blocks(words, &words->out->why);
+    hw_buffer_add(&words->out->what, "Allocate less, or later: grow the blocks as they fill.");
+}
+
+static void say_unused_words(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    hw_buffer_add(&words->out->title, "Bytes of these blocks are never touched");
+    hw_buffer_add(&words->out->why, "%" PRIu64 " of %" PRIu64 " bytes of every block, bytes %" PRIu64 " to %" PRIu64 " among them. ",
+                  finding->part, finding->whole, finding->first_byte, finding->end_byte - 1);
+    add_blocks(words, &words->out->why);
+    hw_buffer_add(&words->out->what, "Leave out what is not used, or allocate it where it is.");
+}
+
+static void say_header(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    hw_buffer_add(&words->out->title, "Only the headers of these blocks are hot");
+    hw_buffer_add(&words->out->why, "The first %" PRIu64 " bytes get %s of the accesses. ", finding->end_byte,
+                  HW_PERCENT((double)finding->part, (double)finding->whole));
+    add_blocks(words, &words->out->why);
+    hw_buffer_add(&words->out->what, "Keep the headers together in an array that points to the rest.");
+}
+
+static void say_sharing(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    const bool fine = finding->kind == HW_FINDING_FALSE_SHARING;
+    hw_buffer_add(&words->out->title, fine ? "False sharing between threads" : "Several threads write the same lines");
+    hw_buffer_add(&words->out->why,
+                  fine ? "%s of %s that blocks lie in are written by one thread and used by another, in different words. "
+                       : "%s of %s that were touched are written by several threads. ",
+                  HW_COUNT(finding->part), HW_OF(finding->whole, fine ? "line" : "64-byte granule"));
+    hw_buffer_add(&words->out->why, "%s writes to these blocks. ", HW_MANY(finding->writes));
+    add_blocks(words, &words->out->why);
+    hw_buffer_add(&words->out->what,
+                  fine ? "Give what each thread writes a line of its own: alignas(64), or a block for each thread."
+                       : "Build with --granule 8 to see whether they write the same words; if not, give what each thread "
+                         "writes a line of its own.");
+}
+
+/* ---- the whole ---- */
+
+/* " in new_node": the function that allocates, where there is one context. */
+static void add_place(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    const uint64_t type = finding->context_count ? words->view->contexts[finding->contexts[0]].sum.type : 0;
+    const char *name = type && words->view->type ? words->view->type(words->view->closure, type) : NULL;
+    if (words->of || finding->context_count != 1 || !name)
+        return;
+    hw_buffer_add(&words->out->title, " (type ");
+    hw_buffer_clean(&words->out->title, name, words->clean);
+    hw_buffer_add(&words->out->title, ")");
+}
+
+void hw_finding_words(const struct hw_view *view, const struct hw_analysis *analysis, const struct hw_finding *finding,
+                      enum hw_clean clean, struct hw_finding_words *words)
+{
+    static void (*const say[HW_FINDING_KINDS])(const struct words *words) = {
+        [HW_FINDING_LAYOUT] = say_layout,
+        [HW_FINDING_ASTRIDE] = say_astride,
+        [HW_FINDING_PADDING] = say_padding,
+        [HW_FINDING_UNUSED_FIELDS] = say_unused,
+        [HW_FINDING_UNREAD_FIELDS] = say_unused,
+        [HW_FINDING_SPARSE] = say_sparse,
+        [HW_FINDING_UNUSED_WORDS] = say_unused_words,
+        [HW_FINDING_HEADER] = say_header,
+        [HW_FINDING_FALSE_SHARING] = say_sharing,
+        [HW_FINDING_SHARED_WRITES] = say_sharing,
+    };
+    const struct words all = {view, analysis, finding,
+                              finding->structure == SIZE_MAX ? NULL : &analysis->structs[finding->structure], clean,
+                              words};
+    hw_buffer_clear(&words->title);
+    hw_buffer_clear(&words->why);
+    hw_buffer_clear(&words->what);
+    hw_buffer_clear(&words->gain);
+    if (all.of)
+        hw_add_struct_name(&words->title, all.of->structure, clean);
+    say[finding->kind](&all);
+    add_place(&all);
+    add_gain(&all);
+    while (words->why.used && words->why.data[words->why.used - 1] == ' ')
+        hw_buffer_cut(&words->why, words->why.used - 1);
+}
+
+void hw_finding_words_free(struct hw_finding_words *words)
+{
+    hw_buffer_free(&words->title);
+    hw_buffer_free(&words->why);
+    hw_buffer_free(&words->what);
+    hw_buffer_free(&words->gain);
+}
