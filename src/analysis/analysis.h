@@ -88,6 +88,7 @@ struct hw_suggestion {
     struct hw_layout cold; /* of a split */
     uint64_t pointer;      /* of a split: its offset in the hot part */
     struct hw_lines lines; /* cold part included */
+    double aligned_lines;  /* per use, if objects begin at lines and end at them as well */
 };
 
 struct hw_struct_analysis {

@@ -125,11 +125,9 @@ static void find_header(struct hw_finder *finder, const struct blocks *blocks, c
     }
     if (count < 16 || (double)part < 0.9 * (double)all)
         return;
-    const struct {
-        double live;
-    } set = {(double)blocks->live * HW_LINE};
+    const double set = (double)blocks->live * HW_LINE; /* bytes of the headers' lines */
     const double lines = (double)hottest * (1 - (double)end * 8 / HW_LINE);
-    const double missed = set.live > HW_CACHE_BYTES ? lines * (1 - HW_CACHE_BYTES / set.live) : 0;
+    const double missed = set > HW_CACHE_BYTES ? lines * (1 - HW_CACHE_BYTES / set) : 0;
     if (missed < WORTH_LINES)
         return;
     struct hw_finding *finding = add(finder, blocks, HW_FINDING_HEADER, missed, 0);

@@ -10,13 +10,6 @@
 /* glibc gives blocks from this size on pages of their own, 16 bytes behind the start of one (M_MMAP_THRESHOLD). */
 #define MAPPED_BYTES (128 * 1024)
 
-static bool mostly_mapped(const struct hw_profile *profile, const struct hw_objects *objects)
-{
-    return objects->context_count && profile->allocator && strncmp(profile->allocator, "glibc", 5) == 0 &&
-           objects->allocated && (double)objects->live_bytes >= (double)MAPPED_BYTES &&
-           objects->placement == HW_PLACE_ARRAY;
-}
-
 static uint64_t smallest_block(const struct hw_analysis_input *input, const struct hw_objects *objects)
 {
     uint64_t smallest = UINT64_MAX;
@@ -34,9 +27,10 @@ struct hw_ground hw_ground_of(const struct hw_analysis_input *input, const struc
     unsigned step = of->structure->alignment > 16 ? of->structure->alignment : 16;
     if (ground.placement == HW_PLACE_UNKNOWN)
         ground.live = 0;
-    if (step < 64 && mostly_mapped(input->profile, &of->objects) &&
+    const char *allocator = input->profile->allocator;
+    if (step == 16 && allocator && strncmp(allocator, "glibc", 5) == 0 && of->objects.context_count &&
         smallest_block(input, &of->objects) >= MAPPED_BYTES) {
-        ground.starts[ground.start_count++] = 16 % HW_LINE;
+        ground.starts[ground.start_count++] = 16;
         return ground;
     }
     for (unsigned start = 0; start < HW_LINE; start += step)

@@ -38,9 +38,11 @@ static uint64_t padding_of(const struct hw_struct_analysis *of)
     return padding < of->structure->size ? padding : 0;
 }
 
-/* Lines per use if objects began at lines: single ones in aligned blocks, elements of an array rounded up to lines. */
+/* Lines per use if objects began at lines: single ones in aligned blocks, elements of an array rounded up to lines. Of
+ * a split COLD is the other part and POINTER leads there. */
 static double aligned_lines(struct hw_line_counter *counter, const struct hw_ground *ground,
-                            const struct hw_struct_analysis *of, const struct hw_layout *layout)
+                            const struct hw_visits *visits, const struct hw_layout *layout,
+                            const struct hw_layout *cold, uint64_t pointer)
 {
     struct hw_ground aligned = *ground;
     struct hw_layout rounded = *layout;
@@ -48,7 +50,7 @@ static double aligned_lines(struct hw_line_counter *counter, const struct hw_gro
     aligned.start_count = 1;
     if (ground->placement == HW_PLACE_ARRAY)
         rounded.size = (layout->size + HW_LINE - 1) / HW_LINE * HW_LINE;
-    return hw_lines_measure(counter, &aligned, &of->visits, &rounded, NULL, 0).per_use;
+    return hw_lines_measure(counter, &aligned, visits, &rounded, cold, pointer).per_use;
 }
 
 static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_input *input,
@@ -73,7 +75,7 @@ static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_inpu
     if (structure->size <= HW_LINES_LARGEST && structure->size) {
         const struct hw_ground ground = hw_ground_of(input, of);
         of->lines = hw_lines_measure(counter, &ground, &of->visits, &as_is, NULL, 0);
-        of->aligned_lines = aligned_lines(counter, &ground, of, &as_is);
+        of->aligned_lines = aligned_lines(counter, &ground, &of->visits, &as_is, NULL, 0);
         if (of->lines.per_use > 0)
             of->fragmentation = 1 - of->lines.bytes_needed / (of->lines.per_use * HW_LINE);
         if (of->fragmentation < 0)
@@ -82,12 +84,19 @@ static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_inpu
     return !pool->failed;
 }
 
+/* 0: brings lines in; 1: may do so, if there are enough of them; 2: does not. */
+static int class_of(const struct hw_struct_analysis *of)
+{
+    if (!(of->lines.missed > 0))
+        return 2;
+    return of->objects.placement == HW_PLACE_UNKNOWN;
+}
+
 static int compare_cost(const void *left, const void *right)
 {
     const struct hw_struct_analysis *a = left, *b = right;
-    const bool a_known = a->objects.placement != HW_PLACE_UNKNOWN, b_known = b->objects.placement != HW_PLACE_UNKNOWN;
-    if (a_known != b_known && (a->lines.missed > 0 || b->lines.missed > 0) && (a_known ? a : b)->lines.missed > 0)
-        return a_known ? -1 : 1;
+    if (class_of(a) != class_of(b))
+        return class_of(a) - class_of(b);
     if (a->lines.missed > b->lines.missed || b->lines.missed > a->lines.missed)
         return a->lines.missed > b->lines.missed ? -1 : 1;
     if (a->visits.executions > b->visits.executions || b->visits.executions > a->visits.executions)
@@ -116,7 +125,13 @@ bool hw_structs_analyse(struct hw_analysis *analysis, struct hw_pool *pool)
     counter.work = 0;
     for (size_t i = 0; i < analysis->struct_count && counter.work < SEARCH_WORK; i++) {
         const struct hw_ground ground = hw_ground_of(&analysis->input, &analysis->structs[i]);
-        hw_suggest(&analysis->structs[i], fields, &ground, &counter, SEARCH_STRUCT, pool);
+        struct hw_struct_analysis *of = &analysis->structs[i];
+        struct hw_suggestion *suggestion = &of->suggestion;
+        hw_suggest(of, fields, &ground, &counter, SEARCH_STRUCT, pool);
+        if (suggestion->kind != HW_SUGGEST_NOTHING)
+            suggestion->aligned_lines =
+                aligned_lines(&counter, &ground, &of->visits, &suggestion->hot,
+                              suggestion->kind == HW_SUGGEST_SPLIT ? &suggestion->cold : NULL, suggestion->pointer);
     }
     return !pool->failed;
 }
@@ -166,19 +181,21 @@ static double saved_lines(const struct hw_struct_analysis *of, double per_use)
     return share < 1 ? of->lines.missed * (1 - share) : 0;
 }
 
-static void find_layout(struct struct_finder *finder)
+/* True: the layout is a finding. */
+static bool find_layout(struct struct_finder *finder)
 {
     const struct hw_struct_analysis *of = finder->of;
     const struct hw_suggestion *suggestion = &of->suggestion;
     if (suggestion->kind == HW_SUGGEST_NOTHING)
-        return;
+        return false;
     const double lines = of->lines.missed - suggestion->lines.missed;
     const uint64_t size = suggestion->kind == HW_SUGGEST_REORDER ? suggestion->hot.size : of->structure->size;
     const double bytes = (double)(of->structure->size - size) * (double)of->objects.live;
     if (suggestion->lines.per_use <= WORTH_SHARE * of->lines.per_use && is_worth(finder, lines))
-        add(finder, HW_FINDING_LAYOUT, lines, bytes);
-    else if (bytes >= WORTH_BYTES && size < of->structure->size)
+        return add(finder, HW_FINDING_LAYOUT, lines, bytes) != NULL;
+    if (bytes >= WORTH_BYTES && size < of->structure->size)
         add(finder, HW_FINDING_PADDING, lines > 0 ? lines : 0, bytes);
+    return false;
 }
 
 /* Objects that begin in the midst of a line: of no interest where they are walked through anyway. */
@@ -238,8 +255,8 @@ void hw_struct_findings(struct hw_finder *finder)
     for (size_t i = 0; i < analysis->struct_count && !finder->pool->failed; i++) {
         structs.of = &analysis->structs[i];
         structs.index = i;
-        find_layout(&structs);
-        find_astride(&structs);
+        if (!find_layout(&structs)) /* which says what alignment adds to it */
+            find_astride(&structs);
         find_unused(&structs, false);
         find_unused(&structs, true);
     }

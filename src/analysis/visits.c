@@ -79,11 +79,15 @@ static void add_visit(struct maker *maker, double executions)
     if (executions <= 0 || visits->count == maker->capacity || !room_for_touches(maker, structure->field_count))
         return;
     struct hw_visit visit = {.executions = executions, .first_touch = maker->touch_count};
+    uint64_t covered = 0; /* bytes of a bit-field or a union count once */
     for (uint32_t i = 0; i < structure->field_count; i++) {
         if (!maker->bytes[i])
             continue;
         visits->touches[maker->touch_count++] = (struct hw_touch){i, maker->bytes[i]};
-        visit.bytes += maker->bytes[i];
+        const uint64_t start = maker->fields->fields[structure->first_field + i].offset, end = start + maker->bytes[i];
+        if (end > covered)
+            visit.bytes += end - (start > covered ? start : covered);
+        covered = end > covered ? end : covered;
         visit.touch_count++;
     }
     if (visit.touch_count)

@@ -23,6 +23,7 @@ enum hw_verb_code {
 int hw_verb_record(int argc, char **argv);
 int hw_verb_report(int argc, char **argv);
 int hw_verb_merge(int argc, char **argv);
+int hw_verb_fields(int argc, char **argv);
 int hw_verb_export(int argc, char **argv);
 int hw_verb_dump(int argc, char **argv);
 int hw_verb_doctor(int argc, char **argv);

@@ -13,6 +13,7 @@ static const struct verb {
     {"record", hw_verb_record, "run a program and write down how it uses its heap"},
     {"report", hw_verb_report, "show what a profile says: where the memory went"},
     {"merge", hw_verb_merge, "add up profiles of many runs into one"},
+    {"fields", hw_verb_fields, "show how structs lie in cache lines, and how they should"},
     {"export", hw_verb_export, "write a profile in a format of LLVM's tools"},
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},

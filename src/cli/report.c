@@ -1,18 +1,10 @@
 /* report.c - heapwise report: what is in profile files, as text or as JSON. */
 #include "cli/cli.h"
 
-#include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include "cli/view_options.h"
-#include "profile/lookup.h"
-#include "report/report.h"
+#include "cli/reporting.h"
 
 static const char help[] =
     "Usage: heapwise report [OPTION]... FILE...\n"
@@ -24,9 +16,9 @@ static const char help[] =
     "                   accesses were counted (heapwise cc) also accesses, density,\n"
     "                   cold, utilization, never-accessed, never-read, shared;\n"
     "                   with --json the order\n"
-    "  --section NAME   show only this part: summary, functions, timeline, memory,\n"
-    "                   access, globals, a KEY of --sort, not-observed; may be\n"
-    "                   repeated, or NAME,NAME\n"
+    "  --section NAME   show only this part: summary, findings, fields, functions,\n"
+    "                   timeline, memory, access, globals, a KEY of --sort,\n"
+    "                   not-observed; may be repeated, or NAME,NAME\n"
     "  --function NAME  only the places in NAME (as shown, or as in the symbol table),\n"
     "                   wherever it was inlined\n"
     "  --full           whole stacks, names and paths: fold and cut nothing\n"
@@ -41,15 +33,6 @@ static const char help[] =
     "freed before its thread allocated again. Exit code: 0, or 2 for wrong usage and\n"
     "for files that are damaged or no profiles.\n";
 
-struct command {
-    struct hw_report_options report;
-    struct hw_view_arguments names;
-    bool json;
-    const char *color; /* "auto", "always", "never" */
-    char **files;
-    int file_count;
-};
-
 /* ---- the command line ---- */
 
 /* The section of that name, of those from FIRST on; -1. */
@@ -61,20 +44,7 @@ static int find_section(const char *name, size_t size, int first)
     return -1;
 }
 
-static bool set_top(struct command *command, const char *value)
-{
-    char *end;
-    errno = 0;
-    unsigned long long top = strtoull(value, &end, 10);
-    if (errno || *end || end == value || *value == '-' || top == 0 || top > UINT32_MAX) {
-        hw_say("report: --top takes a number from 1 on, not '%s'", value);
-        return false;
-    }
-    command->report.top = (size_t)top;
-    return true;
-}
-
-static bool set_sort(struct command *command, const char *value)
+static bool set_sort(struct hw_reporting *command, const char *value)
 {
     const int section = find_section(value, strlen(value), HW_REPORT_LISTS);
     if (section < 0 || section >= HW_REPORT_LISTS + HW_SORT_KEYS) {
@@ -88,7 +58,7 @@ static bool set_sort(struct command *command, const char *value)
     return true;
 }
 
-static bool set_sections(struct command *command, const char *value)
+static bool set_sections(struct hw_reporting *command, const char *value)
 {
     while (true) {
         const size_t size = strcspn(value, ",");
@@ -102,16 +72,6 @@ static bool set_sections(struct command *command, const char *value)
             return true;
         value += size + 1;
     }
-}
-
-static bool set_color(struct command *command, const char *value)
-{
-    if (strcmp(value, "auto") && strcmp(value, "always") && strcmp(value, "never")) {
-        hw_say("report: --color takes auto, always or never, not '%s'", value);
-        return false;
-    }
-    command->color = value;
-    return true;
 }
 
 enum report_option {
@@ -135,12 +95,12 @@ static const struct option options[] = {{"top", required_argument, NULL, OPTION_
                                         {0}};
 
 /* One option: HW_VERB_FINE, HW_VERB_USAGE, or -1 when help was printed. */
-static int take_option(struct command *command, int option, char **argv)
+static int take_option(struct hw_reporting *command, int option, char **argv)
 {
     bool fine = true;
     switch (option) {
     case OPTION_TOP:
-        fine = set_top(command, optarg);
+        fine = hw_reporting_set_top(command, optarg);
         break;
     case OPTION_SORT:
         fine = set_sort(command, optarg);
@@ -149,7 +109,7 @@ static int take_option(struct command *command, int option, char **argv)
         fine = set_sections(command, optarg);
         break;
     case OPTION_COLOR:
-        fine = set_color(command, optarg ? optarg : "always");
+        fine = hw_reporting_set_color(command, optarg ? optarg : "always");
         break;
     case OPTION_FUNCTION:
         command->names.view.function = optarg;
@@ -167,7 +127,7 @@ static int take_option(struct command *command, int option, char **argv)
 }
 
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
-static int parse(struct command *command, int argc, char **argv)
+static int parse(struct hw_reporting *command, int argc, char **argv)
 {
     hw_view_arguments_begin();
     for (int option; (option = getopt_long(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
@@ -183,123 +143,12 @@ static int parse(struct command *command, int argc, char **argv)
     return HW_VERB_USAGE;
 }
 
-/* ---- the terminal ---- */
-
-static void measure_terminal(struct command *command)
-{
-    struct winsize size;
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    const bool terminal = isatty(STDOUT_FILENO);
-    unsigned width = 80;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        width = size.ws_col < 60 ? 60 : size.ws_col > 120 ? 120 : size.ws_col;
-    setlocale(LC_CTYPE, "");
-    command->report.width = width;
-    command->report.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-    command->report.color =
-        !strcmp(command->color, "always") ||
-        (!strcmp(command->color, "auto") && terminal && !(no_color && *no_color) && !(term && !strcmp(term, "dumb")));
-}
-
-/* ---- the reports ---- */
-
-/* True when what was printed so far has been written; else errno says why not. */
-static bool written(void)
-{
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return true;
-    errno = errno ? errno : EIO;
-    return false;
-}
-
-/* The sections that are made without names of functions. */
-static bool needs_symbols(const struct command *command)
-{
-    if (command->names.view.function)
-        return true;
-    const uint32_t without = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY;
-    return !command->report.sections || (command->report.sections & ~without);
-}
-
-/* The profile, or as much of it as is asked for, where an index leads there. */
-static struct hw_profile *read_profile(const struct command *command, const char *path, struct hw_error *error)
-{
-    const char *function = command->names.view.function;
-    struct hw_lookup *lookup = function ? hw_lookup_open(path, error) : NULL;
-    struct hw_profile *profile = NULL;
-    if (lookup && hw_lookup_is_complete(lookup))
-        profile = hw_lookup_function(lookup, function, error);
-    hw_lookup_close(lookup);
-    return profile ? profile : hw_profile_read(path, error);
-}
-
-/* Reports one file. PRINTED counts those that are in the output. */
-static int report_file(struct command *command, const char *path, size_t *printed)
-{
-    struct hw_error error = {""};
-    struct hw_profile *profile = read_profile(command, path, &error);
-    if (!profile) {
-        hw_say("%s", error.message);
-        return HW_VERB_USAGE;
-    }
-    int code = HW_VERB_FINE;
-    if (profile->problem_count) { /* one line; the report has the others, under what was not observed */
-        char more[64] = "";
-        if (profile->problem_count > 1)
-            snprintf(more, sizeof more, " %zu more problem%s in the report.", profile->problem_count - 1,
-                     profile->problem_count == 2 ? "" : "s");
-        hw_say("%s: %s%s", path, profile->problems[0], more);
-        code = HW_VERB_USAGE;
-    }
-    command->names.view.no_symbols = !needs_symbols(command);
-    struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
-    hw_view_arguments_clear_progress(&command->names);
-    bool done = view != NULL;
-    if (done && command->names.view.function && !view->context_count) {
-        hw_say("%s: nothing was allocated by a function '%s'", path, command->names.view.function);
-        code = HW_VERB_USAGE;
-    }
-    if (done && command->json) {
-        fputs(*printed ? "," : command->file_count > 1 ? "[" : "", stdout);
-        done = hw_report_json(view, &command->report, stdout, &error);
-    } else if (done) {
-        fputs(*printed ? "\n\n" : "", stdout);
-        done = hw_report_text(view, &command->report, stdout, &error);
-    }
-    *printed += view != NULL;
-    if (!done && !ferror(stdout)) {
-        hw_say("%s", error.message);
-        code = HW_VERB_USAGE;
-    }
-    hw_view_free(view);
-    hw_profile_free(profile);
-    return code;
-}
-
-static int report_files(struct command *command)
-{
-    int code = HW_VERB_FINE;
-    measure_terminal(command);
-    hw_view_arguments_show_progress(&command->names);
-    size_t printed = 0;
-    for (int i = 0; i < command->file_count; i++) {
-        const int outcome = report_file(command, command->files[i], &printed);
-        code = outcome ? outcome : code;
-        if (!written())
-            return HW_VERB_USAGE; /* main says why: errno is the reason */
-    }
-    if (command->json && command->file_count > 1)
-        fputs(printed ? "]\n" : "[]\n", stdout);
-    return code;
-}
-
 int hw_verb_report(int argc, char **argv)
 {
-    struct command command = {.color = "auto"};
+    struct hw_reporting command = {.verb = "report", .color = "auto"};
     int code = hw_view_arguments_init(&command.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)
-        code = report_files(&command);
+        code = hw_reporting_run(&command);
     hw_view_arguments_free(&command.names);
     return code < 0 ? HW_VERB_FINE : code;
 }

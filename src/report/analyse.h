@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "report/buffer.h"
+#include "report/report.h"
 #include "report/view.h"
 
 struct hw_view_analysis {
@@ -18,10 +19,10 @@ void hw_view_analysis_free(struct hw_view_analysis *of);
 /* ---- finding_words.c: findings as sentences, of clean text. ASCII: no typographic signs ---- */
 
 struct hw_finding_words {
-    struct hw_buffer title;   /* "struct node: fields used together lie apart" */
-    struct hw_buffer why;     /* the evidence */
-    struct hw_buffer what;    /* to do */
-    struct hw_buffer gain;    /* "3.9 G cache lines (249.1 GiB) not brought in", "" when it cannot be told */
+    struct hw_buffer title; /* "struct node: fields used together lie apart" */
+    struct hw_buffer why;   /* the evidence */
+    struct hw_buffer what;  /* to do */
+    struct hw_buffer gain;  /* "3.9 G cache lines (249.1 GiB) not brought in", "" when it cannot be told */
 };
 
 /* Clears and fills WORDS. CLEAN: for names of the program. */
@@ -34,6 +35,10 @@ void hw_add_struct_name(struct hw_buffer *out, const struct hw_profile_struct *s
 
 /* Why no other order is suggested: one sentence; NULL when nothing forbids one. */
 const char *hw_layout_reason(enum hw_layout_verdict verdict);
+
+/* Whether --struct asks for it. */
+bool hw_report_wants_finding(const struct hw_report_options *options, const struct hw_analysis *analysis,
+                             const struct hw_finding *finding);
 
 /* ---- layout_text.c: suggestions as C text ---- */
 

@@ -70,8 +70,7 @@ static void add_gain(const struct words *words)
 {
     struct hw_buffer *out = &words->out->gain;
     const struct hw_finding *finding = words->finding;
-    const bool shared =
-        finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES;
+    const bool shared = finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES;
     if (finding->lines >= 1)
         hw_buffer_add(out, "%s%s cache lines (%s) %s", shared ? "at most " : "", HW_MANY((uint64_t)finding->lines),
                       HW_BYTES((uint64_t)(finding->lines * HW_LINE)),
@@ -89,9 +88,8 @@ static void add_hot_fields(const struct words *words, struct hw_buffer *out)
     size_t count = 0;
     for (; count < visit->touch_count && count < 8; count++)
         fields[count] = visits->touches[visit->first_touch + count].field;
-    hw_buffer_add(out, "%s of %s touch ", HW_PERCENT(visit->executions, visits->executions),
+    hw_buffer_add(out, "%s of %s uses touch ", HW_PERCENT(visit->executions, visits->executions),
                   HW_MANY((uint64_t)visits->executions));
-    hw_buffer_add(out, "uses ");
     add_fields(words, out, fields, visit->touch_count < 8 ? count : visit->touch_count, 5);
     hw_buffer_add(out, ". ");
 }
@@ -109,12 +107,15 @@ static void say_layout(const struct words *words)
     add_hot_fields(words, why);
     add_objects(words, why);
     if (suggestion->kind == HW_SUGGEST_SPLIT)
-        hw_buffer_add(what, "Move what is seldom used to a struct of its own (%" PRIu64 " bytes stay): ",
-                      suggestion->hot.size);
+        hw_buffer_add(
+            what, "Move what is seldom used to a struct of its own (%" PRIu64 " bytes stay): ", suggestion->hot.size);
     else
         hw_buffer_add(what, "Reorder its members: ");
     hw_buffer_add(what, "%s lines per use instead of %s.", HW_RATIO(suggestion->lines.per_use),
                   HW_RATIO(of->lines.per_use));
+    if (suggestion->aligned_lines <= 0.9 * suggestion->lines.per_use)
+        hw_buffer_add(what, " If they begin at lines as well (aligned_alloc(64, ...)): %s.",
+                      HW_RATIO(suggestion->aligned_lines));
 }
 
 static void say_astride(const struct words *words)
@@ -123,7 +124,8 @@ static void say_astride(const struct words *words)
     struct hw_buffer *why = &words->out->why, *what = &words->out->what;
     const bool array = of->objects.placement == HW_PLACE_ARRAY;
     hw_buffer_add(&words->out->title, ": objects lie astride cache lines");
-    hw_buffer_add(why, "%" PRIu64 " bytes that begin anywhere in a line: %s lines per use, %s if each began at a line. ",
+    hw_buffer_add(why,
+                  "%" PRIu64 " bytes that begin anywhere in a line: %s lines per use, %s if each began at a line. ",
                   of->structure->size, HW_RATIO(of->lines.per_use), HW_RATIO(of->aligned_lines));
     add_objects(words, why);
     if (array)
@@ -137,8 +139,7 @@ static void say_padding(const struct words *words)
 {
     const struct hw_struct_analysis *of = words->of;
     hw_buffer_add(&words->out->title, ": padding that another order saves");
-    hw_buffer_add(&words->out->why, "%" PRIu64 " of %" PRIu64 " bytes are padding. ", of->padding,
-                  of->structure->size);
+    hw_buffer_add(&words->out->why, "%" PRIu64 " of %" PRIu64 " bytes are padding. ", of->padding, of->structure->size);
     add_objects(words, &words->out->why);
     hw_buffer_add(&words->out->what, "Reorder its members: %" PRIu64 " bytes instead of %" PRIu64 ".",
                   of->suggestion.hot.size, of->structure->size);
@@ -151,7 +152,8 @@ static void say_unused(const struct words *words)
     struct hw_buffer *why = &words->out->why;
     uint64_t bytes = 0;
     for (size_t i = 0; i < finding->field_count; i++)
-        bytes += words->of->units.fields[finding->fields[i]].size;
+        if (!(words->of->units.fields[finding->fields[i]].flags & HW_FIELD_BITS))
+            bytes += words->of->units.fields[finding->fields[i]].size;
     hw_buffer_add(&words->out->title, ": %s", unread ? "fields are written and never read" : "fields are never used");
     add_fields(words, why, finding->fields, finding->field_count, 6);
     hw_buffer_add(why, ": %" PRIu64 " of %" PRIu64 " bytes", bytes, words->of->structure->size);
@@ -186,7 +188,8 @@ static void say_unused_words(const struct words *words)
 {
     const struct hw_finding *finding = words->finding;
     hw_buffer_add(&words->out->title, "Bytes of these blocks are never touched");
-    hw_buffer_add(&words->out->why, "%" PRIu64 " of %" PRIu64 " bytes of every block, bytes %" PRIu64 " to %" PRIu64 " among them. ",
+    hw_buffer_add(&words->out->why,
+                  "%" PRIu64 " of %" PRIu64 " bytes of every block, bytes %" PRIu64 " to %" PRIu64 " among them. ",
                   finding->part, finding->whole, finding->first_byte, finding->end_byte - 1);
     add_blocks(words, &words->out->why);
     hw_buffer_add(&words->out->what, "Leave out what is not used, or allocate it where it is.");
@@ -207,16 +210,18 @@ static void say_sharing(const struct words *words)
     const struct hw_finding *finding = words->finding;
     const bool fine = finding->kind == HW_FINDING_FALSE_SHARING;
     hw_buffer_add(&words->out->title, fine ? "False sharing between threads" : "Several threads write the same lines");
-    hw_buffer_add(&words->out->why,
-                  fine ? "%s of %s that blocks lie in are written by one thread and used by another, in different words. "
-                       : "%s of %s that were touched are written by several threads. ",
-                  HW_COUNT(finding->part), HW_OF(finding->whole, fine ? "line" : "64-byte granule"));
+    hw_buffer_add(
+        &words->out->why,
+        fine ? "%s of %s that blocks lie in are written by one thread and used by another, in different words. "
+             : "%s of %s that were touched are written by several threads. ",
+        HW_COUNT(finding->part), HW_OF(finding->whole, fine ? "line" : "64-byte granule"));
     hw_buffer_add(&words->out->why, "%s writes to these blocks. ", HW_MANY(finding->writes));
     add_blocks(words, &words->out->why);
-    hw_buffer_add(&words->out->what,
-                  fine ? "Give what each thread writes a line of its own: alignas(64), or a block for each thread."
-                       : "Build with --granule 8 to see whether they write the same words; if not, give what each thread "
-                         "writes a line of its own.");
+    hw_buffer_add(
+        &words->out->what,
+        fine ? "Give what each thread writes a line of its own: alignas(64), or a block for each thread."
+             : "Build with --granule 8 to see whether they write the same words; if not, give what each thread "
+               "writes a line of its own.");
 }
 
 /* ---- the whole ---- */
@@ -249,9 +254,9 @@ void hw_finding_words(const struct hw_view *view, const struct hw_analysis *anal
         [HW_FINDING_FALSE_SHARING] = say_sharing,
         [HW_FINDING_SHARED_WRITES] = say_sharing,
     };
-    const struct words all = {view, analysis, finding,
-                              finding->structure == SIZE_MAX ? NULL : &analysis->structs[finding->structure], clean,
-                              words};
+    const struct words all = {view,    analysis,
+                              finding, finding->structure == SIZE_MAX ? NULL : &analysis->structs[finding->structure],
+                              clean,   words};
     hw_buffer_clear(&words->title);
     hw_buffer_clear(&words->why);
     hw_buffer_clear(&words->what);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/analyse.h"
 #include "report/merged.h"
 #include "report/not_observed.h"
 
@@ -543,6 +544,8 @@ static void print_report(struct json_writer *writer)
         void (*print)(struct json_writer *writer);
     } members[] = {{ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_contexts},
                    {BIT(HW_REPORT_GLOBALS), hw_json_globals},
+                   {BIT(HW_REPORT_FIELDS), hw_json_fields},
+                   {BIT(HW_REPORT_FINDINGS), hw_json_findings},
                    {BIT(HW_REPORT_TIMELINE), print_timeline},
                    {BIT(HW_REPORT_MEMORY), print_memory},
                    {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_modules},
@@ -551,8 +554,10 @@ static void print_report(struct json_writer *writer)
     const uint32_t sections = writer->options->sections ? writer->options->sections : UINT32_MAX;
     fputs("{\"format\":1,\n\"process\":", writer->stream);
     print_value(writer, process_value(writer));
-    print_key(writer, "totals");
-    print_value(writer, totals_value(writer));
+    if (!writer->options->fields) {
+        print_key(writer, "totals");
+        print_value(writer, totals_value(writer));
+    }
     if (hw_is_merged(writer->view->profile)) {
         print_key(writer, "runs");
         print_value(writer, hw_merged_json(writer->view->profile, run_text, writer));
@@ -568,15 +573,19 @@ bool hw_report_json(const struct hw_view *view, const struct hw_report_options *
 {
     struct json_writer writer = {.view = view, .options = options, .stream = stream, .sampled = hw_view_sampled(view)};
     writer.stacks = calloc(view->location_count + 1, sizeof *writer.stacks);
-    if (writer.stacks)
+    struct hw_view_analysis analysis;
+    const bool analysed = hw_view_analyse(&analysis, view, error);
+    writer.analysis = analysis.analysis;
+    if (writer.stacks && analysed)
         print_report(&writer);
-    bool failed = !writer.stacks || writer.failed || writer.text.failed;
+    bool failed = !writer.stacks || !analysed || writer.failed || writer.text.failed;
     for (size_t i = 0; writer.stacks && i < view->location_count; i++) {
         failed = failed || writer.stacks[i].failed;
         hw_buffer_free(&writer.stacks[i]);
     }
     free(writer.stacks);
     hw_buffer_free(&writer.text);
+    hw_view_analysis_free(&analysis);
     if (failed)
         hw_error_set(error, "%s: not enough memory for the report",
                      view->profile->path ? view->profile->path : "profile");

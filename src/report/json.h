@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "analysis/analysis.h"
 #include "report/buffer.h"
 #include "report/report.h"
 
@@ -11,6 +12,7 @@
 struct json_writer {
     const struct hw_view *view;
     const struct hw_report_options *options;
+    const struct hw_analysis *analysis;
     FILE *stream;
     bool sampled;
     bool failed;              /* no memory */
@@ -103,5 +105,10 @@ void hw_json_total_accesses(struct json_writer *writer, json_t *object);
 void hw_json_accesses(struct json_writer *writer, json_t *object, const struct hw_view_context *context);
 /* Prints the member "globals"; nothing where accesses were not counted. */
 void hw_json_globals(struct json_writer *writer);
+
+/* ---- json_fields.c: members "fields" and "findings"; nothing where neither was looked for ---- */
+
+void hw_json_fields(struct json_writer *writer);
+void hw_json_findings(struct json_writer *writer);
 
 #endif

@@ -16,6 +16,8 @@ enum hw_report_section {
     HW_REPORT_ACCESS, /* counted accesses, by function */
     HW_REPORT_LISTS,
     HW_REPORT_GLOBALS = HW_REPORT_LISTS + HW_SORT_KEYS,
+    HW_REPORT_FINDINGS, /* what to do */
+    HW_REPORT_FIELDS,   /* of structs */
     HW_REPORT_NOT_OBSERVED,
     HW_REPORT_SECTIONS
 };
@@ -27,6 +29,8 @@ struct hw_report_options {
     uint32_t sections;     /* bits 1 << enum hw_report_section; 0: what is usual */
     size_t top;            /* contexts in a list; 0: 10 in text, all in JSON */
     enum hw_sort_key sort; /* order of JSON's contexts */
+    const char *structure; /* of the structs only those of that name; NULL: all */
+    bool fields;           /* heapwise fields: nothing beside the sections */
     bool full;             /* text: fold nothing, cut nothing */
     unsigned width;        /* text: columns, at least 60 */
     bool color, utf8;      /* text: what the terminal can show */
@@ -35,6 +39,9 @@ struct hw_report_options {
 /* Print to STREAM, which is not flushed: the caller checks ferror. False with ERROR when there is no memory. */
 bool hw_report_text(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
                     struct hw_error *error);
+/* Whether --struct asks for it. */
+bool hw_report_wants_struct(const struct hw_report_options *options, const struct hw_profile_struct *structure);
+
 bool hw_report_json(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
                     struct hw_error *error);
 

@@ -203,10 +203,7 @@ const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view,
 
 const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context)
 {
-    const struct hw_profile_access *access = context->access ? &context->access->all : NULL;
-    if (!access || !access->type || access->flags & HW_ACCESS_TYPES_DIFFER)
-        return NULL;
-    return hw_view_type_name(view, access->type);
+    return context->type && !context->types_differ ? hw_view_type_name(view, context->type) : NULL;
 }
 
 /* ---- all of it ---- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/analyse.h"
 #include "report/human.h"
 #include "report/merged.h"
 #include "report/not_observed.h"
@@ -31,6 +32,8 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_LISTS + HW_SORT_NEVER_READ] = "never-read",
     [HW_REPORT_LISTS + HW_SORT_SHARED] = "shared",
     [HW_REPORT_GLOBALS] = "globals",
+    [HW_REPORT_FINDINGS] = "findings",
+    [HW_REPORT_FIELDS] = "fields",
     [HW_REPORT_NOT_OBSERVED] = "not-observed",
 };
 
@@ -273,8 +276,9 @@ static void print_title(struct hw_text *text)
     if (!*name && hw_is_merged(profile))
         name = profile->llvm ? "merged runs" : "several programs";
     const char *file = hw_page_clean(page, &text->place, profile->path ? profile->path : "");
-    const size_t used = hw_text_width("Heap profile of ") + hw_text_width(name), width = hw_text_width(file);
-    hw_page_print(page, HW_HEADING, "Heap profile of %s", name);
+    const char *what = text->options->fields ? "Fields of structs" : "Heap profile";
+    const size_t used = hw_text_width(what) + 4 + hw_text_width(name), width = hw_text_width(file);
+    hw_page_print(page, HW_HEADING, "%s of %s", what, name);
     if (width && used + 2 + width <= page->width) {
         hw_page_pad(page, page->width - used - width);
         hw_page_print(page, HW_FAINT, "%s", file);
@@ -313,11 +317,14 @@ static void print_sections(struct hw_text *text, uint32_t sections)
         [HW_REPORT_SUMMARY] = print_summary,           [HW_REPORT_TIMELINE] = hw_text_timeline,
         [HW_REPORT_MEMORY] = hw_text_memory,           [HW_REPORT_FUNCTIONS] = hw_text_functions,
         [HW_REPORT_NOT_OBSERVED] = print_not_observed, [HW_REPORT_ACCESS] = hw_text_accesses,
-        [HW_REPORT_GLOBALS] = hw_text_globals,
+        [HW_REPORT_GLOBALS] = hw_text_globals,         [HW_REPORT_FINDINGS] = hw_text_findings,
+        [HW_REPORT_FIELDS] = hw_text_fields,
     };
     /* With the summary the tables of functions are the answer on the first screen. Who counted accesses asks for them.
      */
     static const uint8_t order[HW_REPORT_SECTIONS] = {HW_REPORT_SUMMARY,
+                                                      HW_REPORT_FINDINGS,
+                                                      HW_REPORT_FIELDS,
                                                       HW_REPORT_FUNCTIONS,
                                                       HW_REPORT_ACCESS,
                                                       HW_REPORT_LISTS + HW_SORT_ACCESSES,
@@ -375,7 +382,7 @@ static uint32_t access_sections_with_content(const struct hw_view *view)
 }
 
 /* The usual sections without those that would be empty or say next to nothing. */
-static uint32_t sections_with_content(const struct hw_view *view)
+static uint32_t sections_with_content(const struct hw_view *view, bool findings)
 {
     uint32_t sections = usual_sections;
     if (view->profile->timeline_count < 2)
@@ -391,12 +398,14 @@ static uint32_t sections_with_content(const struct hw_view *view)
             sections |= LIST(HW_SORT_POOLS);
     if (view->profile->access_counted)
         sections |= access_sections_with_content(view);
+    if (findings)
+        sections |= 1u << HW_REPORT_FINDINGS;
     if (view->function) /* what is about the process as a whole */
         sections &= ~(1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY | 1u << HW_REPORT_ACCESS |
-                      1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_NOT_OBSERVED);
+                      1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_NOT_OBSERVED);
     if (!view->context_count)
         sections &= 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY |
-                    1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_NOT_OBSERVED;
+                    1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_NOT_OBSERVED;
     return sections;
 }
 
@@ -411,10 +420,15 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
                                     .utf8 = options->utf8}};
     text.shown = calloc(view->context_count + 1, sizeof *text.shown);
     text.shown_in = calloc(view->context_count + 1, sizeof *text.shown_in);
-    text.failed = !text.shown || !text.shown_in || !hw_places_make(&text.places, view, options->full);
+    struct hw_view_analysis analysis;
+    if (!hw_view_analyse(&analysis, view, error))
+        text.failed = true;
+    text.analysis = analysis.analysis;
+    text.failed |= !text.shown || !text.shown_in || !hw_places_make(&text.places, view, options->full);
     if (!text.failed) {
         print_title(&text);
-        print_sections(&text, options->sections ? options->sections : sections_with_content(view));
+        print_sections(&text, options->sections ? options->sections
+                                                : sections_with_content(view, analysis.analysis->finding_count != 0));
     }
     const bool failed = text.failed || text.line.failed || text.name.failed || text.place.failed || text.cleaned.failed;
     if (failed)
@@ -427,6 +441,7 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
     hw_buffer_free(&text.place);
     hw_buffer_free(&text.cleaned);
     hw_places_free(&text.places);
+    hw_view_analysis_free(&analysis);
     free(text.shown);
     free(text.shown_in);
     return !failed;

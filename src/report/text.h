@@ -2,6 +2,7 @@
 #ifndef HW_REPORT_TEXT_H
 #define HW_REPORT_TEXT_H
 
+#include "analysis/analysis.h"
 #include "report/page.h"
 #include "report/places.h"
 #include "report/report.h"
@@ -11,6 +12,7 @@
 struct hw_text {
     const struct hw_view *view;
     const struct hw_report_options *options;
+    const struct hw_analysis *analysis;
     struct hw_page page;
     struct hw_places places;                     /* what the lists are made of */
     struct hw_view_stack stack;                  /* the stack at hand */
@@ -62,6 +64,12 @@ unsigned hw_text_granule(const struct hw_view *view);
  * out. */
 void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes, uint64_t unsplit, const char *noun,
                           bool lower_bound);
+
+/* text_findings.c: what to do. */
+void hw_text_findings(struct hw_text *text);
+
+/* text_fields.c: structs as they lie in cache lines. */
+void hw_text_fields(struct hw_text *text);
 
 /* text_memory.c: heap beside resident memory. */
 void hw_text_memory(struct hw_text *text);

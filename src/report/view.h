@@ -110,7 +110,7 @@ struct hw_view_global {
 
 struct hw_view {
     const struct hw_profile *profile;
-    const char *function; /* of the options: its contexts are all there are */
+    const char *function;                            /* of the options: its contexts are all there are */
     const char *(*type)(void *closure, uint64_t id); /* of the options */
     void *closure;
     struct hw_view_module *modules;
@@ -256,8 +256,8 @@ void hw_view_examine_modules(struct hw_view *view);
 
 /* ---- keep_function.c ---- */
 
-/* Leaves only the contexts whose leaf's inline chain has FUNCTION, by its readable or its linkage name. False with ERROR
- * when there is no memory. */
+/* Leaves only the contexts whose leaf's inline chain has FUNCTION, by its readable or its linkage name. False with
+ * ERROR when there is no memory. */
 bool hw_view_keep_function(struct hw_view *view, const char *function, struct hw_error *error);
 
 /* ---- globals.c ---- */

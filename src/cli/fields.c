@@ -1,0 +1,90 @@
+/* fields.c - heapwise fields: how structs lie in cache lines, and how they should. */
+#include <stdio.h>
+
+#include "cli/reporting.h"
+
+static const char help[] =
+    "Usage: heapwise fields [OPTION]... FILE...\n"
+    "Show which fields of structs are hot, how they lie in cache lines, and a better\n"
+    "layout where there is one, from profiles of programs built by\n"
+    "heapwise cc --fields.\n"
+    "\n"
+    "  --top N          show N structs and N findings (default: 5; in JSON all)\n"
+    "  --struct NAME    only the structs of that name, as it is shown\n"
+    "  --full           whole names, every field in a row of its own, all affinities\n"
+    "  --json           one object for a program to read (see docs/json.md); an array\n"
+    "                   of them for several FILEs\n"
+    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
+    "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "  -h, --help       this text\n"
+    "\n"
+    "A use is an execution of accesses to one object that belong together; lines are\n"
+    "64 bytes. docs/fields.md explains the model. Exit code: 0, or 2 for wrong usage\n"
+    "and for files that are damaged or no profiles.\n";
+
+enum fields_option { OPTION_TOP = 256, OPTION_STRUCT, OPTION_FULL, OPTION_JSON, OPTION_COLOR };
+
+static const struct option options[] = {{"top", required_argument, NULL, OPTION_TOP},
+                                        {"struct", required_argument, NULL, OPTION_STRUCT},
+                                        {"full", no_argument, NULL, OPTION_FULL},
+                                        {"json", no_argument, NULL, OPTION_JSON},
+                                        {"color", optional_argument, NULL, OPTION_COLOR},
+                                        HW_VIEW_OPTIONS,
+                                        {0}};
+
+/* One option: HW_VERB_FINE, HW_VERB_USAGE, or -1 when help was printed. */
+static int take_option(struct hw_reporting *command, int option, char **argv)
+{
+    bool fine = true;
+    switch (option) {
+    case OPTION_TOP:
+        fine = hw_reporting_set_top(command, optarg);
+        break;
+    case OPTION_STRUCT:
+        command->report.structure = optarg;
+        break;
+    case OPTION_COLOR:
+        fine = hw_reporting_set_color(command, optarg ? optarg : "always");
+        break;
+    case OPTION_FULL:
+        command->report.full = true;
+        break;
+    case OPTION_JSON:
+        command->json = true;
+        break;
+    default:
+        return hw_view_arguments_take(&command->names, option, argv, help);
+    }
+    return fine ? HW_VERB_FINE : HW_VERB_USAGE;
+}
+
+/* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
+static int parse(struct hw_reporting *command, int argc, char **argv)
+{
+    hw_view_arguments_begin();
+    for (int option; (option = getopt_long(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
+        const int code = take_option(command, option, argv);
+        if (code)
+            return code;
+    }
+    command->files = argv + optind;
+    command->file_count = argc - optind;
+    command->report.fields = true;
+    command->report.sections = 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_FIELDS;
+    if (command->json)
+        command->report.sections |= 1u << HW_REPORT_GLOBALS;
+    if (command->file_count)
+        return HW_VERB_FINE;
+    hw_say("fields: which FILE? (see heapwise fields --help)");
+    return HW_VERB_USAGE;
+}
+
+int hw_verb_fields(int argc, char **argv)
+{
+    struct hw_reporting command = {.verb = "fields", .color = "auto"};
+    int code = hw_view_arguments_init(&command.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    if (!code)
+        code = hw_reporting_run(&command);
+    hw_view_arguments_free(&command.names);
+    return code < 0 ? HW_VERB_FINE : code;
+}

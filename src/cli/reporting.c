@@ -1,0 +1,149 @@
+/* reporting.c - see reporting.h. */
+#include "cli/reporting.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "profile/lookup.h"
+
+/* ---- options ---- */
+
+bool hw_reporting_set_top(struct hw_reporting *command, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long long top = strtoull(value, &end, 10);
+    if (errno || *end || end == value || *value == '-' || top == 0 || top > UINT32_MAX) {
+        hw_say("%s: --top takes a number from 1 on, not '%s'", command->verb, value);
+        return false;
+    }
+    command->report.top = (size_t)top;
+    return true;
+}
+
+bool hw_reporting_set_color(struct hw_reporting *command, const char *value)
+{
+    if (strcmp(value, "auto") && strcmp(value, "always") && strcmp(value, "never")) {
+        hw_say("%s: --color takes auto, always or never, not '%s'", command->verb, value);
+        return false;
+    }
+    command->color = value;
+    return true;
+}
+
+/* ---- the terminal ---- */
+
+static void measure_terminal(struct hw_reporting *command)
+{
+    struct winsize size;
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    const bool terminal = isatty(STDOUT_FILENO);
+    unsigned width = 80;
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        width = size.ws_col < 60 ? 60 : size.ws_col > 120 ? 120 : size.ws_col;
+    setlocale(LC_CTYPE, "");
+    command->report.width = width;
+    command->report.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+    command->report.color =
+        !strcmp(command->color, "always") ||
+        (!strcmp(command->color, "auto") && terminal && !(no_color && *no_color) && !(term && !strcmp(term, "dumb")));
+}
+
+/* ---- the reports ---- */
+
+/* True when what was printed so far has been written; else errno says why not. */
+static bool written(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    errno = errno ? errno : EIO;
+    return false;
+}
+
+/* The sections that are made without names of functions. */
+static bool needs_symbols(const struct hw_reporting *command)
+{
+    if (command->names.view.function)
+        return true;
+    const uint32_t without = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY;
+    return !command->report.sections || (command->report.sections & ~without);
+}
+
+/* The profile, or as much of it as is asked for, where an index leads there. */
+static struct hw_profile *read_profile(const struct hw_reporting *command, const char *path, struct hw_error *error)
+{
+    const char *function = command->names.view.function;
+    struct hw_lookup *lookup = function ? hw_lookup_open(path, error) : NULL;
+    struct hw_profile *profile = NULL;
+    if (lookup && hw_lookup_is_complete(lookup))
+        profile = hw_lookup_function(lookup, function, error);
+    hw_lookup_close(lookup);
+    return profile ? profile : hw_profile_read(path, error);
+}
+
+/* Reports one file. PRINTED counts those that are in the output. */
+static int report_file(struct hw_reporting *command, const char *path, size_t *printed)
+{
+    struct hw_error error = {""};
+    struct hw_profile *profile = read_profile(command, path, &error);
+    if (!profile) {
+        hw_say("%s", error.message);
+        return HW_VERB_USAGE;
+    }
+    int code = HW_VERB_FINE;
+    if (profile->problem_count) { /* one line; the report has the others, under what was not observed */
+        char more[64] = "";
+        if (profile->problem_count > 1)
+            snprintf(more, sizeof more, " %zu more problem%s in the report.", profile->problem_count - 1,
+                     profile->problem_count == 2 ? "" : "s");
+        hw_say("%s: %s%s", path, profile->problems[0], more);
+        code = HW_VERB_USAGE;
+    }
+    command->names.view.no_symbols = !needs_symbols(command);
+    struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
+    hw_view_arguments_clear_progress(&command->names);
+    bool done = view != NULL;
+    if (done && command->names.view.function && !view->context_count) {
+        hw_say("%s: nothing was allocated by a function '%s'", path, command->names.view.function);
+        code = HW_VERB_USAGE;
+    }
+    if (done && command->json) {
+        fputs(*printed ? "," : command->file_count > 1 ? "[" : "", stdout);
+        done = hw_report_json(view, &command->report, stdout, &error);
+    } else if (done) {
+        fputs(*printed ? "\n\n" : "", stdout);
+        done = hw_report_text(view, &command->report, stdout, &error);
+    }
+    *printed += view != NULL;
+    if (!done && !ferror(stdout)) {
+        hw_say("%s", error.message);
+        code = HW_VERB_USAGE;
+    }
+    hw_view_free(view);
+    hw_profile_free(profile);
+    return code;
+}
+
+int hw_reporting_run(struct hw_reporting *command)
+{
+    int code = HW_VERB_FINE;
+    measure_terminal(command);
+    hw_view_arguments_show_progress(&command->names);
+    size_t printed = 0;
+    for (int i = 0; i < command->file_count; i++) {
+        const int outcome = report_file(command, command->files[i], &printed);
+        code = outcome ? outcome : code;
+        if (!written())
+            return HW_VERB_USAGE; /* main says why: errno is the reason */
+    }
+    if (command->json && command->file_count > 1)
+        fputs(printed ? "]\n" : "[]\n", stdout);
+    return code;
+}

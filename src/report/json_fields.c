@@ -1,0 +1,205 @@
+/* json_fields.c - counted fields and findings in the JSON report. */
+#include "report/analyse.h"
+#include "report/json.h"
+
+static json_t *field_value(struct json_writer *writer, const struct hw_profile_field *field)
+{
+    json_t *object = json_object();
+    set_text(writer, object, "name", field->name);
+    set_count(writer, object, "offset", field->offset);
+    set_count(writer, object, "size", field->size);
+    if (field->flags & HW_FIELD_BITS) {
+        set_count(writer, object, "bit_offset", field->bit_offset);
+        set_count(writer, object, "bit_size", field->bit_size);
+    }
+    set_text(writer, object, "type", known(field->type_name));
+    set(writer, object, "line", field->line ? json_integer(field->line) : json_null());
+    set_count(writer, object, "reads", field->reads);
+    set_count(writer, object, "writes", field->writes);
+    if (field->flags & HW_FIELD_UNION)
+        set(writer, object, "union", json_true());
+    if (field->flags & HW_FIELD_ESCAPES)
+        set(writer, object, "address_passed_on", json_true());
+    return object;
+}
+
+static void append(struct json_writer *writer, json_t *array, json_t *value)
+{
+    if (!value || json_array_append_new(array, value))
+        writer->failed = true;
+}
+
+static json_t *affinity_value(struct json_writer *writer, const struct hw_struct_analysis *of)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < of->affinity_count; i++) {
+        const struct hw_affinity *pair = &of->affinity[i];
+        json_t *object = json_object();
+        set_text(writer, object, "a", of->units.fields[pair->a].name);
+        set_text(writer, object, "b", of->units.fields[pair->b].name);
+        set_count(writer, object, "together", pair->together);
+        set_count(writer, object, "weight", pair->weight);
+        append(writer, array, object);
+    }
+    return array;
+}
+
+static void add_layout(struct json_writer *writer, json_t *array, const struct hw_struct_analysis *of,
+                       const struct hw_layout *layout, const char *part)
+{
+    for (size_t i = 0; i < layout->count; i++) {
+        const struct hw_unit *unit = &of->units.units[layout->order[i]];
+        for (uint32_t k = 0; k < unit->field_count; k++) {
+            const struct hw_profile_field *field = &of->units.fields[unit->first_field + k];
+            json_t *object = json_object();
+            set_text(writer, object, "name", field->name);
+            set_count(writer, object, "offset", layout->offsets[unit->first_field + k]);
+            set_count(writer, object, "size", field->size);
+            if (part)
+                set(writer, object, "part", json_string(part));
+            append(writer, array, object);
+        }
+    }
+}
+
+static json_t *suggestion_value(struct json_writer *writer, const struct hw_struct_analysis *of)
+{
+    const struct hw_suggestion *suggestion = &of->suggestion;
+    const bool split = suggestion->kind == HW_SUGGEST_SPLIT;
+    if (suggestion->kind == HW_SUGGEST_NOTHING)
+        return json_null();
+    json_t *object = json_object(), *layout = json_array();
+    struct hw_buffer definition = {0};
+    set(writer, object, "kind", json_string(split ? "split" : "reorder"));
+    add_layout(writer, layout, of, &suggestion->hot, split ? "hot" : NULL);
+    if (split)
+        add_layout(writer, layout, of, &suggestion->cold, "cold");
+    set(writer, object, "layout", layout);
+    set(writer, object, "lines_before", json_real(of->lines.per_use));
+    set(writer, object, "lines_after", json_real(suggestion->lines.per_use));
+    set_count(writer, object, "size_before", of->structure->size);
+    set_count(writer, object, "size_after", suggestion->hot.size);
+    if (split)
+        set_count(writer, object, "cold_size", suggestion->cold.size);
+    hw_add_definition(&definition, of);
+    set_text(writer, object, "definition", hw_buffer_text(&definition));
+    writer->failed |= definition.failed;
+    hw_buffer_free(&definition);
+    return object;
+}
+
+static json_t *objects_value(struct json_writer *writer, const struct hw_objects *objects)
+{
+    static const char *const placements[] = {
+        [HW_PLACE_UNKNOWN] = NULL, [HW_PLACE_SINGLE] = "blocks", [HW_PLACE_ARRAY] = "arrays"};
+    if (objects->placement == HW_PLACE_UNKNOWN)
+        return json_null();
+    json_t *object = json_object();
+    set_count(writer, object, "allocated", objects->allocated);
+    set_count(writer, object, "at_once", objects->live);
+    set_count(writer, object, "bytes_at_once", objects->live_bytes);
+    set(writer, object, "placement", json_string(placements[objects->placement]));
+    set(writer, object, "by_size", json_boolean(objects->by_size));
+    return object;
+}
+
+static json_t *contexts_value(struct json_writer *writer, const uint32_t *contexts, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        append(writer, array, json_integer(writer->view->contexts[contexts[i]].sum.id));
+    return array;
+}
+
+static json_t *struct_value(struct json_writer *writer, const struct hw_struct_analysis *of)
+{
+    const struct hw_profile_struct *structure = of->structure;
+    json_t *object = json_object(), *fields = json_array();
+    set_text(writer, object, "struct", structure->name);
+    set_count(writer, object, "size", structure->size);
+    set_text(writer, object, "file", known(structure->file));
+    set(writer, object, "line", structure->line ? json_integer(structure->line) : json_null());
+    set_count(writer, object, "reads", structure->reads);
+    set_count(writer, object, "writes", structure->writes);
+    set_count(writer, object, "padding", of->padding);
+    set(writer, object, "uses", json_real(of->visits.executions));
+    const bool measured = of->lines.per_use > 0;
+    set(writer, object, "lines_per_use", measured ? json_real(of->lines.per_use) : json_null());
+    set(writer, object, "lines_needed", measured ? json_real(of->lines.needed) : json_null());
+    set(writer, object, "bytes_needed", measured ? json_real(of->lines.bytes_needed) : json_null());
+    set(writer, object, "lines_brought_in", measured ? json_real(of->lines.missed) : json_null());
+    set(writer, object, "fragmentation", measured ? json_real(of->fragmentation) : json_null());
+    set_count(writer, object, "adjacent_field_ratio", of->rfc_ratio);
+    set(writer, object, "objects", objects_value(writer, &of->objects));
+    set(writer, object, "contexts", contexts_value(writer, of->objects.contexts, of->objects.context_count));
+    for (size_t i = 0; i < structure->field_count; i++)
+        append(writer, fields, field_value(writer, &of->units.fields[i]));
+    set(writer, object, "fields", fields);
+    set(writer, object, "affinity", affinity_value(writer, of));
+    set(writer, object, "affinity_complete", json_boolean(!of->affinity_cut));
+    set_count(writer, object, "affinity_windows", writer->view->profile->fields.info.windows);
+    set(writer, object, "suggestion", suggestion_value(writer, of));
+    set_text(writer, object, "order_stays_because", hw_layout_reason(of->units.verdict));
+    return object;
+}
+
+void hw_json_fields(struct json_writer *writer)
+{
+    const struct hw_analysis *analysis = writer->analysis;
+    const size_t top = writer->options->top ? writer->options->top : SIZE_MAX;
+    size_t shown = 0;
+    if (!writer->view->profile->fields.counted)
+        return;
+    print_key(writer, "fields");
+    fputc('[', writer->stream);
+    for (size_t i = 0; i < analysis->struct_count && shown < top && !writer->failed && !ferror(writer->stream); i++) {
+        if (!hw_report_wants_struct(writer->options, analysis->structs[i].structure))
+            continue;
+        fputs(shown++ ? ",\n" : "\n", writer->stream);
+        print_value(writer, struct_value(writer, &analysis->structs[i]));
+    }
+    fputs("\n]", writer->stream);
+}
+
+/* ---- findings ---- */
+
+static json_t *finding_value(struct json_writer *writer, const struct hw_finding *finding, size_t rank,
+                             struct hw_finding_words *words)
+{
+    const struct hw_analysis *analysis = writer->analysis;
+    json_t *object = json_object();
+    hw_finding_words(writer->view, analysis, finding, HW_CLEAN_JSON, words);
+    set(writer, object, "kind", json_string(hw_finding_kind_names[finding->kind]));
+    set_count(writer, object, "rank", rank);
+    set_text(writer, object, "title", hw_buffer_text(&words->title));
+    set_text(writer, object, "why", hw_buffer_text(&words->why));
+    set_text(writer, object, "what_to_do", hw_buffer_text(&words->what));
+    set_text(writer, object, "expected_gain", known(hw_buffer_text(&words->gain)));
+    set(writer, object, "gain_lines", finding->lines >= 1 ? json_real(finding->lines) : json_null());
+    set(writer, object, "gain_bytes", finding->bytes >= 1 ? json_real(finding->bytes) : json_null());
+    set(writer, object, "certain", json_boolean(finding->certain));
+    set_text(writer, object, "struct",
+             finding->structure == SIZE_MAX ? NULL : analysis->structs[finding->structure].structure->name);
+    set(writer, object, "contexts", contexts_value(writer, finding->contexts, finding->context_count));
+    writer->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
+    return object;
+}
+
+void hw_json_findings(struct json_writer *writer)
+{
+    const struct hw_analysis *analysis = writer->analysis;
+    struct hw_finding_words words = {0};
+    if (!writer->view->profile->fields.counted && !writer->view->profile->access_counted)
+        return;
+    print_key(writer, "findings");
+    fputc('[', writer->stream);
+    size_t shown = 0;
+    for (size_t i = 0; i < analysis->finding_count && !writer->failed && !ferror(writer->stream); i++) {
+        if (!hw_report_wants_finding(writer->options, analysis, &analysis->findings[i]))
+            continue;
+        fputs(shown++ ? ",\n" : "\n", writer->stream);
+        print_value(writer, finding_value(writer, &analysis->findings[i], i + 1, &words));
+    }
+    fputs("\n]", writer->stream);
+    hw_finding_words_free(&words);
+}

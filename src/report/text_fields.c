@@ -1,0 +1,403 @@
+/* text_fields.c - structs as they lie in cache lines: a bar a field, and a better layout where there is one. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/analyse.h"
+#include "report/human.h"
+#include "report/text.h"
+
+#define USUAL_STRUCTS 5
+#define NAME_COLUMNS  22
+#define BAR_COLUMNS   14
+#define SEVERAL_ROWS  3 /* fields nobody accesses that follow one another: more become one row */
+
+/* ---- one struct: its head ---- */
+
+static void add_objects(const struct hw_struct_analysis *of, struct hw_buffer *out)
+{
+    const struct hw_objects *objects = &of->objects;
+    if (objects->placement == HW_PLACE_UNKNOWN) {
+        hw_buffer_add(out, "how many there are is not known");
+        return;
+    }
+    hw_buffer_add(out, "%s at once (%s), %s", HW_OF(objects->live, "object"), HW_BYTES(objects->live_bytes),
+                  objects->placement == HW_PLACE_ARRAY ? "in arrays" : "a block each");
+    if (objects->by_size)
+        hw_buffer_add(out, ", if all blocks of this size are");
+}
+
+static void print_head(struct hw_text *text, const struct hw_struct_analysis *of)
+{
+    const struct hw_page *page = &text->page;
+    const struct hw_profile_struct *structure = of->structure;
+    const uint64_t accesses = hw_add_saturating(structure->reads, structure->writes);
+    struct hw_buffer facts = {0};
+    hw_buffer_add(&facts, "%s in %s\n", HW_OF(structure->size, "byte"),
+                  HW_OF((structure->size + HW_LINE - 1) / HW_LINE, "line"));
+    add_objects(of, &facts);
+    hw_buffer_add(&facts, "\n%s (%s reads)\n", HW_OF(accesses, accesses == 1 ? "access" : "accesse"),
+                  HW_PERCENT((double)structure->reads, (double)accesses));
+    if (of->lines.per_use > 0) {
+        hw_buffer_add(&facts, "%s, each %s lines for %s bytes\n", HW_OF((uint64_t)of->visits.executions, "use"),
+                      HW_RATIO(of->lines.per_use), HW_RATIO(of->lines.bytes_needed));
+        if (of->fragmentation >= 0.0005)
+            hw_buffer_add(&facts, "%s of what is brought in is not used\n", HW_PERCENT(of->fragmentation, 1));
+    }
+    if (text->options->full)
+        hw_buffer_add(&facts, "adjacent fields differ by %s in all (ratio of the RFC)\n", HW_COUNT(of->rfc_ratio));
+    hw_page_facts(page, 0, hw_buffer_text(&facts));
+    text->failed |= facts.failed;
+    hw_buffer_free(&facts);
+}
+
+/* ---- one struct: its fields ---- */
+
+static void print_bar(const struct hw_page *page, uint64_t value, uint64_t most)
+{
+    static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
+    const unsigned parts = page->utf8 ? 8 : 1;
+    unsigned units = most ? (unsigned)((double)value / (double)most * BAR_COLUMNS * parts + 0.5) : 0;
+    if (value && !units)
+        units = 1;
+    hw_page_print(page, HW_NAME, "%s", "");
+    struct hw_buffer bar = {0};
+    for (unsigned i = 0; i < units / parts; i++)
+        hw_buffer_add(&bar, "%s", page->utf8 ? "\u2588" : "#");
+    hw_buffer_add(&bar, "%s", eighths[units % parts]);
+    hw_page_print(page, value * 4 > most ? HW_ALERT : HW_NAME, "%s", hw_buffer_text(&bar));
+    hw_page_pad(page, BAR_COLUMNS - units / parts - (units % parts != 0));
+    hw_buffer_free(&bar);
+}
+
+/* "── line 1 ────────". */
+static void print_line_border(const struct hw_page *page, uint64_t line)
+{
+    char label[48];
+    const int width = snprintf(label, sizeof label, "line %" PRIu64 " ", line);
+    struct hw_buffer rule = {0};
+    hw_buffer_add(&rule, "%s %s", page->utf8 ? "\u2500\u2500" : "--", label);
+    for (unsigned i = 3 + (unsigned)width; i < page->width; i++)
+        hw_buffer_add(&rule, "%s", page->utf8 ? "\u2500" : "-");
+    hw_page_print(page, HW_FAINT, "%s\n", hw_buffer_text(&rule));
+    hw_buffer_free(&rule);
+}
+
+struct rows {
+    struct hw_text *text;
+    const struct hw_struct_analysis *of;
+    uint64_t most, all; /* accesses: of the hottest field, of all */
+    uint64_t end;       /* bytes below are shown */
+    uint64_t line;      /* the next border to print */
+};
+
+static void cross_lines(struct rows *rows, uint64_t offset)
+{
+    const uint64_t line = offset / HW_LINE;
+    if (line < rows->line)
+        return;
+    print_line_border(&rows->text->page, line);
+    rows->line = line + 1;
+}
+
+static void print_padding(struct rows *rows, uint64_t to)
+{
+    const struct hw_page *page = &rows->text->page;
+    while (rows->end < to) { /* apart for each line */
+        const uint64_t border = (rows->end / HW_LINE + 1) * HW_LINE, end = to < border ? to : border;
+        cross_lines(rows, rows->end);
+        hw_page_print(page, HW_FAINT, "%6" PRIu64 " %6" PRIu64 "  (padding)", rows->end, end - rows->end);
+        fputc('\n', page->stream);
+        rows->end = end + (to - end) / HW_LINE * HW_LINE; /* whole lines of it are one row */
+        if (rows->end > to)
+            rows->end = to;
+    }
+}
+
+static uint64_t accesses_of(const struct hw_profile_field *field)
+{
+    return hw_add_saturating(field->reads, field->writes);
+}
+
+static const char *field_name(struct rows *rows, const struct hw_profile_field *field)
+{
+    struct hw_text *text = rows->text;
+    const bool full = text->options->full;
+    hw_buffer_clear(&text->name);
+    hw_buffer_add(&text->name, "%s%s", field->flags & HW_FIELD_UNION ? "| " : "",
+                  hw_page_clean(&text->page, &text->cleaned, field->name));
+    if (field->size && field->offset / HW_LINE != (field->offset + field->size - 1) / HW_LINE && field->size < HW_LINE)
+        hw_buffer_add(&text->name, " (astride)");
+    if (full)
+        return hw_buffer_text(&text->name);
+    return hw_page_cut(&text->page, &text->line, hw_buffer_text(&text->name), NAME_COLUMNS);
+}
+
+static void print_field(struct rows *rows, const struct hw_profile_field *field)
+{
+    const struct hw_page *page = &rows->text->page;
+    const uint64_t accesses = accesses_of(field);
+    print_padding(rows, field->offset);
+    cross_lines(rows, field->offset);
+    char size[32];
+    if (field->flags & HW_FIELD_BITS)
+        snprintf(size, sizeof size, ":%u", (unsigned)field->bit_size);
+    else
+        snprintf(size, sizeof size, "%" PRIu64, field->size);
+    fprintf(page->stream, "%6" PRIu64 " %6s  ", field->offset, size);
+    const char *name = field_name(rows, field);
+    hw_page_print(page, accesses ? HW_PLAIN : HW_FAINT, "%s", name);
+    const size_t width = hw_text_width(name);
+    if (accesses) {
+        hw_page_pad(page, 1 + (width < NAME_COLUMNS ? NAME_COLUMNS - width : 0));
+        print_bar(page, accesses, rows->most);
+        fprintf(page->stream, " %7s %9s %9s", HW_PERCENT((double)accesses, (double)rows->all),
+                field->reads ? HW_MANY(field->reads) : "-", field->writes ? HW_MANY(field->writes) : "-");
+    } else {
+        hw_page_pad(page, 1 + (width < NAME_COLUMNS ? NAME_COLUMNS - width : 0));
+        hw_page_print(page, HW_FAINT, "never accessed");
+    }
+    fputc('\n', page->stream);
+    if (field->offset + field->size > rows->end)
+        rows->end = field->offset + field->size;
+}
+
+/* Fields from FIRST on that nobody accesses and that lie in one line, without padding between them. */
+static size_t unused_run(const struct hw_struct_analysis *of, size_t first)
+{
+    const struct hw_profile_field *fields = of->units.fields;
+    size_t i = first;
+    while (i < of->structure->field_count && !accesses_of(&fields[i]) &&
+           fields[i].offset / HW_LINE == fields[first].offset / HW_LINE)
+        i++;
+    return i - first;
+}
+
+static void print_unused(struct rows *rows, size_t first, size_t count)
+{
+    const struct hw_page *page = &rows->text->page;
+    const struct hw_profile_field *from = &rows->of->units.fields[first], *last = from + count - 1;
+    const uint64_t end = last->offset + last->size;
+    print_padding(rows, from->offset);
+    cross_lines(rows, from->offset);
+    hw_page_print(page, HW_FAINT, "%6" PRIu64 " %6" PRIu64 "  %zu fields (%s", from->offset, end - from->offset, count,
+                  hw_page_cut(page, &rows->text->line, hw_page_clean(page, &rows->text->cleaned, from->name), 20));
+    hw_page_print(page, HW_FAINT, " to %s): never accessed\n",
+                  hw_page_cut(page, &rows->text->line, hw_page_clean(page, &rows->text->cleaned, last->name), 20));
+    if (end > rows->end)
+        rows->end = end;
+}
+
+static void print_fields(struct hw_text *text, const struct hw_struct_analysis *of)
+{
+    const struct hw_profile_field *fields = of->units.fields;
+    struct rows rows = {.text = text, .of = of, .all = hw_add_saturating(of->structure->reads, of->structure->writes)};
+    for (size_t i = 0; i < of->structure->field_count; i++)
+        if (accesses_of(&fields[i]) > rows.most)
+            rows.most = accesses_of(&fields[i]);
+    hw_page_print(&text->page, HW_FAINT, "%6s %6s  %-*s %-*s %7s %9s %9s", "offset", "bytes", NAME_COLUMNS, "field",
+                  BAR_COLUMNS, "accesses", "", "reads", "writes");
+    fputc('\n', text->page.stream);
+    for (size_t i = 0; i < of->structure->field_count;) {
+        const size_t unused = text->options->full ? 0 : unused_run(of, i);
+        if (unused > SEVERAL_ROWS)
+            print_unused(&rows, i, unused);
+        else
+            print_field(&rows, &fields[i]);
+        i += unused > SEVERAL_ROWS ? unused : 1;
+    }
+    if (!(of->structure->flags & HW_STRUCT_FLEXIBLE))
+        print_padding(&rows, of->structure->size);
+}
+
+/* ---- one struct: what follows ---- */
+
+#define USUAL_USES 3
+
+/* What is used together: the most frequent uses. */
+static void print_uses(struct hw_text *text, const struct hw_struct_analysis *of)
+{
+    const struct hw_visits *visits = &of->visits;
+    const size_t most = text->options->full ? visits->count : USUAL_USES, names = text->options->full ? SIZE_MAX : 8;
+    struct hw_buffer line = {0};
+    for (size_t i = 0; i < visits->count && i < most; i++) {
+        const struct hw_visit *visit = &visits->visits[i];
+        if (i && !text->options->full && visit->executions < visits->executions / 1000)
+            break;
+        hw_buffer_add(&line, "%s%s ", i ? "\n" : "", HW_PERCENT(visit->executions, visits->executions));
+        for (size_t k = 0; k < visit->touch_count && k < names; k++)
+            hw_buffer_add(&line, "%s%s", k ? ", " : "",
+                          hw_page_clean(&text->page, &text->cleaned,
+                                        of->units.fields[visits->touches[visit->first_touch + k].field].name));
+        if (visit->touch_count > names)
+            hw_buffer_add(&line, " and %zu more", visit->touch_count - names);
+    }
+    if (line.used)
+        hw_page_item(&text->page, "Uses", hw_buffer_text(&line));
+    text->failed |= line.failed;
+    hw_buffer_free(&line);
+}
+
+/* Pairs as sampled windows saw them. */
+static void print_windows(struct hw_text *text, const struct hw_struct_analysis *of)
+{
+    struct hw_buffer line = {0};
+    hw_buffer_add(&line, "accesses in %s:", HW_OF(text->view->profile->fields.info.windows, "window"));
+    size_t shown = 0;
+    for (size_t i = 0; i < of->affinity_count; i++) {
+        const struct hw_affinity *pair = &of->affinity[i];
+        if (!pair->weight)
+            continue;
+        hw_buffer_add(&line, "%s %s", shown++ ? ";" : "",
+                      hw_page_clean(&text->page, &text->cleaned, of->units.fields[pair->a].name));
+        hw_buffer_add(&line, " + %s %s", hw_page_clean(&text->page, &text->cleaned, of->units.fields[pair->b].name),
+                      HW_MANY(pair->weight));
+    }
+    if (shown)
+        hw_page_item(&text->page, "Windows", hw_buffer_text(&line));
+    text->failed |= line.failed;
+    hw_buffer_free(&line);
+}
+
+/* Whose structs these are. */
+static void print_contexts(struct hw_text *text, const struct hw_struct_analysis *of)
+{
+    const struct hw_objects *objects = &of->objects;
+    const size_t most = text->options->full ? objects->context_count : 3;
+    struct hw_buffer line = {0};
+    size_t shown = 0;
+    for (; shown < objects->context_count && shown < most && !text->failed; shown++) {
+        const struct hw_view_context *context = &text->view->contexts[objects->contexts[shown]];
+        hw_buffer_add(&line, "%s", shown ? "; " : "");
+        if (hw_text_load(text, context->sum.leaf)) {
+            const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
+            hw_buffer_add(&line, "%s", hw_text_function(text, frame, 48));
+            const char *place = hw_text_place(text, frame);
+            hw_buffer_add(&line, *place ? " (%s)" : "%s", place);
+        } else {
+            hw_buffer_add(&line, "(stack not known)");
+        }
+        hw_buffer_add(&line, " %s", HW_OF(context->sum.allocations, "block"));
+    }
+    if (shown < objects->context_count)
+        hw_buffer_add(&line, "; and %s", HW_OF(objects->context_count - shown, "other place"));
+    if (shown)
+        hw_page_item(&text->page, "Allocated", hw_buffer_text(&line));
+    text->failed |= line.failed;
+    hw_buffer_free(&line);
+}
+
+static void print_definition(struct hw_text *text, const struct hw_struct_analysis *of)
+{
+    const struct hw_page *page = &text->page;
+    struct hw_buffer definition = {0};
+    hw_add_definition(&definition, of);
+    for (const char *at = hw_buffer_text(&definition); *at;) {
+        const size_t size = strcspn(at, "\n");
+        fprintf(page->stream, size ? "    %.*s\n" : "\n", (int)size, at);
+        at += size + (at[size] != '\0');
+    }
+    text->failed |= definition.failed;
+    hw_buffer_free(&definition);
+}
+
+static void print_suggestion(struct hw_text *text, const struct hw_struct_analysis *of)
+{
+    const struct hw_suggestion *suggestion = &of->suggestion;
+    const char *reason = hw_layout_reason(of->units.verdict);
+    struct hw_buffer line = {0};
+    if (suggestion->kind == HW_SUGGEST_NOTHING) {
+        hw_buffer_add(&line, reason ? "The order stays: %s." : "No other order is better.%s", reason ? reason : "");
+    } else {
+        hw_buffer_add(&line, "%s lines per use instead of %s", HW_RATIO(suggestion->lines.per_use),
+                      HW_RATIO(of->lines.per_use));
+        if (suggestion->hot.size != of->structure->size)
+            hw_buffer_add(&line, ", %" PRIu64 " bytes instead of %" PRIu64, suggestion->hot.size, of->structure->size);
+        if (suggestion->kind == HW_SUGGEST_SPLIT)
+            hw_buffer_add(&line, " and a second part of %" PRIu64, suggestion->cold.size);
+        hw_buffer_add(&line, ":");
+    }
+    hw_page_item(&text->page, "Suggestion", hw_buffer_text(&line));
+    hw_buffer_free(&line);
+    if (suggestion->kind != HW_SUGGEST_NOTHING)
+        print_definition(text, of);
+}
+
+static void print_struct(struct hw_text *text, const struct hw_struct_analysis *of)
+{
+    const struct hw_page *page = &text->page;
+    const struct hw_profile_struct *structure = of->structure;
+    struct hw_buffer title = {0};
+    hw_add_struct_name(&title, structure, page->utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
+    const char *slash = strrchr(structure->file, '/');
+    if (*structure->file)
+        hw_buffer_add(&title, "  %s:%" PRIu32,
+                      hw_page_clean(page, &text->cleaned, slash && !text->options->full ? slash + 1 : structure->file),
+                      structure->line);
+    hw_page_heading(page, text->options->full ? hw_buffer_text(&title)
+                                              : hw_page_cut(page, &text->line, hw_buffer_text(&title), page->width));
+    text->failed |= title.failed;
+    hw_buffer_free(&title);
+    print_head(text, of);
+    fputc('\n', page->stream);
+    print_fields(text, of);
+    fputc('\n', page->stream);
+    print_uses(text, of);
+    if (text->options->full)
+        print_windows(text, of);
+    print_contexts(text, of);
+    print_suggestion(text, of);
+}
+
+/* ---- all structs ---- */
+
+bool hw_report_wants_struct(const struct hw_report_options *options, const struct hw_profile_struct *structure)
+{
+    const char *name = options->structure;
+    if (!name)
+        return true;
+    if (strncmp(name, "struct ", 7) == 0)
+        name += 7;
+    return strcmp(name, structure->name) == 0;
+}
+
+bool hw_report_wants_finding(const struct hw_report_options *options, const struct hw_analysis *analysis,
+                             const struct hw_finding *finding)
+{
+    if (finding->structure == SIZE_MAX)
+        return !options->structure;
+    return hw_report_wants_struct(options, analysis->structs[finding->structure].structure);
+}
+
+void hw_text_fields(struct hw_text *text)
+{
+    const struct hw_page *page = &text->page;
+    const struct hw_analysis *analysis = text->analysis;
+    const struct hw_profile_fields *fields = &text->view->profile->fields;
+    const size_t top = text->options->top ? text->options->top : USUAL_STRUCTS;
+    size_t shown = 0, wanted = 0;
+    if (!fields->counted) {
+        hw_page_heading(page, "Fields of structs");
+        fputs("Fields were not counted: build the program with heapwise cc --fields.\n", page->stream);
+        return;
+    }
+    for (size_t i = 0; i < analysis->struct_count && !text->failed; i++) {
+        if (!hw_report_wants_struct(text->options, analysis->structs[i].structure))
+            continue;
+        if (wanted++ < top || text->options->structure) {
+            print_struct(text, &analysis->structs[i]);
+            shown++;
+        }
+    }
+    if (shown < wanted)
+        fprintf(page->stream, "\n%s and %s (--top N shows more, --struct NAME one)\n", hw_page_ellipsis(page),
+                HW_OF(wanted - shown, "more struct"));
+    if (!wanted)
+        fputs(text->options->structure ? "\nThere were no accesses to a struct of that name.\n"
+                                       : "\nThere were no accesses to structs.\n",
+              page->stream);
+    const uint64_t unknown = hw_add_saturating(fields->unattributed_reads, fields->unattributed_writes);
+    const uint64_t known = hw_add_saturating(fields->attributed_reads, fields->attributed_writes);
+    if (unknown)
+        fprintf(page->stream, "\n%s of the accesses that were looked at are in no struct that is known.\n",
+                HW_PERCENT((double)unknown, (double)hw_add_saturating(unknown, known)));
+}

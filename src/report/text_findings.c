@@ -1,0 +1,73 @@
+/* text_findings.c - what to do, in the order of what it gains. */
+#include <string.h>
+
+#include "report/analyse.h"
+#include "report/human.h"
+#include "report/text.h"
+
+#define USUAL_FINDINGS 5
+
+/* "allocated by new_node (tree.c:17)", of the greatest context; nothing when the stack is not known. */
+static void add_allocator(struct hw_text *text, const struct hw_finding *finding, struct hw_buffer *out)
+{
+    const struct hw_view *view = text->view;
+    const struct hw_view_context *greatest = NULL;
+    for (size_t i = 0; i < finding->context_count; i++) {
+        const struct hw_view_context *context = &view->contexts[finding->contexts[i]];
+        if (!greatest || context->sum.bytes > greatest->sum.bytes)
+            greatest = context;
+    }
+    if (!greatest || !hw_text_load(text, greatest->sum.leaf))
+        return;
+    const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
+    const char *place = hw_text_place(text, frame);
+    hw_buffer_add(out, " Allocated by %s", hw_text_function(text, frame, 48));
+    if (*place)
+        hw_buffer_add(out, " (%s)", place);
+    if (finding->context_count > 1)
+        hw_buffer_add(out, " and %s", HW_OF(finding->context_count - 1, "other place"));
+    hw_buffer_add(out, ".");
+}
+
+static void print_finding(struct hw_text *text, size_t rank, const struct hw_finding *finding,
+                          struct hw_finding_words *words)
+{
+    const struct hw_page *page = &text->page;
+    hw_finding_words(text->view, text->analysis, finding, page->utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII, words);
+    fprintf(page->stream, "%3zu. ", rank);
+    hw_page_print(
+        page, HW_NAME, "%s",
+        hw_page_cut(page, &text->line, hw_buffer_text(&words->title), text->options->full ? 4096 : page->width - 5));
+    fputc('\n', page->stream);
+    add_allocator(text, finding, &words->why);
+    hw_page_wrap(page, 5, "", hw_buffer_text(&words->why));
+    hw_page_wrap(page, 5, "", hw_buffer_text(&words->what));
+    if (words->gain.used) {
+        hw_buffer_clear(&text->line);
+        hw_buffer_add(&text->line, "Gain: %s.", hw_buffer_text(&words->gain));
+        hw_page_wrap(page, 5, "", hw_buffer_text(&text->line));
+    }
+    text->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
+}
+
+void hw_text_findings(struct hw_text *text)
+{
+    const struct hw_page *page = &text->page;
+    const struct hw_analysis *analysis = text->analysis;
+    const size_t top = text->options->top ? text->options->top : USUAL_FINDINGS;
+    struct hw_finding_words words = {0};
+    size_t shown = 0, wanted = 0;
+    hw_page_heading(page, "What to do");
+    for (size_t i = 0; i < analysis->finding_count && !text->failed; i++) {
+        if (!hw_report_wants_finding(text->options, analysis, &analysis->findings[i]) || wanted++ >= top)
+            continue;
+        if (shown++)
+            fputc('\n', page->stream);
+        print_finding(text, i + 1, &analysis->findings[i], &words);
+    }
+    if (!wanted)
+        fputs("Nothing was found that is worth a change.\n", page->stream);
+    if (shown < wanted)
+        fprintf(page->stream, "\n     %s and %s\n", hw_page_ellipsis(page), HW_OF(wanted - shown, "more finding"));
+    hw_finding_words_free(&words);
+}
