@@ -54,6 +54,7 @@ struct hw_visit {
     size_t first_touch, touch_count; /* sorted by field, each once */
     uint64_t bytes;                  /* sum */
     bool walk;                       /* of an array: often enough that all elements may be visited in order */
+    double lines, suggested_lines;   /* that one brings in: as it is, and under the suggestion (0: there is none) */
 };
 
 struct hw_visits {

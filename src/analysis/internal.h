@@ -64,10 +64,11 @@ double hw_lines_of_visit(struct hw_line_counter *counter, const struct hw_ground
 /* Share of those lines that a first-level cache does not hold. */
 double hw_miss_share(const struct hw_ground *ground, double lines);
 
-/* Sums over all visits. Of a split COLD is the other part and POINTER what leads there; else NULL. */
+/* Sums over all visits; LINES (of as many, or NULL) gets those of each. Of a split COLD is the other part and POINTER
+ * what leads there; else NULL. */
 struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct hw_ground *ground,
                                  const struct hw_visits *visits, const struct hw_layout *layout,
-                                 const struct hw_layout *cold, uint64_t pointer);
+                                 const struct hw_layout *cold, uint64_t pointer, double *lines);
 
 /* ---- search.c ---- */
 

@@ -133,7 +133,7 @@ static bool touches_any(const struct hw_visits *visits, const struct hw_visit *v
 
 struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct hw_ground *ground,
                                  const struct hw_visits *visits, const struct hw_layout *layout,
-                                 const struct hw_layout *cold, uint64_t pointer)
+                                 const struct hw_layout *cold, uint64_t pointer, double *each)
 {
     const struct hw_ground apart = {.placement = HW_PLACE_SINGLE, .starts = {0, 16, 32, 48}, .start_count = 4};
     struct hw_lines sum = {0};
@@ -147,6 +147,8 @@ struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct h
             alone.walk = false;
             lines += hw_lines_of_visit(counter, &apart, visits, &alone, cold->offsets, cold->size, UINT64_MAX);
         }
+        if (each)
+            each[i] = lines;
         double needed = (double)visit->bytes / HW_LINE;
         if (!visit->walk)
             needed = (double)((visit->bytes + HW_LINE - 1) / HW_LINE);

@@ -226,7 +226,8 @@ static void suggest_order(struct searcher *searcher)
     all_units(searcher, &layout);
     find_order(searcher, &layout, 0);
     hw_layout_place(&of->units, &layout, 0);
-    const struct hw_lines lines = hw_lines_measure(searcher->counter, searcher->ground, &of->visits, &layout, NULL, 0);
+    const struct hw_lines lines =
+        hw_lines_measure(searcher->counter, searcher->ground, &of->visits, &layout, NULL, 0, NULL);
     const bool fewer = lines.per_use <= WORTH_LINES * of->lines.per_use;
     const bool smaller = layout.size < of->structure->size && lines.per_use <= of->lines.per_use * (1 + 1e-9);
     if (same_order(&layout) || layout.size > of->structure->size || !(fewer || smaller))
@@ -273,8 +274,8 @@ static void try_split(struct searcher *searcher, const uint32_t *by_heat, size_t
     split.pointer = hw_layout_place(&of->units, &split.hot, POINTER);
     if (split.cold.size < SMALLEST_COLD || split.hot.size >= of->structure->size)
         return;
-    split.lines =
-        hw_lines_measure(searcher->counter, searcher->ground, &of->visits, &split.hot, &split.cold, split.pointer);
+    split.lines = hw_lines_measure(searcher->counter, searcher->ground, &of->visits, &split.hot, &split.cold,
+                                   split.pointer, NULL);
     const bool reordered = of->suggestion.kind != HW_SUGGEST_NOTHING;
     const double best = reordered ? of->suggestion.lines.per_use : of->lines.per_use;
     const bool is_split = of->suggestion.kind == HW_SUGGEST_SPLIT;

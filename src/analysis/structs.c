@@ -50,7 +50,7 @@ static double aligned_lines(struct hw_line_counter *counter, const struct hw_gro
     aligned.start_count = 1;
     if (ground->placement == HW_PLACE_ARRAY)
         rounded.size = (layout->size + HW_LINE - 1) / HW_LINE * HW_LINE;
-    return hw_lines_measure(counter, &aligned, visits, &rounded, cold, pointer).per_use;
+    return hw_lines_measure(counter, &aligned, visits, &rounded, cold, pointer, NULL).per_use;
 }
 
 static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_input *input,
@@ -74,7 +74,10 @@ static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_inpu
     hw_affinity_of(of, fields, pool);
     if (structure->size <= HW_LINES_LARGEST && structure->size) {
         const struct hw_ground ground = hw_ground_of(input, of);
-        of->lines = hw_lines_measure(counter, &ground, &of->visits, &as_is, NULL, 0);
+        double *lines = hw_pool_take(pool, of->visits.count, sizeof *lines);
+        of->lines = hw_lines_measure(counter, &ground, &of->visits, &as_is, NULL, 0, lines);
+        for (size_t i = 0; lines && i < of->visits.count; i++)
+            of->visits.visits[i].lines = lines[i];
         of->aligned_lines = aligned_lines(counter, &ground, &of->visits, &as_is, NULL, 0);
         if (of->lines.per_use > 0)
             of->fragmentation = 1 - of->lines.bytes_needed / (of->lines.per_use * HW_LINE);
@@ -104,6 +107,23 @@ static int compare_cost(const void *left, const void *right)
     return a->structure < b->structure ? -1 : a->structure > b->structure;
 }
 
+static void suggest(struct hw_struct_analysis *of, const struct hw_analysis_input *input,
+                    struct hw_line_counter *counter, struct hw_pool *pool)
+{
+    const struct hw_ground ground = hw_ground_of(input, of);
+    struct hw_suggestion *suggestion = &of->suggestion;
+    hw_suggest(of, &input->profile->fields, &ground, counter, SEARCH_STRUCT, pool);
+    const struct hw_layout *cold = suggestion->kind == HW_SUGGEST_SPLIT ? &suggestion->cold : NULL;
+    double *lines = hw_pool_take(pool, of->visits.count, sizeof *lines);
+    if (suggestion->kind == HW_SUGGEST_NOTHING || !lines)
+        return;
+    suggestion->aligned_lines =
+        aligned_lines(counter, &ground, &of->visits, &suggestion->hot, cold, suggestion->pointer);
+    hw_lines_measure(counter, &ground, &of->visits, &suggestion->hot, cold, suggestion->pointer, lines);
+    for (size_t i = 0; i < of->visits.count; i++)
+        of->visits.visits[i].suggested_lines = lines[i];
+}
+
 bool hw_structs_analyse(struct hw_analysis *analysis, struct hw_pool *pool)
 {
     const struct hw_profile_fields *fields = &analysis->input.profile->fields;
@@ -123,16 +143,8 @@ bool hw_structs_analyse(struct hw_analysis *analysis, struct hw_pool *pool)
     if (analysis->struct_count)
         qsort(analysis->structs, analysis->struct_count, sizeof *analysis->structs, compare_cost);
     counter.work = 0;
-    for (size_t i = 0; i < analysis->struct_count && counter.work < SEARCH_WORK; i++) {
-        const struct hw_ground ground = hw_ground_of(&analysis->input, &analysis->structs[i]);
-        struct hw_struct_analysis *of = &analysis->structs[i];
-        struct hw_suggestion *suggestion = &of->suggestion;
-        hw_suggest(of, fields, &ground, &counter, SEARCH_STRUCT, pool);
-        if (suggestion->kind != HW_SUGGEST_NOTHING)
-            suggestion->aligned_lines =
-                aligned_lines(&counter, &ground, &of->visits, &suggestion->hot,
-                              suggestion->kind == HW_SUGGEST_SPLIT ? &suggestion->cold : NULL, suggestion->pointer);
-    }
+    for (size_t i = 0; i < analysis->struct_count && counter.work < SEARCH_WORK; i++)
+        suggest(&analysis->structs[i], &analysis->input, &counter, pool);
     return !pool->failed;
 }
 

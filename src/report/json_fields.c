@@ -44,6 +44,29 @@ static json_t *affinity_value(struct json_writer *writer, const struct hw_struct
     return array;
 }
 
+#define MOST_USES 64
+
+/* The most frequent uses. */
+static json_t *uses_value(struct json_writer *writer, const struct hw_struct_analysis *of)
+{
+    const struct hw_visits *visits = &of->visits;
+    const bool suggested = of->suggestion.kind != HW_SUGGEST_NOTHING;
+    json_t *array = json_array();
+    for (size_t i = 0; i < visits->count && i < MOST_USES; i++) {
+        const struct hw_visit *visit = &visits->visits[i];
+        json_t *object = json_object(), *fields = json_array();
+        for (size_t k = 0; k < visit->touch_count; k++)
+            append(writer, fields,
+                   text_value(writer, of->units.fields[visits->touches[visit->first_touch + k].field].name));
+        set(writer, object, "fields", fields);
+        set(writer, object, "executions", json_real(visit->executions));
+        set(writer, object, "lines", of->lines.per_use > 0 ? json_real(visit->lines) : json_null());
+        set(writer, object, "lines_suggested", suggested ? json_real(visit->suggested_lines) : json_null());
+        append(writer, array, object);
+    }
+    return array;
+}
+
 static void add_layout(struct json_writer *writer, json_t *array, const struct hw_struct_analysis *of,
                        const struct hw_layout *layout, const char *part)
 {
@@ -135,6 +158,7 @@ static json_t *struct_value(struct json_writer *writer, const struct hw_struct_a
     for (size_t i = 0; i < structure->field_count; i++)
         append(writer, fields, field_value(writer, &of->units.fields[i]));
     set(writer, object, "fields", fields);
+    set(writer, object, "most_frequent_uses", uses_value(writer, of));
     set(writer, object, "affinity", affinity_value(writer, of));
     set(writer, object, "affinity_complete", json_boolean(!of->affinity_cut));
     set_count(writer, object, "affinity_windows", writer->view->profile->fields.info.windows);
