@@ -12,9 +12,11 @@
 #ifndef HW_PROFILE_LLVM_H
 #define HW_PROFILE_LLVM_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "profile/error.h"
 #include "profile/format.h"
@@ -139,6 +141,15 @@ void hw_llvm_align(struct hw_llvm_bytes *bytes);                              /*
 static inline uint64_t hw_llvm_get(const unsigned char *from, unsigned size)
 {
     uint64_t value = 0;
+    uint32_t half;
+    if (size == 8) {
+        memcpy(&value, from, sizeof value);
+        return le64toh(value);
+    }
+    if (size == 4) {
+        memcpy(&half, from, sizeof half);
+        return le32toh(half);
+    }
     for (unsigned i = 0; i < size; i++)
         value |= (uint64_t)from[i] << 8 * i;
     return value;

@@ -125,9 +125,11 @@ struct reader {
     uint64_t *shift; /* for each segment of the dump: what to add to its addresses */
     size_t *segment; /* likewise: its place in the profile */
     size_t segment_count;
-    struct found *stack; /* of the dump, sorted by id */
+    struct found *stack; /* of the dump */
     uint64_t stack_count;
+    bool sorted;                                               /* by id */
     size_t stack_capacity, histogram_capacity, histogram_size; /* of the profile's arrays */
+    bool shifts;                                               /* some segment of the dump is moved */
     bool other_ids;                                            /* a stack id that clang's runtime would not give */
 };
 
@@ -279,7 +281,7 @@ static bool read_stacks(struct reader *reader, uint64_t offset)
         reader->other_ids |= found->id > UINT32_MAX;
     }
     reader->stack_count = count;
-    qsort(reader->stack, count, sizeof *reader->stack, compare_found);
+    reader->sorted = false;
     return true;
 }
 
@@ -301,11 +303,22 @@ static bool any_shift(const struct reader *reader)
     return false;
 }
 
-static bool take_stack(struct reader *reader, uint64_t id, struct hw_llvm_context *context)
+/* Stacks are mostly in the order of the blocks: that of block NUMBER is looked for at its place first. */
+static struct found *find_stack(struct reader *reader, uint64_t id, uint64_t number)
+{
+    const struct found key = {.id = id};
+    if (number < reader->stack_count && reader->stack[number].id == id)
+        return &reader->stack[number];
+    if (!reader->sorted)
+        qsort(reader->stack, reader->stack_count, sizeof *reader->stack, compare_found);
+    reader->sorted = true;
+    return bsearch(&key, reader->stack, reader->stack_count, sizeof key, compare_found);
+}
+
+static bool take_stack(struct reader *reader, uint64_t id, uint64_t number, struct hw_llvm_context *context)
 {
     struct hw_llvm_profile *profile = reader->profile;
-    const struct found key = {.id = id};
-    struct found *found = bsearch(&key, reader->stack, reader->stack_count, sizeof key, compare_found);
+    struct found *found = find_stack(reader, id, number);
     if (!found)
         return fail(reader, "the call stack of an allocation is missing");
     if (found->count >= UINT32_MAX)
@@ -318,12 +331,11 @@ static bool take_stack(struct reader *reader, uint64_t id, struct hw_llvm_contex
     if (!room((void **)&profile->stacks, &reader->stack_capacity, profile->stack_size, found->count,
               sizeof *profile->stacks))
         return no_memory(reader);
-    const bool shifts = any_shift(reader);
     context->first = profile->stack_size;
     found->taken = profile->stack_size + 1;
     for (uint32_t i = 0; i < context->count; i++) {
         const uint64_t pc = hw_llvm_get(reader->bytes + found->offset + 8ull * i, 8);
-        profile->stacks[profile->stack_size++] = shifts ? shifted(reader, pc) : pc;
+        profile->stacks[profile->stack_size++] = reader->shifts ? shifted(reader, pc) : pc;
     }
     return true;
 }
@@ -350,6 +362,17 @@ static bool take_histogram(struct reader *reader, uint64_t *offset, struct hw_ll
     return true;
 }
 
+/* The fields lie without padding, 4 or 8 bytes each. */
+static inline void read_fields(const unsigned char *from, uint32_t version, struct hw_llvm_mib *mib)
+{
+    const int last = last_field(version);
+    for (int field = 1; field <= last; field++) {
+        const bool wide = hw_llvm_fields[field].size == 8;
+        mib->field[field] = wide ? hw_llvm_get(from, 8) : hw_llvm_get(from, 4);
+        from += wide ? 8 : 4;
+    }
+}
+
 static bool read_blocks(struct reader *reader, uint64_t offset)
 {
     static const char cut[] = "its list of memory info blocks is cut short";
@@ -363,19 +386,18 @@ static bool read_blocks(struct reader *reader, uint64_t offset)
     if (!larger)
         return no_memory(reader);
     profile->contexts = larger;
+    reader->shifts = any_shift(reader);
     for (uint64_t i = 0; i < count; i++) {
         if (offset > reader->size || reader->size - offset < 8 + mib_size)
             return fail(reader, cut);
-        struct hw_llvm_context context = {0};
+        struct hw_llvm_context *context = &profile->contexts[profile->context_count];
         const uint64_t id = hw_llvm_get(reader->bytes + offset, 8);
-        offset += 8;
-        for (int field = 1; field <= last_field(reader->version); field++) {
-            context.mib.field[field] = hw_llvm_get(reader->bytes + offset, hw_llvm_fields[field].size);
-            offset += hw_llvm_fields[field].size;
-        }
-        if (!take_histogram(reader, &offset, &context) || !take_stack(reader, id, &context))
+        *context = (struct hw_llvm_context){0};
+        read_fields(reader->bytes + offset + 8, reader->version, &context->mib);
+        offset += 8 + mib_size;
+        if (!take_histogram(reader, &offset, context) || !take_stack(reader, id, i, context))
             return false;
-        profile->contexts[profile->context_count++] = context;
+        profile->context_count++;
     }
     return true;
 }

@@ -270,33 +270,59 @@ static struct hw_key entry_key(const struct item *item)
     return key;
 }
 
-#define AHEAD 12 /* items whose places are fetched early */
+enum {
+    AHEAD = 16, /* items whose places are fetched early */
+    BLOCK = 8,  /* items whose entries are found before anything is added to them */
+};
+
+static void prefetch(const void *bytes, size_t size)
+{
+    for (size_t at = 0; at < size; at += 64)
+        __builtin_prefetch((const char *)bytes + at, 1);
+}
+
+/* What is to be added for the item. */
+static const void *item_source(const struct batch *batch, const struct item *item)
+{
+    return !item->told          ? NULL
+           : batch->input->llvm ? &batch->input->llvm->contexts[item->source].mib
+                                : (const void *)batch->context[item->source];
+}
+
+/* Finds the entry of the item, or makes it. */
+static bool find_entry(struct batch *batch, struct hw_merge_shard *shard, uint32_t number, uint32_t place)
+{
+    struct item *item = &batch->item[place];
+    bool added;
+    const uint32_t index = hw_index_intern(&shard->index, entry_key(item), shard->entries.count, &added);
+    if (index == HW_NONE || index >> HW_MERGE_ENTRY_BITS)
+        return false;
+    item->reference = number << HW_MERGE_ENTRY_BITS | index;
+    item->entry = added ? hw_store_push(&shard->entries) : hw_store_at(&shard->entries, index);
+    if (added && item->entry) {
+        item->entry->pool = item->pool;
+        batch->fresh[batch->fresh_count++] = place;
+    }
+    return item->entry != NULL;
+}
 
 static bool add_shard(struct batch *batch, uint32_t number, const uint32_t *order, size_t begin, size_t end)
 {
     struct hw_merge_shard *shard = &batch->merge->shard[number];
-    bool fine = true, added;
+    bool fine = true;
     pthread_mutex_lock(&shard->lock);
-    for (size_t i = begin; fine && i < end; i++) {
-        struct item *item = &batch->item[order[i]];
-        if (i + AHEAD < end)
-            hw_index_prefetch(&shard->index, entry_key(&batch->item[order[i + AHEAD]]));
-        const uint32_t index = hw_index_intern(&shard->index, entry_key(item), shard->entries.count, &added);
-        if (index == HW_NONE || index >> HW_MERGE_ENTRY_BITS)
-            fine = false;
-        else if (added) {
-            struct hw_merge_entry *entry = hw_store_push(&shard->entries);
-            fine = entry != NULL;
-            if (fine) {
-                entry->pool = item->pool;
-                batch->fresh[batch->fresh_count++] = order[i];
-            }
+    for (size_t first = begin; fine && first < end; first += BLOCK) {
+        const size_t behind = end - first < BLOCK ? end : first + BLOCK;
+        for (size_t i = first; fine && i < behind; i++) {
+            if (i + AHEAD < end)
+                hw_index_prefetch(&shard->index, entry_key(&batch->item[order[i + AHEAD]]));
+            fine = find_entry(batch, shard, number, order[i]);
+            if (fine)
+                prefetch(batch->item[order[i]].entry, shard->entries.size);
+            prefetch(item_source(batch, &batch->item[order[i]]), sizeof(struct hw_llvm_mib));
         }
-        if (!fine)
-            break;
-        item->reference = number << HW_MERGE_ENTRY_BITS | index;
-        item->entry = hw_store_at(&shard->entries, index);
-        fine = add_item(batch, item->entry, item);
+        for (size_t i = first; fine && i < behind; i++)
+            fine = add_item(batch, batch->item[order[i]].entry, &batch->item[order[i]]);
     }
     pthread_mutex_unlock(&shard->lock);
     return fine;
