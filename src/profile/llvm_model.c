@@ -263,12 +263,17 @@ static struct hw_llvm_mib from_rows(const struct hw_mib *mib, const struct hw_ac
     return block;
 }
 
+/* Blocks that count nothing have no cells either. */
+static uint64_t cell_count(const struct hw_llvm_context *from)
+{
+    return from->histogram && field(from, HW_LLVM_ALLOC_COUNT) ? field(from, HW_LLVM_HISTOGRAM_SIZE) : 0;
+}
+
 static size_t histogram_runs(const struct hw_llvm_profile *from)
 {
     size_t runs = 0;
     for (size_t i = 0; i < from->context_count; i++)
-        if (from->contexts[i].histogram)
-            runs += (field(&from->contexts[i], HW_LLVM_HISTOGRAM_SIZE) + HW_HISTOGRAM_WORDS - 1) / HW_HISTOGRAM_WORDS;
+        runs += (cell_count(&from->contexts[i]) + HW_HISTOGRAM_WORDS - 1) / HW_HISTOGRAM_WORDS;
     return runs;
 }
 
@@ -276,7 +281,7 @@ static size_t histogram_runs(const struct hw_llvm_profile *from)
 static struct hw_histogram *add_histogram(struct hw_histogram *run, const struct hw_llvm_context *from,
                                           uint32_t context)
 {
-    const uint64_t cells = from->histogram ? field(from, HW_LLVM_HISTOGRAM_SIZE) : 0;
+    const uint64_t cells = cell_count(from);
     for (uint64_t first = 0; first < cells; first += HW_HISTOGRAM_WORDS, run++) {
         run->context = context;
         run->first_word = (uint32_t)first;

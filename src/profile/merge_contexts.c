@@ -180,7 +180,6 @@ static bool add_own(struct hw_merge_entry *entry, const struct hw_profile_contex
             (struct hw_profile_context){.size_min = UINT64_MAX, .lifetime_min_ns = UINT64_MAX, .first_ns = UINT64_MAX};
         entry->told = true;
     }
-    entry->flags |= from->flags;
     add_allocations(to, from);
     add_lifetimes(to, from);
     add_threads(entry, from, input);
@@ -221,6 +220,8 @@ static bool add_own(struct hw_merge_entry *entry, const struct hw_profile_contex
 static bool add_item(struct batch *batch, struct hw_merge_entry *entry, const struct item *item)
 {
     const struct hw_merge_input *input = batch->input;
+    if (input->profile)
+        entry->flags |= input->profile->context_entries[item->source].flags;
     if (!item->told)
         return true;
     if (batch->merge->class == HW_MERGE_OWN)
@@ -228,7 +229,6 @@ static bool add_item(struct batch *batch, struct hw_merge_entry *entry, const st
     const struct hw_llvm_mib *mib =
         input->llvm ? &input->llvm->contexts[item->source].mib : &input->profile->llvm->mibs[item->source];
     entry->told = true;
-    entry->flags |= input->llvm ? 0 : batch->context[item->source]->flags;
     if (mib->field[HW_LLVM_ALLOC_CPU] > UINT16_MAX || mib->field[HW_LLVM_FREE_CPU] > UINT16_MAX) {
         struct hw_llvm_mib limited = *mib; /* as files can hold it */
         keep_smaller(&limited.field[HW_LLVM_ALLOC_CPU], UINT16_MAX);

@@ -246,11 +246,6 @@ static void set_first_frames(const struct hw_merge *merge, struct ordered *order
     }
 }
 
-static bool is_context(const struct hw_merge_entry *entry)
-{
-    return entry->told || entry->node || entry->pool;
-}
-
 static void order_contexts(struct finisher *finisher)
 {
     struct hw_merge *merge = finisher->merge;
@@ -267,8 +262,6 @@ static void order_contexts(struct finisher *finisher)
             struct ordered *ordered = &finisher->order[taken];
             *ordered = (struct ordered){.reference = i << HW_MERGE_ENTRY_BITS | k};
             ordered->entry = hw_merge_entry_at(merge, ordered->reference);
-            if (!is_context(ordered->entry))
-                continue;
             set_first_frames(merge, ordered);
             taken++;
         }
@@ -498,7 +491,8 @@ static void make_llvm_counts(struct finisher *finisher)
     const bool counted = hw_llvm_has_accesses(known);
     const size_t told = count_told(finisher, NULL);
     struct hw_mib *mib = make_table(finisher, HW_SECTION_MIBS, told);
-    struct hw_access *access = counted ? make_table(finisher, HW_SECTION_ACCESS, told) : NULL;
+    /* Also where too little is known to be told as accesses: it stays in the file for exports. */
+    struct hw_access *access = make_table(finisher, HW_SECTION_ACCESS, told);
     merge->totals = (struct hw_profile_totals){0};
     for (size_t i = 0; !finisher->failed && i < finisher->context_count; i++) {
         const struct hw_merge_entry *entry = finisher->order[i].entry;
@@ -511,8 +505,7 @@ static void make_llvm_counts(struct finisher *finisher)
         if (mib->last_free_tick > merge->access_info.harvest_tick)
             merge->access_info.harvest_tick = mib->last_free_tick;
         mib++;
-        if (counted)
-            *access++ = hw_llvm_to_access(&sum, (uint32_t)i);
+        *access++ = hw_llvm_to_access(&sum, (uint32_t)i);
     }
     merge->totals.frees = merge->totals.allocations;
     merge->access_counted = counted;
@@ -579,20 +572,14 @@ static int compare_free_stacks(const void *left, const void *right)
     return (a->free_context > b->free_context) - (a->free_context < b->free_context);
 }
 
-static uint32_t id_of(const struct hw_merge *merge, uint32_t reference)
-{
-    const struct hw_merge_entry *entry = hw_merge_entry_at(merge, reference);
-    return is_context(entry) ? entry->id : 0;
-}
-
 static void make_free_stacks(struct finisher *finisher)
 {
     struct hw_merge *merge = finisher->merge;
     struct hw_free_stack *to = make_table(finisher, HW_SECTION_FREE_STACKS, merge->free_stacks.count);
     for (uint32_t i = 0; to && i < merge->free_stacks.count; i++) {
         const struct hw_merge_free_stack *from = hw_store_at(&merge->free_stacks, i);
-        to[i] = (struct hw_free_stack){.alloc_context = id_of(merge, from->alloc_context),
-                                       .free_context = id_of(merge, from->free_context),
+        to[i] = (struct hw_free_stack){.alloc_context = hw_merge_entry_at(merge, from->alloc_context)->id,
+                                       .free_context = hw_merge_entry_at(merge, from->free_context)->id,
                                        .count = from->count,
                                        .bytes = from->bytes};
     }
