@@ -236,9 +236,13 @@ static struct hw_merge_input *admit(struct job *job, const struct hw_merge_sourc
         return input;
     }
     clear_progress(job->command);
-    hw_say("merge: %s%s", job->command->keep_going ? "skipped: " : "", error->message);
-    job->outcome->skipped++;
-    job->stopped |= !job->command->keep_going;
+    if (job->command->keep_going) {
+        hw_say("merge: skipped: %s", error->message);
+        job->outcome->skipped++;
+    } else {
+        job->outcome->error = *error;
+        job->stopped = true;
+    }
     return NULL;
 }
 
@@ -257,8 +261,9 @@ static void merge_file(struct job *job, size_t number)
     pthread_cond_broadcast(&job->turned);
     pthread_mutex_unlock(&job->lock);
     if (input && !hw_merge_sum(job->merge, input, &error)) {
-        hw_say("%s", error.message);
         pthread_mutex_lock(&job->lock);
+        if (!job->stopped)
+            job->outcome->error = error;
         job->stopped = true;
         pthread_cond_broadcast(&job->turned);
         pthread_mutex_unlock(&job->lock);
@@ -323,19 +328,16 @@ static bool symbolise(const struct hw_merge_command *command, struct hw_tables *
     return done;
 }
 
-unsigned char *hw_merge_bytes(struct hw_merge *merge, const struct hw_merge_command *command, size_t *size)
+unsigned char *hw_merge_bytes(struct hw_merge *merge, const struct hw_merge_command *command, size_t *size,
+                              struct hw_error *error)
 {
-    const bool packed = command != NULL;
-    const struct hw_write_options options = {.packed = packed, .zstd_level = packed ? 3 : 0};
+    const struct hw_write_options options = {.packed = true, .zstd_level = 3};
     struct hw_arena arena = {0};
     struct hw_tables tables;
-    struct hw_error error = {""};
     unsigned char *bytes = NULL;
-    if (hw_merge_finish(merge, &arena, &tables, &error) &&
-        (!command || !command->symbolize || symbolise(command, &tables, &arena, &error)))
-        bytes = hw_tables_serialize(&tables, &options, size, &error);
-    if (!bytes)
-        hw_say("merge: %s", error.message);
+    if (hw_merge_finish(merge, &arena, &tables, error) &&
+        (!command || !command->symbolize || symbolise(command, &tables, &arena, error)))
+        bytes = hw_tables_serialize(&tables, &options, size, error);
     hw_arena_free(&arena);
     return bytes;
 }

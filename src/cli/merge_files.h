@@ -26,16 +26,18 @@ void hw_merge_command_free(struct hw_merge_command *command);
 
 struct hw_merge_outcome {
     size_t merged, skipped;
+    struct hw_error error; /* why nothing is written */
 };
 
-/* Adds the COUNT files from FILES on. Says which ones are bad; false when there is one and it may not be skipped, or
- * there is no memory. */
+/* Adds the COUNT files from FILES on. Says which ones are skipped; false with the outcome's error when there is a bad
+ * one that may not be skipped, or no memory. */
 bool hw_merge_add_files(struct hw_merge *merge, const struct hw_merge_command *command, char *const *files,
                         size_t count, struct hw_merge_outcome *outcome);
 
-/* The sum as the bytes of a profile, to be freed: packed, and symbolised if COMMAND asks for it; when that is NULL as
- * it is, for the next step of a merge. NULL when that failed: it has been said why. */
-unsigned char *hw_merge_bytes(struct hw_merge *merge, const struct hw_merge_command *command, size_t *size);
+/* The sum as the bytes of a profile, to be freed; symbolised if COMMAND asks for it. It is NULL for the sum of a part,
+ * which another process adds to its own. NULL with ERROR. */
+unsigned char *hw_merge_bytes(struct hw_merge *merge, const struct hw_merge_command *command, size_t *size,
+                              struct hw_error *error);
 /* Before the work: false (and said) when the output is in the way. */
 bool hw_merge_check_output(const struct hw_merge_command *command);
 bool hw_merge_write(const struct hw_merge_command *command, const unsigned char *bytes, size_t size,
