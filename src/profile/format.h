@@ -85,6 +85,9 @@ enum hw_section_type {
     HW_SECTION_FIELD_WINDOWS = 34,  /* struct hw_field_window: fields that were used at nearly the same time */
     HW_SECTION_FIELDS_INFO = 35,    /* one struct hw_fields_info */
     HW_SECTION_CONTEXT_TYPES = 36,  /* struct hw_context_type: where fields, but no granules, are counted */
+    HW_SECTION_SAMPLE_INFO = 40,    /* one struct hw_sample_info: only when accesses were sampled, as the next two */
+    HW_SECTION_SAMPLE_CONTEXTS = 41, /* struct hw_sample_context, one for each context with samples */
+    HW_SECTION_SAMPLE_COUNTS = 42,   /* struct hw_sample_count: where the samples fell, and what made the accesses */
 };
 
 enum hw_section_flags {
@@ -550,6 +553,84 @@ struct hw_context_type {
     uint32_t context;
     uint32_t reserved0;
     uint64_t type; /* as hw_access.type */
+
+/* ---- sampled accesses (sample-accesses=): estimates, never mixed with counted ones ---- */
+
+enum hw_sample_source {
+    HW_SAMPLE_TRAP = 1, /* bursts of single steps at random moments: each says what a run of instructions touched */
+    HW_SAMPLE_PMU = 2,  /* every period-th access, picked by the processor */
+};
+
+/* Why there are no (more) samples. */
+enum hw_sample_end {
+    HW_SAMPLE_GOES_ON = 0,
+    HW_SAMPLE_DEBUGGER = 1,       /* a debugger or tracer needs the trap for itself */
+    HW_SAMPLE_TRAP_TAKEN = 2,     /* the program handles SIGTRAP itself */
+    HW_SAMPLE_SIGNAL_TAKEN = 3,   /* the program handles (or waits for) the signal that bursts begin with */
+    HW_SAMPLE_SECCOMP = 4,        /* the program gave up system calls */
+    HW_SAMPLE_ADDRESS_SPACE = 5,  /* no room to find blocks by an address inside them */
+    HW_SAMPLE_NO_SIGNAL = 6,      /* no signal is free */
+    HW_SAMPLE_NO_TIMER = 7,       /* the kernel grants no timer: error */
+    HW_SAMPLE_COUNTED = 8,        /* the program counts its accesses exactly (heapwise cc) */
+};
+
+/* How accesses were sampled. `bursts` and what follows may still rise. */
+struct hw_sample_info {
+    uint32_t source; /* enum hw_sample_source */
+    uint32_t ended;  /* enum hw_sample_end */
+    int32_t error;   /* positive errno, with HW_SAMPLE_NO_TIMER; or why there is no PMU */
+    uint32_t signal;
+    uint64_t frequency;    /* samples or bursts asked for, by second of a thread's CPU time */
+    uint64_t burst_length; /* instructions of a full burst; 0: no bursts */
+    uint64_t period;       /* accesses that a sample stands for; 0: not known, shares only */
+    uint64_t threads;      /* threads that were sampled */
+    uint64_t bursts;       /* begun */
+    uint64_t instructions; /* of the program that were looked at */
+    uint64_t steps;        /* with those of the runtime in between, which are in no count */
+    uint64_t reads, writes; /* all samples; what both reads and writes is in both */
+    /* The same by where they fell: reads and writes. The rest is elsewhere: mappings of the program's own, metadata of
+     * the allocator. */
+    uint64_t heap_reads, heap_writes;
+    uint64_t global_reads, global_writes;
+    uint64_t stack_reads, stack_writes; /* stacks of threads */
+    uint64_t thread_reads, thread_writes; /* thread-local variables */
+    /* Moments that were drawn and given up: in the runtime; in a system call; SIGTRAP was blocked. */
+    uint64_t in_runtime, in_kernel, blocked;
+    uint64_t cut;     /* bursts that ended early: at a system call that could not be stepped over, … */
+    uint64_t unknown; /* instructions that could not be decoded: also ends of bursts */
+    uint64_t lost;    /* samples that found no room */
+    uint64_t throttled; /* PMU: times the kernel slowed the samples down */
+    uint64_t reserved[6];
+};
+
+/* Lines: 64 bytes of a block, as long as it lived. A line is shared when samples show two or more threads at it; falsely
+ * when it was written and no 8-byte word in it was seen used by two. Sampling misses threads: these are lower bounds. */
+struct hw_sample_context {
+    uint32_t context;
+    uint32_t flags; /* 0 */
+    uint64_t reads, writes;
+    uint64_t lines;              /* with samples */
+    uint64_t lines_shared;       /* by two or more threads, of which none was seen writing */
+    uint64_t lines_true_shared;  /* written, and some word used by two */
+    uint64_t lines_false_shared; /* written, and none */
+    uint64_t lines_writers;      /* written by two or more */
+    uint64_t reserved[2];
+};
+
+enum hw_sample_kind {
+    HW_SAMPLE_WORD = 1,   /* by position in the blocks of `context`: `bytes` from `offset` on */
+    HW_SAMPLE_PLACE = 2,  /* by the instruction, at `offset` (address - bias) in `map`, on blocks of `context` */
+    HW_SAMPLE_GLOBAL = 3, /* the 8 bytes at `offset` (address - bias) in `map`: data of an executable or library */
+};
+
+/* Entries for the same thing add up. */
+struct hw_sample_count {
+    uint32_t kind;    /* enum hw_sample_kind */
+    uint32_t context; /* HW_NONE with HW_SAMPLE_GLOBAL */
+    uint32_t map;     /* index into MAPS; HW_NONE with HW_SAMPLE_WORD, and where the code is in no module */
+    uint32_t bytes;   /* of what it stands for: 8, or 4096 far from the beginning of large blocks */
+    uint64_t offset;
+    uint64_t reads, writes;
 };
 
 /* ---- merged and symbolised profiles (heapwise merge) ---- */
@@ -660,6 +741,9 @@ _Static_assert(sizeof(struct hw_group_member) == 16, "group member");
 _Static_assert(sizeof(struct hw_field_window) == 24, "field window");
 _Static_assert(sizeof(struct hw_fields_info) == 128, "fields info");
 _Static_assert(sizeof(struct hw_context_type) == 16, "context type");
+_Static_assert(sizeof(struct hw_sample_info) == 256, "sample info");
+_Static_assert(sizeof(struct hw_sample_context) == 80, "sample context");
+_Static_assert(sizeof(struct hw_sample_count) == 40, "sample count");
 _Static_assert(sizeof(struct hw_run) == 168, "run");
 _Static_assert(sizeof(struct hw_location) == 24, "location");
 _Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");

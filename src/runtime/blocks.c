@@ -291,6 +291,8 @@ static bool take_from_table(uint64_t address, struct hw_block *block)
 bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block *block, struct hw_block *old)
 {
     uint64_t address = (uint64_t)pointer;
+    if (hw_unlikely(hw_block_starts_on))
+        hw_block_starts_set(pointer);
     if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38)) {
         uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
         if (!layout || block->size >= HW_LAYOUT_SIZE_MOST)
@@ -369,6 +371,8 @@ static __attribute__((noinline)) bool take_old(struct hw_thread *thread, void *p
 bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *block)
 {
     uint64_t address = (uint64_t)pointer;
+    if (hw_unlikely(hw_block_starts_on))
+        hw_block_starts_clear(pointer);
     if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS)) {
         uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
         if (!layout || !(*layout & HW_LAYOUT_RECORD))
@@ -381,6 +385,57 @@ bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *blo
     if (hw_unlikely(!(cell[0] & 3)))
         return hw_unlikely(table_blocks) ? take_from_table(address, block) : false;
     return take_from_cells(thread, cell, block);
+}
+
+/* ---- looking without taking: sampled accesses ---- */
+
+/* The record of the block that begins at ADDRESS. Another thread may change it meanwhile: what it says has to be
+ * plausible for whoever asks, and is no more than that. */
+static bool peek(uint64_t address, struct hw_block *block)
+{
+    const uint32_t *cell = hw_block_cells ? hw_block_cells + (address >> 4) : NULL;
+    uint32_t copy[4], index;
+    struct table_entry *entry;
+    if (!cell || !(cell[0] & 3)) {
+        if ((cell && !__atomic_load_n(&table_blocks, __ATOMIC_RELAXED)) || !table_find(address, &entry))
+            return false;
+        *block = (struct hw_block){.size = entry->size, .stamp = entry->stamp, .context = entry->context};
+        return true;
+    }
+    for (int i = 0; i < 4; i++)
+        copy[i] = __atomic_load_n(&cell[i], __ATOMIC_RELAXED);
+    switch (copy[0] & 3) {
+    case KIND_THREE:
+        copy[3] = 0;
+        break;
+    case KIND_FOUR:
+        break;
+    case KIND_POOL:
+        if (copy[0] & COMPACT) {
+            unpack_compact(copy, block);
+            return true;
+        }
+        index = copy[0] >> 3;
+        for (int i = 0; i < 4; i++)
+            copy[i] = __atomic_load_n(&map.records[index][i], __ATOMIC_RELAXED);
+        break;
+    default:
+        return false;
+    }
+    unpack(copy, block);
+    block->size |= (uint64_t)copy[3] << 6;
+    return true;
+}
+
+uintptr_t hw_block_containing(uintptr_t address, struct hw_block *block)
+{
+    uintptr_t start = hw_block_starts_find(address);
+    if (!start)
+        return 0;
+    /* The table also holds blocks at distances of 8. */
+    if (address - start >= 8 && !hw_block_cells && peek(start + 8, block) && address - start - 8 < block->size)
+        return start + 8;
+    return peek(start, block) && address - start < block->size ? start : 0;
 }
 
 /* A forked child inherits the records of blocks as they are. Free lists of small records go with the other threads'

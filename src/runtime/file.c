@@ -46,6 +46,9 @@ static const struct {
     [HW_POOL_MEMORY] = {HW_SECTION_MEMORY, sizeof(struct hw_memory_breakdown), 20 * K, 0, 4 * K},
     [HW_POOL_NOTES] = {HW_SECTION_NOTES, sizeof(struct hw_note), 60 * K, 0, 4 * K},
     [HW_POOL_INHERITED] = {HW_SECTION_INHERITED, sizeof(struct hw_inherited), 384 * M, 4, 0},
+    [HW_POOL_SAMPLE_INFO] = {HW_SECTION_SAMPLE_INFO, sizeof(struct hw_sample_info), 4 * K, 0, 4 * K},
+    [HW_POOL_SAMPLE_CONTEXTS] = {HW_SECTION_SAMPLE_CONTEXTS, sizeof(struct hw_sample_context), 1 * G, 4, 40 * K},
+    [HW_POOL_SAMPLE_COUNTS] = {HW_SECTION_SAMPLE_COUNTS, sizeof(struct hw_sample_count), 4 * G, 8, 40 * K},
     [HW_POOL_ACCESS_INFO] = {HW_SECTION_ACCESS_INFO, sizeof(struct hw_access_info), 60 * K, 0, 4 * K},
     [HW_POOL_ACCESS] = {HW_SECTION_ACCESS, sizeof(struct hw_access), 64 * G, 32, 32 * K},
     [HW_POOL_ACCESS_LIVE] = {HW_SECTION_ACCESS_LIVE, sizeof(struct hw_access), 4 * G, 16, 0},
@@ -351,6 +354,12 @@ static bool is_access_pool(int id)
     return id >= HW_POOL_ACCESS_INFO;
 }
 
+static bool is_wanted(int id)
+{
+    bool sampled = id >= HW_POOL_SAMPLE_INFO && id <= HW_POOL_SAMPLE_COUNTS;
+    return sampled ? hw_options.sample_accesses != 0 : !is_access_pool(id) || hw_access_on();
+}
+
 /* Address space for a section; in a forked child, what it inherited is taken over. */
 static bool reserve_pool(int id, uint64_t limit)
 {
@@ -390,7 +399,7 @@ static bool reserve_pools(void)
     extents.used = 0;
     uint64_t limit = hw_address_space_limit();
     for (int i = 0; i < HW_POOL_COUNT; i++)
-        if ((!is_access_pool(i) || hw_access_on()) && !reserve_pool(i, limit))
+        if (is_wanted(i) && !reserve_pool(i, limit))
             return false;
     return true;
 }

@@ -127,6 +127,7 @@ static void become_quiet(void)
 {
     if (!on() || hw_fork_pending() || hw_quiet)
         return;
+    hw_trap_stop(HW_SAMPLE_SECCOMP);
     hw_file_make_room();
     hw_note(HW_NOTE_OTHER, "the program gave up system calls (seccomp): no timeline from then on, and no room for more "
                            "stacks than had been prepared");

@@ -499,3 +499,12 @@ uint32_t hw_module_map(uintptr_t pc)
     const struct hw_module *module = search(pc);
     return module ? module->map : HW_NONE;
 }
+
+const struct hw_module *hw_module_of_data(uintptr_t address)
+{
+    const struct hw_modules *list = __atomic_load_n(&modules.list, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < list->count; i++)
+        if (address >= list->module[i].image_start && address < list->module[i].image_end)
+            return &list->module[i];
+    return NULL;
+}

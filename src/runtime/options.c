@@ -62,6 +62,8 @@ static const struct option {
      "name of the profile: %e executable, %p pid, %h host, %n number, %c colon, %%"},
     {"session", OPTION_HEX, &hw_options.session, "number that joins the profiles of one `heapwise record`"},
     {"sample-bytes", OPTION_SIZE, &hw_options.sample_bytes, "mean bytes between sampled allocations; 0: count all"},
+    {"sample-accesses", OPTION_SIZE, &hw_options.sample_accesses,
+     "look at accesses to memory so many times a second of CPU time, 1 to 1000; 0: no"},
     {"table", OPTION_SIZE, &hw_options.table_entries, "bound of the table of contexts' records; 0: unbounded"},
     {"depth", OPTION_U32, &hw_options.depth, "greatest number of frames of a stack, 1 to 256"},
     {"free-stacks", OPTION_U32, &hw_options.free_stacks, "1: record where blocks are freed as well"},
@@ -212,6 +214,8 @@ void hw_options_read(void)
         parse_options(text);
     if (hw_options.depth < 1 || hw_options.depth > HW_DEPTH_MAX)
         hw_options.depth = HW_DEPTH_MAX;
+    if (hw_options.sample_accesses > 1000)
+        hw_options.sample_accesses = 1000;
 }
 
 /* ---- the profile's name ---- */

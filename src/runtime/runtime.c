@@ -283,6 +283,8 @@ void hw_start(void)
         hw_runtime.process->startup_ns = hw_clock_monotonic_ns() - begin;
     }
     __atomic_store_n(&hw_runtime.state, started ? HW_STATE_ON : HW_STATE_OFF, __ATOMIC_RELEASE);
+    if (started)
+        hw_trap_start();
     if (hw_options.verbose && started)
         hw_message("profile: ", hw_file_path);
 }
@@ -481,6 +483,8 @@ void hw_fork_child(void)
         hw_dump_start();
     }
     hw_runtime.state = started ? HW_STATE_ON : HW_STATE_OFF;
+    if (started)
+        hw_trap_fork();
 }
 
 HW_EXPORT int fork(void);

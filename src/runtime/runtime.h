@@ -65,7 +65,8 @@ void *hw_real_next(const char *name);
 #define HW_LIBC_FUNCTIONS(X) \
     X(close) X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
     X(posix_spawn) X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
-    X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit)
+    X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit) \
+    X(sigaltstack) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd)
 // clang-format on
 #define HW_LIBC_INDEX(name) HW_LIBC_##name,
 enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
@@ -89,6 +90,7 @@ struct hw_options {
     uint32_t free_stacks;
     uint32_t block_table; /* 1: use the table store even where the map is possible */
     uint32_t verbose;
+    uint64_t sample_accesses;  /* bursts a second of a thread's CPU time; 0: none */
     uint64_t dump_interval_ns; /* 0: no periodic dumps */
     uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
     char text[512];            /* the options as given, for the profile */
@@ -195,6 +197,9 @@ enum hw_pool_id {
     HW_POOL_MEMORY,
     HW_POOL_NOTES,
     HW_POOL_INHERITED,
+    HW_POOL_SAMPLE_INFO, /* the next three only when accesses are sampled */
+    HW_POOL_SAMPLE_CONTEXTS,
+    HW_POOL_SAMPLE_COUNTS,
     HW_POOL_ACCESS_INFO, /* from here on only in access mode */
     HW_POOL_ACCESS,      /* grows with MIBS */
     HW_POOL_ACCESS_LIVE,
@@ -295,6 +300,8 @@ const struct hw_module *hw_module_find(uintptr_t pc);
 /* Whether MODULE is still what is mapped there: libc unloads libraries of its own without a word. When it is not, it is
  * forgotten. Asked before its tables are read. */
 bool hw_module_still_there(const struct hw_module *module);
+/* The module that has ADDRESS in one of its segments, code or data; NULL. Takes no lock, looks for nothing new. */
+const struct hw_module *hw_module_of_data(uintptr_t address);
 /* MAPS index of the module that holds PC, HW_NONE. Takes no lock and looks for nothing new. */
 uint32_t hw_module_map(uintptr_t pc);
 /* All modules the dynamic linker knows; notices what is gone. Not from inside an allocator call. */
@@ -390,9 +397,78 @@ bool hw_block_take(struct hw_thread *thread, void *address, struct hw_block *blo
 void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *block));
 /* Accesses are counted from now on: blocks carry their records with them. */
 void hw_blocks_access(void);
+/* Where the block begins that ADDRESS lies in, and what is known of it; 0: in none. Only while hw_block_starts_on. No
+ * lock. Another thread may be freeing it: what is in *BLOCK has to be checked. */
+uintptr_t hw_block_containing(uintptr_t address, struct hw_block *block);
 extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map, see blocks.c; NULL when there is none */
 extern HW_HIDDEN uint8_t hw_filter[];      /* see hooks.c */
 extern HW_HIDDEN uint64_t hw_filter_mask;
+
+/* ---- block_starts.c: the nearest begin of a block below an address ---- */
+
+extern HW_HIDDEN bool hw_block_starts_on;
+/* False when there is no address space for it. */
+bool hw_block_starts_begin(void);
+void hw_block_starts_set(const void *address);
+void hw_block_starts_clear(const void *address);
+/* 0: there is none, or it cannot be found in reasonable time. */
+uintptr_t hw_block_starts_find(uintptr_t address);
+
+/* ---- samples.c: where sampled accesses go ---- */
+
+#define HW_HITS_MOST 256u
+
+/* A sampled access, after it has been found out where it fell. */
+struct hw_hit {
+    uint64_t offset;  /* in the block, or address - bias */
+    uint64_t line;    /* address / 64; 0: of no block */
+    uint64_t stamp;   /* of the block */
+    uint64_t pc;
+    uint32_t context; /* HW_NONE: no block */
+    uint32_t map;     /* of data; HW_NONE: neither block nor data of a module */
+    uint8_t flags;    /* enum hw_touch_flags */
+    uint8_t word;     /* of the line */
+};
+/* What one thread has gathered since it was last added to the profile. */
+struct hw_hits {
+    uint32_t count;
+    uint16_t thread;      /* number of the thread among those sampled, from 1 */
+    uintptr_t stack_high; /* end of its stack */
+    struct hw_sample_info sums;
+    struct hw_hit hit[HW_HITS_MOST];
+};
+/* Makes room for samples of SOURCE; false when there is none. */
+bool hw_samples_begin(enum hw_sample_source source, uint64_t burst_length);
+/* Another thread is sampled. */
+void hw_samples_thread(void);
+/* One access by the instruction at PC, STACK being where the stack pointer is. FLAGS: enum hw_touch_flags. Signal
+ * safe, no lock. */
+void hw_samples_take(struct hw_hits *hits, uint64_t address, uint32_t flags, uint64_t pc, uint64_t stack);
+/* Adds what was gathered to the profile. Takes the lock, in a signal handler as well. */
+void hw_samples_flush(struct hw_hits *hits);
+/* No more samples, for this reason. */
+void hw_samples_ended(enum hw_sample_end reason, int error);
+/* Forgets what was counted. Lock held. */
+void hw_samples_reset(void);
+
+/* ---- trap.c: the sampler that needs nothing but the trap flag ---- */
+
+/* Begins to sample the calling thread and those that come. */
+void hw_trap_start(void);
+/* In a forked child. */
+void hw_trap_fork(void);
+bool hw_trap_on(void);
+/* Whether the calling thread is stepping now. */
+bool hw_trap_in_burst(void);
+/* The calling thread is sampled from now on / not any more: a signal that waits for it is taken back. */
+void hw_trap_attach(void);
+void hw_trap_detach(void);
+/* For good, in all threads; returns when no burst is on its way. */
+void hw_trap_stop(enum hw_sample_end reason);
+/* Whether SIGNAL is one that the sampler lives on. */
+bool hw_trap_uses(int signal);
+/* Whether HANDLER is one of the sampler's. */
+bool hw_trap_is_handler(const void *handler);
 
 /* ---- threads.c ---- */
 

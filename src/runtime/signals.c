@@ -109,16 +109,34 @@ static bool is_default(const struct sigaction *action)
     return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
 }
 
+static bool is_own_handler(const void *handler)
+{
+    return handler == (void *)on_signal || handler == (void *)on_killing_signal || hw_trap_is_handler(handler);
+}
+
+/* A signal that samples of accesses need: left as it is when the program wants it to do what it does by default, given
+ * up when the program wants anything else of it. True: left. */
+static bool keep_for_samples(int number, bool usual)
+{
+    if (hw_likely(!hw_trap_uses(number)))
+        return false;
+    if (!usual)
+        hw_trap_stop(number == SIGTRAP ? HW_SAMPLE_TRAP_TAKEN : HW_SAMPLE_SIGNAL_TAKEN);
+    return usual;
+}
+
 HW_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
     bool ours = installed && (uint32_t)number == installed;
     if (is_killing(number) && action && is_default(action))
         action = &killing_action;
+    if (action && keep_for_samples(number, is_default(action)))
+        action = NULL;
     int result = real(number, action, old);
     if (result != 0)
         return result;
-    if (old && (old->sa_sigaction == on_signal || old->sa_sigaction == on_killing_signal))
+    if (old && is_own_handler((void *)old->sa_sigaction))
         *old = (struct sigaction){.sa_handler = SIG_DFL};
     if (ours && action)
         give_up();
@@ -127,7 +145,7 @@ HW_EXPORT int sigaction(int number, const struct sigaction *action, struct sigac
 
 static __sighandler_t as_program_sees(__sighandler_t handler)
 {
-    return (void *)handler == (void *)on_signal || (void *)handler == (void *)on_killing_signal ? SIG_DFL : handler;
+    return is_own_handler((void *)handler) ? SIG_DFL : handler;
 }
 
 HW_EXPORT __sighandler_t signal(int number, __sighandler_t handler)
@@ -138,6 +156,8 @@ HW_EXPORT __sighandler_t signal(int number, __sighandler_t handler)
         struct sigaction old;
         return sigaction(number, &killing_action, &old) == 0 ? old.sa_handler : SIG_ERR;
     }
+    if (keep_for_samples(number, handler == SIG_DFL))
+        return SIG_DFL;
     __sighandler_t old = real(number, handler);
     if (ours && old != SIG_ERR)
         give_up();

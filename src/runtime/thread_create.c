@@ -1,4 +1,5 @@
-/* thread_create.c - threads of programs that count accesses get a plane of their own before their first instruction.
+/* thread_create.c - threads of programs that count accesses get a plane of their own before their first instruction,
+ * those whose accesses are sampled a timer.
  *
  * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
  * hooks only pass on. */
@@ -45,17 +46,24 @@ static struct start put_start(struct start *start)
     return copy;
 }
 
+static void attach(void)
+{
+    if (hw_access_on())
+        hw_shadow_attach();
+    hw_trap_attach();
+}
+
 static void *run_posix(void *closure)
 {
     struct start start = put_start(closure);
-    hw_shadow_attach();
+    attach();
     return start.posix(start.argument);
 }
 
 static int run_c11(void *closure)
 {
     struct start start = put_start(closure);
-    hw_shadow_attach();
+    attach();
     return start.c11(start.argument);
 }
 
@@ -68,7 +76,7 @@ HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void
 HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument)
 {
     HW_REAL(int, pthread_create, (unsigned long *, const void *, void *(*)(void *), void *));
-    struct start *start = hw_access_on() ? take_start() : NULL;
+    struct start *start = hw_access_on() || hw_trap_on() ? take_start() : NULL;
     if (!start)
         return real(thread, attributes, routine, argument);
     *start = (struct start){.posix = routine, .argument = argument};
@@ -82,7 +90,7 @@ HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *a
 HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *argument)
 {
     HW_REAL(int, thrd_create, (unsigned long *, int (*)(void *), void *));
-    struct start *start = hw_access_on() ? take_start() : NULL;
+    struct start *start = hw_access_on() || hw_trap_on() ? take_start() : NULL;
     if (!start)
         return real(thread, routine, argument);
     *start = (struct start){.c11 = routine, .argument = argument};

@@ -59,6 +59,8 @@ static void add_point(uint64_t tick)
 
 void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
 {
+    if (hw_unlikely(hw_trap_in_burst())) /* which its system calls would end: the next event will do */
+        return;
     if (hw_runtime.threads_many)
         hw_heap_flush(thread);
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
