@@ -26,15 +26,17 @@
 #include "report/human.h"
 #include "report/symbolise.h"
 
-#define DEPTH_MOST  256
-#define LEAST_SPACE ((uint64_t)256 << 10) /* bytes that the smallest profile needs, roughly */
+#define DEPTH_MOST    256
+#define SAMPLES_USUAL 50 /* bursts a second of CPU time */
+#define SAMPLES_MOST  1000
+#define LEAST_SPACE   ((uint64_t)256 << 10) /* bytes that the smallest profile needs, roughly */
 
 struct record {
     /* as asked for */
     const char *output;
     bool force, quiet, report, verbose, free_stacks, symbolize;
-    struct hw_view_arguments names;      /* for `symbolize` */
-    uint64_t sample_bytes, table, depth; /* 0: not given */
+    struct hw_view_arguments names;                       /* for `symbolize` */
+    uint64_t sample_bytes, sample_accesses, table, depth; /* 0: not given */
     char **command;
     /* as found */
     uint64_t session;
@@ -59,6 +61,9 @@ static void print_usage(FILE *out)
           "      --mode=heap       what to observe; this version knows only heap\n"
           "      --sample-bytes=N  look at one allocation in N bytes only, on average:\n"
           "                        cheaper, but estimates (512K, 1M)\n"
+          "      --sample-accesses[=HZ]\n"
+          "                        look which memory is accessed, HZ times a second of CPU\n"
+          "                        time (1 to 1000, default 50): shares, not counts\n"
           "      --table=N         keep at most N contexts in memory, the others in the file\n"
           "      --free-stacks     also record where blocks are freed\n"
           "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
@@ -170,8 +175,8 @@ static bool take_option(struct record *record, int option)
     case OPTION_DEPTH:
         return accept_number("depth", optarg, 1, DEPTH_MOST, &record->depth);
     case OPTION_SAMPLE_ACCESSES:
-        hw_say("--sample-accesses is not there yet: this version does not observe accesses to memory");
-        return false;
+        record->sample_accesses = SAMPLES_USUAL;
+        return !optarg || accept_number("sample-accesses", optarg, 1, SAMPLES_MOST, &record->sample_accesses);
     default: /* getopt has said what is wrong */
         fputs("Try heapwise record --help.\n", stderr);
         return false;
@@ -216,6 +221,8 @@ static char *make_options(const struct record *record)
     fprintf(out, "output=%s:session=%016" PRIx64, record->name.pattern, record->session);
     if (record->sample_bytes)
         fprintf(out, ":sample-bytes=%" PRIu64, record->sample_bytes);
+    if (record->sample_accesses)
+        fprintf(out, ":sample-accesses=%" PRIu64, record->sample_accesses);
     if (record->table)
         fprintf(out, ":table=%" PRIu64, record->table);
     if (record->depth)

@@ -59,6 +59,9 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_FIELD_WINDOWS] = {"field windows", 24, sizeof(struct hw_field_window), false},
     [HW_SECTION_FIELDS_INFO] = {"fields info", 128, sizeof(struct hw_fields_info), false},
     [HW_SECTION_CONTEXT_TYPES] = {"context types", 16, sizeof(struct hw_context_type), false},
+    [HW_SECTION_SAMPLE_INFO] = {"sample info", 256, sizeof(struct hw_sample_info), false},
+    [HW_SECTION_SAMPLE_CONTEXTS] = {"sampled contexts", 80, sizeof(struct hw_sample_context), false},
+    [HW_SECTION_SAMPLE_COUNTS] = {"sample counts", 40, sizeof(struct hw_sample_count), false},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

@@ -52,7 +52,7 @@ void hw_problems_finish(struct hw_problems *problems);
 /* ---- container.c ---- */
 
 #define HW_ENTRY_SIZE_MOST      65536u
-#define HW_SECTION_KNOWN        (HW_SECTION_CONTEXT_TYPES + 1) /* types below this number are known */
+#define HW_SECTION_KNOWN        (HW_SECTION_SAMPLE_COUNTS + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
 /* What is known of a section type. */
@@ -162,6 +162,12 @@ struct hw_profile *hw_profile_from_tables(const struct hw_tables *tables, struct
 /* Fills PROFILE's symbols, if there are any in TABLES; strings and maps of PROFILE are there already. False when the
  * memory does not suffice. */
 bool hw_profile_take_symbols(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                             struct hw_problems *problems);
+
+/* ---- samples.c ---- */
+
+/* Fills PROFILE's part of sampled accesses, likewise. */
+bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
 
 /* ---- access.c ---- */

@@ -553,6 +553,7 @@ struct hw_context_type {
     uint32_t context;
     uint32_t reserved0;
     uint64_t type; /* as hw_access.type */
+};
 
 /* ---- sampled accesses (sample-accesses=): estimates, never mixed with counted ones ---- */
 
@@ -564,14 +565,14 @@ enum hw_sample_source {
 /* Why there are no (more) samples. */
 enum hw_sample_end {
     HW_SAMPLE_GOES_ON = 0,
-    HW_SAMPLE_DEBUGGER = 1,       /* a debugger or tracer needs the trap for itself */
-    HW_SAMPLE_TRAP_TAKEN = 2,     /* the program handles SIGTRAP itself */
-    HW_SAMPLE_SIGNAL_TAKEN = 3,   /* the program handles (or waits for) the signal that bursts begin with */
-    HW_SAMPLE_SECCOMP = 4,        /* the program gave up system calls */
-    HW_SAMPLE_ADDRESS_SPACE = 5,  /* no room to find blocks by an address inside them */
-    HW_SAMPLE_NO_SIGNAL = 6,      /* no signal is free */
-    HW_SAMPLE_NO_TIMER = 7,       /* the kernel grants no timer: error */
-    HW_SAMPLE_COUNTED = 8,        /* the program counts its accesses exactly (heapwise cc) */
+    HW_SAMPLE_DEBUGGER = 1,      /* a debugger or tracer needs the trap for itself */
+    HW_SAMPLE_TRAP_TAKEN = 2,    /* the program handles SIGTRAP itself */
+    HW_SAMPLE_SIGNAL_TAKEN = 3,  /* the program handles (or waits for) the signal that bursts begin with */
+    HW_SAMPLE_SECCOMP = 4,       /* the program gave up system calls */
+    HW_SAMPLE_ADDRESS_SPACE = 5, /* no room to find blocks by an address inside them */
+    HW_SAMPLE_NO_SIGNAL = 6,     /* no signal is free */
+    HW_SAMPLE_NO_TIMER = 7,      /* the kernel grants no timer: error */
+    HW_SAMPLE_COUNTED = 8,       /* the program counts its accesses exactly (heapwise cc) */
 };
 
 /* How accesses were sampled. `bursts` and what follows may still rise. */
@@ -580,31 +581,32 @@ struct hw_sample_info {
     uint32_t ended;  /* enum hw_sample_end */
     int32_t error;   /* positive errno, with HW_SAMPLE_NO_TIMER; or why there is no PMU */
     uint32_t signal;
-    uint64_t frequency;    /* samples or bursts asked for, by second of a thread's CPU time */
-    uint64_t burst_length; /* instructions of a full burst; 0: no bursts */
-    uint64_t period;       /* accesses that a sample stands for; 0: not known, shares only */
-    uint64_t threads;      /* threads that were sampled */
-    uint64_t bursts;       /* begun */
-    uint64_t instructions; /* of the program that were looked at */
-    uint64_t steps;        /* with those of the runtime in between, which are in no count */
+    uint64_t frequency;     /* samples or bursts asked for, by second of a thread's CPU time */
+    uint64_t burst_length;  /* instructions of a full burst; 0: no bursts */
+    uint64_t period;        /* accesses that a sample stands for; 0: not known, shares only */
+    uint64_t threads;       /* threads that were sampled */
+    uint64_t bursts;        /* begun */
+    uint64_t instructions;  /* of the program that were looked at */
+    uint64_t steps;         /* with those of the runtime in between, which are in no count */
     uint64_t reads, writes; /* all samples; what both reads and writes is in both */
     /* The same by where they fell: reads and writes. The rest is elsewhere: mappings of the program's own, metadata of
      * the allocator. */
     uint64_t heap_reads, heap_writes;
     uint64_t global_reads, global_writes;
-    uint64_t stack_reads, stack_writes; /* stacks of threads */
+    uint64_t stack_reads, stack_writes;   /* stacks of threads */
     uint64_t thread_reads, thread_writes; /* thread-local variables */
     /* Moments that were drawn and given up: in the runtime; in a system call; SIGTRAP was blocked. */
     uint64_t in_runtime, in_kernel, blocked;
-    uint64_t cut;     /* bursts that ended early: at a system call that could not be stepped over, … */
-    uint64_t unknown; /* instructions that could not be decoded: also ends of bursts */
-    uint64_t lost;    /* samples that found no room */
+    uint64_t cut;       /* bursts that ended early: at a system call that could not be stepped over, … */
+    uint64_t unknown;   /* instructions that could not be decoded: also ends of bursts */
+    uint64_t lost;      /* samples that found no room */
     uint64_t throttled; /* PMU: times the kernel slowed the samples down */
     uint64_t reserved[6];
 };
 
-/* Lines: 64 bytes of a block, as long as it lived. A line is shared when samples show two or more threads at it; falsely
- * when it was written and no 8-byte word in it was seen used by two. Sampling misses threads: these are lower bounds. */
+/* Lines: 64 bytes of a block, as long as it lived. A line is shared when samples show two or more threads at it;
+ * falsely when it was written and no 8-byte word in it was seen used by two. Sampling misses threads: these are lower
+ * bounds. */
 struct hw_sample_context {
     uint32_t context;
     uint32_t flags; /* 0 */

@@ -118,7 +118,8 @@ static const uint32_t parts_taken_whole[] = {HW_SECTION_PROCESS,     HW_SECTION_
                                              HW_SECTION_ACCESS_INFO, HW_SECTION_RUNS,   HW_SECTION_MODULES};
 /* Left out: in their entries any context may be named. */
 static const uint32_t parts_left_out[] = {HW_SECTION_FREE_STACKS,    HW_SECTION_INHERITED,   HW_SECTION_HISTOGRAM,
-                                          HW_SECTION_HISTOGRAM_LIVE, HW_SECTION_LLVM_FRAMES, HW_SECTION_CONTEXT_TYPES};
+                                          HW_SECTION_HISTOGRAM_LIVE, HW_SECTION_LLVM_FRAMES, HW_SECTION_CONTEXT_TYPES,
+                                          HW_SECTION_SAMPLE_CONTEXTS, HW_SECTION_SAMPLE_COUNTS};
 
 static bool open_parts(struct hw_lookup *lookup, struct hw_error *error)
 {

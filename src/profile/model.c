@@ -609,6 +609,7 @@ static bool build(struct builder *builder)
     /* Contexts come last: the ages of live blocks are counted up to the latest moment that the file speaks of. */
     if (!take_timeline(builder) || !take_contexts(builder) ||
         !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems) ||
+        !hw_profile_take_samples(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;

@@ -357,6 +357,58 @@ static const struct hw_pack_field context_types[] = {
     F(2, hw_context_type, reserved0, VALUE),
     F(3, hw_context_type, type, VALUE),
 };
+static const struct hw_pack_field sample_info[] = {
+    F(1, hw_sample_info, source, VALUE),
+    F(2, hw_sample_info, ended, VALUE),
+    F(3, hw_sample_info, error, VALUE),
+    F(4, hw_sample_info, signal, VALUE),
+    F(5, hw_sample_info, frequency, VALUE),
+    F(6, hw_sample_info, burst_length, VALUE),
+    F(7, hw_sample_info, period, VALUE),
+    F(8, hw_sample_info, threads, VALUE),
+    F(9, hw_sample_info, bursts, VALUE),
+    F(10, hw_sample_info, instructions, VALUE),
+    F(11, hw_sample_info, steps, VALUE),
+    F(12, hw_sample_info, reads, VALUE),
+    F(13, hw_sample_info, writes, VALUE),
+    F(14, hw_sample_info, heap_reads, VALUE),
+    F(15, hw_sample_info, heap_writes, VALUE),
+    F(16, hw_sample_info, global_reads, VALUE),
+    F(17, hw_sample_info, global_writes, VALUE),
+    F(18, hw_sample_info, stack_reads, VALUE),
+    F(19, hw_sample_info, stack_writes, VALUE),
+    F(20, hw_sample_info, thread_reads, VALUE),
+    F(21, hw_sample_info, thread_writes, VALUE),
+    F(22, hw_sample_info, in_runtime, VALUE),
+    F(23, hw_sample_info, in_kernel, VALUE),
+    F(24, hw_sample_info, blocked, VALUE),
+    F(25, hw_sample_info, cut, VALUE),
+    F(26, hw_sample_info, unknown, VALUE),
+    F(27, hw_sample_info, lost, VALUE),
+    F(28, hw_sample_info, throttled, VALUE),
+};
+
+static const struct hw_pack_field sample_contexts[] = {
+    F(1, hw_sample_context, context, PREVIOUS),
+    F(2, hw_sample_context, flags, VALUE),
+    F(3, hw_sample_context, reads, VALUE),
+    F(4, hw_sample_context, writes, VALUE),
+    F(5, hw_sample_context, lines, VALUE),
+    F(6, hw_sample_context, lines_shared, VALUE),
+    F(7, hw_sample_context, lines_true_shared, VALUE),
+    F(8, hw_sample_context, lines_false_shared, VALUE),
+    F(9, hw_sample_context, lines_writers, VALUE),
+};
+
+static const struct hw_pack_field sample_counts[] = {
+    F(1, hw_sample_count, kind, PREVIOUS),
+    F(2, hw_sample_count, context, PREVIOUS),
+    F(3, hw_sample_count, map, PREVIOUS),
+    F(4, hw_sample_count, bytes, VALUE),
+    F(5, hw_sample_count, offset, PREVIOUS),
+    F(6, hw_sample_count, reads, VALUE),
+    F(7, hw_sample_count, writes, VALUE),
+};
 // clang-format on
 
 #define TABLE(table)                                                                                                   \
@@ -401,6 +453,9 @@ static const struct schema {
     [HW_SECTION_FIELD_WINDOWS] = TABLE(field_windows),
     [HW_SECTION_FIELDS_INFO] = TABLE(fields_info),
     [HW_SECTION_CONTEXT_TYPES] = TABLE(context_types),
+    [HW_SECTION_SAMPLE_INFO] = TABLE(sample_info),
+    [HW_SECTION_SAMPLE_CONTEXTS] = TABLE(sample_contexts),
+    [HW_SECTION_SAMPLE_COUNTS] = TABLE(sample_counts),
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)

@@ -226,12 +226,24 @@ struct hw_profile {
     size_t histogram_count;
     struct hw_profile_fields fields;
     const struct hw_symbolised *symbolised; /* symbolised.h; NULL: names have to be looked for in the binaries */
+    /* Sampled accesses: estimates of shares, in no count above. The two lists are sorted, each thing once. */
+    bool accesses_sampled; /* they were asked for: sample_info says what came of it */
+    struct hw_sample_info sample_info;
+    const struct hw_sample_context *sample_contexts; /* by context */
+    size_t sample_context_count;
+    const struct hw_sample_count *sample_counts; /* words, then places; by context, map, offset */
+    size_t sample_count_count;
+    const struct hw_global_granule *sampled_globals; /* in 8 bytes each; sorted by map and offset */
+    size_t sampled_global_count;
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
     size_t problem_count;
     void *storage; /* private */
 };
+
+int hw_sample_count_compare(const struct hw_sample_count *a, const struct hw_sample_count *b);
+void hw_sample_context_add(struct hw_sample_context *to, const struct hw_sample_context *from);
 
 /* True unless the numbers are not in the file. What was not measured is never shown as 0. Where events are not measured
  * `frees` is the number of blocks whose lifetime is known. */

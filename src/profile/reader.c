@@ -308,7 +308,7 @@ static bool read_referring(struct hw_container *container, struct hw_arena *aren
             break;
     }
     for (uint32_t type = HW_SECTION_THREADS; type < HW_SECTION_KNOWN; type++)
-        if (!is_referred(type) && !read_section(container, arena, type, tables))
+        if (hw_section_rule(type) && !is_referred(type) && !read_section(container, arena, type, tables))
             return false;
     return true;
 }

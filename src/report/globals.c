@@ -1,4 +1,4 @@
-/* globals.c - counted accesses to data of executables and libraries, by symbol.
+/* globals.c - counted (where they were not counted: sampled) accesses to data of executables and libraries, by symbol.
  *
  * What was counted is counted by granule. Where a granule holds parts of several variables nobody can tell which one
  * was meant: these variables together get an entry, and those which have granules of their own as well are told how
@@ -21,13 +21,15 @@ static int compare_granules(const void *left, const void *right)
 static bool make_granules(struct hw_view *view, const uint32_t *module_of)
 {
     const struct hw_profile *profile = view->profile;
-    struct hw_view_granule *all = malloc(profile->global_count * sizeof *all);
+    const size_t count = profile->access_counted ? profile->global_count : profile->sampled_global_count;
+    const struct hw_global_granule *granules = profile->access_counted ? profile->globals : profile->sampled_globals;
+    struct hw_view_granule *all = malloc(count * sizeof *all);
     size_t merged = 0;
     view->granules = all;
     if (!all)
         return false;
-    for (size_t i = 0; i < profile->global_count; i++) {
-        const struct hw_global_granule *from = &profile->globals[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct hw_global_granule *from = &granules[i];
         all[i] = (struct hw_view_granule){.module = from->map < profile->map_count ? module_of[from->map] : HW_NONE,
                                           .flags = from->flags,
                                           .address = from->offset,
@@ -38,8 +40,8 @@ static bool make_granules(struct hw_view *view, const uint32_t *module_of)
         view->global_writes = hw_add_saturating(view->global_writes, from->writes);
         view->global_unsplit = hw_add_saturating(view->global_unsplit, from->unsplit);
     }
-    qsort(all, profile->global_count, sizeof *all, compare_granules);
-    for (size_t i = 0; i < profile->global_count; i++) {
+    qsort(all, count, sizeof *all, compare_granules);
+    for (size_t i = 0; i < count; i++) {
         struct hw_view_granule *to = merged ? &all[merged - 1] : NULL;
         if (!to || compare_granules(to, &all[i])) {
             all[merged++] = all[i];
@@ -208,8 +210,9 @@ static int compare_globals(const void *left, const void *right)
 bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,
                           struct hw_error *error)
 {
-    const uint32_t granule_size = view->profile->access_info.granule ? view->profile->access_info.granule : 64;
-    if (!view->profile->global_count)
+    const bool counted = view->profile->access_counted;
+    const uint32_t told = view->profile->access_info.granule, granule_size = !counted ? 8 : told ? told : 64;
+    if (!(counted ? view->profile->global_count : view->profile->sampled_global_count))
         return true;
     view->data = calloc(view->module_count + 1, sizeof *view->data);
     if (!view->data || !make_granules(view, module_of))

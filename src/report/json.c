@@ -342,6 +342,8 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     set_counts(writer, counts, sum);
     if (sum->access)
         hw_json_accesses(writer, counts, context);
+    if (writer->view->sampled)
+        hw_json_context_samples(writer, object, context);
     set_count(writer, object, "threads", sum->alloc_threads);
     set_count(writer, object, "free_threads", sum->free_threads);
     set_count(writer, object, "first_ns", sum->first_ns);
@@ -546,6 +548,7 @@ static void print_report(struct json_writer *writer)
                    {BIT(HW_REPORT_GLOBALS), hw_json_globals},
                    {BIT(HW_REPORT_FIELDS), hw_json_fields},
                    {BIT(HW_REPORT_FINDINGS), hw_json_findings},
+                   {BIT(HW_REPORT_SAMPLES), hw_json_samples},
                    {BIT(HW_REPORT_TIMELINE), print_timeline},
                    {BIT(HW_REPORT_MEMORY), print_memory},
                    {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_modules},

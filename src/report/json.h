@@ -105,6 +105,15 @@ void hw_json_total_accesses(struct json_writer *writer, json_t *object);
 void hw_json_accesses(struct json_writer *writer, json_t *object, const struct hw_view_context *context);
 /* Prints the member "globals"; nothing where accesses were not counted. */
 void hw_json_globals(struct json_writer *writer);
+/* A member of it. */
+json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *global);
+
+/* ---- json_samples.c: sampled accesses ---- */
+
+/* Adds "accesses" to the member "sampled" of a context, which is made when it is not there. */
+void hw_json_context_samples(struct json_writer *writer, json_t *object, const struct hw_view_context *context);
+/* Prints the member "sampled"; nothing where accesses were not sampled. */
+void hw_json_samples(struct json_writer *writer);
 
 /* ---- json_fields.c: members "fields" and "findings"; nothing where neither was looked for ---- */
 

@@ -200,7 +200,7 @@ static json_t *global_histogram(struct json_writer *writer, const struct hw_view
     return array;
 }
 
-static json_t *global_value(struct json_writer *writer, const struct hw_view_global *global)
+json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *global)
 {
     const struct hw_view *view = writer->view;
     const struct hw_view_module *module = global->module == HW_NONE ? NULL : &view->modules[global->module];
@@ -224,7 +224,7 @@ static json_t *global_value(struct json_writer *writer, const struct hw_view_glo
     set_count(writer, sharing, "writers", global->shared_writers);
     set(writer, object, "sharing", sharing);
     set(writer, object, "histogram",
-        granule == 8 && global->symbol_count == 1 ? global_histogram(writer, global) : json_null());
+        (granule == 8 || !view->profile->access_counted) && global->symbol_count == 1 ? global_histogram(writer, global) : json_null());
     return object;
 }
 
@@ -243,7 +243,7 @@ void hw_json_globals(struct json_writer *writer)
     fputc('[', writer->stream);
     for (size_t i = 0; i < top && !writer->failed && !ferror(writer->stream); i++) {
         fputs(i ? ",\n" : "\n", writer->stream);
-        print_value(writer, global_value(writer, &view->globals[i]));
+        print_value(writer, hw_json_global(writer, &view->globals[i]));
     }
     fputs("\n]", writer->stream);
 }

@@ -352,6 +352,33 @@ static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
                        "qsort) and by the kernel are not counted.\n");
 }
 
+/* What samples of accesses cannot tell. */
+static void add_samples(const struct hw_view *view, struct hw_buffer *out)
+{
+    const struct hw_sample_info *info = &view->profile->sample_info;
+    const char *ended = hw_sample_ended(info);
+    if (!view->profile->accesses_sampled)
+        return;
+    if (ended)
+        hw_buffer_add(out, "%s: %s%s%s.\n",
+                      info->bursts ? "Accesses were sampled up to a moment at which that had to end"
+                                   : "Accesses could not be sampled",
+                      ended, info->error ? ": " : "", info->error ? strerror(info->error) : "");
+    if (!info->bursts)
+        return;
+    hw_buffer_add(out,
+                  "Accesses were sampled (%s): shares are estimates, places with few samples may be missing, and what "
+                  "is weighed is time: slow instructions draw more samples than fast ones. How many accesses there "
+                  "were is not known.\n",
+                  HW_OF(hw_add_saturating(info->reads, info->writes), "sample"));
+    hw_buffer_add(out,
+                  "Samples miss accesses by the kernel, by threads made by a bare clone, and what comes within %u "
+                  "instructions after a system call is seen less often.\n",
+                  (unsigned)info->burst_length);
+    if (info->lost)
+        hw_buffer_add(out, "%s found no room.\n", HW_OF(info->lost, "sample"));
+}
+
 /* ---- what this mode does not look at ---- */
 
 /* Files of LLVM's tell less. */
@@ -407,7 +434,8 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
     else if (!merged && view->context_count && !hw_view_memory(view, HW_MOMENT_PEAK) &&
              !hw_view_memory(view, HW_MOMENT_DUMP))
         hw_buffer_add(out, "What resident memory consisted of at the peak was not recorded.\n");
-    if (view->profile->process.mode == HW_MODE_HEAP && !view->profile->access_counted)
+    if (view->profile->process.mode == HW_MODE_HEAP && !view->profile->access_counted &&
+        !view->profile->accesses_sampled)
         hw_buffer_add(out, "How much the blocks were read and written was not counted (mode heap).\n");
     hw_buffer_add(out,
                   "Memory that the program maps itself (mmap), static data and stacks are not heap blocks: they are "
@@ -423,5 +451,6 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
     add_stacks(view, buffer);
     add_modules(view, buffer);
     add_accesses(view, buffer);
+    add_samples(view, buffer);
     add_scope(view, buffer);
 }

@@ -24,6 +24,7 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_LISTS + HW_SORT_THREADS] = "threads",
     [HW_REPORT_LISTS + HW_SORT_POOLS] = "pools",
     [HW_REPORT_ACCESS] = "access",
+    [HW_REPORT_SAMPLES] = "sampled",
     [HW_REPORT_LISTS + HW_SORT_ACCESSES] = "accesses",
     [HW_REPORT_LISTS + HW_SORT_DENSITY] = "density",
     [HW_REPORT_LISTS + HW_SORT_COLD] = "cold",
@@ -319,6 +320,7 @@ static void print_sections(struct hw_text *text, uint32_t sections)
         [HW_REPORT_NOT_OBSERVED] = print_not_observed, [HW_REPORT_ACCESS] = hw_text_accesses,
         [HW_REPORT_GLOBALS] = hw_text_globals,         [HW_REPORT_FINDINGS] = hw_text_findings,
         [HW_REPORT_FIELDS] = hw_text_fields,
+        [HW_REPORT_SAMPLES] = hw_text_samples,
     };
     /* With the summary the tables of functions are the answer on the first screen. Who counted accesses asks for them.
      */
@@ -335,6 +337,7 @@ static void print_sections(struct hw_text *text, uint32_t sections)
                                                       HW_REPORT_LISTS + HW_SORT_NEVER_READ,
                                                       HW_REPORT_LISTS + HW_SORT_SHARED,
                                                       HW_REPORT_GLOBALS,
+                                                      HW_REPORT_SAMPLES,
                                                       HW_REPORT_TIMELINE,
                                                       HW_REPORT_MEMORY,
                                                       HW_REPORT_LISTS + HW_SORT_PEAK,
@@ -396,6 +399,8 @@ static uint32_t sections_with_content(const struct hw_view *view, bool findings)
     for (size_t i = 0; i < view->context_count; i++)
         if (view->contexts[i].sum.pool)
             sections |= LIST(HW_SORT_POOLS);
+    if (view->sampled)
+        sections |= 1u << HW_REPORT_SAMPLES;
     if (view->profile->access_counted)
         sections |= access_sections_with_content(view);
     if (findings)

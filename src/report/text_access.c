@@ -304,7 +304,7 @@ void hw_text_globals(struct hw_text *text)
     size_t shown = 0;
     hw_buffer_clear(&text->line);
     hw_buffer_add(&text->line, "Accesses to global variables");
-    if (view->global_count) {
+    if (view->profile->access_counted && view->global_count) {
         hw_buffer_add(&text->line, ": ");
         hw_text_add_accesses(&text->line, view->global_reads, view->global_writes, view->global_unsplit, "", false);
     }

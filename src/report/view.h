@@ -131,6 +131,11 @@ struct hw_view {
     struct hw_view_global *globals; /* most accesses first */
     size_t global_count;
     uint64_t global_reads, global_writes, global_unsplit;
+    /* Sampled accesses; NULL when there are none. */
+    struct hw_sample_context *sampled;     /* by index of the context: sums */
+    struct hw_sample_count *sample_counts; /* words and places; `context` is an index into contexts, `map` of places one
+                                            * into locations; sorted as in the profile */
+    size_t sample_count_count;
     struct hw_data *data; /* by module; private to globals.c */
     bool data_is_own;
     struct hw_symbolizer *symbolizer; /* NULL when no binary was needed or allowed */
@@ -178,6 +183,13 @@ const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view,
 
 /* The runs of words of a context: returns the first, sets COUNT. */
 const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view, size_t context, size_t *count);
+
+/* The sampled words or places of a context: returns the first, sets COUNT. */
+const struct hw_sample_count *hw_view_sample_counts(const struct hw_view *view, enum hw_sample_kind kind,
+                                                    size_t context, size_t *count);
+
+/* Why there are no (more) samples of accesses; NULL when there was no reason. */
+const char *hw_sample_ended(const struct hw_sample_info *info);
 
 /* What contexts can be sorted by: the lists of a report. Those from HW_SORT_ACCESSES on need counted accesses. */
 enum hw_sort_key {
@@ -259,6 +271,11 @@ void hw_view_examine_modules(struct hw_view *view);
 /* Leaves only the contexts whose leaf's inline chain has FUNCTION, by its readable or its linkage name. False with
  * ERROR when there is no memory. */
 bool hw_view_keep_function(struct hw_view *view, const char *function, struct hw_error *error);
+
+/* ---- samples.c ---- */
+
+/* Fills what there is of sampled accesses; adds to the locations. CONTEXT_OF: context by id, IDS of them. */
+bool hw_view_make_samples(struct hw_view *view, const uint32_t *module_of, const uint32_t *context_of, size_t ids);
 
 /* ---- globals.c ---- */
 

@@ -1,9 +1,9 @@
 /* block_starts.c - the block that an address lies in: for sampled accesses only.
  *
- * blocks.c knows blocks by the addresses that they begin at. Here is a bit for each 16 bytes of address space, set where
- * a block begins, and above it bits for words with any, up to one word for it all: the nearest begin below an address is
- * found in a few steps. Lock-free. The bits above are hints that stay when a word has become empty again, so that
- * nobody has to clear them at the right moment; a search that meets too many of those gives up. */
+ * blocks.c knows blocks by the addresses that they begin at. Here is a bit for each 16 bytes of address space, set
+ * where a block begins, and above it bits for words with any, up to one word for it all: the nearest begin below an
+ * address is found in a few steps. Lock-free. The bits above are hints that stay when a word has become empty again, so
+ * that nobody has to clear them at the right moment; a search that meets too many of those gives up. */
 #include "runtime/runtime.h"
 
 #define LEVELS      8

@@ -420,9 +420,9 @@ uintptr_t hw_block_starts_find(uintptr_t address);
 
 /* A sampled access, after it has been found out where it fell. */
 struct hw_hit {
-    uint64_t offset;  /* in the block, or address - bias */
-    uint64_t line;    /* address / 64; 0: of no block */
-    uint64_t stamp;   /* of the block */
+    uint64_t offset; /* in the block, or address - bias */
+    uint64_t line;   /* address / 64; 0: of no block */
+    uint64_t stamp;  /* of the block */
     uint64_t pc;
     uint32_t context; /* HW_NONE: no block */
     uint32_t map;     /* of data; HW_NONE: neither block nor data of a module */

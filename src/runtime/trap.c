@@ -6,10 +6,10 @@
  * Distances between bursts are random. The timer needs no descriptor and no permission; the kernel sends its signals
  * only when it returns to the program, so that no system call of the program is interrupted.
  *
- * What could harm the program ends a burst before it happens: instructions that show or set the trap flag (pushf, popf),
- * system calls but for some that neither block nor change signals, processes or threads (so no child, no changed mask
- * and no sleep ever begins with the flag set), and writes to the area of restartable sequences. A handler of the program
- * that comes in between runs without the flag: the kernel clears it, and puts it back at the return.
+ * What could harm the program ends a burst before it happens: instructions that show or set the trap flag (pushf,
+ * popf), system calls but for some that neither block nor change signals, processes or threads (so no child, no changed
+ * mask and no sleep ever begins with the flag set), and writes to the area of restartable sequences. A handler of the
+ * program that comes in between runs without the flag: the kernel clears it, and puts it back at the return.
  *
  * Nothing is sampled while a tracer is attached; for good when the program wants SIGTRAP or the signal for itself, or
  * gives up system calls. Both handlers are hidden from the program (signals.c). A thread whose alternate stack is too
@@ -26,15 +26,15 @@
 
 #include "runtime/arch/x86_64/decode.h"
 
-#define BURST_LENGTH   64  /* instructions of the program */
-#define STEPS_BETWEEN  4000 /* most steps in the runtime within a burst: some calls of malloc */
-#define TRAP_FLAG      0x100
-#define STOP_WAIT_NS   100000000ull
-#define FIRST_SIGNAL   61 /* below the one for dumps, in the middle of nowhere */
-#define LAST_SIGNAL    34
-#define XSTATE_MAGIC   0x46505853u
-#define CODE_BYTES     15u
-#define STACK_OF_OURS  3072u /* what the two handlers need beside the kernel's frame */
+#define BURST_LENGTH  64   /* instructions of the program */
+#define STEPS_BETWEEN 4000 /* most steps in the runtime within a burst: some calls of malloc */
+#define TRAP_FLAG     0x100
+#define STOP_WAIT_NS  100000000ull
+#define FIRST_SIGNAL  61 /* below the one for dumps, in the middle of nowhere */
+#define LAST_SIGNAL   34
+#define XSTATE_MAGIC  0x46505853u
+#define CODE_BYTES    15u
+#define STACK_OF_OURS 3072u /* what the two handlers need beside the kernel's frame */
 
 struct sampler {
     struct sampler *next; /* of all, and of the free ones */
@@ -336,8 +336,8 @@ static void begin_burst(struct sampler *sampler, ucontext_t *context)
     }
     bool in_runtime = pc >= hw_runtime.text_start && pc < hw_runtime.text_end;
     /* Right behind a system call: the timer expired in the kernel, and the moment is not the program's. */
-    bool in_kernel = !in_runtime && (pc & (HW_PAGE - 1)) >= 2 && readable_code(sampler, pc) && code[-2] == 0x0f &&
-                     code[-1] == 0x05;
+    bool in_kernel =
+        !in_runtime && (pc & (HW_PAGE - 1)) >= 2 && readable_code(sampler, pc) && code[-2] == 0x0f && code[-1] == 0x05;
     bool blocked = ((const uint64_t *)&context->uc_sigmask)[0] >> (SIGTRAP - 1) & 1;
     sums->in_runtime += in_runtime;
     sums->in_kernel += in_kernel;

@@ -1,0 +1,128 @@
+/* samples.c - the view's part of sampled accesses: by context of the view, with the places that made them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/pairs.h"
+#include "report/view.h"
+
+static int compare(const void *left, const void *right)
+{
+    return hw_sample_count_compare(left, right);
+}
+
+/* The code of places among the view's locations: those of stacks stay what they are. */
+static bool add_places(struct hw_view *view, const uint32_t *module_of)
+{
+    const struct hw_profile *profile = view->profile;
+    const size_t most = view->location_count + view->sample_count_count;
+    struct hw_view_location *locations = realloc(view->locations, (most + 1) * sizeof *locations);
+    struct hw_pairs known = {0};
+    bool done = locations && hw_pairs_make(&known, most), new;
+    if (locations)
+        view->locations = locations;
+    for (size_t i = 0; done && i < view->location_count; i++)
+        hw_pairs_intern(&known, locations[i].address, locations[i].module, (uint32_t)i, &new);
+    for (size_t i = 0; done && i < view->sample_count_count; i++) {
+        struct hw_sample_count *count = &view->sample_counts[i];
+        if (count->kind != HW_SAMPLE_PLACE)
+            continue;
+        const uint32_t module = count->map < profile->map_count ? module_of[count->map] : HW_NONE;
+        const bool generated = module != HW_NONE && view->modules[module].kind == HW_MODULE_GENERATED;
+        const uint64_t address = generated ? count->offset + profile->maps[count->map].bias : count->offset;
+        count->map = hw_pairs_intern(&known, address, module, (uint32_t)view->location_count, &new);
+        if (new)
+            locations[view->location_count++] = (struct hw_view_location){.address = address, .module = module};
+        count->offset = 0;
+    }
+    hw_pairs_free(&known);
+    return done;
+}
+
+/* Each thing once, in order. */
+static void sum_up(struct hw_view *view)
+{
+    size_t kept = 0;
+    struct hw_sample_count *all = view->sample_counts;
+    qsort(all, view->sample_count_count, sizeof *all, compare);
+    for (size_t i = 0; i < view->sample_count_count; i++) {
+        if (kept && hw_sample_count_compare(&all[kept - 1], &all[i]) == 0) {
+            all[kept - 1].reads = hw_add_saturating(all[kept - 1].reads, all[i].reads);
+            all[kept - 1].writes = hw_add_saturating(all[kept - 1].writes, all[i].writes);
+        } else {
+            all[kept++] = all[i];
+        }
+    }
+    view->sample_count_count = kept;
+}
+
+bool hw_view_make_samples(struct hw_view *view, const uint32_t *module_of, const uint32_t *context_of, size_t ids)
+{
+    const struct hw_profile *profile = view->profile;
+    if (!profile->accesses_sampled)
+        return true;
+    view->sampled = calloc(view->context_count + 1, sizeof *view->sampled);
+    view->sample_counts = malloc((profile->sample_count_count + 1) * sizeof *view->sample_counts);
+    if (!view->sampled || !view->sample_counts)
+        return false;
+    for (size_t i = 0; i < profile->sample_context_count; i++) {
+        const struct hw_sample_context *from = &profile->sample_contexts[i];
+        if (from->context < ids && context_of[from->context] != HW_NONE)
+            hw_sample_context_add(&view->sampled[context_of[from->context]], from);
+    }
+    for (size_t i = 0; i < profile->sample_count_count; i++) {
+        const struct hw_sample_count *from = &profile->sample_counts[i];
+        if (from->context >= ids || context_of[from->context] == HW_NONE)
+            continue;
+        view->sample_counts[view->sample_count_count] = *from;
+        view->sample_counts[view->sample_count_count++].context = context_of[from->context];
+    }
+    if (!add_places(view, module_of))
+        return false;
+    sum_up(view);
+    return true;
+}
+
+const struct hw_sample_count *hw_view_sample_counts(const struct hw_view *view, enum hw_sample_kind kind,
+                                                    size_t context, size_t *count)
+{
+    const struct hw_sample_count key = {.kind = kind, .context = (uint32_t)context};
+    size_t low = 0, high = view->sample_count_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (hw_sample_count_compare(&view->sample_counts[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *count = 0;
+    while (low + *count < view->sample_count_count && view->sample_counts[low + *count].kind == (uint32_t)kind &&
+           view->sample_counts[low + *count].context == context)
+        ++*count;
+    return view->sample_counts + low;
+}
+
+const char *hw_sample_ended(const struct hw_sample_info *info)
+{
+    switch (info->ended) {
+    case HW_SAMPLE_GOES_ON:
+        return NULL;
+    case HW_SAMPLE_DEBUGGER:
+        return "a debugger or tracer was attached, which needs the trap for itself";
+    case HW_SAMPLE_TRAP_TAKEN:
+        return "the program handles SIGTRAP itself";
+    case HW_SAMPLE_SIGNAL_TAKEN:
+        return "the program wanted the signal that samples begin with for itself";
+    case HW_SAMPLE_SECCOMP:
+        return "the program gave up system calls (seccomp)";
+    case HW_SAMPLE_ADDRESS_SPACE:
+        return "address space is limited, and blocks cannot be found by an address inside them";
+    case HW_SAMPLE_NO_SIGNAL:
+        return "no signal was free";
+    case HW_SAMPLE_NO_TIMER:
+        return "the kernel granted no timer";
+    case HW_SAMPLE_COUNTED:
+        return "the program counts its accesses exactly";
+    default:
+        return "the runtime gave up";
+    }
+}
