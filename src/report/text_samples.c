@@ -95,7 +95,7 @@ static void print_context(struct hw_text *text, uint32_t index, size_t rank, uin
     hw_buffer_clear(&text->line);
     hw_buffer_add(&text->line, "#%zu  %s of the sampled accesses to blocks: ", rank,
                   HW_PERCENT((double)own, (double)heap));
-    hw_text_add_accesses(&text->line, sum->reads, sum->writes, 0, "sample", false);
+    hw_buffer_add(&text->line, "%s, %s reads", HW_OF(own, "sample"), HW_PERCENT((double)sum->reads, (double)own));
     if (sum->lines_false_shared)
         hw_buffer_add(&text->line, "; %s falsely shared by threads", HW_OF(sum->lines_false_shared, "line"));
     if (sum->lines_true_shared)

@@ -1,0 +1,339 @@
+/* test_samples.c - accesses that are sampled: shares against known and counted ones, and programs that must not notice.
+ *
+ * A sample is drawn at most at each tick of the kernel's (250 a second on most machines), so runs last a second or two.
+ */
+#include "support/check.h"
+#include "support/recording.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct recording record_program(const char *name, const char *what, const char *how_often)
+{
+    const char *program = program_path(name);
+    if (!program)
+        SKIP("%s was not built", name);
+    const char *const argv[] = {program, what, how_often, NULL};
+    const char *const arguments[] = {"--sample-accesses=1000", NULL};
+    return record_and_load(argv, &(struct record_options){.arguments = arguments});
+}
+
+static int64_t of_samples(const struct recording *recording, const char *key)
+{
+    char path[128];
+    snprintf(path, sizeof path, "sampled.accesses.%s", key);
+    return json_number(recording->report, path);
+}
+
+/* ---- shares ---- */
+
+struct shares {
+    double often, seldom, written, other, table; /* fields of records, and the table */
+    double reads;                                /* of records */
+    double quarter[4];                           /* of the records' block */
+};
+
+static double sum_of(const struct shares *shares)
+{
+    return shares->often + shares->seldom + shares->written + shares->other + shares->table;
+}
+
+/* The blocks of known_shares, by size: 32 KiB of records, and the table. */
+static const json_t *context_of_size(const json_t *report, int64_t size)
+{
+    const json_t *contexts = json_object_get(report, "contexts"), *found = NULL;
+    for (size_t i = 0; i < json_array_size(contexts); i++)
+        if (json_number(json_array_get(contexts, i), "size.max") == size)
+            found = json_array_get(contexts, i);
+    assert_non_null(found);
+    return found;
+}
+
+static void add_word(struct shares *shares, int64_t offset, double count)
+{
+    double *field[] = {&shares->often, &shares->other, &shares->seldom, &shares->written};
+    int64_t position = offset % 64 / 8;
+    *(position < 4 ? field[position] : &shares->other) += count;
+    shares->quarter[offset / 8192] += count;
+}
+
+static struct shares sampled_shares(const json_t *report)
+{
+    struct shares shares = {0};
+    const json_t *records = context_of_size(report, 32768), *table = context_of_size(report, 1056);
+    const json_t *words = json_object_get(json_object_get(json_object_get(records, "sampled"), "accesses"), "words");
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const json_t *word = json_array_get(words, i);
+        assert_int_equal(json_number(word, "bytes"), 8);
+        add_word(&shares, json_number(word, "offset"),
+                 (double)(json_number(word, "reads") + json_number(word, "writes")));
+    }
+    shares.reads =
+        (double)json_number(records, "sampled.accesses.reads") /
+        (double)(json_number(records, "sampled.accesses.reads") + json_number(records, "sampled.accesses.writes"));
+    shares.table =
+        (double)(json_number(table, "sampled.accesses.reads") + json_number(table, "sampled.accesses.writes"));
+    return shares;
+}
+
+static struct shares counted_shares(const json_t *report)
+{
+    struct shares shares = {0};
+    const json_t *records = context_of_size(report, 32768), *table = context_of_size(report, 1056);
+    const json_t *words = json_object_get(records, "histogram");
+    for (size_t i = 0; i < json_array_size(words); i++)
+        add_word(&shares, (int64_t)i * 8, (double)json_integer_value(json_array_get(words, i)));
+    shares.reads = (double)json_number(records, "accesses.reads") / (double)json_number(records, "accesses.total");
+    shares.table = (double)json_number(table, "accesses.total");
+    return shares;
+}
+
+static void assert_share(const char *what, double found, double expected, double tolerance)
+{
+    if (fabs(found - expected) > tolerance)
+        fail_msg("%s: a share of %.4f instead of %.4f", what, found, expected);
+}
+
+/* Each burst sees one or two rounds of the loop whole, and is cut at its ends: the shares of one loop are nearly the
+ * same in every burst, and the mean of hundreds is close. Positions in the block are drawn, once by each burst. */
+static void assert_same_shares(const struct shares *found, const struct shares *expected, int64_t bursts)
+{
+    double all = sum_of(found), expected_all = sum_of(expected), tolerance = 0.01 + 0.3 / sqrt((double)bursts);
+    double records = all - found->table;
+    assert_share("often", found->often / all, expected->often / expected_all, tolerance);
+    assert_share("seldom", found->seldom / all, expected->seldom / expected_all, tolerance);
+    assert_share("written", found->written / all, expected->written / expected_all, tolerance);
+    assert_share("other", found->other / all, expected->other / expected_all, 0.005);
+    assert_share("table", found->table / all, expected->table / expected_all, tolerance);
+    assert_share("reads", found->reads, expected->reads, tolerance);
+    for (int i = 0; i < 4; i++)
+        assert_share("a quarter of the block", found->quarter[i] / records, 0.25, 2.5 / sqrt((double)bursts));
+}
+
+static void test_known_shares(void **state)
+{
+    const struct shares known = {.often = 4, .seldom = 2, .written = 2, .table = 8, .reads = 0.75};
+    struct recording recording = record_program("samples", "shares", "800000");
+    assert_exit(&recording.run, 0, "samples");
+    struct shares shares = sampled_shares(recording.report);
+    int64_t bursts = of_samples(&recording, "bursts");
+    assert_true(bursts > 50);
+    assert_same_shares(&shares, &known, bursts);
+    /* The harness sees a deviation. */
+    shares.often *= 1.5;
+    assert_true(fabs(shares.often / sum_of(&shares) - 0.25) > 0.01 + 0.3 / sqrt((double)bursts));
+    /* Samples never look like counts. */
+    const json_t *records = context_of_size(recording.report, 32768);
+    assert_null(json_object_get(records, "accesses"));
+    assert_null(json_object_get(json_object_get(recording.report, "totals"), "accesses"));
+    assert_null(json_object_get(recording.report, "globals"));
+    assert_true(report_says(recording.report, "sampled"));
+    assert_string_equal(json_text(recording.report, "sampled.accesses.source"), "trap flag");
+    assert_int_equal(of_samples(&recording, "where.heap.reads") + of_samples(&recording, "where.globals.reads") +
+                         of_samples(&recording, "where.stack.reads") +
+                         of_samples(&recording, "where.thread_local.reads") +
+                         of_samples(&recording, "where.elsewhere.reads"),
+                     of_samples(&recording, "reads"));
+    recording_free(&recording);
+}
+
+/* The same program built so that it counts each access, in words of 8 bytes. */
+static void test_counted_shares(void **state)
+{
+    const char *program = program_path("samples-counted");
+    if (!program)
+        SKIP("samples-counted was not built");
+    const char *const argv[] = {program, "shares", "30" /* so that no cell overflows */, NULL};
+    struct recording counted = record_and_load(argv, &(struct record_options){0});
+    struct recording sampled = record_program("samples", "shares", "800000");
+    assert_exit(&counted.run, 0, "samples-counted");
+    struct shares exact = counted_shares(counted.report), shares = sampled_shares(sampled.report);
+    assert_same_shares(&shares, &exact, of_samples(&sampled, "bursts"));
+    recording_free(&counted);
+    recording_free(&sampled);
+}
+
+static void test_sharing(void **state)
+{
+    struct recording recording = record_program("samples", "sharing", NULL);
+    assert_exit(&recording.run, 0, "samples");
+    const json_t *context = context_of_size(recording.report, 136);
+    assert_int_equal(json_number(context, "sampled.accesses.lines.seen"), 2);
+    assert_int_equal(json_number(context, "sampled.accesses.lines.false_shared"), 1);
+    assert_int_equal(json_number(context, "sampled.accesses.lines.true_shared"), 1);
+    assert_int_equal(json_number(context, "sampled.accesses.lines.several_writers"), 2);
+    assert_int_equal(of_samples(&recording, "threads"), 2);
+    recording_free(&recording);
+}
+
+/* A string instruction is not followed through all its iterations, and counts what it does within a burst. */
+static void test_strings(void **state)
+{
+    struct recording recording = record_program("samples", "strings", NULL);
+    assert_exit(&recording.run, 0, "samples");
+    assert_true(of_samples(&recording, "bursts") > 20);
+    assert_true(of_samples(&recording, "steps") <= of_samples(&recording, "instructions"));
+    assert_true(of_samples(&recording, "where.heap.writes") > of_samples(&recording, "bursts"));
+    recording_free(&recording);
+}
+
+/* ---- programs that must not notice ---- */
+
+static void assert_unnoticed(const char *program, const char *what, bool sampled)
+{
+    struct recording recording = record_program(program, what, NULL);
+    if (recording.run.code != 0 || strcmp(recording.run.out, "fine\n") != 0)
+        fail_msg("%s %s: exit code %d, %s%s", program, what, recording.run.code, recording.run.out,
+                 recording.run.err);
+    if (sampled && of_samples(&recording, "bursts") < 5)
+        fail_msg("%s %s: %lld bursts", program, what, (long long)of_samples(&recording, "bursts"));
+    recording_free(&recording);
+}
+
+static void test_unnoticed(void **state)
+{
+    static const struct {
+        const char *what;
+        bool sampled;
+    } cases[] = {
+        {"flags", true},      {"handlers", true},     {"hidden", true},    {"waiting", false}, {"interrupted", true},
+        {"coroutines", true}, {"small-stack", false}, {"processes", true}, {"threads", true},  {"strings", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_unnoticed("samples", cases[i].what, cases[i].sampled);
+}
+
+static void test_musl(void **state)
+{
+    static const char *const cases[] = {"handlers", "processes", "threads"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_unnoticed("samples-musl", cases[i], true);
+}
+
+static void assert_steps_aside(const char *what, const char *reason)
+{
+    struct recording recording = record_program("samples", what, NULL);
+    assert_exit(&recording.run, 0, what);
+    assert_string_equal(recording.run.out, "fine\n");
+    assert_contains(json_text(recording.report, "sampled.accesses.ended_because"), reason);
+    assert_true(report_says(recording.report, reason));
+    assert_true(of_samples(&recording, "bursts") > 5);
+    recording_free(&recording);
+}
+
+static void test_steps_aside(void **state)
+{
+    assert_steps_aside("own-trap", "SIGTRAP");
+    assert_steps_aside("seccomp", "seccomp");
+}
+
+/* Killed by a trap of its own, as it would be without. */
+static void test_killed_by_a_trap(void **state)
+{
+    static const char *const cases[] = {"die", "breakpoint"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct recording recording = record_program("samples", cases[i], NULL);
+        assert_int_equal(recording.run.code, 128 + SIGTRAP);
+        assert_int_equal(json_number(recording.report, "process.exit.signal"), SIGTRAP);
+        assert_true(of_samples(&recording, "bursts") > 5);
+        recording_free(&recording);
+    }
+}
+
+static void test_traced(void **state)
+{
+    const char *program = program_path("samples");
+    if (!program || !have_command("strace"))
+        SKIP("no program, or no strace");
+    char options[64] = "sample-accesses=200";
+    char *directory = make_directory(), *file = join_path(directory, "traced.hwprof"), assignment[4096];
+    snprintf(assignment, sizeof assignment, "LD_PRELOAD=%s", runtime_path());
+    char variable[4096];
+    snprintf(variable, sizeof variable, "HEAPWISE_OPTIONS=output=%s:%s", file, options);
+    const char *const argv[] = {"strace", "-f",     "-o",    "/dev/null", "-E",     assignment,
+                                "-E",     variable, program, "shares",    "30000", NULL};
+    struct run_result result = run(argv, NULL);
+    assert_exit(&result, 0, "strace");
+    json_t *report = load_report(file, 0);
+    assert_contains(json_text(report, "sampled.accesses.ended_because"), "debugger");
+    assert_int_equal(json_number(report, "sampled.accesses.bursts"), 0);
+    json_decref(report);
+    run_result_free(&result);
+    free(file);
+    remove_directory(directory);
+}
+
+/* Where blocks cannot be found by what is inside them, nothing is sampled and the reason is said. */
+static void test_limited(void **state)
+{
+    const char *program = program_path("samples");
+    if (!program)
+        SKIP("samples was not built");
+    const char *const argv[] = {"sh", "-c", "ulimit -v 4000000; exec \"$0\" shares 200000", program, NULL};
+    const char *const arguments[] = {"--sample-accesses", NULL};
+    struct recording recording = record_and_load(argv, &(struct record_options){.arguments = arguments});
+    assert_exit(&recording.run, 0, "samples");
+    const json_t *report = recording.reports[recording.file_count - 1];
+    assert_contains(json_text(report, "sampled.accesses.ended_because"), "address space");
+    recording_free(&recording);
+}
+
+/* A program that counts its accesses needs no samples. */
+static void test_counting_program(void **state)
+{
+    struct recording recording = record_program("samples-counted", "shares", "1000");
+    assert_exit(&recording.run, 0, "samples-counted");
+    assert_contains(json_text(recording.report, "sampled.accesses.ended_because"), "exactly");
+    assert_true(json_number(recording.report, "totals.accesses") > 0);
+    recording_free(&recording);
+}
+
+static void test_wrong_numbers(void **state)
+{
+    static const char *const wrong[] = {"--sample-accesses=0", "--sample-accesses=x", "--sample-accesses=1001"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *const arguments[] = {"record", wrong[i], "true", NULL};
+        struct run_result result = heapwise(arguments, NULL);
+        assert_int_equal(result.code, 125);
+        assert_contains(result.err, "--sample-accesses");
+        run_result_free(&result);
+    }
+}
+
+static void test_text(void **state)
+{
+    struct recording recording = record_program("samples", "shares", "300000");
+    const char *const arguments[] = {"report", "--section", "sampled", recording.files[0], NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 0, "report");
+    assert_contains(result.out, "Sampled accesses");
+    assert_contains(result.out, "known_shares");
+    assert_contains(result.out, "use_records");
+    assert_contains(result.out, "of the sampled accesses to blocks");
+    run_result_free(&result);
+    recording_free(&recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_shares),
+        cmocka_unit_test(test_counted_shares),
+        cmocka_unit_test(test_sharing),
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_unnoticed),
+        cmocka_unit_test(test_musl),
+        cmocka_unit_test(test_steps_aside),
+        cmocka_unit_test(test_killed_by_a_trap),
+        cmocka_unit_test(test_traced),
+        cmocka_unit_test(test_limited),
+        cmocka_unit_test(test_counting_program),
+        cmocka_unit_test(test_wrong_numbers),
+        cmocka_unit_test(test_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
