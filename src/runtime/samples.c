@@ -272,7 +272,8 @@ static bool add_hit(const struct hw_hit *hit, uint16_t thread)
         place.map = module->map;
         place.offset = hit->pc - module->bias;
     }
-    return add_count(&word, reads, writes) & add_count(&place, reads, writes);
+    bool fine = add_count(&word, reads, writes);
+    return add_count(&place, reads, writes) && fine;
 }
 
 static struct hw_sample_info *information(void)
