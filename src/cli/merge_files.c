@@ -300,7 +300,7 @@ bool hw_merge_add_files(struct hw_merge *merge, const struct hw_merge_command *c
                       .lock = PTHREAD_MUTEX_INITIALIZER,
                       .turned = PTHREAD_COND_INITIALIZER};
     /* The memory of one file serves for the next: it is not given back in between. */
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     if (threads > count)
         threads = (unsigned)count;

@@ -363,26 +363,32 @@ static bool add_runs(struct hw_merge *merge, const struct hw_profile *profile)
 
 /* ---- the process ---- */
 
+static bool add_note(struct hw_merge *merge, uint32_t code, const char *text, uint64_t count, uint64_t first_ns)
+{
+    bool added;
+    const uint32_t number = hw_index_intern(&merge->note_index, hw_merge_key(&code, sizeof code, text, strlen(text)),
+                                            merge->notes.count, &added);
+    struct hw_merge_note *to = number == HW_NONE ? NULL
+                               : added           ? hw_store_push(&merge->notes)
+                                                 : hw_store_at(&merge->notes, number);
+    if (!to || !keep_smaller_text(&to->text, text))
+        return false;
+    to->code = code;
+    to->first_ns = added || first_ns < to->first_ns ? first_ns : to->first_ns;
+    add(&to->count, count);
+    return true;
+}
+
 static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
 {
     for (size_t i = 0; i < profile->note_count; i++) {
-        const struct hw_note *from = &profile->notes[i];
-        const char *text = hw_profile_string(profile, from->text);
-        const uint64_t tick = hw_profile_ticks_to_ns(profile, from->tick);
-        bool added;
-        const uint32_t number =
-            hw_index_intern(&merge->note_index, hw_merge_key(&from->code, sizeof from->code, text, strlen(text)),
-                            merge->notes.count, &added);
-        struct hw_merge_note *to = number == HW_NONE ? NULL
-                                   : added           ? hw_store_push(&merge->notes)
-                                                     : hw_store_at(&merge->notes, number);
-        if (!to || !keep_smaller_text(&to->text, text))
+        const struct hw_note *note = &profile->notes[i];
+        if (!add_note(merge, note->code, hw_profile_string(profile, note->text), note->count,
+                      hw_profile_ticks_to_ns(profile, note->tick)))
             return false;
-        to->code = from->code;
-        to->first_ns = added || tick < to->first_ns ? tick : to->first_ns;
-        add(&to->count, from->count);
     }
-    return true;
+    return !profile->fields.struct_count ||
+           add_note(merge, HW_NOTE_OTHER, "counted fields of structs are not in a merged profile", 1, 0);
 }
 
 static void add_totals(struct hw_profile_totals *to, const struct hw_profile_totals *from)
@@ -514,7 +520,8 @@ struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_pr
     struct hw_merge_input *input = calloc(1, sizeof *input);
     bool fine = input && decide(merge, class, granule, path) && add_maps(merge, input, profile) &&
                 (!llvm || !llvm->frames || add_frames(merge, input, llvm->frames, llvm->frame_count)) &&
-                hw_merge_symbols_add(merge, input, profile) && add_runs(merge, profile) && add_notes(merge, profile) && add_texts(merge, profile);
+                hw_merge_symbols_add(merge, input, profile) && add_runs(merge, profile) && add_notes(merge, profile) &&
+                add_texts(merge, profile);
     if (fine) {
         input->profile = profile;
         add_process(merge, profile);
