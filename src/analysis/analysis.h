@@ -155,6 +155,12 @@ struct hw_analysis {
 struct hw_analysis *hw_analysis_new(const struct hw_analysis_input *input, struct hw_error *error);
 void hw_analysis_free(struct hw_analysis *analysis);
 
+/* A sum of counts, as a count: sums are kept as doubles, which may pass what fits. */
+static inline uint64_t hw_count_of(double value)
+{
+    return value > 0 ? value < 0x1p64 ? (uint64_t)value : UINT64_MAX : 0;
+}
+
 /* "layout", "padding", … as JSON has them. */
 extern const char *const hw_finding_kind_names[HW_FINDING_KINDS];
 

@@ -35,7 +35,7 @@ static struct hw_finding *add(struct hw_finder *finder, const struct blocks *blo
     finding->contexts = blocks->context;
     finding->context_count = 1;
     finding->blocks = blocks->live;
-    finding->block_bytes = (uint64_t)(blocks->mean + 0.5);
+    finding->block_bytes = hw_count_of(blocks->mean + 0.5);
     finding->lines = lines;
     finding->bytes = bytes;
     return finding;
@@ -172,7 +172,7 @@ static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
         add(finder, blocks, fine ? HW_FINDING_FALSE_SHARING : HW_FINDING_SHARED_WRITES, lines, 0);
     if (finding) {
         finding->part = shared;
-        finding->whole = touched > (double)shared ? (uint64_t)touched : shared;
+        finding->whole = touched > (double)shared ? hw_count_of(touched) : shared;
         finding->certain = fine;
         finding->writes = hw_add_saturating(access->writes, access->unsplit);
     }

@@ -87,9 +87,9 @@ static bool add_context(struct hw_objects *objects, const struct hw_profile *pro
     const bool array = each >= 2 && !(structure->flags & HW_STRUCT_FLEXIBLE);
     if (!array)
         each = 1;
-    objects->allocated = hw_add_saturating(objects->allocated, (uint64_t)((double)context->allocations * each));
-    objects->live = hw_add_saturating(objects->live, (uint64_t)((double)live * each));
-    objects->live_bytes = hw_add_saturating(objects->live_bytes, (uint64_t)((double)live * mean));
+    objects->allocated = hw_add_saturating(objects->allocated, hw_count_of((double)context->allocations * each));
+    objects->live = hw_add_saturating(objects->live, hw_count_of((double)live * each));
+    objects->live_bytes = hw_add_saturating(objects->live_bytes, hw_count_of((double)live * mean));
     return array;
 }
 

@@ -68,7 +68,7 @@ static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_inpu
         return false;
     hw_units_make(&of->units, structure, own);
     for (size_t i = 0; i < structure->field_count; i++)
-        as_is.offsets[i] = own[i].offset;
+        as_is.offsets[i] = own[i].offset < HW_LINES_LARGEST ? own[i].offset : UINT64_MAX; /* damaged: not counted */
     of->rfc_ratio = rfc_ratio(own, structure->field_count);
     of->padding = structure->flags & HW_STRUCT_UNION ? 0 : padding_of(of);
     hw_affinity_of(of, fields, pool);

@@ -303,8 +303,7 @@ void hw_affinity_of(struct hw_struct_analysis *of, const struct hw_profile_field
     for (size_t i = 0; of->affinity && i < side * side; i++) {
         const uint32_t a = hot[i / side].field, b = hot[i % side].field;
         if (together[i] > 0 || weight[i])
-            of->affinity[of->affinity_count++] =
-                (struct hw_affinity){a, b, together[i] < 0x1p63 ? (uint64_t)together[i] : INT64_MAX, weight[i]};
+            of->affinity[of->affinity_count++] = (struct hw_affinity){a, b, hw_count_of(together[i]), weight[i]};
     }
     if (of->affinity_count)
         qsort(of->affinity, of->affinity_count, sizeof *of->affinity, compare_affinity);

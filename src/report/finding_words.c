@@ -72,11 +72,11 @@ static void add_gain(const struct words *words)
     const struct hw_finding *finding = words->finding;
     const bool shared = finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES;
     if (finding->lines >= 1)
-        hw_buffer_add(out, "%s%s cache lines (%s) %s", shared ? "at most " : "", HW_MANY((uint64_t)finding->lines),
-                      HW_BYTES((uint64_t)(finding->lines * HW_LINE)),
+        hw_buffer_add(out, "%s%s cache lines (%s) %s", shared ? "at most " : "", HW_MANY(hw_count_of(finding->lines)),
+                      HW_BYTES(hw_count_of(finding->lines * HW_LINE)),
                       shared ? "not passed between threads" : "not brought in");
     if (finding->bytes >= 1)
-        hw_buffer_add(out, "%s%s of memory", finding->lines >= 1 ? "; " : "", HW_BYTES((uint64_t)finding->bytes));
+        hw_buffer_add(out, "%s%s of memory", finding->lines >= 1 ? "; " : "", HW_BYTES(hw_count_of(finding->bytes)));
 }
 
 /* The fields that most uses touch, and how many lines lie between the first and the last of them. */
@@ -89,7 +89,7 @@ static void add_hot_fields(const struct words *words, struct hw_buffer *out)
     for (; count < visit->touch_count && count < 8; count++)
         fields[count] = visits->touches[visit->first_touch + count].field;
     hw_buffer_add(out, "%s of %s uses touch ", HW_PERCENT(visit->executions, visits->executions),
-                  HW_MANY((uint64_t)visits->executions));
+                  HW_MANY(hw_count_of(visits->executions)));
     add_fields(words, out, fields, visit->touch_count < 8 ? count : visit->touch_count, 5);
     hw_buffer_add(out, ". ");
 }

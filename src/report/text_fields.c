@@ -38,7 +38,7 @@ static void print_head(struct hw_text *text, const struct hw_struct_analysis *of
     hw_buffer_add(&facts, "\n%s (%s reads)\n", HW_OF(accesses, accesses == 1 ? "access" : "accesse"),
                   HW_PERCENT((double)structure->reads, (double)accesses));
     if (of->lines.per_use > 0) {
-        hw_buffer_add(&facts, "%s, each %s lines for %s bytes\n", HW_OF((uint64_t)of->visits.executions, "use"),
+        hw_buffer_add(&facts, "%s, each %s lines for %s bytes\n", HW_OF(hw_count_of(of->visits.executions), "use"),
                       HW_RATIO(of->lines.per_use), HW_RATIO(of->lines.bytes_needed));
         if (of->fragmentation >= 0.0005)
             hw_buffer_add(&facts, "%s of what is brought in is not used\n", HW_PERCENT(of->fragmentation, 1));
