@@ -97,6 +97,7 @@ struct hw_struct_analysis {
     struct hw_objects objects;
     struct hw_visits visits;
     struct hw_units units;        /* of its definition */
+    uint32_t prefix;              /* fields that another struct begins with, too: they may be used through that one */
     struct hw_lines lines;        /* as it is */
     double aligned_lines;         /* per use, as it would be with objects that begin at lines and end at them */
     double fragmentation;         /* share of the bytes brought in that is not used: 0 to 1 */

@@ -152,7 +152,7 @@ static bool is_explained(const struct hw_units *units)
 #define LARGEST ((uint64_t)1 << 40) /* of a struct whose layout is computed: no sum below overflows */
 
 void hw_units_make(struct hw_units *units, const struct hw_profile_struct *structure,
-                   const struct hw_profile_field *fields)
+                   const struct hw_profile_field *fields, uint32_t prefix)
 {
     units->structure = structure;
     units->fields = fields;
@@ -164,6 +164,7 @@ void hw_units_make(struct hw_units *units, const struct hw_profile_struct *struc
         if (!i || !same_unit(&fields[i - 1], &fields[i]))
             begin_unit(&units->units[units->count++], &fields[i], i);
         extend_unit(&units->units[units->count - 1], &fields[i]);
+        units->units[units->count - 1].first |= i < prefix;
     }
     units->verdict = verdict_of_flags(structure);
     if (units->verdict == HW_LAYOUT_FREE && (!sane || !is_explained(units)))

@@ -27,7 +27,7 @@ struct hw_unit {
     uint64_t offset, size;             /* in the definition as it is */
     uint32_t alignment;
     bool bits;   /* a run of bit-fields */
-    bool first;  /* stays where it is: base classes, pointer to virtual functions */
+    bool first;  /* stays where it is: base classes, pointer to virtual functions, what other structs begin with, too */
     bool last;   /* a flexible array member */
     double heat; /* uses that touch it: filled in by those who know */
 };
@@ -49,9 +49,10 @@ struct hw_layout {
     uint32_t alignment;
 };
 
-/* Takes a struct apart; UNITS->units (at least as many as it has fields) is the caller's. Fills in the verdict. */
+/* Takes a struct apart; UNITS->units (at least as many as it has fields) is the caller's. Fills in the verdict.
+ * PREFIX: as many fields, from the first on, stay where they are, as another struct begins with them, too. */
 void hw_units_make(struct hw_units *units, const struct hw_profile_struct *structure,
-                   const struct hw_profile_field *fields);
+                   const struct hw_profile_field *fields, uint32_t prefix);
 
 /* Computes offsets, size and alignment from the order. TAIL: bytes of a pointer behind the units (0: none), whose
  * offset is returned. */

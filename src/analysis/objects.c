@@ -119,6 +119,8 @@ struct hw_objects hw_objects_of(const struct hw_object_index *index, const struc
         *(array ? &in_arrays : &single) += objects.live - before + 1;
         objects.contexts[objects.context_count++] = order[i];
     }
+    if (!objects.live)
+        objects.live = 1; /* one after the other */
     objects.placement = in_arrays > single ? HW_PLACE_ARRAY : HW_PLACE_SINGLE;
     return objects;
 }

@@ -13,6 +13,7 @@
 #define WORTH_SPLIT   0.85 /* likewise, of a split against the best order */
 #define SMALLEST_COLD 16   /* bytes */
 #define POINTER       8
+#define WORTH_USES    1000 /* fewer are not worth a search */
 
 struct searcher {
     struct hw_struct_analysis *of;
@@ -331,7 +332,8 @@ void hw_suggest(struct hw_struct_analysis *of, const struct hw_profile_fields *f
                                 .pool = pool,
                                 .visits = of->visits,
                                 .limit = counter->work + budget};
-    if (of->units.verdict != HW_LAYOUT_FREE || !of->visits.count || of->structure->size > HW_LINES_LARGEST)
+    if (of->units.verdict != HW_LAYOUT_FREE || of->visits.executions < WORTH_USES ||
+        of->structure->size > HW_LINES_LARGEST)
         return;
     if (searcher.visits.count > VISITS)
         searcher.visits.count = VISITS;

@@ -3,6 +3,7 @@
 #include "analysis/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SEARCH_WORK   ((uint64_t)400 << 20) /* touches looked at in the search of all layouts: a second or two */
 #define SEARCH_STRUCT ((uint64_t)30 << 20)  /* of one struct, at most */
@@ -53,20 +54,86 @@ static double aligned_lines(struct hw_line_counter *counter, const struct hw_gro
     return hw_lines_measure(counter, &aligned, visits, &rounded, cold, pointer, NULL).per_use;
 }
 
+/* ---- structs that begin alike ---- */
+
+/* C's way to derive: structs that begin with the same members are used through a pointer to any of them. */
+#define BEGIN_ALIKE 2  /* fields: of fewer it is chance */
+#define NEIGHBOURS  64 /* that a struct is compared with */
+
+static bool same_field(const struct hw_profile_field *a, const struct hw_profile_field *b)
+{
+    return a->offset == b->offset && a->size == b->size && a->bit_offset == b->bit_offset &&
+           a->bit_size == b->bit_size && strcmp(a->name, b->name) == 0 && strcmp(a->type_name, b->type_name) == 0;
+}
+
+static uint32_t common_fields(const struct hw_profile_fields *fields, const struct hw_profile_struct *a,
+                              const struct hw_profile_struct *b)
+{
+    const struct hw_profile_field *of_a = &fields->fields[a->first_field], *of_b = &fields->fields[b->first_field];
+    uint32_t count = 0;
+    while (count < a->field_count && count < b->field_count && same_field(&of_a[count], &of_b[count]))
+        count++;
+    return count;
+}
+
+static const char *field_name(const struct hw_profile_fields *fields, uint32_t structure, uint32_t field)
+{
+    const struct hw_profile_struct *of = &fields->structs[structure];
+    return field < of->field_count ? fields->fields[of->first_field + field].name : "";
+}
+
+/* By name of the first fields, so that structs that begin alike are neighbours. */
+static int compare_beginning(const void *left, const void *right, void *closure)
+{
+    const uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
+    for (uint32_t i = 0; i < BEGIN_ALIKE; i++) {
+        const int order = strcmp(field_name(closure, l, i), field_name(closure, r, i));
+        if (order)
+            return order;
+    }
+    return (l > r) - (l < r);
+}
+
+/* By struct: how many fields it has in common with the beginning of another type. */
+static uint32_t *common_beginnings(const struct hw_profile_fields *fields, struct hw_pool *pool)
+{
+    uint32_t *prefixes = hw_pool_take(pool, fields->struct_count, sizeof *prefixes);
+    uint32_t *order = hw_pool_take(pool, fields->struct_count, sizeof *order);
+    if (!prefixes || !order)
+        return NULL;
+    for (uint32_t i = 0; i < fields->struct_count; i++)
+        order[i] = i;
+    if (fields->struct_count)
+        qsort_r(order, fields->struct_count, sizeof *order, compare_beginning, (void *)fields);
+    for (size_t i = 0; i < fields->struct_count; i++)
+        for (size_t k = i + 1; k < fields->struct_count && k < i + NEIGHBOURS; k++) {
+            const struct hw_profile_struct *a = &fields->structs[order[i]], *b = &fields->structs[order[k]];
+            const uint32_t common = strcmp(a->name, b->name) ? common_fields(fields, a, b) : 0;
+            if (common < BEGIN_ALIKE)
+                break;
+            if (common > prefixes[order[i]])
+                prefixes[order[i]] = common;
+            if (common > prefixes[order[k]])
+                prefixes[order[k]] = common;
+        }
+    return prefixes;
+}
+
+/* ---- one struct ---- */
+
 static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_input *input,
-                    const struct hw_object_index *index, struct hw_line_counter *counter, struct hw_pool *pool)
+                    struct hw_line_counter *counter, struct hw_pool *pool)
 {
     const struct hw_profile_fields *fields = &input->profile->fields;
     const struct hw_profile_struct *structure = of->structure;
     const struct hw_profile_field *own = &fields->fields[structure->first_field];
-    of->objects = hw_objects_of(index, structure, pool);
     of->visits = hw_visits_of(fields, structure, &of->objects, pool);
     of->units.units = hw_pool_take(pool, structure->field_count, sizeof *of->units.units);
     struct hw_layout as_is = {.offsets = hw_pool_take(pool, structure->field_count, sizeof *as_is.offsets),
                               .size = structure->size};
     if (!of->units.units || !as_is.offsets)
         return false;
-    hw_units_make(&of->units, structure, own);
+    hw_units_make(&of->units, structure, own, of->prefix);
     for (size_t i = 0; i < structure->field_count; i++)
         as_is.offsets[i] = own[i].offset < HW_LINES_LARGEST ? own[i].offset : UINT64_MAX; /* damaged: not counted */
     of->rfc_ratio = rfc_ratio(own, structure->field_count);
@@ -124,20 +191,56 @@ static void suggest(struct hw_struct_analysis *of, const struct hw_analysis_inpu
         of->visits.visits[i].suggested_lines = lines[i];
 }
 
+static int compare_size(const void *left, const void *right)
+{
+    const struct hw_struct_analysis *a = *(struct hw_struct_analysis *const *)left,
+                                    *b = *(struct hw_struct_analysis *const *)right;
+    return (a->structure->size > b->structure->size) - (a->structure->size < b->structure->size);
+}
+
+/* Blocks of one size cannot be told to be of this type or of that: whose they are is not known then. */
+static bool forget_rivals(struct hw_analysis *analysis, struct hw_pool *pool)
+{
+    struct hw_struct_analysis **of = hw_pool_take(pool, analysis->struct_count, sizeof *of);
+    size_t count = 0;
+    if (!of)
+        return false;
+    for (size_t i = 0; i < analysis->struct_count; i++)
+        if (analysis->structs[i].objects.by_size)
+            of[count++] = &analysis->structs[i];
+    if (count)
+        qsort(of, count, sizeof *of, compare_size);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && of[next]->structure->size == of[i]->structure->size;)
+            next++;
+        for (size_t k = i; k < next && next - i > 1; k++)
+            of[k]->objects = (struct hw_objects){.placement = HW_PLACE_UNKNOWN};
+    }
+    return true;
+}
+
 bool hw_structs_analyse(struct hw_analysis *analysis, struct hw_pool *pool)
 {
     const struct hw_profile_fields *fields = &analysis->input.profile->fields;
     struct hw_object_index index;
     struct hw_line_counter counter = {.seen = hw_pool_take(pool, HW_LINES_SEEN, sizeof *counter.seen)};
     analysis->structs = hw_pool_take(pool, fields->struct_count, sizeof *analysis->structs);
-    if (!counter.seen || !analysis->structs || !hw_object_index_make(&index, &analysis->input, pool))
+    uint32_t *prefixes = common_beginnings(fields, pool);
+    if (!prefixes || !counter.seen || !analysis->structs || !hw_object_index_make(&index, &analysis->input, pool))
         return false;
     for (size_t i = 0; i < fields->struct_count; i++) {
         if (!fields->structs[i].reads && !fields->structs[i].writes)
             continue;
         struct hw_struct_analysis *of = &analysis->structs[analysis->struct_count++];
         of->structure = &fields->structs[i];
-        if (!analyse(of, &analysis->input, &index, &counter, pool))
+        of->prefix = prefixes[i];
+        of->objects = hw_objects_of(&index, of->structure, pool);
+    }
+    if (!forget_rivals(analysis, pool))
+        return false;
+    for (size_t i = 0; i < analysis->struct_count; i++) {
+        struct hw_struct_analysis *of = &analysis->structs[i];
+        if (!analyse(of, &analysis->input, &counter, pool))
             return false;
     }
     if (analysis->struct_count)
@@ -171,7 +274,7 @@ static struct hw_finding *add(struct struct_finder *finder, enum hw_finding_kind
     if (!finding)
         return NULL;
     finding->structure = finder->index;
-    finding->certain = of->objects.placement != HW_PLACE_UNKNOWN;
+    finding->certain = of->objects.placement != HW_PLACE_UNKNOWN && !of->objects.by_size;
     finding->contexts = of->objects.contexts;
     finding->context_count = of->objects.context_count;
     finding->blocks = of->objects.live;
@@ -237,7 +340,7 @@ static void find_unused(struct struct_finder *finder, bool written)
     size_t count = 0;
     if (!list || of->visits.executions < WORTH_USES || (structure->flags & HW_STRUCT_UNION))
         return;
-    for (uint32_t i = 0; i < structure->field_count; i++) {
+    for (uint32_t i = of->prefix; i < structure->field_count; i++) {
         if (fields[i].reads || (fields[i].writes != 0) != written || !is_followed(&fields[i]))
             continue;
         list[count++] = i;

@@ -23,7 +23,7 @@ static void add_objects(const struct hw_struct_analysis *of, struct hw_buffer *o
     hw_buffer_add(out, "%s at once (%s), %s", HW_OF(objects->live, "object"), HW_BYTES(objects->live_bytes),
                   objects->placement == HW_PLACE_ARRAY ? "in arrays" : "a block each");
     if (objects->by_size)
-        hw_buffer_add(out, ", if all blocks of this size are");
+        hw_buffer_add(out, ", told by their size");
 }
 
 static void print_head(struct hw_text *text, const struct hw_struct_analysis *of)
@@ -258,31 +258,50 @@ static void print_windows(struct hw_text *text, const struct hw_struct_analysis 
     hw_buffer_free(&line);
 }
 
-/* Whose structs these are. */
+/* "new_order (program.c:19)", in OUT. */
+static void add_place(struct hw_text *text, const struct hw_view_context *context, struct hw_buffer *out)
+{
+    if (!hw_text_load(text, context->sum.leaf)) {
+        hw_buffer_add(out, "(stack not known)");
+        return;
+    }
+    const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
+    hw_buffer_add(out, "%s", hw_text_function(text, frame, 48));
+    const char *place = hw_text_place(text, frame);
+    hw_buffer_add(out, *place ? " (%s)" : "%s", place);
+}
+
+#define PLACES 4
+
+/* Whose structs these are: the places that allocate them, the first ones. */
 static void print_contexts(struct hw_text *text, const struct hw_struct_analysis *of)
 {
     const struct hw_objects *objects = &of->objects;
-    const size_t most = text->options->full ? objects->context_count : 3;
-    struct hw_buffer line = {0};
-    size_t shown = 0;
-    for (; shown < objects->context_count && shown < most && !text->failed; shown++) {
-        const struct hw_view_context *context = &text->view->contexts[objects->contexts[shown]];
-        hw_buffer_add(&line, "%s", shown ? "; " : "");
-        if (hw_text_load(text, context->sum.leaf)) {
-            const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
-            hw_buffer_add(&line, "%s", hw_text_function(text, frame, 48));
-            const char *place = hw_text_place(text, frame);
-            hw_buffer_add(&line, *place ? " (%s)" : "%s", place);
-        } else {
-            hw_buffer_add(&line, "(stack not known)");
-        }
-        hw_buffer_add(&line, " %s", HW_OF(context->sum.allocations, "block"));
+    struct hw_buffer names[PLACES] = {0}, name = {0}, line = {0};
+    uint64_t blocks[PLACES] = {0}, rest = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < objects->context_count && !text->failed; i++) {
+        const struct hw_view_context *context = &text->view->contexts[objects->contexts[i]];
+        size_t at = 0;
+        hw_buffer_clear(&name);
+        add_place(text, context, &name);
+        while (at < count && strcmp(hw_buffer_text(&names[at]), hw_buffer_text(&name)))
+            at++;
+        if (at == count && count < PLACES)
+            hw_buffer_add(&names[count++], "%s", hw_buffer_text(&name));
+        uint64_t *sum = at < count ? &blocks[at] : &rest;
+        *sum = hw_add_saturating(*sum, context->sum.allocations);
     }
-    if (shown < objects->context_count)
-        hw_buffer_add(&line, "; and %s", HW_OF(objects->context_count - shown, "other place"));
-    if (shown)
+    for (size_t i = 0; i < count; i++)
+        hw_buffer_add(&line, "%s%s, %s", i ? "; " : "", hw_buffer_text(&names[i]), HW_OF(blocks[i], "block"));
+    if (rest)
+        hw_buffer_add(&line, "; elsewhere %s", HW_OF(rest, "block"));
+    if (count)
         hw_page_item(&text->page, "Allocated", hw_buffer_text(&line));
-    text->failed |= line.failed;
+    text->failed |= line.failed || name.failed;
+    for (size_t i = 0; i < PLACES; i++)
+        hw_buffer_free(&names[i]);
+    hw_buffer_free(&name);
     hw_buffer_free(&line);
 }
 
@@ -368,6 +387,14 @@ bool hw_report_wants_finding(const struct hw_report_options *options, const stru
     return hw_report_wants_struct(options, analysis->structs[finding->structure].structure);
 }
 
+/* Brings lines in, or has a thousandth of the accesses. */
+static bool is_notable(const struct hw_profile_fields *fields, const struct hw_struct_analysis *of)
+{
+    const uint64_t all = hw_add_saturating(fields->attributed_reads, fields->attributed_writes);
+    return of->lines.missed > 0.001 * (double)all ||
+           hw_add_saturating(of->structure->reads, of->structure->writes) >= all / 1000;
+}
+
 void hw_text_fields(struct hw_text *text)
 {
     const struct hw_page *page = &text->page;
@@ -383,7 +410,9 @@ void hw_text_fields(struct hw_text *text)
     for (size_t i = 0; i < analysis->struct_count && !text->failed; i++) {
         if (!hw_report_wants_struct(text->options, analysis->structs[i].structure))
             continue;
-        if (wanted++ < top || text->options->structure) {
+        wanted++;
+        if (text->options->structure ||
+            (shown < top && (text->options->top || is_notable(fields, &analysis->structs[i])))) {
             print_struct(text, &analysis->structs[i]);
             shown++;
         }

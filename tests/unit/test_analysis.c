@@ -354,6 +354,56 @@ static void counts_without_groups(void **state)
     done(&of);
 }
 
+/* Structs that begin with the same members are used through each other: the beginning stays, and is not called unused.
+ */
+static void common_beginnings(void **state)
+{
+    for (int alike = 0; alike < 2; alike++) {
+        struct field_maker *maker = maker_new(false);
+        for (int i = 0; i < 2; i++) {
+            maker_struct(maker, i ? "header" : "table", i ? 32 : 160, 8, 0);
+            maker_field(maker, "next", "void *next", 0, 8, 8);
+            maker_field(maker, i && !alike ? "other" : "kind", "long kind", 8, 8, 8);
+            maker_field(maker, "mark", "long mark", 16, 8, 8);
+            if (i) {
+                maker_field(maker, "end", "long end", 24, 8, 8);
+                continue;
+            }
+            maker_field(maker, "name", "char name[112]", 24, 112, 1)->flags = HW_FIELD_ARRAY;
+            maker_field(maker, "a", "long a", 136, 8, 8);
+            maker_field(maker, "b", "long b", 144, 8, 8);
+            maker_field(maker, "c", "long c", 152, 8, 8);
+            maker_use(maker, "visit", 10000000, "mark", "a", "b", "c", NULL);
+            maker_blocks(maker, "table", 100000, 160);
+        }
+        maker_use(maker, "sweep", 10, "next", NULL);
+        struct analysed of = analyse(maker_image(maker, true));
+        const struct hw_struct_analysis *table = &of.analysis->structs[0];
+        assert_string_equal(table->structure->name, "table");
+        assert_int_equal(table->prefix, alike ? 3 : 0);
+        assert_int_equal(table->suggestion.kind, HW_SUGGEST_REORDER);
+        for (uint32_t i = 0; i < 3 && alike; i++)
+            assert_int_equal(table->suggestion.hot.order[i], i);
+        assert_int_equal(must_find(&of, HW_FINDING_UNUSED_FIELDS)->field_count, alike ? 1 : 3);
+        done(&of);
+    }
+}
+
+/* Blocks of unknown type that have the size of two structs are none's. */
+static void rivals(void **state)
+{
+    struct field_maker *maker = maker_new(false);
+    add_spread_node(maker, 1000000, 50000000);
+    maker->type_count = 0;
+    maker_struct(maker, "other", 136, 8, 0);
+    maker_field(maker, "x", "long x[17]", 0, 136, 8)->flags = HW_FIELD_ARRAY;
+    maker_use(maker, "f", 5, "x", NULL);
+    struct analysed of = analyse(maker_image(maker, true));
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(of.analysis->structs[i].objects.placement, HW_PLACE_UNKNOWN);
+    done(&of);
+}
+
 /* ---- lines, counted plainly ---- */
 
 /* Distinct lines of a walk over COUNT elements from START on, divided by COUNT. */
@@ -546,6 +596,8 @@ int main(void)
         cmocka_unit_test(hot_header),
         cmocka_unit_test(shared_lines),
         cmocka_unit_test(rank),
+        cmocka_unit_test(common_beginnings),
+        cmocka_unit_test(rivals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
