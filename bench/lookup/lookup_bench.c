@@ -23,7 +23,7 @@
 #define FUNCTIONS 40000u
 #define SITES     5u /* calls in a function */
 #define PLACES    (FUNCTIONS * SITES)
-#define LEAVES    8u /* one function in so many allocates */
+#define LEAVES    5u /* one function in so many allocates */
 
 static uint64_t seed = 88172645463325252u;
 
@@ -154,22 +154,31 @@ static uint32_t intern(struct tree *tree, uint32_t place, uint32_t parent, bool 
 }
 
 /* A place that is called from PLACE: a few for each, always the same ones. */
-static uint32_t callee(uint32_t place)
+static uint32_t callee(uint32_t place, uint32_t which)
 {
-    uint64_t hash = (place * 4ull + draw() % 4) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = (place * 4ull + which % 4) * 0x9e3779b97f4a7c15u;
     return (uint32_t)((hash >> 20) % PLACES);
 }
 
-/* A stack that nobody had so far; its innermost place is one of a function that allocates. */
+#define WAYS 4000u /* from main into the depth of the program, 10 to 26 calls */
+
+/* A stack that nobody had so far: one of the ways on which a function that allocates is reached (8 for each), and on
+ * from there through calls nearby. */
 static uint32_t new_stack(struct tree *tree, bool *is_leaf)
 {
     for (;;) {
-        const uint32_t depth = 16 + (uint32_t)(draw() % 25);
+        const uint32_t leaf = (uint32_t)(draw() % (FUNCTIONS / LEAVES)) * LEAVES;
+        const uint32_t way = (leaf * 31 + (uint32_t)(draw() % 8) * 977) % WAYS;
+        uint64_t turns = (way + 1) * 0x9e3779b97f4a7c15u, near = draw();
         uint32_t node = 0, place = 7;
         bool added;
-        for (uint32_t i = 0; i + 1 < depth; i++, place = callee(place))
+        for (uint32_t i = 0, depth = 10 + way % 17; i < depth; i++, turns = turns >> 2 | turns << 62) {
             node = intern(tree, place, node, &added);
-        node = intern(tree, place / SITES / LEAVES * LEAVES * SITES + place % SITES, node, &added);
+            place = callee(place, (uint32_t)turns);
+        }
+        for (uint32_t i = 0; i < 4; i++, near /= SITES) /* functions beside the one that allocates */
+            node = intern(tree, (leaf + 1 + i) * SITES + (uint32_t)(near % SITES), node, &added);
+        node = intern(tree, leaf * SITES + (uint32_t)(near % SITES), node, &added);
         if (!is_leaf[node])
             return is_leaf[node] = true, node;
     }
@@ -275,10 +284,11 @@ static bool make_file(const char *path, uint32_t count)
 
 /* ---- measuring ---- */
 
+/* CPU time: nothing here waits, the file is in memory; others may use the machine. */
 static double now_us(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
@@ -317,12 +327,12 @@ static void add(struct series *series, double value)
     series->value[series->count++] = value;
 }
 
-static size_t look_up(struct hw_lookup *lookup, uint32_t function, bool linkage_name)
+static size_t look_up(struct hw_lookup *lookup, uint32_t function, bool linkage_name, bool names)
 {
     char readable[256], linkage[256];
     struct hw_error error = {""};
     function_name(function, readable, linkage, sizeof readable);
-    struct hw_profile *profile = hw_lookup_function(lookup, linkage_name ? linkage : readable, &error);
+    struct hw_profile *profile = hw_lookup_function(lookup, linkage_name ? linkage : readable, names, &error);
     if (!profile) {
         fprintf(stderr, "lookup_bench: %s\n", error.message);
         exit(1);
@@ -343,9 +353,10 @@ static struct hw_lookup *open_lookup(const char *path)
     return lookup;
 }
 
-static void measure(const char *path, uint64_t file_size)
+static void measure(const char *path, uint64_t file_size, bool names)
 {
     static struct series opened, first, later, bytes, contexts, missing;
+    opened.count = first.count = later.count = bytes.count = contexts.count = missing.count = 0;
     struct hw_lookup *kept = open_lookup(path);
     const uint64_t own = bytes_read();
     const uint64_t reading = bytes_read() - own; /* what asking costs */
@@ -355,21 +366,22 @@ static void measure(const char *path, uint64_t file_size)
         const double start = now_us();
         struct hw_lookup *lookup = open_lookup(path);
         const double open = now_us();
-        const size_t found = look_up(lookup, function, i % 2);
+        const size_t found = look_up(lookup, function, i % 2, names);
         const double end = now_us();
         hw_lookup_close(lookup);
         add(&bytes, (double)(bytes_read() - before - reading) / 1024);
         const double again = now_us();
-        look_up(kept, function, i % 2);
+        look_up(kept, function, i % 2, names);
         add(&later, now_us() - again);
         add(&opened, open - start);
         add(&first, end - start);
         add(&contexts, (double)found);
         const double none = now_us();
-        look_up(kept, FUNCTIONS + function, i % 2);
+        look_up(kept, FUNCTIONS + function, i % 2, names);
         add(&missing, now_us() - none);
     }
     hw_lookup_close(kept);
+    printf("%s\n", names ? "counts, stacks, and the names of all their frames" : "counts and stacks");
     print("file opened and one function found", &first, "us");
     print("  of it: opened", &opened, "us");
     print("a function found in a file that is open", &later, "us");
@@ -390,7 +402,8 @@ int main(int argc, char **argv)
     }
     if (stat(argv[1], &status) != 0 && (!make_file(argv[1], (uint32_t)contexts) || stat(argv[1], &status) != 0))
         return 1;
-    printf("one function among %ld contexts\n", contexts);
-    measure(argv[1], (uint64_t)status.st_size);
+    printf("one function among %ld contexts; times of the processor\n", contexts);
+    measure(argv[1], (uint64_t)status.st_size, false);
+    measure(argv[1], (uint64_t)status.st_size, true);
     return 0;
 }

@@ -83,7 +83,7 @@ static struct hw_profile *read_profile(const struct hw_reporting *command, const
     struct hw_lookup *lookup = function ? hw_lookup_open(path, error) : NULL;
     struct hw_profile *profile = NULL;
     if (lookup && hw_lookup_is_complete(lookup))
-        profile = hw_lookup_function(lookup, function, error);
+        profile = hw_lookup_function(lookup, function, true, error);
     hw_lookup_close(lookup);
     return profile ? profile : hw_profile_read(path, error);
 }

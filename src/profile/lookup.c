@@ -677,7 +677,7 @@ static bool take_function(struct extract *extract, const char *function)
 
 /* ---- all of it ---- */
 
-static bool start(struct extract *extract)
+static bool start(struct extract *extract, bool names)
 {
     const struct hw_stack_node root = {.map = HW_NONE};
     const struct hw_context_entry unknown = {0};
@@ -693,7 +693,7 @@ static bool start(struct extract *extract)
         !push(&extract->ids, &no_id))
         return false;
     for (size_t i = 0; i < sizeof parts_taken_whole / sizeof *parts_taken_whole; i++)
-        if (!take_whole(extract, parts_taken_whole[i]))
+        if ((names || parts_taken_whole[i] != HW_SECTION_MODULES) && !take_whole(extract, parts_taken_whole[i]))
             return false;
     return true;
 }
@@ -724,13 +724,15 @@ static struct hw_profile *finish(struct extract *extract, struct hw_error *error
     return profile;
 }
 
-struct hw_profile *hw_lookup_function(struct hw_lookup *lookup, const char *function, struct hw_error *error)
+struct hw_profile *hw_lookup_function(struct hw_lookup *lookup, const char *function, bool names,
+                                      struct hw_error *error)
 {
     struct extract extract = {.lookup = lookup};
     struct hw_profile *profile = NULL;
     const char *path = lookup->container.path;
     hw_error_set(error, "cannot read '%s': not enough memory", path);
-    if (start(&extract) && take_function(&extract, function) && take_locations(&extract) && take_types(&extract))
+    if (start(&extract, names) && take_function(&extract, function) &&
+        (!names || (take_locations(&extract) && take_types(&extract))))
         profile = finish(&extract, error);
     else if (extract.damaged)
         hw_error_set(error, "'%s' is damaged: its index of functions leads nowhere", path);

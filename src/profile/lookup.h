@@ -19,9 +19,11 @@ void hw_lookup_close(struct hw_lookup *lookup);
  * the process: there are no free stacks, accesses or estimates, which need sections or sums of the whole. */
 bool hw_lookup_is_complete(const struct hw_lookup *lookup);
 
-/* The contexts of FUNCTION, by its readable or its linkage name, as a profile of their own, symbolised; ids are those
- * of the file, and what is said of the process is of all of it. It has no contexts when no context belongs to FUNCTION.
- * Does not refer to LOOKUP. NULL with ERROR when there is no memory or the file is damaged there. */
-struct hw_profile *hw_lookup_function(struct hw_lookup *lookup, const char *function, struct hw_error *error);
+/* The contexts of FUNCTION, by its readable or its linkage name, as a profile of their own: counts and stacks, and,
+ * with NAMES, the symbols of all frames. Ids are those of the file, and what is said of the process is of all of it.
+ * There are no contexts when none belongs to FUNCTION. Does not refer to LOOKUP. NULL with ERROR when there is no
+ * memory or the file is damaged there. */
+struct hw_profile *hw_lookup_function(struct hw_lookup *lookup, const char *function, bool names,
+                                      struct hw_error *error);
 
 #endif

@@ -97,10 +97,11 @@ bool hw_pack_predict(uint32_t type, unsigned predictor, const uint16_t reference
 
 /* ---- pack.c: writing ---- */
 
-/* SIZE bytes of entries of ENTRY_SIZE bytes as a packed extent, chunks compressed with zstd at LEVEL (0: not). Returns
+/* SIZE bytes of entries of ENTRY_SIZE bytes as a packed extent, chunks compressed with zstd at LEVEL (0: not). INDEXED:
+ * for a file in which functions are looked up: chunks of what is read then are small. Returns
  * bytes to be freed and their number in *PACKED_SIZE; NULL when the memory does not suffice, or (*PACKED_SIZE is
  * SIZE_MAX then) when such a section cannot be packed or is not made smaller. */
-unsigned char *hw_pack(uint32_t type, uint32_t entry_size, const void *bytes, size_t size, int level,
+unsigned char *hw_pack(uint32_t type, uint32_t entry_size, const void *bytes, size_t size, int level, bool indexed,
                        size_t *packed_size);
 
 /* Writes the sealed profile PATH anew with packed extents, in place: aside and renamed, with its permissions. Damaged

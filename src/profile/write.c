@@ -45,14 +45,17 @@ struct piece {
 static bool pack_sections(struct piece *pieces, const struct hw_section_source *sections, size_t count,
                           const struct hw_write_options *options)
 {
+    bool indexed = false;
+    for (size_t i = 0; i < count; i++)
+        indexed |= sections[i].type == HW_SECTION_FUNCTIONS;
     for (size_t i = 0; i < count; i++) {
         const struct hw_section_source *section = &sections[i];
         pieces[i] = (struct piece){.bytes = section->bytes, .size = section->size};
         if (!options->packed)
             continue;
         size_t size;
-        pieces[i].packed =
-            hw_pack(section->type, section->entry_size, section->bytes, section->size, options->zstd_level, &size);
+        pieces[i].packed = hw_pack(section->type, section->entry_size, section->bytes, section->size,
+                                   options->zstd_level, indexed, &size);
         if (pieces[i].packed) {
             pieces[i].bytes = pieces[i].packed;
             pieces[i].size = size;
