@@ -85,16 +85,32 @@ static struct study new_study(void)
     return study;
 }
 
+/* The directory of the object files, which all studies share. */
+static const char *objects(void)
+{
+    static const char *directory;
+    if (!have_command("g++"))
+        SKIP("g++ is missing");
+    if (directory)
+        return directory;
+    directory = make_directory();
+    write_source(directory, "library.cpp", library_source);
+    write_source(directory, "program.cpp", program_source);
+    assert_true(shell(directory, "g++ -g -O2 -fPIC -c library.cpp && g++ -g -O2 -c program.cpp"));
+    return directory;
+}
+
 /* The program and its library, optimised, recorded. */
 static struct study compiled_study(const char *option)
 {
     struct study study = new_study();
-    write_source(study.directory, "library.cpp", library_source);
-    write_source(study.directory, "program.cpp", program_source);
-    if (!have_command("g++"))
-        SKIP("g++ is missing");
-    assert_true(shell(study.directory, "g++ -g -O2 -shared -fPIC library.cpp -o libfill.so && "
-                                       "g++ -g -O2 program.cpp -L. -lfill -Wl,-rpath,$PWD -o program"));
+    char *command;
+    assert_true(asprintf(&command,
+                         "cp %s/library.cpp . && g++ -shared %s/library.o -o libfill.so && "
+                         "g++ %s/program.o -L. -lfill -Wl,-rpath,$PWD -o program",
+                         objects(), objects(), objects()) > 0);
+    assert_true(shell(study.directory, command));
+    free(command);
     record_in(&study, "program", option);
     return study;
 }
