@@ -412,7 +412,7 @@ void hw_text_fields(struct hw_text *text)
             continue;
         wanted++;
         if (text->options->structure ||
-            (shown < top && (text->options->top || is_notable(fields, &analysis->structs[i])))) {
+            (shown < top && (text->options->top || text->options->full || is_notable(fields, &analysis->structs[i])))) {
             print_struct(text, &analysis->structs[i]);
             shown++;
         }
