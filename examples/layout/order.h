@@ -10,4 +10,9 @@ struct order {
     char note[48];
     int clerk;
     long state;
+    char address[48];
+    int zip;
+    long discount;
+    char phone[24];
+    long shipped;
 };

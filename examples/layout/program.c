@@ -22,21 +22,24 @@ static struct order *new_order(long id)
     order->id = id;
     snprintf(order->customer, sizeof order->customer, "customer %ld", id % 1000);
     snprintf(order->item, sizeof order->item, "item %ld", id % 77);
-    order->reference[0] = order->note[0] = 0;
+    order->reference[0] = order->note[0] = order->address[0] = order->phone[0] = 0;
     order->priority = id % 3;
     order->clerk = (int)(id % 11);
     order->price = id % 97;
     order->amount = id % 13;
     order->state = id % 5 != 0;
+    order->discount = id % 7;
+    order->zip = (int)(id % 999);
+    order->shipped = 0;
     return order;
 }
 
-/* What is used of an order here: price, amount and state. */
+/* What is used of an order here: price, amount, discount and state. */
 __attribute__((noinline)) static long turnover(struct order *const *orders, size_t count)
 {
     long sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum += orders[i]->price * orders[i]->amount * orders[i]->state;
+        sum += (orders[i]->price * orders[i]->amount - orders[i]->discount) * orders[i]->state;
     return sum;
 }
 

@@ -154,7 +154,8 @@ static void print_field(struct rows *rows, const struct hw_profile_field *field)
                 field->reads ? HW_MANY(field->reads) : "-", field->writes ? HW_MANY(field->writes) : "-");
     } else {
         hw_page_pad(page, 1 + (width < NAME_COLUMNS ? NAME_COLUMNS - width : 0));
-        hw_page_print(page, HW_FAINT, "never accessed");
+        hw_page_print(page, HW_FAINT,
+                      field->flags & HW_FIELD_ESCAPES ? "only its address is passed on" : "never accessed");
     }
     fputc('\n', page->stream);
     if (field->offset + field->size > rows->end)
@@ -166,7 +167,7 @@ static size_t unused_run(const struct hw_struct_analysis *of, size_t first)
 {
     const struct hw_profile_field *fields = of->units.fields;
     size_t i = first;
-    while (i < of->structure->field_count && !accesses_of(&fields[i]) &&
+    while (i < of->structure->field_count && !accesses_of(&fields[i]) && !(fields[i].flags & HW_FIELD_ESCAPES) &&
            fields[i].offset / HW_LINE == fields[first].offset / HW_LINE)
         i++;
     return i - first;
