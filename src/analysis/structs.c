@@ -323,10 +323,11 @@ static void find_astride(struct struct_finder *finder)
         add(finder, HW_FINDING_ASTRIDE, lines, 0);
 }
 
-/* Whether accesses to it would have been counted, as far as can be seen. */
+/* Whether accesses to it would have been counted, as far as can be seen. Arrays are mostly used through their address:
+ * strings by functions of libraries. */
 static bool is_followed(const struct hw_profile_field *field)
 {
-    return !(field->flags & (HW_FIELD_ESCAPES | HW_FIELD_UNION | HW_FIELD_VPTR | HW_FIELD_FLEXIBLE));
+    return !(field->flags & (HW_FIELD_ESCAPES | HW_FIELD_UNION | HW_FIELD_VPTR | HW_FIELD_FLEXIBLE | HW_FIELD_ARRAY));
 }
 
 /* Fields that are never accessed (WRITTEN: only written). */

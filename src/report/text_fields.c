@@ -155,7 +155,9 @@ static void print_field(struct rows *rows, const struct hw_profile_field *field)
     } else {
         hw_page_pad(page, 1 + (width < NAME_COLUMNS ? NAME_COLUMNS - width : 0));
         hw_page_print(page, HW_FAINT,
-                      field->flags & HW_FIELD_ESCAPES ? "only its address is passed on" : "never accessed");
+                      field->flags & HW_FIELD_ESCAPES ? "only its address is passed on"
+                      : field->flags & HW_FIELD_ARRAY ? "never accessed directly"
+                                                      : "never accessed");
     }
     fputc('\n', page->stream);
     if (field->offset + field->size > rows->end)
