@@ -22,6 +22,7 @@
 #include "cli/session.h"
 #include "cli/target.h"
 #include "cli/view_options.h"
+#include "profile/pack.h"
 #include "profile/profile.h"
 #include "report/human.h"
 #include "report/symbolise.h"
@@ -30,11 +31,12 @@
 #define SAMPLES_USUAL 50 /* bursts a second of CPU time */
 #define SAMPLES_MOST  1000
 #define LEAST_SPACE   ((uint64_t)256 << 10) /* bytes that the smallest profile needs, roughly */
+#define ZSTD_LEVEL    3
 
 struct record {
     /* as asked for */
     const char *output;
-    bool force, quiet, report, verbose, free_stacks, symbolize;
+    bool force, quiet, report, verbose, free_stacks, symbolize, no_pack;
     struct hw_view_arguments names;                       /* for `symbolize` */
     uint64_t sample_bytes, sample_accesses, table, depth; /* 0: not given */
     char **command;
@@ -72,6 +74,8 @@ static void print_usage(FILE *out)
           "      --no-debuginfod   then do not fetch debug information, even when\n"
           "                        DEBUGINFOD_URLS is set\n"
           "      --sysroot=DIR     then look for programs, libraries and debug files below DIR\n"
+          "      --no-pack         leave profiles as the runtime wrote them: larger, without\n"
+          "                        the moment that packing takes at the end\n"
           "      --report          show the report at the end, on stdout\n"
           "  -q, --quiet           say nothing but problems\n"
           "  -v, --verbose         let the runtime say what it does\n"
@@ -91,6 +95,7 @@ enum {
     OPTION_TABLE,
     OPTION_FREE_STACKS,
     OPTION_DEPTH,
+    OPTION_NO_PACK,
     OPTION_REPORT,
     OPTION_SYMBOLIZE,
     OPTION_HELP
@@ -107,6 +112,7 @@ static const struct option long_options[] = {
     {"table", required_argument, NULL, OPTION_TABLE},
     {"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
     {"depth", required_argument, NULL, OPTION_DEPTH},
+    {"no-pack", no_argument, NULL, OPTION_NO_PACK},
     {"report", no_argument, NULL, OPTION_REPORT},
     {"symbolize", no_argument, NULL, OPTION_SYMBOLIZE},
     {"no-debuginfod", no_argument, NULL, HW_OPTION_NO_DEBUGINFOD},
@@ -157,6 +163,8 @@ static bool take_option(struct record *record, int option)
         return record->verbose = true;
     case OPTION_FREE_STACKS:
         return record->free_stacks = true;
+    case OPTION_NO_PACK:
+        return record->no_pack = true;
     case OPTION_REPORT:
         return record->report = true;
     case OPTION_SYMBOLIZE:
@@ -345,7 +353,7 @@ static bool was_replaced(const struct hw_session *session, const struct hw_sessi
 
 /* Seals the profile of a process that has ended. Programs whose end the runtime could not see (killed) get their exit
  * status from here. */
-static void close_profile(const struct record *record, const struct hw_session *session,
+static bool close_profile(const struct record *record, const struct hw_session *session,
                           const struct hw_session_file *file, bool is_main)
 {
     enum hw_exit_kind kind = is_main ? record->launch.exit_kind : HW_EXIT_UNKNOWN;
@@ -356,10 +364,26 @@ static void close_profile(const struct record *record, const struct hw_session *
     for (size_t i = 0; i < session->count; i++)
         alone &= session->files[i].process.pid == file->process.pid;
     struct hw_error error = {""};
-    if (!hw_profile_close(file->path, kind, kind == HW_EXIT_EXEC ? 0 : record->launch.exit_value,
-                          alone ? record->launch.peak_rss_bytes : 0, &error) &&
-        is_main)
+    if (hw_profile_close(file->path, kind, kind == HW_EXIT_EXEC ? 0 : record->launch.exit_value,
+                         alone ? record->launch.peak_rss_bytes : 0, &error))
+        return true;
+    if (is_main)
         hw_say("%s", error.message);
+    return false;
+}
+
+/* Packs the profiles that were sealed. One that cannot be packed is a profile all the same: one line says why, for the
+ * first of them. */
+static void pack_profiles(const struct hw_session *session)
+{
+    bool said = false;
+    for (size_t i = 0; i < session->count; i++) {
+        struct hw_error error = {""};
+        if (!session->files[i].closed || hw_profile_pack(session->files[i].path, ZSTD_LEVEL, &error) || said)
+            continue;
+        hw_say("%s stays larger than it could be: %s", short_path(session->files[i].path), error.message);
+        said = true;
+    }
 }
 
 /* Puts names into the profiles of processes that have ended. A profile where that fails stays as it is. */
@@ -473,9 +497,12 @@ static void conclude(struct record *record)
     const struct hw_session_file *main_file = hw_session_main(&session, record->launch.pid);
     for (size_t i = 0; i < session.count; i++)
         if (!session.files[i].running)
-            close_profile(record, &session, &session.files[i], &session.files[i] == main_file);
+            session.files[i].closed =
+                close_profile(record, &session, &session.files[i], &session.files[i] == main_file);
     if (record->symbolize)
         symbolise_profiles(record, &session);
+    if (!record->no_pack)
+        pack_profiles(&session);
     say_result(record, &session, main_file);
     if (hw_session_running(&session) > 0)
         record->preload.folder[0] = '\0'; /* they may execute more programs: the link stays */

@@ -97,7 +97,7 @@ void hw_session_find(struct hw_session *session, const char *wildcard, uint64_t 
         return;
     session->files = calloc(found.gl_pathc, sizeof *session->files);
     for (size_t i = 0; session->files && i < found.gl_pathc; i++) {
-        struct hw_session_file file;
+        struct hw_session_file file = {0};
         if (!read_file(found.gl_pathv[i], number, &file.process))
             continue;
         if (file.process.flags & HW_PROCESS_DUMP) { /* of a process that has a file of its own */

@@ -14,6 +14,7 @@ struct hw_session_file {
     char *path;
     struct hw_process_info process; /* as in the file; all 0 when the process was still writing it down */
     bool running;                   /* the process lives */
+    bool closed;                    /* it has ended and the file was sealed: set by who does so */
 };
 
 struct hw_session {
