@@ -2,6 +2,7 @@
 #
 #   make demo       build, profile a real program, show the report
 #   make test       build, run every test
+#   make fuzz       build, run each fuzzer for ten minutes (every night; FUZZ_SECONDS=600)
 #   make bench      build, run the side-by-side benchmarks
 #   make            build into build/release
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -15,7 +16,7 @@ DESTDIR ?=
 RELEASE := build/release
 PROGRAM := $(RELEASE)/bin/heapwise
 
-.PHONY: all demo test bench install uninstall clean help release
+.PHONY: all demo test fuzz bench install uninstall clean help release
 
 all:
 	@scripts/setup build
@@ -38,6 +39,13 @@ test:
 	cmake --preset asan -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON
 	cmake --build --preset asan
 	ctest --preset asan -j2
+
+FUZZ_SECONDS ?= 600
+
+fuzz:
+	@scripts/setup build test
+	cmake --preset release -DHEAPWISE_TESTS=ON -DHEAPWISE_FUZZ_SECONDS=$(FUZZ_SECONDS)
+	cmake --build --preset release --target fuzz
 
 bench:
 	@scripts/setup build bench

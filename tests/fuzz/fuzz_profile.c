@@ -1,9 +1,15 @@
-/* fuzz_profile.c - libFuzzer target: any bytes as a profile, read, used, closed, read again.
+/* fuzz_profile.c - libFuzzer target: any bytes as a profile, read, used, read in pieces, packed, merged, closed, read
+ * again.
  *
  *     fuzz_profile CORPUS        (start from what make_profile_corpus writes)
  *
  * A mutator of its own repairs the checksums of every second input: otherwise nothing behind them would be reached. */
+#include "profile/container.h"
+#include "profile/lookup.h"
+#include "profile/merge.h"
+#include "profile/pack.h"
 #include "profile/profile.h"
+#include "profile/write.h"
 #include "unit/profile_writer.h"
 
 #include <sys/stat.h>
@@ -65,14 +71,136 @@ static void read_and_use(const char *path)
     hw_profile_free(profile);
 }
 
+/* Sections in pieces, without the rest. */
+static void read_pieces(const char *path)
+{
+    struct hw_arena arena = {0};
+    struct hw_problems problems = {.arena = &arena};
+    struct hw_container container = {.path = path, .problems = &problems};
+    static char room[4 * 512];
+    container.fd = hw_container_open(path, false, NULL);
+    const bool loaded = container.fd >= 0 && hw_container_load(&container, NULL);
+    for (uint32_t type = 0; loaded && type < HW_SECTION_KNOWN; type++) {
+        struct hw_section_reader *reader = hw_section_open(&container, type, NULL);
+        const uint64_t entries = reader ? hw_section_entries(reader) : 0;
+        if (reader && hw_section_read(reader, entries / 2, entries ? 1 : 0, room, NULL))
+            touched += (unsigned char)room[0];
+        if (reader && entries > 3 && hw_section_read(reader, entries - 3, 3, room, NULL))
+            touched += (unsigned char)room[1];
+        hw_section_close(reader);
+    }
+    if (container.fd >= 0)
+        close(container.fd);
+    hw_container_free(&container);
+    hw_arena_free(&arena);
+}
+
+/* What was read, packed and read again, is the same. */
+static void pack_tables(const char *path)
+{
+    struct hw_arena arena = {0}, again_arena = {0};
+    struct hw_problems problems = {.arena = &arena}, again_problems = {.arena = &again_arena};
+    struct hw_container container = {.path = path, .problems = &problems};
+    struct hw_container again = {.path = path, .problems = &again_problems};
+    struct hw_tables tables, again_tables;
+    size_t size;
+    container.fd = hw_container_open(path, false, NULL);
+    if (container.fd >= 0 && hw_tables_read(&container, &arena, &tables, NULL)) {
+        const struct hw_write_options options = {.packed = true, .zstd_level = container.extent_count % 2};
+        unsigned char *bytes = hw_tables_serialize(&tables, &options, &size, NULL);
+        again.fd = bytes ? hw_container_open_bytes(bytes, size, "again", NULL) : -1;
+        bool any = false;
+        for (uint32_t type = 0; type < HW_SECTION_KNOWN; type++)
+            any |= hw_section_rule(type) && type != HW_SECTION_DIRECTORY && tables.of[type].count;
+        if (again.fd >= 0 && any) {
+            DEMAND(hw_tables_read(&again, &again_arena, &again_tables, NULL));
+            DEMAND(again_problems.count == 0);
+            for (uint32_t type = HW_SECTION_PROCESS; type < HW_SECTION_KNOWN; type++) {
+                DEMAND(again_tables.of[type].count == tables.of[type].count);
+                DEMAND(tables.of[type].count == 0 || memcmp(again_tables.of[type].entries, tables.of[type].entries,
+                                                            tables.of[type].count * hw_section_rule(type)->size) == 0);
+            }
+        }
+        if (again.fd >= 0)
+            close(again.fd);
+        free(bytes);
+    }
+    if (container.fd >= 0)
+        close(container.fd);
+    hw_container_free(&container);
+    hw_container_free(&again);
+    hw_arena_free(&arena);
+    hw_arena_free(&again_arena);
+}
+
+static void look_up(const char *path)
+{
+    struct hw_lookup *lookup = hw_lookup_open(path, NULL);
+    struct hw_profile *profile = lookup ? hw_lookup_function(lookup, "main", NULL) : NULL;
+    hw_profile_free(profile);
+    hw_lookup_close(lookup);
+}
+
+/* Added to itself, and written. */
+static void merge(const char *path)
+{
+    struct hw_arena arena = {0};
+    struct hw_tables tables;
+    struct hw_profile *profile = hw_profile_read(path, NULL);
+    struct hw_merge *sum = profile ? hw_merge_new() : NULL;
+    if (sum && hw_merge_add(sum, profile, NULL) && hw_merge_add(sum, profile, NULL) &&
+        hw_merge_finish(sum, &arena, &tables, NULL)) {
+        const struct hw_write_options options = {.packed = true};
+        size_t size;
+        unsigned char *bytes = hw_tables_serialize(&tables, &options, &size, NULL);
+        struct hw_profile *merged = bytes ? hw_profile_read_bytes(bytes, size, "merged", NULL) : NULL;
+        if (merged)
+            exercise(merged);
+        hw_profile_free(merged);
+        free(bytes);
+    }
+    if (sum)
+        hw_merge_free(sum);
+    hw_profile_free(profile);
+    hw_arena_free(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct memory_file file = memory_file(bytes, size);
     read_and_use(file.path);
+    read_pieces(file.path);
+    pack_tables(file.path);
+    look_up(file.path);
+    merge(file.path);
     if (hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, NULL))
         read_and_use(file.path);
     close(file.fd);
     return 0;
+}
+
+/* Checksums of a packed extent, as far as its index can be followed. */
+static void repair_packed(uint8_t *extent, size_t size)
+{
+    struct hw_packed_header header;
+    struct hw_packed_chunk chunk;
+    if (size < sizeof header)
+        return;
+    memcpy(&header, extent, sizeof header);
+    if (header.chunk_count > (size - sizeof header) / sizeof chunk)
+        return;
+    for (size_t i = 0; i < header.chunk_count; i++) {
+        uint8_t *at = extent + sizeof header + i * sizeof chunk;
+        memcpy(&chunk, at, sizeof chunk);
+        if (chunk.offset > size || chunk.size > size - chunk.offset)
+            continue;
+        chunk.checksum = XXH64(extent + chunk.offset, chunk.size, 0);
+        memcpy(at, &chunk, sizeof chunk);
+    }
+    header.checksum = 0;
+    memcpy(extent, &header, sizeof header);
+    header.checksum = XXH64(extent, sizeof header + header.chunk_count * sizeof chunk, 0);
+    memcpy(extent, &header, sizeof header);
 }
 
 /* Seals again what the mutation broke, as far as the directory can still be followed. */
@@ -85,6 +213,8 @@ static void repair(uint8_t *bytes, size_t size, size_t first, size_t entries, in
             continue;
         if (entry.type == HW_SECTION_DIRECTORY && depth < 4)
             repair(bytes, size, entry.offset, entry.used / sizeof entry, depth + 1);
+        if (entry.flags & HW_SECTION_PACKED)
+            repair_packed(bytes + entry.offset, entry.used);
         entry.checksum = XXH64(bytes + entry.offset, entry.used, 0);
         memcpy(bytes + first + i * sizeof entry, &entry, sizeof entry);
     }

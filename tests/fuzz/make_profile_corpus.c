@@ -1,6 +1,7 @@
 /* make_profile_corpus.c - writes the inputs that fuzz_profile starts from: make_profile_corpus DIRECTORY */
 #include <stdio.h>
 
+#include "profile/pack.h"
 #include "unit/profile_writer.h"
 
 static int failed;
@@ -18,7 +19,21 @@ static void save(const char *directory, const char *name, const struct image *im
         perror(path);
 }
 
-/* The image as a running process would leave it, and sealed. */
+/* A copy of a sealed file, packed. */
+static void save_packed(const char *directory, const char *name, const struct image *image, int level)
+{
+    char packed[256], path[4096];
+    struct hw_error error = {""};
+    snprintf(packed, sizeof packed, "%s.packed%d", name, level);
+    save(directory, packed, image);
+    snprintf(path, sizeof path, "%s/%s", directory, packed);
+    if (hw_profile_pack(path, level, &error))
+        return;
+    fprintf(stderr, "%s\n", error.message);
+    failed = 1;
+}
+
+/* The image as a running process would leave it, sealed, and packed. */
 static void save_both(const char *directory, const char *name, struct image *image)
 {
     char sealed[256];
@@ -26,6 +41,10 @@ static void save_both(const char *directory, const char *name, struct image *ima
     save(directory, name, image);
     image_seal(image);
     save(directory, sealed, image);
+    if (image_header(image)->directory_used > 0) {
+        save_packed(directory, name, image, 0);
+        save_packed(directory, name, image, 3);
+    }
     image_free(image);
 }
 

@@ -86,6 +86,46 @@ static void test_tags(void **state)
     }
 }
 
+/* ---- the documentation ---- */
+
+/* Every line "    @0000  01 00 …" is what the histogram of the sample is packed to, and all of it is there. */
+static void test_documentation(void **state)
+{
+    char path[4096], line[1024];
+    const char *slash = strrchr(__FILE__, '/');
+    snprintf(path, sizeof path, "%.*s/../../docs/profile-format.md", slash ? (int)(slash - __FILE__) : 1,
+             slash ? __FILE__ : ".");
+    FILE *document = fopen(path, "r");
+    if (!document)
+        skip(); /* only the programs were copied here */
+    struct sample sample = sample_new();
+    const size_t histogram = sample_add_accesses(&sample).histogram;
+    size_t size, expected = 0;
+    unsigned char *packed = hw_pack(HW_SECTION_HISTOGRAM, sizeof(struct hw_histogram),
+                                    image_data(&sample.image, histogram), 2 * sizeof(struct hw_histogram), 0, &size);
+    assert_non_null(packed);
+    while (fgets(line, sizeof line, document)) {
+        size_t offset;
+        int read = 0;
+        unsigned byte;
+        if (sscanf(line, "    @%4zx  %n", &offset, &read) != 1 || read != 11)
+            continue;
+        assert_int_equal(offset, expected);
+        for (const char *next = line + read; sscanf(next, "%2x%n", &byte, &read) == 1 && read == 2; next += 3) {
+            if (offset >= size || packed[offset] != byte)
+                fail_msg("docs/profile-format.md is wrong at byte %zx: %s", offset, line);
+            offset++;
+            if (next[2] != ' ' || next[3] == ' ')
+                break;
+        }
+        expected = offset;
+    }
+    assert_int_equal(expected, size);
+    fclose(document);
+    free(packed);
+    image_free(&sample.image);
+}
+
 /* ---- an extent by itself ---- */
 
 /* An extent in memory as if it were the file. */
@@ -706,8 +746,9 @@ static void test_refusals(void **state)
     image_free(&sample.image);
 }
 
-TEST_MAIN(cmocka_unit_test(test_schema), cmocka_unit_test(test_tags), cmocka_unit_test(test_longer_entries),
-          cmocka_unit_test(test_not_packed), cmocka_unit_test(test_ratio), cmocka_unit_test(test_columns),
-          cmocka_unit_test(test_index), cmocka_unit_test(test_some_entries), cmocka_unit_test(test_damaged_chunk),
-          cmocka_unit_test(test_any_damage), cmocka_unit_test(test_directory), cmocka_unit_test(test_next_version),
-          cmocka_unit_test(test_next_version_packed), cmocka_unit_test(test_refusals))
+TEST_MAIN(cmocka_unit_test(test_schema), cmocka_unit_test(test_tags), cmocka_unit_test(test_documentation),
+          cmocka_unit_test(test_longer_entries), cmocka_unit_test(test_not_packed), cmocka_unit_test(test_ratio),
+          cmocka_unit_test(test_columns), cmocka_unit_test(test_index), cmocka_unit_test(test_some_entries),
+          cmocka_unit_test(test_damaged_chunk), cmocka_unit_test(test_any_damage), cmocka_unit_test(test_directory),
+          cmocka_unit_test(test_next_version), cmocka_unit_test(test_next_version_packed),
+          cmocka_unit_test(test_refusals))
