@@ -31,7 +31,6 @@
 #define SAMPLES_USUAL 50 /* bursts a second of CPU time */
 #define SAMPLES_MOST  1000
 #define LEAST_SPACE   ((uint64_t)256 << 10) /* bytes that the smallest profile needs, roughly */
-#define ZSTD_LEVEL    3
 
 struct record {
     /* as asked for */
@@ -379,7 +378,7 @@ static void pack_profiles(const struct hw_session *session)
     bool said = false;
     for (size_t i = 0; i < session->count; i++) {
         struct hw_error error = {""};
-        if (!session->files[i].closed || hw_profile_pack(session->files[i].path, ZSTD_LEVEL, &error) || said)
+        if (!session->files[i].closed || hw_profile_pack(session->files[i].path, HW_PACK_LEVEL, &error) || said)
             continue;
         hw_say("%s stays larger than it could be: %s", short_path(session->files[i].path), error.message);
         said = true;

@@ -139,8 +139,8 @@ bool hw_llvm_recognized(int fd);
 const struct hw_profile_llvm *hw_llvm_tables_read(int fd, const char *path, struct hw_arena *arena,
                                                   struct hw_tables *tables, struct hw_error *error);
 
-/* Reads the tables of a sealed, undamaged file, to write it anew with them: file flags and session go into WRITE. False
- * with ERROR, also when it is of a newer version, of which something would be lost. */
+/* Reads the tables of a sealed, undamaged file, to write it anew with them: file flags and session go into WRITE, and
+ * whether it is packed. False with ERROR, also when it is of a newer version, of which something would be lost. */
 struct hw_write_options;
 bool hw_tables_load(const char *path, struct hw_arena *arena, struct hw_tables *tables, struct hw_write_options *write,
                     struct hw_error *error);
@@ -151,8 +151,8 @@ bool hw_table_missing(const struct hw_table *table, size_t index);
 
 /* ---- model.c ---- */
 
-/* A profile of TABLES. ARENA, which their entries are in, and which was allocated itself, becomes the profile's; when it
- * is NULL the tables stay as they are, but for entries that point nowhere, and must outlive the profile. NULL with
+/* A profile of TABLES. ARENA, which their entries are in, and which was allocated itself, becomes the profile's; when
+ * it is NULL the tables stay as they are, but for entries that point nowhere, and must outlive the profile. NULL with
  * ERROR; ARENA is freed then, too. */
 struct hw_profile *hw_profile_from_tables(const struct hw_tables *tables, struct hw_arena *arena, const char *name,
                                           struct hw_error *error);

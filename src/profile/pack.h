@@ -28,6 +28,7 @@
 struct hw_container;
 struct hw_extent;
 
+#define HW_PACK_LEVEL        3          /* of zstd, where nobody asks for another one */
 #define HW_PACK_CODING       1          /* of struct hw_packed_header */
 #define HW_PACK_ENTRIES_MOST 65536      /* in a chunk */
 #define HW_PACK_BYTES_MOST   (4u << 20) /* of the entries of a chunk, unless it is a single one */

@@ -383,6 +383,9 @@ bool hw_tables_load(const char *path, struct hw_arena *arena, struct hw_tables *
     if (fine) {
         write->file_flags = container.header.flags;
         write->session = container.header.session;
+        for (size_t i = 0; i < container.extent_count; i++)
+            write->packed |= is_packed(&container.extents[i]);
+        write->zstd_level = write->packed ? HW_PACK_LEVEL : 0;
         fine = container.sealed && problems.count == 0 && container.header.version_minor <= HW_FILE_VERSION_MINOR;
         if (problems.count)
             hw_error_set(error, "'%s' is damaged: %s", path, problems.sentences[0]);
