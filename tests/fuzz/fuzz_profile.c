@@ -136,7 +136,7 @@ static void pack_tables(const char *path)
 static void look_up(const char *path)
 {
     struct hw_lookup *lookup = hw_lookup_open(path, NULL);
-    struct hw_profile *profile = lookup ? hw_lookup_function(lookup, "main", NULL) : NULL;
+    struct hw_profile *profile = lookup ? hw_lookup_function(lookup, "main", true, NULL) : NULL;
     hw_profile_free(profile);
     hw_lookup_close(lookup);
 }

@@ -101,8 +101,9 @@ static void test_documentation(void **state)
     struct sample sample = sample_new();
     const size_t histogram = sample_add_accesses(&sample).histogram;
     size_t size, expected = 0;
-    unsigned char *packed = hw_pack(HW_SECTION_HISTOGRAM, sizeof(struct hw_histogram),
-                                    image_data(&sample.image, histogram), 2 * sizeof(struct hw_histogram), 0, &size);
+    unsigned char *packed =
+        hw_pack(HW_SECTION_HISTOGRAM, sizeof(struct hw_histogram), image_data(&sample.image, histogram),
+                2 * sizeof(struct hw_histogram), 0, false, &size);
     assert_non_null(packed);
     while (fgets(line, sizeof line, document)) {
         size_t offset;
@@ -202,7 +203,7 @@ static void test_longer_entries(void **state)
         memset(longer + i * LONGER + sizeof *mibs, (int)(i % 251), LONGER - sizeof *mibs);
     }
     for (int level = 0; level < 6; level += 5) {
-        unsigned char *packed = hw_pack(HW_SECTION_MIBS, LONGER, longer, (size_t)COUNT * LONGER, level, &size);
+        unsigned char *packed = hw_pack(HW_SECTION_MIBS, LONGER, longer, (size_t)COUNT * LONGER, level, false, &size);
         assert_non_null(packed);
         assert_true(size < (size_t)COUNT * LONGER / 4);
         struct lone lone = lone_new(HW_SECTION_MIBS, LONGER, packed, size, COUNT);
@@ -227,13 +228,13 @@ static void test_not_packed(void **state)
     size_t size;
     for (size_t i = 0; i < 64; i++)
         noise[i] = XXH64(&i, sizeof i, 1);
-    assert_null(hw_pack(HW_SECTION_PROCESS, 344, bytes, 344, 3, &size));
+    assert_null(hw_pack(HW_SECTION_PROCESS, 344, bytes, 344, 3, false, &size));
     assert_int_equal(size, SIZE_MAX);
-    assert_null(hw_pack(HW_SECTION_FUNCTIONS, 24, bytes, 2400, 3, &size));
-    assert_null(hw_pack(1000, 8, bytes, 800, 3, &size));
-    assert_null(hw_pack(HW_SECTION_MIBS, 256, bytes, 300, 3, &size));
-    assert_null(hw_pack(HW_SECTION_MIBS, 248, bytes, 2480, 3, &size));
-    assert_null(hw_pack(HW_SECTION_STACKS, 16, noise, sizeof noise, 3, &size));
+    assert_null(hw_pack(HW_SECTION_FUNCTIONS, 24, bytes, 2400, 3, false, &size));
+    assert_null(hw_pack(1000, 8, bytes, 800, 3, false, &size));
+    assert_null(hw_pack(HW_SECTION_MIBS, 256, bytes, 300, 3, false, &size));
+    assert_null(hw_pack(HW_SECTION_MIBS, 248, bytes, 2480, 3, false, &size));
+    assert_null(hw_pack(HW_SECTION_STACKS, 16, noise, sizeof noise, 3, false, &size));
     assert_int_equal(size, SIZE_MAX);
 }
 
@@ -245,7 +246,7 @@ static void test_ratio(void **state)
     void *empty = calloc(1, bytes);
     size_t size;
     assert_non_null(empty);
-    unsigned char *packed = hw_pack(HW_SECTION_MIBS, 256, empty, bytes, 3, &size);
+    unsigned char *packed = hw_pack(HW_SECTION_MIBS, 256, empty, bytes, 3, false, &size);
     assert_non_null(packed);
     assert_int_equal(size, bytes / HW_PACK_RATIO_MOST);
     assert_int_equal(outcome_of(HW_SECTION_MIBS, 256, packed, size, bytes / 256), HW_PACKED_GOOD);
