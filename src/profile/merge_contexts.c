@@ -277,7 +277,7 @@ enum {
 
 static void prefetch(const void *bytes, size_t size)
 {
-    for (size_t at = 0; at < size; at += 64)
+    for (size_t at = 0; bytes && at < size; at += 64)
         __builtin_prefetch((const char *)bytes + at, 1);
 }
 
