@@ -222,6 +222,8 @@ static bool forget_rivals(struct hw_analysis *analysis, struct hw_pool *pool)
 bool hw_structs_analyse(struct hw_analysis *analysis, struct hw_pool *pool)
 {
     const struct hw_profile_fields *fields = &analysis->input.profile->fields;
+    if (!fields->struct_count)
+        return true;
     struct hw_object_index index;
     struct hw_line_counter counter = {.seen = hw_pool_take(pool, HW_LINES_SEEN, sizeof *counter.seen)};
     analysis->structs = hw_pool_take(pool, fields->struct_count, sizeof *analysis->structs);
