@@ -16,8 +16,11 @@ struct hw_analysis_input {
     const struct hw_profile *profile;
     const struct hw_profile_context *const *contexts; /* those of the report; `access` may be NULL */
     size_t context_count;
-    const struct hw_profile_histogram *histogram; /* `context` is an index into contexts; sorted by it, then by word */
-    size_t histogram_count;
+    /* Adds the accesses to the blocks of a context, by word from the first one on, to WORDS (COUNT of them, zeroed);
+     * false: they are not known. */
+    bool (*words)(const void *closure, size_t context, uint64_t *words, size_t count);
+    unsigned word_bytes; /* 8, or 4; 0: words are not told apart */
+    bool periods;        /* not accesses, but how often a sampler saw that there were some */
     bool (*unseen)(const void *closure,
                    size_t context); /* its blocks may be used by code that does not count; or NULL */
     const void *closure;

@@ -59,35 +59,16 @@ static void find_sparse(struct hw_finder *finder, const struct blocks *blocks)
 
 /* ---- words: blocks of one size, counted in words ---- */
 
-#define WORDS_MOST 8192 /* of a block */
-
-/* Fills WORDS (COUNT of them) with the accesses of a context's blocks by word; false: none are known. */
-static bool words_of(const struct hw_analysis_input *input, uint32_t context, uint64_t *words, size_t count)
-{
-    size_t low = 0, high = input->histogram_count;
-    bool any = false;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (input->histogram[middle].context < context)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = low; i < input->histogram_count && input->histogram[i].context == context; i++) {
-        const struct hw_profile_histogram *run = &input->histogram[i];
-        for (size_t k = 0; k < HW_HISTOGRAM_WORDS; k++)
-            if (run->first_word + k < count) {
-                words[run->first_word + k] = hw_add_saturating(words[run->first_word + k], run->words[k]);
-                any |= run->words[k] != 0;
-            }
-    }
-    return any;
-}
+#define WORDS_MOST   8192 /* of a block */
+#define RUN_BYTES    16   /* unused words side by side that are worth a word */
+#define HEADER_BYTES 32
+#define PERIOD_LINES 100 /* of words that a sampler saw, each stands for many */
 
 /* Words at the same place of all blocks that none touches: the longest run of them is named. */
 static bool find_unused_words(struct hw_finder *finder, const struct blocks *blocks, const uint64_t *words,
                               size_t count)
 {
+    const unsigned word = finder->analysis->input.word_bytes;
     size_t unused = 0, run = 0, best = 0, best_end = 0;
     for (size_t i = 0; i < count; i++) {
         run = words[i] ? 0 : run + 1;
@@ -97,16 +78,16 @@ static bool find_unused_words(struct hw_finder *finder, const struct blocks *blo
             best_end = i + 1;
         }
     }
-    const double bytes = (double)unused * 8 * (double)blocks->live;
-    if (best < 2 || unused * 10 < count || !is_worth(finder, bytes))
+    const double bytes = (double)unused * word * (double)blocks->live;
+    if (best * word < RUN_BYTES || unused * 10 < count || !is_worth(finder, bytes))
         return false;
     struct hw_finding *finding = add(finder, blocks, HW_FINDING_UNUSED_WORDS, 0, bytes);
     if (finding) {
-        finding->first_byte = (best_end - best) * 8;
-        finding->end_byte = best_end * 8;
+        finding->first_byte = (best_end - best) * word;
+        finding->end_byte = best_end * word;
         if (finding->end_byte > blocks->sum->size_max)
             finding->end_byte = blocks->sum->size_max;
-        finding->part = unused * 8;
+        finding->part = unused * word;
         finding->whole = blocks->sum->size_max;
     }
     return true;
@@ -115,24 +96,26 @@ static bool find_unused_words(struct hw_finder *finder, const struct blocks *blo
 /* A header that is used much more than what follows it: each use brings in a line with little else in it. */
 static void find_header(struct hw_finder *finder, const struct blocks *blocks, const uint64_t *words, size_t count)
 {
+    const struct hw_analysis_input *input = &finder->analysis->input;
+    const unsigned word = input->word_bytes;
     uint64_t all = 0, part = 0, hottest = 0;
     size_t end = 0;
     for (size_t i = 0; i < count; i++)
         all = hw_add_saturating(all, words[i]);
-    for (; end < 4 && (double)part < 0.9 * (double)all; end++) {
+    for (; end < HEADER_BYTES / word && end < count && (double)part < 0.9 * (double)all; end++) {
         part = hw_add_saturating(part, words[end]);
         hottest = words[end] > hottest ? words[end] : hottest;
     }
-    if (count < 16 || (double)part < 0.9 * (double)all)
+    if (count * word < 128 || (double)part < 0.9 * (double)all)
         return;
     const double set = (double)blocks->live * HW_LINE; /* bytes of the headers' lines */
-    const double lines = (double)hottest * (1 - (double)end * 8 / HW_LINE);
+    const double lines = (double)hottest * (1 - (double)end * word / HW_LINE);
     const double missed = set > HW_CACHE_BYTES ? lines * (1 - HW_CACHE_BYTES / set) : 0;
-    if (missed < WORTH_LINES)
+    if (missed < (input->periods ? PERIOD_LINES : WORTH_LINES))
         return;
     struct hw_finding *finding = add(finder, blocks, HW_FINDING_HEADER, missed, 0);
     if (finding) {
-        finding->end_byte = end * 8;
+        finding->end_byte = end * word;
         finding->part = part;
         finding->whole = all;
     }
@@ -142,14 +125,15 @@ static void find_header(struct hw_finder *finder, const struct blocks *blocks, c
 static bool find_words(struct hw_finder *finder, const struct blocks *blocks)
 {
     const struct hw_analysis_input *input = &finder->analysis->input;
-    const size_t count = (size_t)((blocks->sum->size_max + 7) / 8);
-    if (input->profile->access_info.granule != 8 || blocks->sum->size_min != blocks->sum->size_max || !count ||
-        count > WORDS_MOST)
+    const unsigned word = input->word_bytes;
+    const uint64_t size = blocks->sum->size_max;
+    if (!word || !size || blocks->sum->size_min != size || size > (uint64_t)WORDS_MOST * word)
         return false;
+    const size_t count = (size_t)((size + word - 1) / word);
     static _Thread_local uint64_t words[WORDS_MOST];
     for (size_t i = 0; i < count; i++)
         words[i] = 0;
-    if (!words_of(input, *blocks->context, words, count))
+    if (!input->words(input->closure, *blocks->context, words, count))
         return false;
     find_header(finder, blocks, words, count);
     return find_unused_words(finder, blocks, words, count);
@@ -161,8 +145,9 @@ static bool find_words(struct hw_finder *finder, const struct blocks *blocks)
 static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
 {
     const struct hw_profile_access *access = blocks->access;
-    const bool fine = finder->analysis->input.profile->access_info.granule == 8;
-    const double touched = fine ? (double)access->granules_touched / 8 : (double)access->granules_touched;
+    const uint32_t granule = finder->analysis->input.profile->access_info.granule;
+    const bool fine = granule && granule < HW_LINE;
+    const double touched = (double)access->granules_touched * (fine ? (double)granule / HW_LINE : 1);
     const uint64_t shared = fine ? access->lines_false_shared : access->shared_writers;
     const double share = touched > 0 && (double)shared < touched ? (double)shared / touched : 1;
     const double lines = share * (double)hw_profile_access_total(access);

@@ -9,6 +9,16 @@ static bool is_unseen(const void *closure, size_t context)
     return hw_view_uncounted_owner(view, &view->contexts[context].sum) != NULL;
 }
 
+static bool words_of(const void *closure, size_t context, uint64_t *words, size_t count)
+{
+    size_t run_count;
+    const struct hw_profile_histogram *runs = hw_view_histogram(closure, context, &run_count);
+    for (size_t i = 0; i < run_count; i++)
+        for (size_t k = 0; k < HW_HISTOGRAM_WORDS && runs[i].first_word + k < count; k++)
+            words[runs[i].first_word + k] = hw_add_saturating(words[runs[i].first_word + k], runs[i].words[k]);
+    return run_count != 0;
+}
+
 bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, struct hw_error *error)
 {
     *of = (struct hw_view_analysis){.contexts = calloc(view->context_count + 1, sizeof *of->contexts)};
@@ -21,8 +31,8 @@ bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, st
     const struct hw_analysis_input input = {.profile = view->profile,
                                             .contexts = of->contexts,
                                             .context_count = view->context_count,
-                                            .histogram = view->histogram,
-                                            .histogram_count = view->histogram_count,
+                                            .words = words_of,
+                                            .word_bytes = view->profile->access_info.granule == 8 ? 8 : 0,
                                             .unseen = is_unseen,
                                             .closure = view};
     of->analysis = hw_analysis_new(&input, error);

@@ -17,9 +17,19 @@
 struct analysed {
     struct hw_profile *profile;
     const struct hw_profile_context **contexts;
-    struct hw_profile_histogram *histogram;
     struct hw_analysis *analysis;
 };
+
+static bool words_of(const void *closure, size_t context, uint64_t *words, size_t count)
+{
+    const struct hw_profile *profile = closure;
+    bool any = false;
+    for (size_t i = 0; i < profile->histogram_count; i++)
+        if (profile->histogram[i].context == profile->contexts[context].id)
+            for (size_t k = 0; k < HW_HISTOGRAM_WORDS && profile->histogram[i].first_word + k < count; any = true, k++)
+                words[profile->histogram[i].first_word + k] += profile->histogram[i].words[k];
+    return any;
+}
 
 static struct analysed analyse(struct image image)
 {
@@ -35,22 +45,12 @@ static struct analysed analyse(struct image image)
     of.contexts = calloc(of.profile->context_count + 1, sizeof *of.contexts);
     for (size_t i = 0; i < of.profile->context_count; i++)
         of.contexts[i] = &of.profile->contexts[i];
-    struct hw_profile_histogram *histogram = calloc(of.profile->histogram_count + 1, sizeof *histogram);
-    if (of.profile->histogram_count)
-        memcpy(histogram, of.profile->histogram, of.profile->histogram_count * sizeof *histogram);
-    of.histogram = histogram;
-    for (size_t i = 0; i < of.profile->histogram_count;
-         i++) /* ids are indexes: contexts of these profiles have no gaps */
-        for (size_t c = 0; c < of.profile->context_count; c++)
-            if (of.contexts[c]->id == histogram[i].context) {
-                histogram[i].context = (uint32_t)c;
-                break;
-            }
     const struct hw_analysis_input input = {.profile = of.profile,
                                             .contexts = of.contexts,
                                             .context_count = of.profile->context_count,
-                                            .histogram = histogram,
-                                            .histogram_count = of.profile->histogram_count};
+                                            .words = words_of,
+                                            .word_bytes = of.profile->access_info.granule == 8 ? 8 : 0,
+                                            .closure = of.profile};
     of.analysis = hw_analysis_new(&input, &error);
     if (!of.analysis)
         fail_msg("%s", error.message);
@@ -62,7 +62,6 @@ static void done(struct analysed *of)
     hw_analysis_free(of->analysis);
     hw_profile_free(of->profile);
     free(of->contexts);
-    free(of->histogram);
 }
 
 static const struct hw_finding *find(const struct analysed *of, enum hw_finding_kind kind)
