@@ -367,6 +367,8 @@ static void test_late_library(void **state)
     /* Those share granules with their neighbours: what is counted there may be told of both. */
     assert_in_range(sum_of(r.report, "early_block", "accesses.reads"), 30, 40);
     CHECK(r.report, "early_block", "blocks_sharing_cells", 2000);
+    /* Told of both is not taken away: also when the neighbour is freed first. */
+    assert_in_range(sum_of(r.report, "early_hot", "accesses.reads"), 3 * 100, 3 * 300);
     assert_int_equal(json_number(r.report, "totals.globals.reads"), 9);
     recording_free(&r);
     /* Without record the runtime comes with the library, and must stay when that goes. */

@@ -39,6 +39,11 @@ __attribute__((noinline)) static void *late_block(size_t size)
     return p;
 }
 
+void late_read(const char *old)
+{
+    reads(old, 1);
+}
+
 void late_work(char *old)
 {
     char *p = late_block(100);
@@ -56,9 +61,30 @@ __attribute__((noinline)) static void *early_block(size_t size)
     return p;
 }
 
+/* Small ones side by side, which share granules. */
+enum { PAIRS = 100 };
+
+__attribute__((noinline)) static void *early_cold(void)
+{
+    void *p = malloc(24);
+    __asm__ volatile("" : "+r"(p));
+    return p;
+}
+
+__attribute__((noinline)) static void *early_hot(void)
+{
+    void *p = malloc(24);
+    __asm__ volatile("" : "+r"(p));
+    return p;
+}
+
 int main(int argc, char **argv)
 {
-    char *block[2000];
+    char *block[2000], *cold[PAIRS], *hot[PAIRS];
+    for (int i = 0; i < PAIRS; i++) {
+        cold[i] = early_cold();
+        hot[i] = early_hot();
+    }
     for (int i = 0; i < 2000; i++)
         block[i] = early_block(10 + (size_t)i);
     for (int k = 0; k < 3; k++) {
@@ -69,12 +95,19 @@ int main(int argc, char **argv)
         }
         void (*work)(char *) = (void (*)(char *))dlsym(library, "late_work");
         work(block[0]);
+        void (*read)(const char *) = (void (*)(const char *))dlsym(library, "late_read");
+        for (int i = 0; i < PAIRS; i++)
+            read(hot[i]);
         dlclose(library);
     }
     for (int i = 0; i < 2000; i++)
         block[i] = realloc(block[i], 20 + 2 * (size_t)i);
     for (int i = 0; i < 1999; i++)
         free(block[i]);
+    for (int i = 0; i < PAIRS; i++)
+        free(cold[i]);
+    for (int i = 0; i < PAIRS; i++)
+        free(hot[i]);
     return 0;
 }
 #endif
