@@ -401,7 +401,8 @@ static void case_use(void)
             free((void *)never), free((void *)written), free((void *)read);
         byte *quarter = use_quarter(4096), *all = use_all(4096);
         for (size_t at = 0; at < 1024; at += 64)
-            quarter[at] = 1;
+            for (int k = 0; k < 5; k++)
+                quarter[at] = 1;
         for (size_t at = 0; at < 4096; at += 64)
             all[at] = 1;
         free((void *)quarter);
