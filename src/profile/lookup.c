@@ -116,10 +116,29 @@ static const uint32_t parts_by_block[] = {HW_SECTION_STRINGS,     HW_SECTION_STA
 static const uint32_t parts_taken_whole[] = {HW_SECTION_PROCESS,     HW_SECTION_MAPS,   HW_SECTION_THREADS,
                                              HW_SECTION_TIMELINE,    HW_SECTION_MEMORY, HW_SECTION_NOTES,
                                              HW_SECTION_ACCESS_INFO, HW_SECTION_RUNS,   HW_SECTION_MODULES};
-/* Left out: in their entries any context may be named. */
-static const uint32_t parts_left_out[] = {HW_SECTION_FREE_STACKS,    HW_SECTION_INHERITED,   HW_SECTION_HISTOGRAM,
-                                          HW_SECTION_HISTOGRAM_LIVE, HW_SECTION_LLVM_FRAMES, HW_SECTION_CONTEXT_TYPES,
-                                          HW_SECTION_SAMPLE_CONTEXTS, HW_SECTION_SAMPLE_COUNTS};
+/* Not needed to tell of contexts. */
+static const uint32_t parts_not_needed[] = {HW_SECTION_DIRECTORY, HW_SECTION_DATA_SYMBOLS};
+
+static bool is_among(uint32_t type, const uint32_t *types, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (types[i] == type)
+            return true;
+    return false;
+}
+
+#define IS_AMONG(type, types) is_among(type, types, sizeof(types) / sizeof *(types))
+
+/* In the entries of other sections any context may be named. */
+static bool has_only_parts(const struct hw_container *container)
+{
+    for (size_t i = 0; i < container->extent_count; i++) {
+        const uint32_t type = container->extents[i].entry.type;
+        if (!IS_AMONG(type, parts_by_block) && !IS_AMONG(type, parts_taken_whole) && !IS_AMONG(type, parts_not_needed))
+            return false;
+    }
+    return true;
+}
 
 static bool open_parts(struct hw_lookup *lookup, struct hw_error *error)
 {
@@ -128,10 +147,7 @@ static bool open_parts(struct hw_lookup *lookup, struct hw_error *error)
         fine = open_part(lookup, parts_by_block[i], error);
     for (size_t i = 0; fine && i < sizeof parts_taken_whole / sizeof *parts_taken_whole; i++)
         fine = open_part(lookup, parts_taken_whole[i], error);
-    lookup->complete = true;
-    for (size_t i = 0; i < lookup->container.extent_count; i++)
-        for (size_t k = 0; k < sizeof parts_left_out / sizeof *parts_left_out; k++)
-            lookup->complete &= lookup->container.extents[i].entry.type != parts_left_out[k];
+    lookup->complete = has_only_parts(&lookup->container);
     /* Sums over all contexts that reports show need all contexts. */
     const struct hw_process_info *process = fine ? entry_at(lookup, HW_SECTION_PROCESS, 0) : NULL;
     lookup->complete &= process && !process->sample_bytes && !lookup->parts[HW_SECTION_ACCESS_INFO].count;

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "profile/container.h"
+#include "profile/pack.h"
 #include "profile/write.h"
 #include "report/symbolise.h"
 #include "support/check.h"
@@ -438,6 +439,25 @@ static void twice_is_once(void **state)
     end_study(&study);
 }
 
+/* What was packed before stays packed, and the index serves. */
+static void packed_profiles(void **state)
+{
+    struct study study = compiled_study("");
+    struct everything before = read_all(&study), after;
+    struct hw_error error = {""};
+    assert_true(hw_profile_pack(study.profile, 3, &error));
+    assert_true(hw_symbolise_file(study.profile, NULL, &error));
+    assert_true(shell(study.directory, "cp p.hwprof packed"));
+    assert_true(hw_profile_pack(study.profile, 3, &error)); /* nothing is left to do */
+    assert_true(shell(study.directory, "cmp p.hwprof packed"));
+    take_away(&study);
+    after = read_all(&study);
+    assert_same(&before, &after, "packed");
+    free_everything(&before);
+    free_everything(&after);
+    end_study(&study);
+}
+
 static void files_that_cannot_be_symbolised(void **state)
 {
     struct study study = compiled_study("");
@@ -459,4 +479,4 @@ TEST_MAIN(cmocka_unit_test(a_program_and_its_library), cmocka_unit_test(counted_
           cmocka_unit_test(record_symbolizes), cmocka_unit_test(inlined_or_not), cmocka_unit_test(discriminators),
           cmocka_unit_test(merged_names_stay), cmocka_unit_test(merged_then_symbolised),
           cmocka_unit_test(missing_locations_come_from_binaries), cmocka_unit_test(twice_is_once),
-          cmocka_unit_test(files_that_cannot_be_symbolised))
+          cmocka_unit_test(packed_profiles), cmocka_unit_test(files_that_cannot_be_symbolised))
