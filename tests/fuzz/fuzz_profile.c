@@ -9,6 +9,7 @@
 #include "profile/merge.h"
 #include "profile/pack.h"
 #include "profile/profile.h"
+#include "profile/symbolised.h"
 #include "profile/write.h"
 #include "unit/profile_writer.h"
 
@@ -61,13 +62,47 @@ static void exercise(const struct hw_profile *profile)
         touched += profile->memory[i].rss;
 }
 
+/* What symbolised.h promises. */
+static void exercise_symbols(const struct hw_profile *profile)
+{
+    const struct hw_symbolised *symbols = profile->symbolised;
+    for (size_t i = 0; symbols && i < symbols->location_count; i++) {
+        const struct hw_location *location = &symbols->locations[i];
+        DEMAND(location->frame_count > 0 && location->frame_count <= HW_CHAIN_MOST);
+        DEMAND((uint64_t)location->first_frame + location->frame_count <= symbols->frame_count);
+        DEMAND(hw_symbolised_location(symbols, location->map, location->address) == location);
+    }
+    for (size_t i = 0; symbols && i < symbols->frame_count; i++) {
+        DEMAND(symbols->frames[i].file == 0 || symbols->frames[i].file < symbols->path_count);
+        touched += symbols->frames[i].file ? strlen(symbols->paths[symbols->frames[i].file]) : 0;
+        touched += strlen(hw_profile_string(profile, symbols->frames[i].function));
+    }
+    for (size_t i = 0; symbols && i < symbols->data_count; i++)
+        DEMAND(symbols->data[i].map < profile->map_count);
+}
+
+static void look_up(const char *path)
+{
+    static const char *const names[] = {"main", "_Z8allocatei", "nothing"};
+    struct hw_lookup *lookup = hw_lookup_open(path, NULL);
+    for (size_t i = 0; lookup && i < 3; i++) {
+        struct hw_profile *profile = hw_lookup_function(lookup, names[i], true, NULL);
+        if (profile)
+            exercise_symbols(profile);
+        hw_profile_free(profile);
+    }
+    hw_lookup_close(lookup);
+}
+
 static void read_and_use(const char *path)
 {
     struct hw_error error = {.message = ""};
     struct hw_profile *profile = hw_profile_read(path, &error);
     DEMAND((profile == NULL) == (error.message[0] != 0));
-    if (profile)
+    if (profile) {
         exercise(profile);
+        exercise_symbols(profile);
+    }
     hw_profile_free(profile);
 }
 
@@ -131,14 +166,6 @@ static void pack_tables(const char *path)
     hw_container_free(&again);
     hw_arena_free(&arena);
     hw_arena_free(&again_arena);
-}
-
-static void look_up(const char *path)
-{
-    struct hw_lookup *lookup = hw_lookup_open(path, NULL);
-    struct hw_profile *profile = lookup ? hw_lookup_function(lookup, "main", true, NULL) : NULL;
-    hw_profile_free(profile);
-    hw_lookup_close(lookup);
 }
 
 /* Added to itself, and written. */

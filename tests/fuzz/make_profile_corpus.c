@@ -81,6 +81,10 @@ int main(int count, char **arguments)
     sample_add_fields(&fields);
     save_both(directory, "fields", &fields.image);
 
+    struct sample symbolised = sample_new();
+    sample_add_symbols(&symbolised);
+    save_both(directory, "symbolised", &symbolised.image);
+
     struct image newer = image_new();
     struct hw_process_info process = sample_process();
     unsigned char wide[2 * 280] = {0};

@@ -630,4 +630,51 @@ HELPER struct field_sample sample_add_fields(struct sample *sample)
     return added;
 }
 
+/* ---- symbols ---- */
+
+/* Names for the frames of the sample: the leaf of context 1 is in allocate(int), which is inlined into main. */
+HELPER void sample_add_symbols(struct sample *sample)
+{
+    static const char names[] = "allocate(int)\0_Z8allocatei\0main\0src\0a.c";
+    enum { ALLOCATE = 66, MANGLED = 80, MAIN = 93, SRC = 98, A_C = 102, SLOTS = 8 };
+    static const uint32_t function[3] = {ALLOCATE, MANGLED, MAIN};
+    static const struct hw_location locations[2] = {
+        {.address = 0x3ff010, .map = 0, .first_frame = 2, .frame_count = 1},
+        {.address = 0x7ffee010, .map = 1, .first_frame = 0, .frame_count = 2},
+    };
+    static const struct hw_symbol_frame frames[3] = {
+        {.function = ALLOCATE, .linkage_name = MANGLED, .file = 2, .line = 7, .discriminator = 2, .flags = 1},
+        {.function = MAIN, .file = 2, .line = 9},
+        {.function = MAIN, .file = 2, .line = 11},
+    };
+    static const struct hw_file_node files[3] = {{0}, {.name = SRC}, {.name = A_C, .parent = 1}};
+    static const struct hw_posting postings[1] = {{.first_context = 1, .count = 1}};
+    static const struct hw_module_mark marks[2] = {{.map = 0, .flags = 3}, {.map = 1, .flags = 1}};
+    static const struct hw_type_name types[1] = {{.id = 77, .name = MAIN}};
+    static const struct hw_data_name data[1] = {{.address = 0x4000, .size = 8, .name = MAIN}};
+    struct hw_function_slot slots[SLOTS] = {{0}};
+    struct image *image = &sample->image;
+    const size_t size = image_section(image, sample->strings)->used;
+    if (size > ALLOCATE)
+        abort();
+    memcpy((char *)image_data(image, sample->strings) + ALLOCATE, names, sizeof names);
+    image_section(image, sample->strings)->used = ALLOCATE + sizeof names;
+    for (size_t i = 0; i < 3; i++) {
+        const char *name = names + (function[i] - ALLOCATE);
+        const uint64_t hash = XXH64(name, strlen(name), 0);
+        size_t at = hash % SLOTS;
+        while (slots[at].name)
+            at = (at + 1) % SLOTS;
+        slots[at] = (struct hw_function_slot){.hash = hash, .name = function[i], .posting_count = 1};
+    }
+    image_add(image, HW_SECTION_LOCATIONS, sizeof *locations, locations, sizeof locations, 0);
+    image_add(image, HW_SECTION_FRAMES, sizeof *frames, frames, sizeof frames, 0);
+    image_add(image, HW_SECTION_FILES, sizeof *files, files, sizeof files, 0);
+    image_add(image, HW_SECTION_FUNCTIONS, sizeof *slots, slots, sizeof slots, 0);
+    image_add(image, HW_SECTION_POSTINGS, sizeof *postings, postings, sizeof postings, 0);
+    image_add(image, HW_SECTION_TYPES, sizeof *types, types, sizeof types, 0);
+    image_add(image, HW_SECTION_DATA_SYMBOLS, sizeof *data, data, sizeof data, 0);
+    image_add(image, HW_SECTION_MODULES, sizeof *marks, marks, sizeof marks, 0);
+}
+
 #endif

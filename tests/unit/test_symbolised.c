@@ -288,6 +288,41 @@ static void files_without_an_index(void **state)
     image_free(&sample.image);
 }
 
+/* A file that was written without any of the code under test. */
+static void an_independent_writer(void **state)
+{
+    struct sample sample = sample_new();
+    struct hw_error error = {""};
+    sample_add_symbols(&sample);
+    image_seal(&sample.image);
+    struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
+    struct hw_profile *profile = hw_profile_read(file.path, &error);
+    assert_non_null(profile);
+    assert_int_equal(profile->problem_count, 0);
+    assert_non_null(profile->symbolised);
+    const struct hw_location *location = hw_symbolised_location(profile->symbolised, 1, 0x7ffee010);
+    assert_non_null(location);
+    const struct hw_symbol_frame *frame = &profile->symbolised->frames[location->first_frame];
+    assert_string_equal(hw_profile_string(profile, frame->function), "allocate(int)");
+    assert_string_equal(hw_profile_string(profile, frame->linkage_name), "_Z8allocatei");
+    assert_string_equal(profile->symbolised->paths[frame->file], "src/a.c");
+    struct hw_lookup *lookup = hw_lookup_open(file.path, &error);
+    if (!lookup)
+        fail_msg("%s", error.message);
+    static const char *const names[] = {"allocate(int)", "_Z8allocatei", "main"};
+    for (size_t i = 0; i < 3; i++) {
+        struct hw_profile *found = hw_lookup_function(lookup, names[i], true, &error);
+        assert_non_null(found);
+        assert_int_equal(found->context_count, 1);
+        assert_int_equal(found->contexts[0].id, 1);
+        hw_profile_free(found);
+    }
+    hw_lookup_close(lookup);
+    hw_profile_free(profile);
+    close(file.fd);
+    image_free(&sample.image);
+}
+
 /* ---- names that are hostile ---- */
 
 static void names_are_only_names(void **state)
@@ -441,6 +476,6 @@ static void paths_that_are_too_long(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(paths_share_their_directories), cmocka_unit_test(everything_comes_back),
-          cmocka_unit_test(functions_are_found), cmocka_unit_test(files_without_an_index),
-          cmocka_unit_test(names_are_only_names), cmocka_unit_test(any_field_may_lie),
-          cmocka_unit_test(paths_that_are_too_long))
+          cmocka_unit_test(functions_are_found), cmocka_unit_test(an_independent_writer),
+          cmocka_unit_test(files_without_an_index), cmocka_unit_test(names_are_only_names),
+          cmocka_unit_test(any_field_may_lie), cmocka_unit_test(paths_that_are_too_long))
