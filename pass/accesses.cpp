@@ -35,18 +35,6 @@ bool is_private_object(const Value *object)
            global->getName().starts_with("__prof") || global->getSection().starts_with("__llvm");
 }
 
-bool is_counted_pointer(const Value *pointer)
-{
-    if (pointer->getType()->getPointerAddressSpace() != 0 || pointer->isSwiftError())
-        return false;
-    SmallVector<const Value *, 4> objects;
-    getUnderlyingObjects(pointer, objects, nullptr, 8);
-    for (const Value *object : objects)
-        if (!is_private_object(object))
-            return true;
-    return objects.empty();
-}
-
 class access_finder
 {
     update_list updates;
@@ -202,6 +190,18 @@ update_list access_finder::find(Function &f)
 }
 
 } // namespace
+
+bool is_counted_pointer(const Value *pointer)
+{
+    if (pointer->getType()->getPointerAddressSpace() != 0 || pointer->isSwiftError())
+        return false;
+    SmallVector<const Value *, 4> objects;
+    getUnderlyingObjects(pointer, objects, nullptr, 8);
+    for (const Value *object : objects)
+        if (!is_private_object(object))
+            return true;
+    return objects.empty();
+}
 
 update_list find_accesses(Function &f)
 {

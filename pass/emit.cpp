@@ -3,7 +3,7 @@
 // A counter is `shr $6; add $n, (plane, index, 8)`: the load, the addition and the store below become one x86
 // instruction, which a signal cannot interrupt half-way. The plane is loaded once, where it dominates all updates
 // outside of every loop, so that paths without accesses do not pay for it.
-#include "pass.h"
+#include "fields.h"
 #include "base/abi.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
@@ -29,12 +29,16 @@ class emitter
     Function &f;
     Module &m;
     const DataLayout &layout;
-    Value *plane = nullptr; // nullptr: loaded anew for each update
-    Type *word;             // i64
-    MDNode *unseen;         // !nosanitize
+    Value *plane = nullptr;  // nullptr: loaded anew for each update
+    Value *fields = nullptr; // the counters of fields in it; likewise
+    Type *word;              // i64
+    MDNode *unseen;          // !nosanitize
     bool fine = options().granule == 8;
 
     Instruction *load_plane(Instruction *before);
+    Value *load_fields(Instruction *before);
+    Instruction *place_for(DominatorTree &tree, LoopInfo *loops, const update_list &updates, bool of_fields);
+    void emit_field(IRBuilder<> &code, const update &u);
     Value *granule_of(IRBuilder<> &code, Value *pointer)
     {
         return granule_index(code, pointer, layout);
@@ -71,23 +75,43 @@ Instruction *emitter::load_plane(Instruction *before)
     return load;
 }
 
-void emitter::place_plane(DominatorTree &tree, LoopInfo *loops, const update_list &updates)
+Value *emitter::load_fields(Instruction *before)
 {
-    if (f.isPresplitCoroutine()) // may go on in another thread
-        return;
+    Value *own = load_plane(before);
+    IRBuilder<> code(before);
+    LoadInst *base = code.CreateLoad(word, fields_base(m), "heapwise.base");
+    base->setMetadata(LLVMContext::MD_nosanitize, unseen);
+    return code.CreateGEP(code.getInt8Ty(), own, base);
+}
+
+// Where what the updates have in common is loaded: where it dominates all of them, outside of every loop. Or nullptr.
+Instruction *emitter::place_for(DominatorTree &tree, LoopInfo *loops, const update_list &updates, bool of_fields)
+{
+    auto concerned = [of_fields](const update &u) { return !u.dead && (u.what == update::field) == of_fields; };
     BasicBlock *place = nullptr;
     for (const update &u : updates)
-        if (!u.dead)
+        if (concerned(u))
             place = place ? tree.findNearestCommonDominator(place, u.at->getParent()) : u.at->getParent();
     if (!place)
-        return;
+        return nullptr;
     while ((loops && loops->getLoopFor(place)) || place->getFirstInsertionPt() == place->end())
         place = tree.getNode(place)->getIDom()->getBlock();
     Instruction *before = place->getTerminator();
     for (const update &u : updates)
-        if (!u.dead && u.at->getParent() == place && (u.at == before || u.at->comesBefore(before)))
+        if (concerned(u) && u.at->getParent() == place && (u.at == before || u.at->comesBefore(before)))
             before = u.at;
-    plane = load_plane(before);
+    return before;
+}
+
+void emitter::place_plane(DominatorTree &tree, LoopInfo *loops, const update_list &updates)
+{
+    if (f.isPresplitCoroutine()) // may go on in another thread
+        return;
+    Instruction *of_cells = place_for(tree, loops, updates, false), *of_fields = place_for(tree, loops, updates, true);
+    if (of_cells)
+        plane = load_plane(of_cells);
+    if (of_fields)
+        fields = load_fields(of_fields);
 }
 
 Value *emitter::cell_at(IRBuilder<> &code, Value *index)
@@ -178,6 +202,17 @@ void emitter::emit_cell(IRBuilder<> &code, const update &u)
          {u.pointer, all_reads ? all_reads : code.getInt64(0), all_writes ? all_writes : code.getInt64(0)});
 }
 
+// One addition of 64 bits, which a signal cannot interrupt half-way.
+void emitter::emit_field(IRBuilder<> &code, const update &u)
+{
+    Value *address = code.CreateGEP(word, fields ? fields : load_fields(u.at), (Value *)u.pointer);
+    Value *number = u.times ? code.CreateMul((Value *)u.times, code.getInt64(u.reads)) : code.getInt64(u.reads);
+    LoadInst *load = code.CreateAlignedLoad(word, address, Align(8));
+    StoreInst *store = code.CreateAlignedStore(code.CreateAdd(load, number), address, Align(8));
+    load->setMetadata(LLVMContext::MD_nosanitize, unseen);
+    store->setMetadata(LLVMContext::MD_nosanitize, unseen);
+}
+
 void emitter::emit_lanes(IRBuilder<> &code, const update &u)
 {
     Value *mask = u.other;
@@ -237,7 +272,7 @@ void emitter::emit_range(IRBuilder<> &code, const update &u)
 void emitter::emit(const update &u)
 {
     Value *shared = plane;
-    if (!plane)
+    if (!plane && u.what != update::field)
         plane = load_plane(u.at);
     IRBuilder<> code(u.at);
     code.SetCurrentDebugLocation(u.location);
@@ -261,6 +296,9 @@ void emitter::emit(const update &u)
     case update::gather:
     case update::packed:
         emit_lanes(code, u);
+        break;
+    case update::field:
+        emit_field(code, u);
         break;
     case update::touch:
         call(code, HW_ABI_TOUCH, {u.pointer, length(), code.getInt64(u.reads), code.getInt64(u.writes)});

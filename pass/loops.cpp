@@ -39,8 +39,8 @@ const unsigned most_counters = 3; // registers that a loop is made to keep
 const unsigned short_trip = 8;    // up to this a range costs more than it saves
 const unsigned expansion_budget = 6;
 
-// Whether the moment of counting does not matter across I.
-bool is_harmless(const Instruction &i)
+// Whether the moment of counting does not matter across I. For FIELDS it does not matter whose memory is freed.
+bool is_harmless(const Instruction &i, bool fields)
 {
     if (i.isVolatile() || i.isAtomic() || i.isEHPad() || isa<FenceInst>(i))
         return false;
@@ -54,7 +54,11 @@ bool is_harmless(const Instruction &i)
     if (isa<DbgInfoIntrinsic>(call) || isa<LifetimeIntrinsic>(call) || isa<AssumeInst>(call) ||
         isa<AnyMemIntrinsic>(call))
         return true;
-    if (!call->doesNotThrow() || !call->hasFnAttr(Attribute::WillReturn) || !call->hasFnAttr(Attribute::NoFree))
+    if (!call->doesNotThrow() || !call->hasFnAttr(Attribute::WillReturn))
+        return false;
+    if (fields)
+        return true;
+    if (!call->hasFnAttr(Attribute::NoFree))
         return false;
     return call->hasFnAttr(Attribute::NoSync) || call->onlyReadsMemory() || call->onlyAccessesArgMemory();
 }
@@ -101,7 +105,8 @@ class loop_leaver
     bool leave_range(size_t n);
     bool leave(size_t n)
     {
-        return updates[n].what == update::cell ? leave_cell(n) : leave_range(n);
+        bool single = updates[n].what == update::cell || updates[n].what == update::field;
+        return single ? leave_cell(n) : leave_range(n);
     }
 
   public:
@@ -359,7 +364,7 @@ bool loop_leaver::leave_cell(size_t n)
     if (!pointer || (step && !stride))
         return false;
     update out = u;
-    out.what = step ? update::range : update::cell;
+    out.what = step ? update::range : u.what;
     out.pointer = pointer;
     out.index = nullptr;
     out.other = stride;
@@ -428,6 +433,7 @@ void leave_loops(Function &f, FunctionAnalysisManager &analyses, update_list &up
     if (loops.empty() || f.callsFunctionThatReturnsTwice() || f.isPresplitCoroutine())
         return;
     SmallPtrSet<const BasicBlock *, 16> counted;
+    bool fields = !updates.empty() && updates[0].what == update::field;
     for (const update &u : updates)
         if (!u.dead)
             counted.insert(u.at->getParent());
@@ -443,7 +449,7 @@ void leave_loops(Function &f, FunctionAnalysisManager &analyses, update_list &up
             counts |= counted.count(block) != 0;
             if (loops.getLoopFor(block) == loop) // the others have been looked at
                 for (const Instruction &i : *block)
-                    harmless &= is_harmless(i);
+                    harmless &= is_harmless(i, fields);
         }
         if (!harmless)
             for (Loop *outer = loop; outer; outer = outer->getParentLoop())

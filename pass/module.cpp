@@ -19,18 +19,7 @@ namespace
 const char marked_module[] = "heapwise";            // module flag: instrumented already
 const char marked_function[] = "heapwise-no-count"; // function attribute
 
-void add_constructor(Module &m)
-{
-    LLVMContext &context = m.getContext();
-    Type *nothing = Type::getVoidTy(context);
-    FunctionCallee init = m.getOrInsertFunction(HW_ABI_INIT, nothing, Type::getInt32Ty(context));
-    Function *constructor = Function::createWithDefaultAttr(
-        FunctionType::get(nothing, false), GlobalValue::InternalLinkage, 0, "heapwise.module_ctor", &m);
-    constructor->addFnAttr(Attribute::NoUnwind);
-    IRBuilder<> code(ReturnInst::Create(context, BasicBlock::Create(context, "", constructor)));
-    code.CreateCall(init, {code.getInt32(options().granule)});
-    appendToGlobalCtors(m, constructor, 1);
-}
+const char constructor_name[] = "heapwise.module_ctor";
 
 // One note an object; sections of notes are roots of the linker's garbage collection.
 void add_note(Module &m)
@@ -44,7 +33,8 @@ void add_note(Module &m)
     Constant *contents = ConstantStruct::getAnon(
         {number(name_bytes), number(4 * sizeof(uint32_t)), number(HW_ABI_NOTE_TYPE),
          ConstantDataArray::getString(context, name, false), number(HW_ABI_VERSION), number(options().granule),
-         number(options().consolidate ? HW_ABI_CONSOLIDATED : 0), number(0)},
+         number((options().consolidate ? HW_ABI_CONSOLIDATED : 0) | (options().fields ? HW_ABI_COUNTS_FIELDS : 0)),
+         number(0)},
         true);
     GlobalVariable *note =
         new GlobalVariable(m, contents->getType(), true, GlobalValue::PrivateLinkage, contents, "heapwise.note");
@@ -115,6 +105,26 @@ void mark_annotated(Module &m)
 
 } // namespace
 
+void call_at_start(Module &m, const char *function, ArrayRef<Constant *> arguments)
+{
+    LLVMContext &context = m.getContext();
+    Type *nothing = Type::getVoidTy(context);
+    Function *constructor = m.getFunction(constructor_name);
+    if (!constructor) {
+        constructor = Function::createWithDefaultAttr(FunctionType::get(nothing, false), GlobalValue::InternalLinkage,
+                                                      0, constructor_name, &m);
+        constructor->addFnAttr(Attribute::NoUnwind);
+        ReturnInst::Create(context, BasicBlock::Create(context, "", constructor));
+        appendToGlobalCtors(m, constructor, 1);
+    }
+    SmallVector<Type *, 2> types;
+    for (Constant *argument : arguments)
+        types.push_back(argument->getType());
+    FunctionCallee callee = m.getOrInsertFunction(function, FunctionType::get(nothing, types, false));
+    IRBuilder<> code(constructor->getEntryBlock().getTerminator());
+    code.CreateCall(callee, SmallVector<Value *, 2>(arguments.begin(), arguments.end()));
+}
+
 void mark_exempt(Module &m, bool early)
 {
     mark_annotated(m);
@@ -146,13 +156,15 @@ bool claim_module(Module &m)
     if (m.getModuleFlag(marked_module))
         return false;
     m.addModuleFlag(Module::Max, marked_module, options().granule);
-    if (options().granule != 64 && options().granule != 8) {
-        m.getContext().emitError("-heapwise-granule must be 64 or 8");
+    if (options().granule != 64 && options().granule != 8 && options().granule != 0) {
+        m.getContext().emitError("-heapwise-granule must be 64 or 8, or with -heapwise-fields 0");
         return false;
     }
     mark_exempt(m, false);
-    align_globals(m);
-    add_constructor(m);
+    if (options().granule) {
+        align_globals(m);
+        call_at_start(m, HW_ABI_INIT, {ConstantInt::get(Type::getInt32Ty(m.getContext()), options().granule)});
+    }
     add_note(m);
     add_output(m);
     return true;

@@ -4,7 +4,7 @@
 // marks: functions that are not to be counted, types of allocations. The late one, after all optimisations, counts what
 // they have left: accesses.cpp finds a function's accesses and writes them down as updates of shadow memory;
 // consolidate.cpp and loops.cpp replace updates by fewer ones with the same sum; emit.cpp turns what remains into code.
-// src/base/abi.h is the contract with the runtime.
+// src/base/abi.h is the contract with the runtime. How fields of structs are counted has a map of its own: fields.h.
 #ifndef HW_PASS_PASS_H
 #define HW_PASS_PASS_H
 
@@ -29,7 +29,8 @@ namespace hw
 
 // plugin.cpp: the options, prefix -heapwise-.
 struct settings {
-    unsigned granule; // 64 or 8
+    unsigned granule; // 64 or 8; 0: only fields are counted
+    bool fields;
     bool consolidate;
     bool reads, writes, atomics;
     bool types;
@@ -49,6 +50,7 @@ struct update {
         gather,   // the same in the cells of those lanes of the vector POINTER
         packed,   // the same in the cells of POINTER + i * BYTES for i < number of lanes of the mask OTHER that are on
         touch,    // the same in each cell of the TIMES bytes from POINTER
+        field,    // READS, TIMES over if that is set, in the counter of fields with the number POINTER
         copy,     // one read in each cell of the TIMES bytes from OTHER, one write in each of those from POINTER
     };
     kind what;
@@ -69,6 +71,9 @@ struct update {
 };
 typedef std::vector<update> update_list;
 
+// accesses.cpp: whether POINTER may be that of memory that is counted: not provably the stack.
+bool is_counted_pointer(const llvm::Value *pointer);
+
 // accesses.cpp: the updates of F's accesses, one by one, in the order of instructions in each block.
 update_list find_accesses(llvm::Function &f);
 
@@ -76,7 +81,8 @@ update_list find_accesses(llvm::Function &f);
 // but for address computations.
 void merge_updates(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
 
-// loops.cpp: updates leave loops, as counters and ranges. Brings the loops concerned into simple form.
+// loops.cpp: updates leave loops, as counters and ranges. Brings the loops concerned into simple form. All UPDATES are
+// of cells, or all of fields.
 void leave_loops(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
 
 // emit.cpp: the index of the cell of POINTER: of 8 bytes, or of 1 with the fine granule.
@@ -95,6 +101,8 @@ bool claim_module(llvm::Module &m);
 // Marks the functions that annotations and the ignore list except (early: they must not be inlined into counted ones).
 void mark_exempt(llvm::Module &m, bool early);
 bool is_exempt(const llvm::Function &f);
+// A call of FUNCTION, which takes ARGUMENTS and returns nothing, in the constructor of the module.
+void call_at_start(llvm::Module &m, const char *function, llvm::ArrayRef<llvm::Constant *> arguments);
 
 } // namespace hw
 

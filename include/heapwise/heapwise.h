@@ -48,6 +48,17 @@
 #define HEAPWISE_NO_COUNT
 #endif
 
+/* HEAPWISE_ABI(struct header); at file scope, behind the definition of a type: its layout is agreed upon with others (a
+ * file format, a protocol, a library that is compiled elsewhere). Nothing is proposed to move its fields. */
+#if defined __clang__
+#define HEAPWISE_ABI(type)                                                                                             \
+    static __attribute__((used, annotate("heapwise:abi"))) type *const HEAPWISE_ABI_NAME(__COUNTER__) = 0
+#define HEAPWISE_ABI_NAME(number)  HEAPWISE_ABI_NAME_(number)
+#define HEAPWISE_ABI_NAME_(number) heapwise_abi_##number
+#else
+#define HEAPWISE_ABI(type) extern int heapwise_abi_unused
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -2,10 +2,10 @@
  *
  * The pass (pass/), the compiler driver (src/cli) and the runtime (src/runtime) include it: C and C++, no code.
  *
- * A granule is 64 (or, with --granule 8, 8) bytes of address space; a cell is its counter in shadow memory. Every thread
- * counts into a shadow of its own, its plane: the thread-local __heapwise_plane (initial-exec model) is what cell
- * addresses are computed from. It is valid in every thread at every moment, never changes while a function runs, and
- * for every address the cell can be read and written. All arithmetic is modulo 2^64.
+ * A granule is 64 (or, with --granule 8, 8) bytes of address space; a cell is its counter in shadow memory. Every
+ * thread counts into a shadow of its own, its plane: the thread-local __heapwise_plane (initial-exec model) is what
+ * cell addresses are computed from. It is valid in every thread at every moment, never changes while a function runs,
+ * and for every address the cell can be read and written. All arithmetic is modulo 2^64.
  *
  *   granule 64   cell(a) = plane + (a >> 6 << 3): two little-endian u32, reads at +0, writes at +4. Code adds to either
  *                with one 32-bit addition, or to both with one 64-bit addition of reads + (writes << 32), both below
@@ -15,8 +15,8 @@
  *
  * What counts: one load, store or atomic operation that the compiler left counts 1 in the granule of its first byte,
  * whatever its width (atomic read-modify-write: one read and one write; compare-exchange: the same, whether it succeeds
- * or not). A masked operation, a gather or a scatter counts 1 for each lane that is switched on, at that lane's address.
- * Memory intrinsics count 1 in every granule touched: reads in the source, writes in the destination. */
+ * or not). A masked operation, a gather or a scatter counts 1 for each lane that is switched on, at that lane's
+ * address. Memory intrinsics count 1 in every granule touched: reads in the source, writes in the destination. */
 #ifndef HW_BASE_ABI_H
 #define HW_BASE_ABI_H
 
@@ -55,21 +55,51 @@
  * of its own. The environment overrides it. */
 #define HW_ABI_OUTPUT "__heapwise_output"
 
-/* Every instrumented object carries an ELF note, so that the runtime knows at its start, before any constructor, that the
- * program counts accesses and with which granule: section HW_ABI_NOTE_SECTION (type SHT_NOTE, alloc, align 4), name
+/* Every instrumented object carries an ELF note, so that the runtime knows at its start, before any constructor, that
+ * the program counts accesses and with which granule: section HW_ABI_NOTE_SECTION (type SHT_NOTE, alloc, align 4), name
  * "Heapwise", type HW_ABI_NOTE_TYPE, description four u32: HW_ABI_VERSION, granule, flags, 0. */
 #define HW_ABI_NOTE_SECTION ".note.heapwise"
 #define HW_ABI_NOTE_NAME    "Heapwise"
 #define HW_ABI_NOTE_TYPE    1
 enum {
-    HW_ABI_CONSOLIDATED = 1 << 0, /* flags: updates were consolidated */
-    HW_ABI_CALLBACKS = 1 << 1,    /* counted by calls (gcc -fsanitize=thread) */
+    HW_ABI_CONSOLIDATED = 1 << 0,  /* flags: updates were consolidated */
+    HW_ABI_CALLBACKS = 1 << 1,     /* counted by calls (gcc -fsanitize=thread) */
+    HW_ABI_COUNTS_FIELDS = 1 << 2, /* fields of structs are counted; granule may be 0: no cells then */
 };
 
 /* Names of allocated types: NUL-terminated strings, one after the other (0 bytes between them mean nothing), in the
  * section HW_ABI_TYPES_SECTION. A type's id is the 64-bit FNV-1a hash of its name without the NUL: start from
  * 0xcbf29ce484222325, for each byte xor it in, then multiply by 0x100000001b3. */
 #define HW_ABI_TYPES_SECTION "heapwise_types"
+
+/* Fields of structs. A module numbers its counters, 64 bits each: counter n of the calling thread is at
+ * __heapwise_plane + base + 8 n, where base is a variable of the module. Code adds to it with one addition. The base is
+ * HW_ABI_FIELDS_SCRATCH until a constructor of priority 1 registers the module's table, and then wherever the runtime
+ * has room; all of it is in the shadow of addresses that no program has, so that it is never a cell.
+ *
+ *   void __heapwise_fields_v1(const struct hw_fields_table *table, uint64_t *base)
+ *        copies the table and sets the base
+ *
+ * The table, one piece of memory: struct hw_fields_table, then the structures of the profile (src/profile/format.h)
+ * hw_struct, hw_field, hw_field_group and hw_group_member, as many as it says, with indexes into the table itself, then
+ * strings, that begin with an empty one. `executions` of a group is the number of its counter; several groups may have
+ * one.
+ *
+ * The identity of a struct: FNV-1a as above, over the name and a 0, the size (8 bytes, little-endian), and for each
+ * field name and 0, offset, bit offset, size (of a bit-field in bits), name of the type and 0. */
+#define HW_ABI_FIELDS         "__heapwise_fields_v1"
+#define HW_ABI_FIELDS_VERSION 1
+#define HW_ABI_FIELDS_SCRATCH ((0x0c0000000000ull - 0x800000000ull) >> 3) /* address 12 TiB - 32 GiB */
+struct hw_fields_table {
+    unsigned version; /* HW_ABI_FIELDS_VERSION */
+    unsigned counters;
+    unsigned structs, fields, groups, members;
+    unsigned string_bytes;
+    unsigned reserved0;
+};
+
+/* A pointer to a type carries this annotation when the type's layout is agreed upon with others: HEAPWISE_ABI. */
+#define HW_ABI_FIXED_LAYOUT "heapwise:abi"
 
 /* A function carries this annotation (llvm.global.annotations) when it must not be counted: HEAPWISE_NO_COUNT of
  * <heapwise/heapwise.h>. */

@@ -26,6 +26,8 @@ static void print_usage(FILE *out)
           "\n"
           "      --granule=64|8         bytes to a counter (default 64; 8 shows which parts\n"
           "                             of a block are used); the same in all of a program\n"
+          "      --fields               count the fields of structs; the blocks' accesses only\n"
+          "                             with --granule, too\n"
           "      --profile-output=NAME  where its programs write their profiles: a folder\n"
           "                             or a pattern as that of heapwise record -o\n"
           "      --ignore-list=FILE     functions and sources that are not to be counted\n"
@@ -42,6 +44,8 @@ static void print_usage(FILE *out)
 }
 
 /* ---- own options ---- */
+
+#define UNSAID 1u /* a granule that there is not */
 
 static bool take_granule(struct hw_cc_options *options, const char *value)
 {
@@ -94,8 +98,7 @@ static bool take_no_consolidate(struct hw_cc_options *options, const char *value
 
 static bool take_fields(struct hw_cc_options *options, const char *value)
 {
-    hw_say("--fields is not there yet: this version counts by block and granule (--granule=8 shows parts of a block)");
-    return false;
+    return options->fields = true;
 }
 
 static const struct own_option {
@@ -218,7 +221,7 @@ static int become(const struct hw_cc_request *request, const struct hw_cc_comman
 
 int hw_verb_cc(int argc, char **argv)
 {
-    struct hw_cc_request request = {.cplusplus = strcmp(argv[0], "c++") == 0, .options.granule = 64};
+    struct hw_cc_request request = {.cplusplus = strcmp(argv[0], "c++") == 0, .options.granule = UNSAID};
     struct hw_cc_command command = {0};
     struct hw_error error = {""};
     char **rest = calloc((size_t)argc + 1, sizeof *rest);
@@ -228,6 +231,8 @@ int hw_verb_cc(int argc, char **argv)
     }
     request.rest = rest;
     int code = read_options(&request.options, argv + 1, rest);
+    if (request.options.granule == UNSAID)
+        request.options.granule = request.options.fields ? 0 : 64;
     if (code < 0) {
         code = prepare(&request, &command, &error);
         if (code)

@@ -55,6 +55,8 @@ bool hw_cc_acceptable(const struct hw_cc_request *request, struct hw_error *erro
                             "(-static-libgcc and -static-libstdc++ are fine)");
     else if (request->compiler.kind == HW_CC_GCC && request->options.no_consolidate)
         hw_error_set(error, "--no-consolidate is for clang: with gcc every access is counted by a call");
+    else if (request->compiler.kind == HW_CC_GCC && request->options.fields)
+        hw_error_set(error, "--fields is for clang: gcc does not say which fields its accesses are to");
     else if (request->compiler.kind == HW_CC_GCC && request->options.ignore_list)
         hw_error_set(error, "--ignore-list is for clang: with gcc, mark functions with HEAPWISE_NO_COUNT");
     else
@@ -134,6 +136,8 @@ static void add_pass(struct hw_cc_command *command, const struct hw_cc_request *
     add(command, "-fplugin=%s", request->compiler.plugin); /* before the pass is run: for its options to be known */
     add(command, "-fpass-plugin=%s", request->compiler.plugin);
     add_pass_option(command, "granule", granule);
+    if (options->fields)
+        add_pass_option(command, "fields", NULL);
     if (options->no_consolidate)
         add_pass_option(command, "no-consolidate", NULL);
     if (options->ignore_list)
@@ -156,7 +160,10 @@ static void add_compiling_clang(struct hw_cc_command *command, const struct hw_c
     add(command, "--start-no-unused-arguments");
     add_pass(command, request);
     add_all(command, frame_flags);
-    if (!request->arguments.debug)
+    if (request->options.fields) { /* names and layouts of types, also of those that the file only refers to */
+        add(command, "-g");
+        add(command, "-fstandalone-debug");
+    } else if (!request->arguments.debug)
         add(command, "-gline-tables-only");
     add(command, "--end-no-unused-arguments");
 }

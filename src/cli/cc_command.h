@@ -11,7 +11,8 @@
 
 /* heapwise cc's own options. */
 struct hw_cc_options {
-    unsigned granule; /* 64 or 8 */
+    unsigned granule; /* 64 or 8; 0: only fields are counted */
+    bool fields;
     bool no_consolidate, verbose;
     const char *compiler;    /* NULL: the newest clang */
     const char *output;      /* pattern of the profile's name; NULL: the runtime's own */

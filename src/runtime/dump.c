@@ -45,10 +45,12 @@ static struct writing {
 _Static_assert(sizeof writing.page == HW_FILE_PAGE, "first page");
 _Static_assert(EXTENTS <= sizeof writing.page.directory / sizeof writing.page.directory[0], "one directory is enough");
 
-/* Sections whose entries never change once they are there (but for marks in MAPS): they can be copied at leisure. */
+/* Sections whose entries never change once they are there (but for marks in MAPS and STRUCTS): they can be copied at
+ * leisure. */
 static bool only_grows(enum hw_pool_id id)
 {
-    return id == HW_POOL_STRINGS || id == HW_POOL_MAPS || id == HW_POOL_STACKS || id == HW_POOL_CONTEXTS;
+    return id == HW_POOL_STRINGS || id == HW_POOL_MAPS || id == HW_POOL_STACKS || id == HW_POOL_CONTEXTS ||
+           id == HW_POOL_STRUCTS || id == HW_POOL_FIELDS || id == HW_POOL_GROUP_MEMBERS || id == HW_POOL_CONTEXT_TYPES;
 }
 
 /* ---- the file ---- */
@@ -196,6 +198,7 @@ static long write_changing(struct writing *out)
     bool stopped = hw_threads_stop();
     old = hw_lock_take(&hw_runtime.lock);
     hw_access_harvest(stopped);
+    hw_fields_harvest();
     describe_moment(out, peak_rss, rss);
     for (int id = 0; id < HW_POOL_COUNT; id++)
         out->used[id] = hw_pools[id].used;
@@ -406,6 +409,7 @@ static void harvest_the_last(void)
     uint64_t peak_rss = hw_memory_peak_rss_in(writing.buffer, sizeof writing.buffer);
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     hw_access_harvest(calm);
+    hw_fields_harvest();
     hw_timeline_end();
     hw_runtime.process->peak_rss_bytes = peak_rss;
     hw_runtime.process->exit_kind = HW_EXIT_SIGNAL;

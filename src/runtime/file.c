@@ -55,6 +55,13 @@ static const struct {
     [HW_POOL_GLOBALS] = {HW_SECTION_GLOBALS, sizeof(struct hw_global_granule), 16 * G, 4, 0},
     [HW_POOL_HISTOGRAM] = {HW_SECTION_HISTOGRAM, sizeof(struct hw_histogram), 64 * G, 8, 0},
     [HW_POOL_HISTOGRAM_LIVE] = {HW_SECTION_HISTOGRAM_LIVE, sizeof(struct hw_histogram), 64 * G, 8, 0},
+    [HW_POOL_STRUCTS] = {HW_SECTION_STRUCTS, sizeof(struct hw_struct), 64 * M, 1, 4 * K},
+    [HW_POOL_FIELDS] = {HW_SECTION_FIELDS, sizeof(struct hw_field), 1536 * M, 4, 12 * K},
+    [HW_POOL_FIELD_GROUPS] = {HW_SECTION_FIELD_GROUPS, sizeof(struct hw_field_group), 512 * M, 4, 8 * K},
+    [HW_POOL_GROUP_MEMBERS] = {HW_SECTION_GROUP_MEMBERS, sizeof(struct hw_group_member), 1 * G, 4, 8 * K},
+    [HW_POOL_FIELD_WINDOWS] = {HW_SECTION_FIELD_WINDOWS, sizeof(struct hw_field_window), 12 * M, 1, 0},
+    [HW_POOL_FIELDS_INFO] = {HW_SECTION_FIELDS_INFO, sizeof(struct hw_fields_info), 4 * K, 0, 4 * K},
+    [HW_POOL_CONTEXT_TYPES] = {HW_SECTION_CONTEXT_TYPES, sizeof(struct hw_context_type), 256 * M, 2, 4 * K},
 };
 struct hw_pool hw_pools[HW_POOL_COUNT];
 
@@ -351,13 +358,21 @@ uint32_t hw_file_string(const char *string)
 
 static bool is_access_pool(int id)
 {
-    return id >= HW_POOL_ACCESS_INFO;
+    return id >= HW_POOL_ACCESS_INFO && id < HW_POOL_STRUCTS;
+}
+
+static bool is_fields_pool(int id)
+{
+    return id >= HW_POOL_STRUCTS;
 }
 
 static bool is_wanted(int id)
 {
     bool sampled = id >= HW_POOL_SAMPLE_INFO && id <= HW_POOL_SAMPLE_COUNTS;
-    return sampled ? hw_options.sample_accesses != 0 : !is_access_pool(id) || hw_access_on();
+    return sampled              ? hw_options.sample_accesses != 0
+           : is_access_pool(id) ? hw_access_on()
+           : is_fields_pool(id) ? hw_shadow.fields != 0
+                                : true;
 }
 
 /* Address space for a section; in a forked child, what it inherited is taken over. */
@@ -404,13 +419,23 @@ static bool reserve_pools(void)
     return true;
 }
 
-bool hw_file_add_access(void)
+static bool add_pools(bool (*added)(int id))
 {
     uint64_t limit = hw_address_space_limit();
-    for (int i = HW_POOL_ACCESS_INFO; i < HW_POOL_COUNT; i++)
-        if (!hw_pools[i].base && !reserve_pool(i, limit))
+    for (int i = 0; i < HW_POOL_COUNT; i++)
+        if (added(i) && !hw_pools[i].base && !reserve_pool(i, limit))
             return false;
     return true;
+}
+
+bool hw_file_add_access(void)
+{
+    return add_pools(is_access_pool);
+}
+
+bool hw_file_add_fields(void)
+{
+    return add_pools(is_fields_pool);
 }
 
 /* A new file under the first free name. -errno on failure. */
@@ -574,18 +599,23 @@ static long map_section(enum hw_pool_id id, uint64_t bytes, uint64_t offset, uin
 /* Copies what the child needs, then puts its own sections where the parent's were. */
 static bool inherit_sections(void)
 {
-    static const enum hw_pool_id inherited[] = {HW_POOL_STRINGS, HW_POOL_MAPS, HW_POOL_STACKS, HW_POOL_CONTEXTS};
+    static const enum hw_pool_id inherited[] = {HW_POOL_STRINGS,      HW_POOL_MAPS,         HW_POOL_STACKS,
+                                                HW_POOL_CONTEXTS,     HW_POOL_STRUCTS,      HW_POOL_FIELDS,
+                                                HW_POOL_FIELD_GROUPS, HW_POOL_GROUP_MEMBERS};
     enum { COUNT = sizeof inherited / sizeof *inherited };
     uint64_t bytes[COUNT], extent[COUNT];
     int64_t offset[COUNT];
     long result = 0;
     for (int i = 0; i < COUNT && result >= 0; i++) {
         bytes[i] = hw_pools[inherited[i]].used;
+        if (!bytes[i])
+            continue;
         result = (long)(offset[i] = copy_section(inherited[i], bytes[i], &extent[i]));
     }
     reserve_pools();
     for (int i = 0; i < COUNT && result >= 0; i++)
-        result = map_section(inherited[i], bytes[i], (uint64_t)offset[i], extent[i]);
+        if (bytes[i])
+            result = map_section(inherited[i], bytes[i], (uint64_t)offset[i], extent[i]);
     if (result < 0)
         set_problem("the profile of a forked process cannot grow", result);
     return result >= 0;

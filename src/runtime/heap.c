@@ -361,6 +361,8 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
     struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
     if (hw_access_on())
         hw_access_allocated(mib, address, size, tick);
+    else if (hw_unlikely(hw_shadow.fields))
+        hw_fields_allocated(mib);
     take_peak_share(mib);
     mib->allocations += weight;
     mib->samples++;

@@ -72,6 +72,7 @@ static const struct option {
      "seconds (also 0.5) between dumps NAME.dumpN.hwprof; 0: none"},
     {"dump-signal", OPTION_U32, &hw_options.dump_signal,
      "signal that makes a dump; 0: none (62 when accesses are counted)"},
+    {"windows", OPTION_U32, &hw_options.windows, "0: do not sample which fields are used at nearly the same time"},
     {"verbose", OPTION_U32, &hw_options.verbose, "1: say on standard error what the runtime does"},
 };
 
@@ -209,6 +210,7 @@ void hw_options_read(void)
         set_text(hw_options.output, sizeof hw_options.output, __heapwise_output);
     hw_options.depth = HW_DEPTH_MAX;
     hw_options.dump_signal = HW_NONE;
+    hw_options.windows = 1;
     const char *text = find_variable(storage, sizeof storage);
     if (text)
         parse_options(text);

@@ -221,7 +221,7 @@ static bool start_parts(void)
     hw_unwind_start();
     hw_describe_allocator();
     hw_heap_start();
-    if (!hw_contexts_start() || !hw_blocks_start() || !hw_access_start()) {
+    if (!hw_contexts_start() || !hw_blocks_start() || !hw_access_start() || !hw_fields_start()) {
         hw_message("not enough memory to profile this program", NULL);
         return false;
     }
@@ -299,17 +299,21 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         return;
     hw_modules_rescan();
     hw_sigset outer = 0;
-    bool harvest = hw_access_on() && hw_dump_possible(), stopped = false;
+    bool harvest = hw_planes_on() && hw_dump_possible(), stopped = false;
     if (harvest) {
-        hw_shadow_look_for_folds();
-        hw_shadow_check_sweeps();
+        if (hw_access_on()) {
+            hw_shadow_look_for_folds();
+            hw_shadow_check_sweeps();
+        }
         outer = hw_dump_lock();
         stopped = hw_threads_stop();
     }
     uint64_t peak_rss = hw_memory_peak_rss();
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    if (harvest)
+    if (harvest) {
         hw_access_harvest(stopped);
+        hw_fields_harvest();
+    }
     hw_timeline_end();
     hw_runtime.process->peak_rss_bytes = peak_rss;
     hw_runtime.process->exit_value = value;
@@ -477,6 +481,7 @@ void hw_fork_child(void)
     if (started) {
         hw_describe_allocator();
         hw_access_start();
+        hw_fields_fork();
         hw_runtime.process->block_store = hw_blocks_store();
         store_inherited();
         hw_timeline_start();

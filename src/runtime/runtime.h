@@ -92,6 +92,7 @@ struct hw_options {
     uint32_t verbose;
     uint64_t sample_accesses;  /* bursts a second of a thread's CPU time; 0: none */
     uint64_t dump_interval_ns; /* 0: no periodic dumps */
+    uint32_t windows;          /* 1: fields that are used together are sampled (windows.c) */
     uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
     char text[512];            /* the options as given, for the profile */
 };
@@ -206,6 +207,13 @@ enum hw_pool_id {
     HW_POOL_GLOBALS,
     HW_POOL_HISTOGRAM,
     HW_POOL_HISTOGRAM_LIVE,
+    HW_POOL_STRUCTS, /* from here on only where fields are counted */
+    HW_POOL_FIELDS,
+    HW_POOL_FIELD_GROUPS,
+    HW_POOL_GROUP_MEMBERS,
+    HW_POOL_FIELD_WINDOWS,
+    HW_POOL_FIELDS_INFO,
+    HW_POOL_CONTEXT_TYPES,
     HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
@@ -217,6 +225,8 @@ extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
 bool hw_file_create(void);
 /* Makes room for the sections of counted accesses in a file that has none yet. Lock held. */
 bool hw_file_add_access(void);
+/* Likewise those of counted fields. */
+bool hw_file_add_fields(void);
 /* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero
  * and not yet visible to readers: hw_pool_publish. */
 uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);
@@ -607,6 +617,7 @@ struct hw_shadow {
     uintptr_t plane[HW_PLANES_MOST]; /* of threads */
     uint64_t threads_sharing;
     uint64_t carried;      /* entries of the side table, see hw_shadow_carry */
+    uint32_t fields;       /* fields are counted, too, or alone */
     uint32_t modules;      /* instrumented ones, as of the latest look */
     uint32_t access_flags; /* enum hw_access_info_flags that stand for the whole run */
 };
@@ -617,12 +628,19 @@ static inline bool hw_access_on(void)
 {
     return hw_shadow.granule != 0;
 }
+/* Something is counted in planes: threads need one of their own. */
+static inline bool hw_planes_on(void)
+{
+    return (hw_shadow.granule | hw_shadow.fields) != 0;
+}
 /* Reserves the planes. First thing of hw_start: also programs that are not profiled need it. */
 void hw_shadow_start(void);
 /* Granule of the notes in the modules that are loaded, 0 when none is instrumented. Ends the process with a message
  * when they differ, or when there are no planes. */
 uint32_t hw_shadow_granule_of_modules(void);
 void hw_shadow_count_modules(void);
+/* Ends the process: this program cannot run without the runtime. */
+__attribute__((noreturn)) void hw_shadow_refuse(const char *text, const char *detail);
 void hw_shadow_threads_start(void);
 void hw_shadow_fork(void);
 /* Of the calling thread: which plane in the order of addresses, from 1; 0: none of its own. */
@@ -757,6 +775,31 @@ void hw_access_forget_harvest(void);
  * Without TAKE the cells stay, and granules of blocks of pools are left out: after hw_pool_harvest_begin. */
 void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
                            void (*each)(uintptr_t address, const struct hw_global_granule *counts));
+
+/* ---- fields.c: counters of fields of structs ---- */
+
+/* When fields are counted; in a forked child. Lock held, or alone. */
+bool hw_fields_start(void);
+void hw_fields_fork(void);
+/* An allocation, where fields are counted: the type of its block. */
+void hw_fields_allocated(const struct hw_mib *mib);
+/* Writes what the counters say into the profile, over what was there. Lock held. */
+void hw_fields_harvest(void);
+void hw_fields_harvest_counters(uint32_t first, uint32_t end);
+/* Counts from zero. As hw_access_reset. */
+void hw_fields_reset(void);
+/* How many counters there are; where one is in a plane; its groups, which lie one behind the other. */
+uint32_t hw_fields_counters(void);
+uintptr_t hw_fields_counter(uintptr_t plane, uint32_t counter);
+uint32_t hw_fields_first_group(uint32_t counter);
+bool hw_fields_has_counter(uint32_t group, uint32_t counter);
+
+/* ---- windows.c: which fields are used at nearly the same time ---- */
+
+void hw_windows_start(void);
+/* Lock held. */
+void hw_windows_reset(void);
+void hw_windows_fork(void);
 
 /* ---- thread_create.c ---- */
 

@@ -50,7 +50,7 @@ extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void 
 extern int pthread_key_create(unsigned *, void (*)(void *)) __attribute__((weak));
 extern int pthread_setspecific(unsigned, const void *) __attribute__((weak));
 
-static __attribute__((noreturn)) void refuse(const char *text, const char *detail)
+void hw_shadow_refuse(const char *text, const char *detail)
 {
     hw_message(text, detail);
     for (;;)
@@ -150,12 +150,15 @@ static void take_note(void *closure, const void *data, size_t size)
     if (size < 16)
         return;
     if (words[0] != HW_ABI_VERSION)
-        refuse("this program was built for another version of Heapwise: build it again with heapwise cc: ",
-               notes->path);
-    if (notes->granule && notes->granule != words[1])
-        refuse("objects with different --granule are linked together: ", *notes->path ? notes->path : "the program");
-    notes->granule = words[1];
+        hw_shadow_refuse("this program was built for another version of Heapwise: build it again with heapwise cc: ",
+                         notes->path);
     notes->flags |= words[2];
+    if (!words[1])
+        return; /* counts fields alone */
+    if (notes->granule && notes->granule != words[1])
+        hw_shadow_refuse("objects with different --granule are linked together: ",
+                         *notes->path ? notes->path : "the program");
+    notes->granule = words[1];
 }
 
 static int look_for_note(struct dl_phdr_info *info, size_t size, void *closure)
@@ -182,7 +185,7 @@ static int look_for_note(struct dl_phdr_info *info, size_t size, void *closure)
         hw_text_string(&text, found->path);
         hw_text_string(&text, " and ");
         hw_text_string(&text, path);
-        refuse("these were built with different --granule, all parts of a program need the same: ", line);
+        hw_shadow_refuse("these were built with different --granule, all parts of a program need the same: ", line);
     }
     found->granule = granule;
     return 0;
@@ -194,6 +197,8 @@ static void take_flags(const struct found *found)
         hw_shadow.access_flags |= HW_ACCESS_CALLBACKS;
     if (found->modules)
         hw_shadow.access_flags |= HW_ACCESS_SPLIT;
+    if ((found->flags & HW_ABI_COUNTS_FIELDS) && hw_runtime.state == HW_STATE_STARTING)
+        hw_shadow.fields = 1; /* later ones register themselves */
     hw_shadow.modules = found->modules;
 }
 
@@ -208,11 +213,12 @@ uint32_t hw_shadow_granule_of_modules(void)
     if (!granule)
         granule = hw_memprof_granule();
     else if (hw_memprof_granule() && hw_memprof_granule() != granule)
-        refuse(
+        hw_shadow_refuse(
             "parts of this program were built by heapwise cc, others by clang -fmemory-profile, for different granules",
             NULL);
-    if (granule && !hw_shadow.base)
-        refuse("no address space to count accesses in (ulimit -v?): this program was built by heapwise cc", NULL);
+    if ((granule || hw_shadow.fields) && !hw_shadow.base)
+        hw_shadow_refuse("no address space to count accesses in (ulimit -v?): this program was built by heapwise cc",
+                         NULL);
     return granule;
 }
 
@@ -230,9 +236,10 @@ void hw_access_enable(uint32_t granule)
     if (hw_shadow.granule == granule)
         return;
     if (hw_shadow.granule)
-        refuse("a library was built with another --granule than the program, all parts need the same", NULL);
+        hw_shadow_refuse("a library was built with another --granule than the program, all parts need the same", NULL);
     if (!hw_shadow.base)
-        refuse("no address space to count accesses in (ulimit -v?): a library was built by heapwise cc", NULL);
+        hw_shadow_refuse("no address space to count accesses in (ulimit -v?): a library was built by heapwise cc",
+                         NULL);
     if (hw_runtime.state != HW_STATE_ON)
         return;
     if (hw_options.sample_bytes) {
@@ -306,7 +313,7 @@ static bool is_listed(uintptr_t plane)
 
 void hw_shadow_attach(void)
 {
-    if (hw_self_plane || !hw_shadow.base || !hw_access_on())
+    if (hw_self_plane || !hw_shadow.base || !hw_planes_on())
         return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     uint32_t index = choose();

@@ -76,9 +76,9 @@ static void stand_in(void)
 /* At start, in a forked child, and when counting begins later. */
 void hw_signals_start(void)
 {
-    if (hw_runtime.process->mode == HW_MODE_ACCESS)
+    if (hw_planes_on())
         stand_in();
-    bool wanted = hw_options.dump_signal != HW_NONE || hw_runtime.process->mode == HW_MODE_ACCESS;
+    bool wanted = hw_options.dump_signal != HW_NONE || hw_planes_on();
     uint32_t number = hw_options.dump_signal != HW_NONE ? hw_options.dump_signal : USUAL_SIGNAL;
     if (!installed && wanted && number) {
         HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));

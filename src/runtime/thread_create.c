@@ -76,7 +76,7 @@ HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void
 HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument)
 {
     HW_REAL(int, pthread_create, (unsigned long *, const void *, void *(*)(void *), void *));
-    struct start *start = hw_access_on() || hw_trap_on() ? take_start() : NULL;
+    struct start *start = hw_planes_on() || hw_trap_on() ? take_start() : NULL;
     if (!start)
         return real(thread, attributes, routine, argument);
     *start = (struct start){.posix = routine, .argument = argument};
@@ -90,7 +90,7 @@ HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *a
 HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *argument)
 {
     HW_REAL(int, thrd_create, (unsigned long *, int (*)(void *), void *));
-    struct start *start = hw_access_on() || hw_trap_on() ? take_start() : NULL;
+    struct start *start = hw_planes_on() || hw_trap_on() ? take_start() : NULL;
     if (!start)
         return real(thread, routine, argument);
     *start = (struct start){.c11 = routine, .argument = argument};

@@ -1,0 +1,404 @@
+// field_groups.cpp - accesses that are executed together share a counter; those to one object are a group.
+//
+// A counter says how often its first access is executed; all that are certain to be executed equally often go with it
+// (order.h), whatever objects they are to. What a group counts is then known from its members alone, and that its
+// fields were used together, on one object, is exact.
+#include "fields.h"
+#include "order.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace hw
+{
+
+namespace
+{
+
+// ---- which fields ----
+
+// Bits of V, a value of at most 64 bits that was loaded from POINTER, that make a difference to anything but what is
+// stored there again at their own places.
+uint64_t used_bits(const Value *v, const Value *pointer, unsigned depth)
+{
+    unsigned width = v->getType()->getIntegerBitWidth();
+    uint64_t all = maskTrailingOnes<uint64_t>(width), used = 0;
+    if (depth > 6)
+        return all;
+    for (const User *user : v->users()) {
+        const Instruction *i = dyn_cast<Instruction>(user);
+        if (!i)
+            return all;
+        const ConstantInt *constant = i->getNumOperands() > 1 ? dyn_cast<ConstantInt>(i->getOperand(1)) : nullptr;
+        uint64_t number = constant && constant->getBitWidth() <= 64 ? constant->getZExtValue() : 0;
+        uint64_t next = 0;
+        if (i->getType()->isIntegerTy() && i->getType()->getIntegerBitWidth() <= 64 &&
+            i->getOpcode() != Instruction::Load)
+            switch (i->getOpcode()) {
+            case Instruction::And:
+            case Instruction::Or:
+            case Instruction::Xor:
+                next = used_bits(i, pointer, depth + 1);
+                if (constant && i->getOpcode() == Instruction::And)
+                    next &= number;
+                else if (constant && i->getOpcode() == Instruction::Or)
+                    next &= ~number;
+                break;
+            case Instruction::LShr:
+                next = constant && number < width ? used_bits(i, pointer, depth + 1) << number : all;
+                break;
+            case Instruction::AShr:
+                next = constant && number < width ? used_bits(i, pointer, depth + 1) : all;
+                if (next != all || number) { // what is shifted in is the sign
+                    uint64_t high = maskLeadingOnes<uint64_t>(unsigned(number)) >> (64 - width);
+                    next = (next << number) | (next & high ? uint64_t(1) << (width - 1) : 0);
+                }
+                break;
+            case Instruction::Shl:
+                next = constant && number < width ? used_bits(i, pointer, depth + 1) >> number : all;
+                break;
+            case Instruction::Trunc:
+            case Instruction::ZExt:
+                next = used_bits(i, pointer, depth + 1);
+                break;
+            case Instruction::SExt:
+                next = used_bits(i, pointer, depth + 1);
+                next |= next >> width ? uint64_t(1) << (width - 1) : 0;
+                break;
+            case Instruction::ICmp:
+                next = cast<ICmpInst>(i)->isSigned() && constant && (constant->isZero() || constant->isMinusOne())
+                           ? uint64_t(1) << (width - 1)
+                           : all;
+                break;
+            default:
+                next = all;
+            }
+        else if (const StoreInst *store = dyn_cast<StoreInst>(i))
+            next = store->getPointerOperand() == pointer ? 0 : all;
+        else
+            next = all;
+        used |= next & all;
+    }
+    return used;
+}
+
+// Bits of V, which is stored at POINTER, that are not what was there before.
+uint64_t changed_bits(const Value *v, const Value *pointer, unsigned depth)
+{
+    uint64_t all = maskTrailingOnes<uint64_t>(v->getType()->getIntegerBitWidth());
+    const BinaryOperator *op = dyn_cast<BinaryOperator>(v);
+    if (const LoadInst *load = dyn_cast<LoadInst>(v))
+        return load->getPointerOperand() == pointer ? 0 : all;
+    if (!op || depth > 8)
+        return all;
+    const ConstantInt *constant = dyn_cast<ConstantInt>(op->getOperand(1));
+    uint64_t number = constant ? constant->getZExtValue() : 0;
+    // Whether bits are zero in W matters where they come from elsewhere.
+    auto may_be_set = [&](const Value *w) {
+        const BinaryOperator *part = dyn_cast<BinaryOperator>(w);
+        const ConstantInt *mask = part ? dyn_cast<ConstantInt>(part->getOperand(1)) : dyn_cast<ConstantInt>(w);
+        if (!mask)
+            if (const ZExtInst *wide = dyn_cast<ZExtInst>(w))
+                return maskTrailingOnes<uint64_t>(wide->getSrcTy()->getScalarSizeInBits());
+        if (!mask || mask->getBitWidth() > 64)
+            return all;
+        if (!part || part->getOpcode() == Instruction::And)
+            return mask->getZExtValue();
+        if (part->getOpcode() == Instruction::Shl && mask->getZExtValue() < 64) {
+            uint64_t inner = all;
+            if (const ZExtInst *wide = dyn_cast<ZExtInst>(part->getOperand(0)))
+                inner = maskTrailingOnes<uint64_t>(wide->getSrcTy()->getScalarSizeInBits());
+            return (inner << mask->getZExtValue()) & all;
+        }
+        return all;
+    };
+    switch (op->getOpcode()) {
+    case Instruction::And:
+        if (constant)
+            return changed_bits(op->getOperand(0), pointer, depth + 1) | (all & ~number);
+        return all;
+    case Instruction::Or:
+    case Instruction::Xor: {
+        if (constant)
+            return changed_bits(op->getOperand(0), pointer, depth + 1) | number;
+        uint64_t left = changed_bits(op->getOperand(0), pointer, depth + 1) | may_be_set(op->getOperand(1));
+        uint64_t right = changed_bits(op->getOperand(1), pointer, depth + 1) | may_be_set(op->getOperand(0));
+        return left & right;
+    }
+    default:
+        return all;
+    }
+}
+
+uint64_t touched_bits(const field_access &access)
+{
+    if (LoadInst *load = dyn_cast<LoadInst>(access.at)) {
+        if (load->getType()->isIntegerTy() && load->getType()->getIntegerBitWidth() <= 64)
+            return used_bits(load, load->getPointerOperand(), 0);
+    } else if (StoreInst *store = dyn_cast<StoreInst>(access.at)) {
+        Type *type = store->getValueOperand()->getType();
+        if (type->isIntegerTy() && type->getIntegerBitWidth() <= 64)
+            return changed_bits(store->getValueOperand(), store->getPointerOperand(), 0);
+    }
+    return ~uint64_t(0);
+}
+
+// How well an alternative of a union suits what the machine does.
+int suitability(const field &one, const field_access &access, uint64_t offset)
+{
+    Type *type = nullptr;
+    if (LoadInst *load = dyn_cast<LoadInst>(access.at))
+        type = load->getType();
+    else if (StoreInst *store = dyn_cast<StoreInst>(access.at))
+        type = store->getValueOperand()->getType();
+    bool is_float = StringRef(one.type).contains("float") || StringRef(one.type).contains("double");
+    int score = (one.offset == offset ? 4 : 0) + (one.size == access.bytes ? 8 : 0);
+    if (type)
+        score += type->isPointerTy()         ? ((one.flags & HW_FIELD_POINTER) ? 2 : 0)
+                 : type->isFloatingPointTy() ? (is_float ? 2 : 0)
+                                             : (!is_float && !(one.flags & HW_FIELD_POINTER) ? 2 : 0);
+    return score;
+}
+
+// The fields of TO that ACCESS is an access to, with how often each. HW_NONE: all of them.
+std::map<uint32_t, uint32_t> fields_of(const structure &of, const field_access &access)
+{
+    std::map<uint32_t, uint32_t> result;
+    uint64_t offset = access.what.offset, bytes = access.bytes ? access.bytes : 1;
+    const std::vector<field> &fields = of.fields;
+    if (access.what.dynamic || (!access.bytes && offset)) {
+        uint32_t best = HW_NONE;
+        for (uint32_t i = 0; i < fields.size(); i++)
+            if (fields[i].offset <= offset &&
+                (offset < fields[i].offset + fields[i].size || (fields[i].flags & HW_FIELD_FLEXIBLE)) &&
+                (best == HW_NONE || ((fields[i].flags & HW_FIELD_ARRAY) && !(fields[best].flags & HW_FIELD_ARRAY)) ||
+                 ((fields[i].flags & HW_FIELD_FLEXIBLE) && !(fields[best].flags & HW_FIELD_FLEXIBLE) &&
+                  fields[i].offset == offset)))
+                best = i;
+        if (best != HW_NONE)
+            result[best] = 1;
+        return result;
+    }
+    if (of.size && offset == 0 && bytes % of.size == 0 && fields.size() > 1 && !isa<LoadInst>(access.at) &&
+        !isa<StoreInst>(access.at)) {
+        result[HW_NONE] = uint32_t(std::min<uint64_t>(bytes / of.size, UINT32_MAX));
+        return result;
+    }
+    // An access may go on into the next objects of an array.
+    uint64_t bits = 0;
+    bool has_bits = false;
+    for (uint64_t done = 0; done < bytes;) {
+        uint64_t from = done ? 0 : offset;
+        uint64_t here = of.size > from ? std::min(bytes - done, of.size - from) : bytes - done;
+        int best = -1;
+        uint32_t alternative = HW_NONE;
+        for (uint32_t i = 0; i < fields.size(); i++) {
+            const field &one = fields[i];
+            uint64_t end = one.offset + std::max<uint64_t>(one.size, (one.flags & HW_FIELD_FLEXIBLE) ? bytes : 0);
+            if (one.offset >= from + here || end <= from)
+                continue;
+            if (one.flags & HW_FIELD_BITS) {
+                if (!has_bits)
+                    bits = touched_bits(access);
+                has_bits = true;
+                int64_t first = int64_t(one.offset * 8 + one.bit_offset) - int64_t(from * 8);
+                uint64_t mask = maskTrailingOnes<uint64_t>(std::min(one.bit_size, 64u));
+                mask = first >= 0 ? (first < 64 ? mask << first : 0) : (first > -64 ? mask >> -first : 0);
+                if (bytes <= 8 && !(bits & mask))
+                    continue;
+            }
+            if (one.flags & HW_FIELD_UNION) {
+                int score = suitability(one, access, from);
+                if (score > best) {
+                    best = score;
+                    alternative = i;
+                }
+                continue;
+            }
+            result[i]++;
+        }
+        if (alternative != HW_NONE)
+            result[alternative]++;
+        done += here;
+    }
+    return result;
+}
+
+// ---- groups ----
+
+struct object_group {
+    DICompositeType *root; // nullptr: not known
+    const Value *base;
+    std::vector<uint64_t> terms;
+    int64_t offset;
+    bool vague; // where exactly it begins is not known
+    std::map<uint32_t, std::pair<uint32_t, uint32_t>> members;
+    DebugLoc location;
+};
+
+struct region {
+    Instruction *leader;
+    std::vector<object_group> groups;
+};
+
+class grouper
+{
+    Function &f;
+    early_facts &facts;
+    field_table &table;
+    DominatorTree &tree;
+    execution_order order;
+    DenseMap<const BasicBlock *, SmallVector<size_t, 2>> of_block;
+    std::vector<region> regions;
+    update_list updates;
+
+    region &region_of(Instruction *at);
+    void add_to(std::vector<object_group> &groups, const field_access &access);
+    bool add_variable(const field_access &access);
+    void emit_groups(const std::vector<object_group> &groups, uint32_t counter);
+    update counter_update(Instruction *at, uint32_t counter);
+
+  public:
+    grouper(Function &f, FunctionAnalysisManager &analyses, early_facts &facts, field_table &table)
+        : f(f), facts(facts), table(table), tree(analyses.getResult<DominatorTreeAnalysis>(f)), order(f, analyses)
+    {
+    }
+    update_list run();
+};
+
+region &grouper::region_of(Instruction *at)
+{
+    const unsigned most = 16;
+    const DomTreeNode *node = tree.getNode(at->getParent());
+    for (unsigned n = 0; node && n < most; n++, node = node->getIDom())
+        for (size_t one : reverse(of_block[node->getBlock()]))
+            if (order.together(regions[one].leader, at))
+                return regions[one];
+    of_block[at->getParent()].push_back(regions.size());
+    regions.push_back({at, {}});
+    return regions.back();
+}
+
+void grouper::add_to(std::vector<object_group> &groups, const field_access &access)
+{
+    DICompositeType *root = access.what.root;
+    bool vague = access.what.dynamic || !access.base;
+    std::map<uint32_t, uint32_t> fields;
+    std::vector<uint64_t> terms;
+    if (root) {
+        fields = fields_of(table.describe(root), access);
+        if (fields.empty())
+            return; // padding
+        int64_t size = int64_t(size_of(root));
+        for (size_t i = 0; i + 2 < access.terms.size(); i += 3) // which object, not which element inside of it
+            if (!vague || std::abs(int64_t(access.terms[i + 2])) >= size)
+                terms.insert(terms.end(), access.terms.begin() + i, access.terms.begin() + i + 3);
+    } else {
+        fields[HW_NONE] = 1;
+    }
+    object_group *group = nullptr;
+    for (object_group &one : groups) {
+        bool same = one.root == root;
+        if (root)
+            same &= one.base == access.base && one.terms == terms &&
+                    (vague || one.vague ? uint64_t(std::abs(one.offset - access.object_offset)) < size_of(root)
+                                        : one.offset == access.object_offset);
+        if (same) {
+            group = &one;
+            break;
+        }
+    }
+    if (!group) {
+        groups.push_back({root, access.base, terms, access.object_offset, vague, {}, access.at->getDebugLoc()});
+        group = &groups.back();
+    }
+    if (group->vague && !vague) {
+        group->vague = false;
+        group->offset = access.object_offset;
+    }
+    for (auto [field, times] : fields) {
+        auto &[reads, writes] = group->members[field];
+        reads += access.reads ? times : 0;
+        writes += access.writes ? times : 0;
+    }
+}
+
+void grouper::emit_groups(const std::vector<object_group> &groups, uint32_t counter)
+{
+    for (const object_group &one : groups) {
+        std::vector<group_member> members;
+        for (auto [field, counts] : one.members)
+            members.push_back({field, counts.first, counts.second});
+        table.add_group(one.root, members, counter, one.location, f);
+    }
+}
+
+update grouper::counter_update(Instruction *at, uint32_t counter)
+{
+    update result(update::field, at, ConstantInt::get(Type::getInt64Ty(f.getContext()), counter), 1, 0);
+    return result;
+}
+
+// An access that is executed a number of times that is not known here. False: once will do.
+bool grouper::add_variable(const field_access &access)
+{
+    Type *word = Type::getInt64Ty(f.getContext());
+    IRBuilder<> code(access.at);
+    Value *times = nullptr;
+    field_access one = access;
+    if (access.times->getType()->isVectorTy()) { // a mask
+        unsigned lanes = cast<FixedVectorType>(access.times->getType())->getNumElements();
+        if (Constant *mask = dyn_cast<Constant>(access.times); mask && mask->isAllOnesValue())
+            times = code.getInt64(lanes);
+        else
+            times = code.CreateZExtOrTrunc(
+                code.CreateUnaryIntrinsic(Intrinsic::ctpop, code.CreateBitCast(access.times, code.getIntNTy(lanes))),
+                word);
+    } else { // a length, of whole objects
+        const structure &of = table.describe(access.what.root);
+        if (access.what.offset || access.what.dynamic || !of.size)
+            return false;
+        times = code.CreateUDiv(code.CreateZExtOrTrunc(access.times, word), code.getInt64(of.size));
+        one.bytes = of.size;
+    }
+    std::vector<object_group> groups;
+    add_to(groups, one);
+    if (groups.empty())
+        return true;
+    uint32_t counter = table.new_counter();
+    emit_groups(groups, counter);
+    updates.push_back(counter_update(access.at, counter));
+    updates.back().times = times;
+    return true;
+}
+
+update_list grouper::run()
+{
+    for (field_access &access : resolve_fields(f, facts)) {
+        if ((access.what.known && !access.what.root) || !tree.isReachableFromEntry(access.at->getParent()))
+            continue;
+        if (access.times && access.what.root && add_variable(access))
+            continue;
+        add_to(region_of(access.at).groups, access);
+    }
+    for (region &one : regions) {
+        if (one.groups.empty())
+            continue;
+        uint32_t counter = table.new_counter();
+        emit_groups(one.groups, counter);
+        updates.push_back(counter_update(one.leader, counter));
+    }
+    return std::move(updates);
+}
+
+} // namespace
+
+update_list count_fields(Function &f, FunctionAnalysisManager &analyses, early_facts &facts, field_table &table)
+{
+    return grouper(f, analyses, facts, table).run();
+}
+
+} // namespace hw

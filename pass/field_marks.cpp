@@ -1,0 +1,453 @@
+// field_marks.cpp - the early step: before any optimisation, each access gets to know the struct and the offset that
+// the source names.
+//
+// At that point clang's addresses still have types, every local variable lies in memory and has its declaration beside
+// it: so it is known what a pointer leads to from where it is kept. The LLVM types of address computations decide where
+// a cast has made it something else. What is known goes along as metadata, !heapwise.field, which optimisation drops
+// where it merges accesses: for those there is a table by source location.
+#include "fields.h"
+#include "base/abi.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DebugProgramInstruction.h"
+#include "llvm/IR/GetElementPtrTypeIterator.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include <mutex>
+
+using namespace llvm;
+
+namespace hw
+{
+
+namespace
+{
+
+const char kind_name[] = "heapwise.field";
+enum { is_dynamic = 1, is_known = 2 };
+
+class marker
+{
+    Module &m;
+    early_facts &facts;
+    type_table &types;
+    const DataLayout &layout;
+    unsigned kind;
+    DenseMap<const Value *, DIType *> declared; // memory of a variable
+    DenseMap<const Value *, place> known;
+    DenseMap<const StructType *, DICompositeType *> exact; // LLVM types of variables with a declaration
+
+    void note_declaration(const Value *storage, const DIVariable *variable, const DIExpression *expression);
+    void collect_declarations();
+    void collect_abi();
+    DICompositeType *composite_of(StructType *type, const place &hint);
+    place step(const GEPOperator *gep);
+    place find(const Value *pointer, unsigned depth);
+    place result_of(const CallBase &call);
+    Metadata *number(uint64_t n)
+    {
+        return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(m.getContext()), n));
+    }
+    void append(SmallVectorImpl<Metadata *> &operands, const place &what);
+    void note_location(Instruction &i, const place &what, uint64_t bytes, bool write);
+    void note_whole(const place &what, const Value *length);
+    void note_escape(const GEPOperator *gep);
+    void mark(Instruction &i);
+
+  public:
+    marker(Module &m, early_facts &facts)
+        : m(m), facts(facts), types(*facts.types), layout(m.getDataLayout()),
+          kind(m.getContext().getMDKindID(kind_name))
+    {
+    }
+    void run();
+};
+
+// ---- what variables are declared as ----
+
+void marker::note_declaration(const Value *storage, const DIVariable *variable, const DIExpression *expression)
+{
+    if (!storage || !variable || (expression && expression->getNumElements() != 0))
+        return;
+    declared.try_emplace(storage, variable->getType());
+    const AllocaInst *memory = dyn_cast<AllocaInst>(storage);
+    const GlobalVariable *global = dyn_cast<GlobalVariable>(storage);
+    Type *type = memory ? memory->getAllocatedType() : global ? global->getValueType() : nullptr;
+    DICompositeType *composite = types.definition(as_composite(variable->getType()));
+    StructType *llvm_type = dyn_cast_or_null<StructType>(type);
+    if (composite && llvm_type && llvm_type->isSized() && layout.getTypeAllocSize(llvm_type) == size_of(composite))
+        exact.try_emplace(llvm_type, composite);
+}
+
+void marker::collect_declarations()
+{
+    for (GlobalVariable &global : m.globals()) {
+        SmallVector<DIGlobalVariableExpression *, 1> expressions;
+        global.getDebugInfo(expressions);
+        for (DIGlobalVariableExpression *one : expressions)
+            note_declaration(&global, one->getVariable(), one->getExpression());
+    }
+    for (Function &f : m)
+        for (Instruction &i : instructions(f)) {
+            for (DbgRecord &record : i.getDbgRecordRange())
+                if (DbgVariableRecord *one = dyn_cast<DbgVariableRecord>(&record))
+                    if (one->isDbgDeclare())
+                        note_declaration(one->getAddress(), one->getVariable(), one->getExpression());
+            if (DbgDeclareInst *one = dyn_cast<DbgDeclareInst>(&i))
+                note_declaration(one->getAddress(), one->getVariable(), one->getExpression());
+        }
+}
+
+// HEAPWISE_ABI(type) of <heapwise/heapwise.h> makes a pointer to the type and annotates it.
+void marker::collect_abi()
+{
+    GlobalVariable *annotations = m.getGlobalVariable("llvm.global.annotations");
+    ConstantArray *entries =
+        annotations && annotations->hasInitializer() ? dyn_cast<ConstantArray>(annotations->getInitializer()) : nullptr;
+    if (!entries)
+        return;
+    for (Value *entry : entries->operands()) {
+        ConstantStruct *parts = dyn_cast<ConstantStruct>(entry);
+        GlobalVariable *text = parts ? dyn_cast<GlobalVariable>(parts->getOperand(1)->stripPointerCasts()) : nullptr;
+        ConstantDataArray *string =
+            text && text->hasInitializer() ? dyn_cast<ConstantDataArray>(text->getInitializer()) : nullptr;
+        if (!string || !string->isCString() || string->getAsCString() != HW_ABI_FIXED_LAYOUT)
+            continue;
+        auto found = declared.find(parts->getOperand(0)->stripPointerCasts());
+        DICompositeType *type = found == declared.end() ? nullptr : as_composite(pointee(found->second));
+        if (type)
+            facts.struct_flags[types.definition(type)] |= HW_STRUCT_ABI;
+    }
+}
+
+// ---- where pointers lead to ----
+
+// The struct that clang had in mind when it wrote TYPE. HINT: what is known of the address.
+DICompositeType *marker::composite_of(StructType *type, const place &hint)
+{
+    if (!type->isSized())
+        return nullptr;
+    auto found = exact.find(type);
+    if (found != exact.end())
+        return found->second;
+    DICompositeType *result = types.by_llvm_type(type, layout.getTypeAllocSize(type));
+    if (!result && hint.root && hint.offset == 0 && types.named_like(hint.root, type))
+        result = hint.root; // a class as a base has another size; or there are several of this name
+    return result;
+}
+
+place marker::step(const GEPOperator *gep)
+{
+    place at = find(gep->getPointerOperand(), 0);
+    if (gep->getType()->isVectorTy())
+        return {};
+    gep_type_iterator index = gep_type_begin(gep), end = gep_type_end(gep);
+    bool first = true;
+    Type *source = gep->getSourceElementType();
+    for (; index != end; ++index, first = false) {
+        ConstantInt *constant = dyn_cast<ConstantInt>(index.getOperand());
+        if (StructType *fields = index.getStructTypeOrNull()) {
+            uint64_t offset =
+                layout.getStructLayout(fields)->getElementOffset(constant->getZExtValue()).getFixedValue();
+            auto wanted = [&](DICompositeType *type) {
+                auto found = exact.find(fields);
+                return found != exact.end() ? found->second == type : types.named_like(type, fields);
+            };
+            bool inside = at.known && at.root && !at.dynamic && contains(types, at.root, at.offset, wanted);
+            if (!inside) {
+                DICompositeType *type = composite_of(fields, at);
+                if (type && (!at.root || at.root != type || at.offset))
+                    at = {type, 0, false, true, type};
+                else if (!type && !(at.root && fields->isLiteral()) && !(at.root && !fields->hasName()) &&
+                         !(at.known && at.root && StringRef(fields->getName()).contains("anon")))
+                    return {};
+            }
+            at.offset += offset;
+            at.type = nullptr;
+            continue;
+        }
+        Type *element = index.getIndexedType();
+        uint64_t stride = element->isSized() ? layout.getTypeAllocSize(element).getFixedValue() : 0;
+        if (first) { // another object of the same kind, or one further inside an array
+            if (constant && constant->isZero())
+                continue;
+            uint64_t begin;
+            if (!at.known || !at.root)
+                continue;
+            if (element->isStructTy() && at.offset == 0 && stride == size_of(at.root))
+                continue;
+            if (DIType *inner = array_at(types, at.root, at.offset, &begin)) {
+                if (DICompositeType *composite = as_composite(inner)) {
+                    at = {types.definition(composite), 0, false, true, composite};
+                    if (stride == 1 && constant)
+                        at.offset = 0;
+                } else {
+                    at.offset = begin;
+                    at.dynamic = true;
+                }
+                continue;
+            }
+            if (constant && constant->getSExtValue() >= 0 &&
+                at.offset + constant->getZExtValue() * stride < size_of(at.root)) {
+                at.offset += constant->getZExtValue() * stride; // bytes, of a base class or by hand
+                continue;
+            }
+            if (stride == size_of(at.root) && at.offset == 0)
+                continue;
+            return {};
+        }
+        // An array inside of what the address is that of.
+        if (!at.known)
+            continue;
+        if (StructType *inner = dyn_cast<StructType>(element)) {
+            uint64_t begin;
+            DICompositeType *composite = at.root ? as_composite(array_at(types, at.root, at.offset, &begin)) : nullptr;
+            if (!composite || size_of(composite) != stride)
+                composite = composite_of(inner, at);
+            if (!composite && at.root && size_of(at.root) == stride && at.offset == 0)
+                composite = at.root;
+            if (!composite)
+                return {};
+            at = {types.definition(composite), 0, false, true, composite};
+        } else if (at.root && !(constant && constant->isZero() && element->isArrayTy())) {
+            uint64_t begin;
+            if (array_at(types, at.root, at.offset, &begin))
+                at.offset = begin;
+            at.dynamic = true;
+        }
+    }
+    (void)source;
+    if (at.root && at.offset >= std::max<uint64_t>(1, size_of(at.root)) && !at.dynamic) {
+        uint64_t begin; // a flexible array lies behind the end
+        if (!array_at(types, at.root, at.offset, &begin))
+            return {};
+        at.dynamic = true;
+    }
+    return at;
+}
+
+place marker::result_of(const CallBase &call)
+{
+    const Function *callee = call.getCalledFunction();
+    const DISubprogram *program = callee ? callee->getSubprogram() : nullptr;
+    if (!program || !program->getType())
+        return {};
+    DITypeRefArray list = program->getType()->getTypeArray();
+    DIType *target = list.size() ? pointee(list[0]) : nullptr;
+    return target ? place_of_object(types, target) : place();
+}
+
+place marker::find(const Value *pointer, unsigned depth)
+{
+    if (depth > 64 || !pointer->getType()->isPointerTy())
+        return {};
+    auto memory = declared.find(pointer);
+    if (memory != declared.end())
+        return place_of_object(types, memory->second);
+    auto [entry, fresh] = known.try_emplace(pointer, place());
+    if (!fresh)
+        return entry->second;
+    place result;
+    if (const GEPOperator *gep = dyn_cast<GEPOperator>(pointer)) {
+        result = step(gep);
+    } else if (const LoadInst *load = dyn_cast<LoadInst>(pointer)) {
+        result = place_behind(types, find(load->getPointerOperand(), depth + 1));
+    } else if (const AllocaInst *variable = dyn_cast<AllocaInst>(pointer)) {
+        StructType *type = dyn_cast<StructType>(variable->getAllocatedType());
+        if (DICompositeType *composite = type ? composite_of(type, place()) : nullptr)
+            result = {composite, 0, false, true, composite};
+    } else if (const CallBase *call = dyn_cast<CallBase>(pointer)) {
+        const IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(call);
+        const Value *same = call->getReturnedArgOperand();
+        if (intrinsic && (intrinsic->getIntrinsicID() == Intrinsic::launder_invariant_group ||
+                          intrinsic->getIntrinsicID() == Intrinsic::strip_invariant_group ||
+                          intrinsic->getIntrinsicID() == Intrinsic::threadlocal_address))
+            result = find(intrinsic->getArgOperand(0), depth + 1);
+        else
+            result = result_of(*call);
+        if (!result.known && same)
+            result = find(same, depth + 1);
+    } else if (const Argument *argument = dyn_cast<Argument>(pointer)) {
+        StructType *type = argument->hasByValAttr()       ? dyn_cast<StructType>(argument->getParamByValType())
+                           : argument->hasStructRetAttr() ? dyn_cast<StructType>(argument->getParamStructRetType())
+                                                          : nullptr;
+        if (DICompositeType *composite = type ? composite_of(type, place()) : nullptr)
+            result = {composite, 0, false, true, composite};
+    } else if (const PHINode *phi = dyn_cast<PHINode>(pointer)) {
+        bool agree = true;
+        for (const Value *value : phi->incoming_values()) {
+            if (isa<ConstantPointerNull>(value) || isa<UndefValue>(value))
+                continue;
+            place one = find(value, depth + 1);
+            agree &= !result.known ||
+                     (one.root == result.root && one.offset == result.offset && one.dynamic == result.dynamic);
+            result = one;
+        }
+        result = agree ? result : place();
+    } else if (const SelectInst *select = dyn_cast<SelectInst>(pointer)) {
+        place one = find(select->getTrueValue(), depth + 1), other = find(select->getFalseValue(), depth + 1);
+        if (one.known && other.known && one.root == other.root && one.offset == other.offset)
+            result = one;
+        else if (isa<ConstantPointerNull>(select->getTrueValue()) || isa<ConstantPointerNull>(select->getFalseValue()))
+            result = one.known ? one : other;
+    }
+    known[pointer] = result;
+    return result;
+}
+
+// ---- marks ----
+
+void marker::append(SmallVectorImpl<Metadata *> &operands, const place &what)
+{
+    operands.push_back(what.known ? what.root : nullptr);
+    operands.push_back(number(what.offset));
+    operands.push_back(number((what.dynamic ? is_dynamic : 0) | (what.known ? is_known : 0)));
+}
+
+void marker::note_location(Instruction &i, const place &what, uint64_t bytes, bool write)
+{
+    if (!i.getDebugLoc())
+        return;
+    auto [entry, fresh] = facts.by_location.try_emplace(location_key(i, bytes, write), what);
+    place &before = entry->second;
+    if (!fresh && (before.known != what.known || before.root != what.root || before.offset != what.offset ||
+                   before.dynamic != what.dynamic))
+        before = place();
+}
+
+// Something of LENGTH bytes is done to the whole.
+void marker::note_whole(const place &what, const Value *length)
+{
+    const ConstantInt *bytes = dyn_cast<ConstantInt>(length);
+    if (what.known && what.root && what.offset == 0 && bytes && size_of(what.root) &&
+        bytes->getValue().getActiveBits() <= 64 && bytes->getZExtValue() % size_of(what.root) == 0 && !bytes->isZero())
+        facts.struct_flags[what.root] |= HW_STRUCT_WHOLE;
+}
+
+// The address of a field goes into a call, into memory or back to a caller.
+void marker::note_escape(const GEPOperator *gep)
+{
+    place at = find(gep, 0);
+    if (!at.known || !at.root || !isa<StructType>(gep->getSourceElementType()) || gep->getNumIndices() < 2)
+        return;
+    bool escapes = false;
+    for (const Use &use : gep->uses()) {
+        const User *user = use.getUser();
+        const CallBase *call = dyn_cast<CallBase>(user);
+        const StoreInst *store = dyn_cast<StoreInst>(user);
+        escapes |= (call && !isa<IntrinsicInst>(call) && call->isArgOperand(&use)) ||
+                   (store && store->getValueOperand() == gep) || isa<ReturnInst>(user) || isa<PtrToIntInst>(user);
+    }
+    if (escapes) {
+        facts.struct_flags[at.root] |= HW_STRUCT_ESCAPES;
+        facts.escaping[at.root].insert(at.offset);
+    }
+}
+
+void marker::mark(Instruction &i)
+{
+    SmallVector<Metadata *, 6> operands;
+    if (GEPOperator *gep = dyn_cast<GEPOperator>(&i))
+        note_escape(gep);
+    const Value *pointer = getLoadStorePointerOperand(&i);
+    if (const AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i))
+        pointer = rmw->getPointerOperand();
+    if (const AtomicCmpXchgInst *exchange = dyn_cast<AtomicCmpXchgInst>(&i))
+        pointer = exchange->getPointerOperand();
+    if (pointer) {
+        place at = find(pointer, 0);
+        if (!at.known)
+            return;
+        append(operands, at);
+        uint64_t bytes = layout.getTypeStoreSize(getLoadStoreType(&i)).getKnownMinValue();
+        note_location(i, at, bytes, isa<StoreInst>(i));
+    } else if (AnyMemIntrinsic *memory = dyn_cast<AnyMemIntrinsic>(&i)) {
+        place to = find(memory->getRawDest(), 0), from;
+        note_whole(to, memory->getLength());
+        append(operands, to);
+        if (AnyMemTransferInst *transfer = dyn_cast<AnyMemTransferInst>(memory)) {
+            from = find(transfer->getRawSource(), 0);
+            note_whole(from, memory->getLength());
+            append(operands, from);
+        }
+        if (!to.known && !from.known)
+            return;
+    } else if (CallBase *call = dyn_cast<CallBase>(&i)) {
+        if (isa<IntrinsicInst>(call))
+            return;
+        for (const Use &argument : call->args()) {
+            place at = argument->getType()->isPointerTy() ? find(argument, 0) : place();
+            for (const Use &length : call->args())
+                note_whole(at, length);
+        }
+        return;
+    } else {
+        return;
+    }
+    i.setMetadata(kind, MDNode::get(m.getContext(), operands));
+}
+
+void marker::run()
+{
+    collect_declarations();
+    collect_abi();
+    for (Function &f : m)
+        for (Instruction &i : instructions(f))
+            mark(i);
+}
+
+} // namespace
+
+early_facts &facts_of(Module &m)
+{
+    static std::mutex lock;
+    static std::map<Module *, early_facts> of;
+    std::lock_guard<std::mutex> held(lock);
+    early_facts &facts = of[&m];
+    if (!facts.types)
+        facts.types = std::make_shared<type_table>(m);
+    return facts;
+}
+
+std::vector<uint64_t> location_key(const Instruction &i, uint64_t bytes, bool write)
+{
+    const DebugLoc &location = i.getDebugLoc();
+    const DISubprogram *program = location.get()->getScope()->getSubprogram();
+    return {uint64_t(uintptr_t(program)), location.getLine(), location.getCol(), bytes, write};
+}
+
+void mark_fields(Module &m)
+{
+    early_facts &facts = facts_of(m);
+    facts = early_facts();
+    facts.types = std::make_shared<type_table>(m);
+    marker(m, facts).run();
+}
+
+place marked_place(const Instruction &i, bool source)
+{
+    place result;
+    const MDNode *node = i.getMetadata(kind_name);
+    unsigned first = source ? 3 : 0;
+    if (!node || node->getNumOperands() < first + 3)
+        return result;
+    ConstantInt *offset = mdconst::extract<ConstantInt>(node->getOperand(first + 1));
+    ConstantInt *flags = mdconst::extract<ConstantInt>(node->getOperand(first + 2));
+    result.root = dyn_cast_or_null<DICompositeType>(node->getOperand(first));
+    result.offset = offset->getZExtValue();
+    result.known = flags->getZExtValue() & is_known;
+    result.dynamic = flags->getZExtValue() & is_dynamic;
+    return result;
+}
+
+void drop_marks(Function &f)
+{
+    for (Instruction &i : instructions(f))
+        i.setMetadata(kind_name, nullptr);
+}
+
+} // namespace hw

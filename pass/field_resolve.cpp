@@ -1,0 +1,352 @@
+// field_resolve.cpp - the late step: which struct, and where in it, the accesses are that optimisation has left.
+//
+// In this order: the mark of the early step; what stands at the same place of the source, if that is one thing; the
+// struct path of the type-based alias analysis; another access to the same object that is known; what the debugging
+// information says of the pointer.
+#include "fields.h"
+#include "order.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugProgramInstruction.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace hw
+{
+
+namespace
+{
+
+struct object {
+    int64_t offset;
+    DICompositeType *root;
+};
+
+class resolver
+{
+    Function &f;
+    early_facts &facts;
+    type_table &types;
+    const DataLayout &layout;
+    access_list list;
+    std::map<std::vector<uint64_t>, SmallVector<object, 2>> objects; // by base and terms
+    DenseMap<const Value *, DIType *> variables;                     // values of local variables
+    DenseMap<const Value *, place> loaded;                           // where loads are from
+
+    void add(Instruction &i, Value *pointer, uint64_t bytes, bool reads, bool writes, Value *times = nullptr,
+             bool source = false);
+    void add_memory(AnyMemIntrinsic &call);
+    void add_masked(IntrinsicInst &call, bool write, Value *pointer);
+    void find_accesses();
+    void collect_variables();
+    bool by_location(field_access &access);
+    bool by_tag(field_access &access, bool *scalar);
+    bool by_object(field_access &access);
+    bool by_variable(field_access &access);
+    place of_base(const Value *base, unsigned depth);
+    bool inside(field_access &access, DICompositeType *root, int64_t offset);
+    void note(const field_access &access);
+    std::vector<uint64_t> key_of(const field_access &access) const
+    {
+        std::vector<uint64_t> key = access.terms;
+        key.push_back(uint64_t(uintptr_t(access.base)));
+        return key;
+    }
+
+  public:
+    resolver(Function &f, early_facts &facts)
+        : f(f), facts(facts), types(*facts.types), layout(f.getParent()->getDataLayout())
+    {
+    }
+    access_list run();
+};
+
+// ---- finding ----
+
+void resolver::add(Instruction &i, Value *pointer, uint64_t bytes, bool reads, bool writes, Value *times, bool source)
+{
+    reads &= options().reads;
+    writes &= options().writes;
+    if ((!reads && !writes) || (pointer->getType()->isPointerTy() && !is_counted_pointer(pointer)))
+        return;
+    field_access access;
+    access.at = &i;
+    access.pointer = pointer;
+    access.bytes = bytes;
+    access.times = times;
+    access.reads = reads;
+    access.writes = writes;
+    access.source = source;
+    access.what = marked_place(i, source);
+    if (pointer->getType()->isPointerTy()) {
+        address a = decompose(pointer, layout);
+        access.base = a.base;
+        access.offset = a.offset;
+        for (const address::term &term : a.terms) {
+            access.terms.push_back(uint64_t(uintptr_t(term.variable)));
+            access.terms.push_back(term.how);
+            access.terms.push_back(term.scale);
+        }
+    }
+    list.push_back(access);
+}
+
+void resolver::add_memory(AnyMemIntrinsic &call)
+{
+    const ConstantInt *constant = dyn_cast<ConstantInt>(call.getLength());
+    uint64_t bytes = constant ? constant->getZExtValue() : 0;
+    Value *length = constant ? nullptr : call.getLength();
+    if (constant && !bytes)
+        return;
+    if (AnyMemTransferInst *transfer = dyn_cast<AnyMemTransferInst>(&call))
+        add(call, transfer->getRawSource(), bytes, true, false, length, true);
+    add(call, call.getRawDest(), bytes, false, true, length, false);
+}
+
+void resolver::add_masked(IntrinsicInst &call, bool write, Value *pointer)
+{
+    Value *mask = nullptr;
+    Type *data = write ? call.getArgOperand(0)->getType() : call.getType();
+    for (Value *argument : call.args())
+        if (argument->getType()->isVectorTy() && argument->getType()->getScalarType()->isIntegerTy(1) &&
+            (write || !mask))
+            mask = argument;
+    FixedVectorType *lanes = dyn_cast<FixedVectorType>(data);
+    if (!mask || !lanes || (isa<Constant>(mask) && cast<Constant>(mask)->isNullValue()))
+        return;
+    add(call, pointer, layout.getTypeStoreSize(lanes->getElementType()), !write, write, mask);
+}
+
+void resolver::find_accesses()
+{
+    auto bytes_of = [this](Type *type) { return layout.getTypeStoreSize(type).getKnownMinValue(); };
+    for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&f))
+        for (Instruction &i : *block) {
+            if (i.hasMetadata(LLVMContext::MD_nosanitize))
+                continue;
+            if (LoadInst *load = dyn_cast<LoadInst>(&i)) {
+                add(i, load->getPointerOperand(), bytes_of(load->getType()), true, false);
+            } else if (StoreInst *store = dyn_cast<StoreInst>(&i)) {
+                add(i, store->getPointerOperand(), bytes_of(store->getValueOperand()->getType()), false, true);
+            } else if (AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i)) {
+                if (options().atomics)
+                    add(i, rmw->getPointerOperand(), bytes_of(rmw->getType()), true, true);
+            } else if (AtomicCmpXchgInst *exchange = dyn_cast<AtomicCmpXchgInst>(&i)) {
+                if (options().atomics)
+                    add(i, exchange->getPointerOperand(), bytes_of(exchange->getNewValOperand()->getType()), true,
+                        true);
+            } else if (AnyMemIntrinsic *memory = dyn_cast<AnyMemIntrinsic>(&i)) {
+                add_memory(*memory);
+            } else if (IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(&i)) {
+                Intrinsic::ID id = intrinsic->getIntrinsicID();
+                if (id == Intrinsic::masked_load || id == Intrinsic::masked_gather)
+                    add_masked(*intrinsic, false, intrinsic->getArgOperand(0));
+                else if (id == Intrinsic::masked_store || id == Intrinsic::masked_scatter)
+                    add_masked(*intrinsic, true, intrinsic->getArgOperand(1));
+            } else if (CallBase *call = dyn_cast<CallBase>(&i)) {
+                for (unsigned n = 0; n < call->arg_size(); n++) { // the copy onto the callee's stack is made here
+                    StructType *type =
+                        call->isByValArgument(n) ? dyn_cast<StructType>(call->getParamByValType(n)) : nullptr;
+                    DICompositeType *root = type ? types.by_llvm_type(type, layout.getTypeAllocSize(type)) : nullptr;
+                    if (!root || !is_counted_pointer(call->getArgOperand(n)))
+                        continue;
+                    add(i, call->getArgOperand(n), size_of(root), true, false);
+                    list.back().what = {root, 0, false, true, root};
+                }
+            }
+        }
+}
+
+// ---- what is known of pointers ----
+
+void resolver::collect_variables()
+{
+    auto note = [this](Value *value, DILocalVariable *variable, DIExpression *expression) {
+        if (!value || !variable || !value->getType()->isPointerTy() ||
+            (expression && expression->getNumElements() != 0) || !is_pointer(variable->getType()))
+            return;
+        DIType *target = pointee(variable->getType());
+        if (!target || !as_composite(target))
+            return;
+        auto [entry, fresh] = variables.try_emplace(value, target);
+        if (!fresh && entry->second != target)
+            entry->second = nullptr; // one pointer, several names for what it leads to
+    };
+    for (Instruction &i : instructions(f)) {
+        for (DbgRecord &record : i.getDbgRecordRange())
+            if (DbgVariableRecord *one = dyn_cast<DbgVariableRecord>(&record))
+                if (one->isDbgValue() && one->getNumVariableLocationOps() == 1)
+                    note(one->getVariableLocationOp(0), one->getVariable(), one->getExpression());
+        if (DbgValueInst *one = dyn_cast<DbgValueInst>(&i))
+            if (one->getNumVariableLocationOps() == 1)
+                note(one->getVariableLocationOp(0), one->getVariable(), one->getExpression());
+    }
+}
+
+place resolver::of_base(const Value *base, unsigned depth)
+{
+    auto variable = variables.find(base);
+    if (variable != variables.end())
+        return variable->second ? place_of_object(types, variable->second) : place();
+    if (isa<LoadInst>(base)) {
+        auto from = loaded.find(base);
+        return from == loaded.end() ? place() : place_behind(types, from->second);
+    }
+    if (const GlobalVariable *global = dyn_cast<GlobalVariable>(base)) {
+        SmallVector<DIGlobalVariableExpression *, 1> expressions;
+        global->getDebugInfo(expressions);
+        return expressions.size() == 1 ? place_of_object(types, expressions[0]->getVariable()->getType()) : place();
+    }
+    if (const CallBase *call = dyn_cast<CallBase>(base)) {
+        const Function *callee = call->getCalledFunction();
+        const DISubprogram *program = callee ? callee->getSubprogram() : nullptr;
+        if (!program || !program->getType())
+            return {};
+        DITypeRefArray of = program->getType()->getTypeArray();
+        DIType *target = of.size() ? pointee(of[0]) : nullptr;
+        return target ? place_of_object(types, target) : place();
+    }
+    if (const PHINode *phi = dyn_cast<PHINode>(base)) { // a list that is walked: what it begins with
+        for (const Value *value : phi->incoming_values())
+            if (depth < 4 && !isa<PHINode>(value) && !isa<Constant>(value)) {
+                place one = of_base(value, depth + 1);
+                if (one.known)
+                    return one;
+            }
+    }
+    return {};
+}
+
+// ---- resolving ----
+
+// The access is OFFSET bytes behind the begin of an object of type ROOT, or in an array of them. False: it cannot be.
+bool resolver::inside(field_access &access, DICompositeType *root, int64_t offset)
+{
+    int64_t size = int64_t(size_of(root));
+    uint64_t begin;
+    if (!size)
+        return false;
+    bool of_elements = false; // moves within the object
+    for (size_t i = 2; i < access.terms.size(); i += 3)
+        of_elements |= int64_t(access.terms[i]) % size != 0;
+    if (of_elements) {
+        if (offset < 0 || offset >= size || !array_at(types, root, uint64_t(offset), &begin))
+            return false;
+        access.what = {root, begin, true, true, nullptr};
+        return true;
+    }
+    if (offset < 0 || (offset >= size && access.terms.empty() && offset % size + int64_t(access.bytes) > size))
+        return false;
+    access.what = {root, uint64_t(offset % size), false, true, nullptr};
+    return true;
+}
+
+bool resolver::by_location(field_access &access)
+{
+    if (!access.at->getDebugLoc() || !access.bytes)
+        return false;
+    auto found = facts.by_location.find(location_key(*access.at, access.bytes, access.writes && !access.reads));
+    if (found == facts.by_location.end() || !found->second.known)
+        return false;
+    access.what = found->second;
+    return true;
+}
+
+bool resolver::by_tag(field_access &access, bool *scalar)
+{
+    const MDNode *tag = access.at->getMetadata(LLVMContext::MD_tbaa);
+    if (!tag || tag->getNumOperands() < 3)
+        return false;
+    const MDNode *base = dyn_cast_or_null<MDNode>(tag->getOperand(0));
+    const MDNode *member = dyn_cast_or_null<MDNode>(tag->getOperand(1));
+    const MDString *name = base && base->getNumOperands() ? dyn_cast_or_null<MDString>(base->getOperand(0)) : nullptr;
+    const ConstantInt *offset = mdconst::dyn_extract_or_null<ConstantInt>(tag->getOperand(2));
+    if (!name || !offset)
+        return false;
+    if (base == member || base->getNumOperands() < 4) {
+        *scalar = name->getString() != "omnipotent char";
+        return false;
+    }
+    DICompositeType *root = types.by_tbaa_name(name->getString(), base);
+    if (!root || offset->getZExtValue() >= size_of(root))
+        return false;
+    access.what = {root, offset->getZExtValue(), false, true, nullptr};
+    return true;
+}
+
+bool resolver::by_object(field_access &access)
+{
+    if (!access.base)
+        return false;
+    auto found = objects.find(key_of(access));
+    if (found == objects.end())
+        return false;
+    for (const object &one : found->second) {
+        int64_t inside = access.offset - one.offset;
+        if (inside >= 0 && inside + int64_t(access.bytes) <= int64_t(size_of(one.root))) {
+            access.what = {one.root, uint64_t(inside), false, true, nullptr};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool resolver::by_variable(field_access &access)
+{
+    place base = access.base ? of_base(access.base, 0) : place();
+    return base.known && base.root && inside(access, base.root, int64_t(base.offset) + access.offset);
+}
+
+// What is known of an access helps with others.
+void resolver::note(const field_access &access)
+{
+    if (!access.what.known)
+        return;
+    if (isa<LoadInst>(access.at))
+        loaded[access.at] = access.what;
+    if (!access.base || !access.what.root || access.what.dynamic)
+        return;
+    SmallVector<object, 2> &here = objects[key_of(access)];
+    object one = {access.offset - int64_t(access.what.offset), access.what.root};
+    for (const object &other : here)
+        if (other.offset == one.offset && other.root == one.root)
+            return;
+    here.push_back(one);
+}
+
+access_list resolver::run()
+{
+    find_accesses();
+    collect_variables();
+    std::vector<bool> scalar(list.size());
+    for (size_t n = 0; n < list.size(); n++) {
+        bool is_scalar = false;
+        if (!list[n].what.known && !by_location(list[n]))
+            by_tag(list[n], &is_scalar);
+        scalar[n] = is_scalar;
+        note(list[n]);
+    }
+    for (int round = 0; round < 2; round++)
+        for (size_t n = 0; n < list.size(); n++)
+            if (!list[n].what.known && (by_object(list[n]) || by_variable(list[n])))
+                note(list[n]);
+    for (size_t n = 0; n < list.size(); n++) {
+        field_access &access = list[n];
+        access.object_offset = access.offset - int64_t(access.what.offset);
+        if (!access.what.known && scalar[n])
+            access.what.known = true;
+    }
+    return std::move(list);
+}
+
+} // namespace
+
+access_list resolve_fields(Function &f, early_facts &facts)
+{
+    return resolver(f, facts).run();
+}
+
+} // namespace hw
