@@ -30,6 +30,11 @@ namespace
 const char kind_name[] = "heapwise.field";
 enum { is_dynamic = 1, is_known = 2 };
 
+bool same_place(const place &a, const place &b)
+{
+    return a.known == b.known && a.root == b.root && a.offset == b.offset && a.dynamic == b.dynamic;
+}
+
 class marker
 {
     Module &m;
@@ -40,6 +45,7 @@ class marker
     DenseMap<const Value *, DIType *> declared; // memory of a variable
     DenseMap<const Value *, place> known;
     DenseMap<const StructType *, DICompositeType *> exact; // LLVM types of variables with a declaration
+    DenseMap<const AllocaInst *, place> kept;              // where what is kept in a pointer variable leads to
 
     void note_declaration(const Value *storage, const DIVariable *variable, const DIExpression *expression);
     void collect_declarations();
@@ -48,6 +54,8 @@ class marker
     place step(const GEPOperator *gep);
     place find(const Value *pointer, unsigned depth);
     place result_of(const CallBase &call);
+    place passed(const Argument *argument, unsigned depth);
+    place kept_in(const AllocaInst *variable, unsigned depth);
     Metadata *number(uint64_t n)
     {
         return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(m.getContext()), n));
@@ -241,6 +249,72 @@ place marker::result_of(const CallBase &call)
     return target ? place_of_object(types, target) : place();
 }
 
+// What all callers of a function that nobody else can call pass for ARGUMENT.
+place marker::passed(const Argument *argument, unsigned depth)
+{
+    const Function *f = argument->getParent();
+    place result;
+    bool first = true;
+    if (!f->hasLocalLinkage() || f->hasAddressTaken())
+        return {};
+    for (const User *user : f->users()) {
+        const CallBase *call = dyn_cast<CallBase>(user);
+        if (!call || call->getCalledFunction() != f || call->arg_size() <= argument->getArgNo())
+            return {};
+        place one = find(call->getArgOperand(argument->getArgNo()), depth + 1);
+        if (!one.known || !one.root || (!first && !same_place(one, result)))
+            return {};
+        result = one;
+        first = false;
+    }
+    return result;
+}
+
+// A pointer variable that always leads to the same field, or moves within one array: "int *p = &s->field". What its
+// own type says is less than that.
+place marker::kept_in(const AllocaInst *variable, unsigned depth)
+{
+    auto [entry, fresh] = kept.try_emplace(variable, place());
+    if (!fresh)
+        return entry->second;
+    SmallVector<const Value *, 4> values;
+    for (const User *user : variable->users()) {
+        const StoreInst *store = dyn_cast<StoreInst>(user);
+        if (store && store->getPointerOperand() == variable)
+            values.push_back(store->getValueOperand());
+        else if (!isa<LoadInst>(user) && !isa<LifetimeIntrinsic>(user))
+            return {};
+    }
+    place result;
+    bool moves = false, first = true;
+    for (const Value *value : values) {
+        const Value *from = value->stripInBoundsOffsets(); // p++
+        const LoadInst *own = dyn_cast<LoadInst>(from);
+        if (own && own->getPointerOperand() == variable) {
+            moves |= from != value;
+            continue;
+        }
+        if (isa<ConstantPointerNull>(value))
+            continue;
+        const Argument *argument = dyn_cast<Argument>(value);
+        place one = argument ? passed(argument, depth + 1) : find(value, depth + 1);
+        if (!one.known || !one.root || (!first && !same_place(one, result)))
+            return {};
+        result = one;
+        first = false;
+    }
+    uint64_t begin;
+    if (moves && result.known) {
+        DIType *element = array_at(types, result.root, result.offset, &begin);
+        if (!element || as_composite(element))
+            return {};
+        result.offset = begin;
+        result.dynamic = true;
+    }
+    kept[variable] = result;
+    return result;
+}
+
 place marker::find(const Value *pointer, unsigned depth)
 {
     if (depth > 64 || !pointer->getType()->isPointerTy())
@@ -256,6 +330,11 @@ place marker::find(const Value *pointer, unsigned depth)
         result = step(gep);
     } else if (const LoadInst *load = dyn_cast<LoadInst>(pointer)) {
         result = place_behind(types, find(load->getPointerOperand(), depth + 1));
+        const AllocaInst *variable = dyn_cast<AllocaInst>(load->getPointerOperand());
+        if (variable && !result.root) {
+            place better = kept_in(variable, depth + 1);
+            result = better.known ? better : result;
+        }
     } else if (const AllocaInst *variable = dyn_cast<AllocaInst>(pointer)) {
         StructType *type = dyn_cast<StructType>(variable->getAllocatedType());
         if (DICompositeType *composite = type ? composite_of(type, place()) : nullptr)
@@ -283,8 +362,7 @@ place marker::find(const Value *pointer, unsigned depth)
             if (isa<ConstantPointerNull>(value) || isa<UndefValue>(value))
                 continue;
             place one = find(value, depth + 1);
-            agree &= !result.known ||
-                     (one.root == result.root && one.offset == result.offset && one.dynamic == result.dynamic);
+            agree &= !result.known || same_place(one, result);
             result = one;
         }
         result = agree ? result : place();
@@ -314,8 +392,7 @@ void marker::note_location(Instruction &i, const place &what, uint64_t bytes, bo
         return;
     auto [entry, fresh] = facts.by_location.try_emplace(location_key(i, bytes, write), what);
     place &before = entry->second;
-    if (!fresh && (before.known != what.known || before.root != what.root || before.offset != what.offset ||
-                   before.dynamic != what.dynamic))
+    if (!fresh && !same_place(before, what))
         before = place();
 }
 

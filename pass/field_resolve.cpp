@@ -329,9 +329,10 @@ access_list resolver::run()
         scalar[n] = is_scalar;
         note(list[n]);
     }
+    // Also those that are of no struct as far as their own types go: "*p" where p has turned out to be &s->field.
     for (int round = 0; round < 2; round++)
         for (size_t n = 0; n < list.size(); n++)
-            if (!list[n].what.known && (by_object(list[n]) || by_variable(list[n])))
+            if (!list[n].what.root && (by_object(list[n]) || by_variable(list[n])))
                 note(list[n]);
     for (size_t n = 0; n < list.size(); n++) {
         field_access &access = list[n];
