@@ -5,10 +5,12 @@
 // fields were used together, on one object, is exact.
 #include "fields.h"
 #include "order.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/KnownBits.h"
 
 using namespace llvm;
 
@@ -21,7 +23,7 @@ namespace
 // ---- which fields ----
 
 // Bits of V, a value of at most 64 bits that was loaded from POINTER, that make a difference to anything but what is
-// stored there again at their own places.
+// stored there again at their own places (POINTER is nullptr once they have been moved).
 uint64_t used_bits(const Value *v, const Value *pointer, unsigned depth)
 {
     unsigned width = v->getType()->getIntegerBitWidth();
@@ -48,17 +50,17 @@ uint64_t used_bits(const Value *v, const Value *pointer, unsigned depth)
                     next &= ~number;
                 break;
             case Instruction::LShr:
-                next = constant && number < width ? used_bits(i, pointer, depth + 1) << number : all;
+                next = constant && number < width ? used_bits(i, nullptr, depth + 1) << number : all;
                 break;
             case Instruction::AShr:
-                next = constant && number < width ? used_bits(i, pointer, depth + 1) : all;
+                next = constant && number < width ? used_bits(i, nullptr, depth + 1) : all;
                 if (next != all || number) { // what is shifted in is the sign
                     uint64_t high = maskLeadingOnes<uint64_t>(unsigned(number)) >> (64 - width);
                     next = (next << number) | (next & high ? uint64_t(1) << (width - 1) : 0);
                 }
                 break;
             case Instruction::Shl:
-                next = constant && number < width ? used_bits(i, pointer, depth + 1) >> number : all;
+                next = constant && number < width ? used_bits(i, nullptr, depth + 1) >> number : all;
                 break;
             case Instruction::Trunc:
             case Instruction::ZExt:
@@ -86,7 +88,7 @@ uint64_t used_bits(const Value *v, const Value *pointer, unsigned depth)
 }
 
 // Bits of V, which is stored at POINTER, that are not what was there before.
-uint64_t changed_bits(const Value *v, const Value *pointer, unsigned depth)
+uint64_t changed_bits(const Value *v, const Value *pointer, const DataLayout &layout, unsigned depth)
 {
     uint64_t all = maskTrailingOnes<uint64_t>(v->getType()->getIntegerBitWidth());
     const BinaryOperator *op = dyn_cast<BinaryOperator>(v);
@@ -96,36 +98,18 @@ uint64_t changed_bits(const Value *v, const Value *pointer, unsigned depth)
         return all;
     const ConstantInt *constant = dyn_cast<ConstantInt>(op->getOperand(1));
     uint64_t number = constant ? constant->getZExtValue() : 0;
-    // Whether bits are zero in W matters where they come from elsewhere.
-    auto may_be_set = [&](const Value *w) {
-        const BinaryOperator *part = dyn_cast<BinaryOperator>(w);
-        const ConstantInt *mask = part ? dyn_cast<ConstantInt>(part->getOperand(1)) : dyn_cast<ConstantInt>(w);
-        if (!mask)
-            if (const ZExtInst *wide = dyn_cast<ZExtInst>(w))
-                return maskTrailingOnes<uint64_t>(wide->getSrcTy()->getScalarSizeInBits());
-        if (!mask || mask->getBitWidth() > 64)
-            return all;
-        if (!part || part->getOpcode() == Instruction::And)
-            return mask->getZExtValue();
-        if (part->getOpcode() == Instruction::Shl && mask->getZExtValue() < 64) {
-            uint64_t inner = all;
-            if (const ZExtInst *wide = dyn_cast<ZExtInst>(part->getOperand(0)))
-                inner = maskTrailingOnes<uint64_t>(wide->getSrcTy()->getScalarSizeInBits());
-            return (inner << mask->getZExtValue()) & all;
-        }
-        return all;
-    };
+    auto may_be_set = [&](const Value *w) { return (~computeKnownBits(w, layout).Zero).getZExtValue() & all; };
     switch (op->getOpcode()) {
     case Instruction::And:
         if (constant)
-            return changed_bits(op->getOperand(0), pointer, depth + 1) | (all & ~number);
+            return changed_bits(op->getOperand(0), pointer, layout, depth + 1) | (all & ~number);
         return all;
     case Instruction::Or:
     case Instruction::Xor: {
         if (constant)
-            return changed_bits(op->getOperand(0), pointer, depth + 1) | number;
-        uint64_t left = changed_bits(op->getOperand(0), pointer, depth + 1) | may_be_set(op->getOperand(1));
-        uint64_t right = changed_bits(op->getOperand(1), pointer, depth + 1) | may_be_set(op->getOperand(0));
+            return changed_bits(op->getOperand(0), pointer, layout, depth + 1) | number;
+        uint64_t left = changed_bits(op->getOperand(0), pointer, layout, depth + 1) | may_be_set(op->getOperand(1));
+        uint64_t right = changed_bits(op->getOperand(1), pointer, layout, depth + 1) | may_be_set(op->getOperand(0));
         return left & right;
     }
     default:
@@ -141,7 +125,7 @@ uint64_t touched_bits(const field_access &access)
     } else if (StoreInst *store = dyn_cast<StoreInst>(access.at)) {
         Type *type = store->getValueOperand()->getType();
         if (type->isIntegerTy() && type->getIntegerBitWidth() <= 64)
-            return changed_bits(store->getValueOperand(), store->getPointerOperand(), 0);
+            return changed_bits(store->getValueOperand(), store->getPointerOperand(), store->getDataLayout(), 0);
     }
     return ~uint64_t(0);
 }

@@ -48,6 +48,7 @@ class marker
     DenseMap<const AllocaInst *, place> kept;              // where what is kept in a pointer variable leads to
 
     void note_declaration(const Value *storage, const DIVariable *variable, const DIExpression *expression);
+    void note_record(DbgVariableRecord &record);
     void collect_declarations();
     void collect_abi();
     DICompositeType *composite_of(StructType *type, const place &hint);
@@ -91,6 +92,15 @@ void marker::note_declaration(const Value *storage, const DIVariable *variable, 
         exact.try_emplace(llvm_type, composite);
 }
 
+// With optimisation clang describes memory by assignments, before we come.
+void marker::note_record(DbgVariableRecord &record)
+{
+    if (record.isDbgDeclare())
+        note_declaration(record.getAddress(), record.getVariable(), record.getExpression());
+    else if (record.isDbgAssign() && record.getExpression()->getNumElements() == 0)
+        note_declaration(record.getAddress(), record.getVariable(), record.getAddressExpression());
+}
+
 void marker::collect_declarations()
 {
     for (GlobalVariable &global : m.globals()) {
@@ -103,10 +113,7 @@ void marker::collect_declarations()
         for (Instruction &i : instructions(f)) {
             for (DbgRecord &record : i.getDbgRecordRange())
                 if (DbgVariableRecord *one = dyn_cast<DbgVariableRecord>(&record))
-                    if (one->isDbgDeclare())
-                        note_declaration(one->getAddress(), one->getVariable(), one->getExpression());
-            if (DbgDeclareInst *one = dyn_cast<DbgDeclareInst>(&i))
-                note_declaration(one->getAddress(), one->getVariable(), one->getExpression());
+                    note_record(*one);
         }
 }
 
@@ -339,6 +346,14 @@ place marker::find(const Value *pointer, unsigned depth)
         StructType *type = dyn_cast<StructType>(variable->getAllocatedType());
         if (DICompositeType *composite = type ? composite_of(type, place()) : nullptr)
             result = {composite, 0, false, true, composite};
+    } else if (const GlobalVariable *global = dyn_cast<GlobalVariable>(pointer)) { // of another translation unit
+        Type *type = global->getValueType();
+        while (ArrayType *array = dyn_cast<ArrayType>(type))
+            type = array->getElementType();
+        StructType *fields = dyn_cast<StructType>(type);
+        DICompositeType *composite = fields ? composite_of(fields, place()) : nullptr;
+        if (composite || !fields)
+            result = {composite, 0, false, true, composite};
     } else if (const CallBase *call = dyn_cast<CallBase>(pointer)) {
         const IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(call);
         const Value *same = call->getReturnedArgOperand();
@@ -390,6 +405,8 @@ void marker::note_location(Instruction &i, const place &what, uint64_t bytes, bo
 {
     if (!i.getDebugLoc())
         return;
+    auto [scalar, unseen] = facts.scalar_positions.try_emplace(position_key(i), true);
+    scalar->second &= !what.root;
     auto [entry, fresh] = facts.by_location.try_emplace(location_key(i, bytes, write), what);
     place &before = entry->second;
     if (!fresh && !same_place(before, what))
@@ -437,8 +454,11 @@ void marker::mark(Instruction &i)
         pointer = exchange->getPointerOperand();
     if (pointer) {
         place at = find(pointer, 0);
-        if (!at.known)
+        if (!at.known) {
+            if (i.getDebugLoc())
+                facts.scalar_positions[position_key(i)] = false;
             return;
+        }
         append(operands, at);
         uint64_t bytes = layout.getTypeStoreSize(getLoadStoreType(&i)).getKnownMinValue();
         note_location(i, at, bytes, isa<StoreInst>(i));
@@ -490,11 +510,19 @@ early_facts &facts_of(Module &m)
     return facts;
 }
 
-std::vector<uint64_t> location_key(const Instruction &i, uint64_t bytes, bool write)
+std::vector<uint64_t> position_key(const Instruction &i)
 {
     const DebugLoc &location = i.getDebugLoc();
     const DISubprogram *program = location.get()->getScope()->getSubprogram();
-    return {uint64_t(uintptr_t(program)), location.getLine(), location.getCol(), bytes, write};
+    return {uint64_t(uintptr_t(program)), location.getLine(), location.getCol()};
+}
+
+std::vector<uint64_t> location_key(const Instruction &i, uint64_t bytes, bool write)
+{
+    std::vector<uint64_t> key = position_key(i);
+    key.push_back(bytes);
+    key.push_back(write);
+    return key;
 }
 
 void mark_fields(Module &m)

@@ -6,6 +6,7 @@
 #include "fields.h"
 #include "order.h"
 #include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/InstIterator.h"
@@ -33,7 +34,8 @@ class resolver
     const DataLayout &layout;
     access_list list;
     std::map<std::vector<uint64_t>, SmallVector<object, 2>> objects; // by base and terms
-    DenseMap<const Value *, DIType *> variables;                     // values of local variables
+    std::set<std::vector<uint64_t>> scalars;                         // likewise, of no struct
+    DenseMap<const Value *, DIType *> variables;                     // values of local variables: what they lead to
     DenseMap<const Value *, place> loaded;                           // where loads are from
 
     void add(Instruction &i, Value *pointer, uint64_t bytes, bool reads, bool writes, Value *times = nullptr,
@@ -44,6 +46,7 @@ class resolver
     void collect_variables();
     bool by_location(field_access &access);
     bool by_tag(field_access &access, bool *scalar);
+    bool at_scalars(const field_access &access) const;
     bool by_object(field_access &access);
     bool by_variable(field_access &access);
     place of_base(const Value *base, unsigned depth);
@@ -169,20 +172,21 @@ void resolver::collect_variables()
             (expression && expression->getNumElements() != 0) || !is_pointer(variable->getType()))
             return;
         DIType *target = pointee(variable->getType());
-        if (!target || !as_composite(target))
+        if (!target || target->getTag() == dwarf::DW_TAG_unspecified_type)
             return;
         auto [entry, fresh] = variables.try_emplace(value, target);
-        if (!fresh && entry->second != target)
-            entry->second = nullptr; // one pointer, several names for what it leads to
+        if (fresh || entry->second == target)
+            return;
+        if (!entry->second || !as_composite(entry->second) || !as_composite(target))
+            entry->second = entry->second && as_composite(target) ? target : entry->second;
+        else
+            entry->second = nullptr; // one pointer, several structs that it leads to
     };
     for (Instruction &i : instructions(f)) {
         for (DbgRecord &record : i.getDbgRecordRange())
             if (DbgVariableRecord *one = dyn_cast<DbgVariableRecord>(&record))
                 if (one->isDbgValue() && one->getNumVariableLocationOps() == 1)
                     note(one->getVariableLocationOp(0), one->getVariable(), one->getExpression());
-        if (DbgValueInst *one = dyn_cast<DbgValueInst>(&i))
-            if (one->getNumVariableLocationOps() == 1)
-                note(one->getVariableLocationOp(0), one->getVariable(), one->getExpression());
     }
 }
 
@@ -255,6 +259,15 @@ bool resolver::by_location(field_access &access)
     return true;
 }
 
+// Nothing that stands at this place of the source is an access to a struct: bytes that became a word, for one.
+bool resolver::at_scalars(const field_access &access) const
+{
+    if (!access.at->getDebugLoc())
+        return false;
+    auto found = facts.scalar_positions.find(position_key(*access.at));
+    return found != facts.scalar_positions.end() && found->second;
+}
+
 bool resolver::by_tag(field_access &access, bool *scalar)
 {
     const MDNode *tag = access.at->getMetadata(LLVMContext::MD_tbaa);
@@ -297,6 +310,8 @@ bool resolver::by_object(field_access &access)
 bool resolver::by_variable(field_access &access)
 {
     place base = access.base ? of_base(access.base, 0) : place();
+    if (base.known && !base.root)
+        access.what.known = true;
     return base.known && base.root && inside(access, base.root, int64_t(base.offset) + access.offset);
 }
 
@@ -307,6 +322,8 @@ void resolver::note(const field_access &access)
         return;
     if (isa<LoadInst>(access.at))
         loaded[access.at] = access.what;
+    if (access.base && !access.what.root)
+        scalars.insert(key_of(access));
     if (!access.base || !access.what.root || access.what.dynamic)
         return;
     SmallVector<object, 2> &here = objects[key_of(access)];
@@ -337,8 +354,8 @@ access_list resolver::run()
     for (size_t n = 0; n < list.size(); n++) {
         field_access &access = list[n];
         access.object_offset = access.offset - int64_t(access.what.offset);
-        if (!access.what.known && scalar[n])
-            access.what.known = true;
+        if (!access.what.known)
+            access.what.known = scalar[n] || (access.base && scalars.count(key_of(access))) || at_scalars(access);
     }
     return std::move(list);
 }

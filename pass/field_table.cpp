@@ -139,6 +139,8 @@ void field_table::finish()
     header.groups = uint32_t(groups.size());
     header.members = member_count;
     header.string_bytes = uint32_t(strings.size());
+    header.entry_bytes = sizeof(struct hw_struct) + sizeof(struct hw_field) + sizeof(struct hw_field_group) +
+                         sizeof(struct hw_group_member);
     std::string all;
     append(all, header);
     all += struct_bytes + field_bytes + group_bytes + member_bytes + strings;

@@ -116,8 +116,11 @@ struct early_facts {
     std::map<const llvm::DICompositeType *, std::set<uint64_t>> escaping; // offsets
     // By function, line, column, bytes and kind of access. ROOT of those that are ambiguous: nullptr.
     std::map<std::vector<uint64_t>, place> by_location;
+    // By function, line and column: whether all accesses there are of no struct.
+    std::map<std::vector<uint64_t>, bool> scalar_positions;
 };
 early_facts &facts_of(llvm::Module &m);
+std::vector<uint64_t> position_key(const llvm::Instruction &i);
 std::vector<uint64_t> location_key(const llvm::Instruction &i, uint64_t bytes, bool write);
 
 // Marks the accesses of M: !heapwise.field.

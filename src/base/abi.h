@@ -95,7 +95,7 @@ struct hw_fields_table {
     unsigned counters;
     unsigned structs, fields, groups, members;
     unsigned string_bytes;
-    unsigned reserved0;
+    unsigned entry_bytes; /* sizes of the four structures, added up: another version has others */
 };
 
 /* A pointer to a type carries this annotation when the type's layout is agreed upon with others: HEAPWISE_ABI. */

@@ -194,7 +194,9 @@ HW_EXPORT void __heapwise_fields_v1(const struct hw_fields_table *table, uint64_
     hw_start();
     if (!hw_shadow.base)
         hw_shadow_refuse("no address space to count fields in (ulimit -v?): a library was built by heapwise cc", NULL);
-    if (table->version != HW_ABI_FIELDS_VERSION)
+    if (table->version != HW_ABI_FIELDS_VERSION ||
+        table->entry_bytes != sizeof(struct hw_struct) + sizeof(struct hw_field) + sizeof(struct hw_field_group) +
+                                  sizeof(struct hw_group_member))
         hw_shadow_refuse("this program was built for another version of Heapwise: build it again with heapwise cc",
                          NULL);
     if (hw_runtime.state == HW_STATE_ON && hw_fork_pending())

@@ -1,0 +1,379 @@
+/* Counted fields, exactly: programs that count by hand what they access (tests/programs/fields*) are built by
+ * `heapwise cc --fields`, by each clang there is a plugin for and at each level, and their profiles must say the same.
+ */
+#include "support/check.h"
+#include "support/recording.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "profile/profile.h"
+#include "test_config.h"
+
+static const char *const levels[] = {"-O0", "-O1", "-O2", "-O3"};
+static const char *const versions[] = {"22", "19"};
+
+struct build {
+    char *directory;
+    char *program;
+};
+
+static char *source(const char *name)
+{
+    char *path;
+    if (asprintf(&path, "%s/programs/%s", TEST_SOURCES, name) < 0)
+        fail_msg("no memory");
+    return path;
+}
+
+/* The clang of that version, if there is a plugin for it; else NULL. */
+static const char *compiler(const char *version, bool cplusplus)
+{
+    static char name[64], option[96];
+    snprintf(name, sizeof name, "clang%s-%s", cplusplus ? "++" : "", version);
+    if (!have_command(name))
+        return NULL;
+    snprintf(option, sizeof option, "--compiler=%s", name);
+    const char *const ask[] = {heapwise_path(), cplusplus ? "c++" : "cc", option, "-E", "-x", "c", "/dev/null", NULL};
+    struct run_result result = run(ask, NULL);
+    bool there = result.code == 0;
+    run_result_free(&result);
+    return there ? option : NULL;
+}
+
+/* Runs heapwise cc --fields OPTION FLAGS… in the directory of BUILD; it must succeed. */
+static void compile(struct build *build, bool cplusplus, const char *option, const char *const flags[])
+{
+    char include[4096];
+    const char *argv[40] = {heapwise_path(), cplusplus ? "c++" : "cc", "--fields", option};
+    size_t used = 4;
+    snprintf(include, sizeof include, "-I%s/../include", TEST_SOURCES);
+    argv[used++] = include;
+    argv[used++] = "-pthread";
+    for (size_t i = 0; flags[i]; i++)
+        argv[used++] = flags[i];
+    argv[used] = NULL;
+    struct run_result result = run(argv, &(struct run_options){.directory = build->directory});
+    if (result.code != 0)
+        fail_msg("%s:\n%s", run_describe(argv), result.err);
+    run_result_free(&result);
+}
+
+static struct build begin(void)
+{
+    struct build build = {.directory = make_directory()};
+    build.program = join_path(build.directory, "program");
+    return build;
+}
+
+static void end(struct build *build)
+{
+    remove_directory(build->directory);
+    free(build->program);
+}
+
+static struct build build_c(const char *option, const char *level, const char *more)
+{
+    struct build build = begin();
+    char *one = source("fields.c"), *two = source("fields2.c");
+    compile(&build, false, option, (const char *const[]){level, one, two, "-o", build.program, more, NULL});
+    free(one);
+    free(two);
+    return build;
+}
+
+/* Runs the program with MODE; its profile, or the one of a child. */
+static struct run_result run_program(const struct build *build, const char *mode, const char *argument,
+                                     const char *options)
+{
+    char *output;
+    if (asprintf(&output, "HEAPWISE_OPTIONS=output=%s/%%n.hwprof%s%s", build->directory, options ? ":" : "",
+                 options ? options : "") < 0)
+        fail_msg("no memory");
+    const char *const argv[] = {build->program, mode, argument, NULL}, *const environment[] = {output, NULL};
+    struct run_result result = run(argv, &(struct run_options){.environment = environment});
+    free(output);
+    return result;
+}
+
+static struct hw_profile *read_profile(const struct build *build, const char *name)
+{
+    char *path = join_path(build->directory, name);
+    struct hw_error error = {""};
+    struct hw_profile *profile = hw_profile_read(path, &error);
+    if (!profile)
+        fail_msg("%s: %s", path, error.message);
+    for (size_t i = 0; i < profile->problem_count; i++)
+        fail_msg("%s: %s", path, profile->problems[i]);
+    free(path);
+    return profile;
+}
+
+static const struct hw_profile_struct *find_struct(const struct hw_profile *profile, const char *name, size_t nth)
+{
+    for (size_t i = 0; i < profile->fields.struct_count; i++)
+        if (strcmp(profile->fields.structs[i].name, name) == 0 && nth-- == 0)
+            return &profile->fields.structs[i];
+    return NULL;
+}
+
+static const struct hw_profile_field *find_field(const struct hw_profile *profile, const struct hw_profile_struct *of,
+                                                 const char *name)
+{
+    for (size_t i = 0; of && i < of->field_count; i++)
+        if (strcmp(profile->fields.fields[of->first_field + i].name, name) == 0)
+            return &profile->fields.fields[of->first_field + i];
+    return NULL;
+}
+
+/* Each line "field STRUCT NAME READS WRITES" of TEXT against PROFILE; SEPARATORS between them. How many differ. */
+static int differences(const char *text, const struct hw_profile *profile, const char *separators, const char *what)
+{
+    int wrong = 0, lines = 0;
+    char *copy = strdup(text), *next = copy;
+    for (char *line; (line = strsep(&next, "\n"));) {
+        if (strncmp(line, "field ", 6) != 0)
+            continue;
+        line += 6;
+        char *structure = strsep(&line, separators), *name = strsep(&line, separators);
+        uint64_t reads = strtoull(strsep(&line, separators), NULL, 10);
+        uint64_t writes = strtoull(strsep(&line, separators), NULL, 10);
+        const struct hw_profile_field *field = find_field(profile, find_struct(profile, structure, 0), name);
+        lines++;
+        if ((field ? field->reads : 0) == reads && (field ? field->writes : 0) == writes)
+            continue;
+        print_error("%s: %s.%s: %llu reads, %llu writes; expected %llu, %llu\n", what, structure, name,
+                    (unsigned long long)(field ? field->reads : 0), (unsigned long long)(field ? field->writes : 0),
+                    (unsigned long long)reads, (unsigned long long)writes);
+        wrong++;
+    }
+    free(copy);
+    if (!lines)
+        fail_msg("%s: nothing was printed", what);
+    return wrong;
+}
+
+static int run_and_compare(const struct build *build, const char *mode, const char *argument, const char *what)
+{
+    struct run_result result = run_program(build, mode, argument, NULL);
+    struct hw_profile *profile = read_profile(build, "0.hwprof");
+    int wrong = differences(result.out, profile, " ", what);
+    hw_profile_free(profile);
+    run_result_free(&result);
+    return wrong;
+}
+
+/* ---- shapes of accesses, at every level ---- */
+
+static void test_c(void **state)
+{
+    (void)state;
+    int wrong = 0, built = 0;
+    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
+        for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
+            const char *option = compiler(versions[v], false);
+            char what[64];
+            if (!option)
+                continue;
+            struct build build = build_c(option, levels[l], NULL);
+            snprintf(what, sizeof what, "clang %s %s", versions[v], levels[l]);
+            wrong += run_and_compare(&build, "all", NULL, what);
+            built++;
+            end(&build);
+        }
+    if (!built)
+        SKIP("no clang there is a plugin for");
+    assert_int_equal(wrong, 0);
+}
+
+static void test_cplusplus(void **state)
+{
+    (void)state;
+    int wrong = 0, built = 0;
+    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
+        for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
+            const char *option = compiler(versions[v], true);
+            char what[64];
+            if (!option)
+                continue;
+            struct build build = begin();
+            char *file = source("fields.cpp");
+            compile(&build, true, option, (const char *const[]){levels[l], file, "-o", build.program, NULL});
+            struct run_result result = run_program(&build, NULL, NULL, NULL);
+            struct hw_profile *profile = read_profile(&build, "0.hwprof");
+            snprintf(what, sizeof what, "clang++ %s %s", versions[v], levels[l]);
+            wrong += differences(result.out, profile, "|", what);
+            const struct hw_profile_struct *circle = find_struct(profile, "shape::circle", 0);
+            assert_non_null(circle);
+            assert_true(circle->flags & HW_STRUCT_POLYMORPHIC);
+            assert_true(circle->flags & HW_STRUCT_BASES);
+            assert_non_null(find_field(profile, circle, "base::_vptr"));
+            hw_profile_free(profile);
+            run_result_free(&result);
+            free(file);
+            end(&build);
+            built++;
+        }
+    if (!built)
+        SKIP("no clang++ there is a plugin for");
+    assert_int_equal(wrong, 0);
+}
+
+/* ---- what the profile says of the types ---- */
+
+static struct build usual_build(const char *more)
+{
+    const char *option = compiler("22", false);
+    if (!option)
+        option = compiler("19", false);
+    if (!option)
+        SKIP("no clang there is a plugin for");
+    return build_c(option, "-O2", more);
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    struct build build = usual_build(NULL);
+    struct run_result result = run_program(&build, "all", NULL, NULL);
+    struct hw_profile *profile = read_profile(&build, "0.hwprof");
+    const struct hw_profile_struct *node = find_struct(profile, "node", 0);
+    assert_non_null(node);
+    assert_null(find_struct(profile, "node", 1)); /* two translation units, one type */
+    assert_true(node->flags & HW_STRUCT_FLEXIBLE);
+    assert_true(node->flags & HW_STRUCT_BIT_FIELDS);
+    assert_true(node->flags & HW_STRUCT_ESCAPES);
+    assert_true(find_field(profile, node, "unused")->flags & HW_FIELD_ESCAPES);
+    assert_string_equal(find_field(profile, node, "pos.y")->declaration, "struct vec pos");
+    assert_int_equal(find_field(profile, node, "mark")->bit_offset, 3);
+    assert_int_equal(find_field(profile, node, "mark")->bit_size, 5);
+    assert_string_equal(find_field(profile, node, "array")->type_name, "int[4]");
+    assert_int_equal(find_field(profile, node, "hidden")->reads + find_field(profile, node, "hidden")->writes, 0);
+    assert_true(strstr(node->file, "fields.h") != NULL);
+
+    const struct hw_profile_struct *pair = find_struct(profile, "pair", 0);
+    assert_non_null(pair);
+    assert_true(pair->flags & HW_STRUCT_WHOLE);
+    assert_int_equal(pair->whole_reads, 3);
+    assert_int_equal(pair->whole_writes, 3);
+
+    const struct hw_profile_struct *one = find_struct(profile, "twin", 0), *other = find_struct(profile, "twin", 1);
+    assert_non_null(one);
+    assert_non_null(other); /* one name, two layouts */
+    assert_null(find_struct(profile, "twin", 2));
+    assert_int_equal(one->writes + other->writes, 4);
+    assert_int_equal(find_field(profile, one, "a")->writes + find_field(profile, other, "a")->writes, 1);
+    bool allocated = false;
+    for (size_t i = 0; i < profile->context_count; i++)
+        allocated |= profile->contexts[i].type == node->type;
+    if (compiler("22", false))
+        assert_true(allocated); /* who allocates nodes is known */
+    assert_int_equal(profile->fields.unattributed_reads + profile->fields.unattributed_writes, 0);
+    hw_profile_free(profile);
+    run_result_free(&result);
+    end(&build);
+}
+
+/* ---- ways to end and to run ---- */
+
+static void test_threads(void **state)
+{
+    (void)state;
+    struct build build = usual_build(NULL);
+    assert_int_equal(run_and_compare(&build, "threads", NULL, "threads"), 0);
+    end(&build);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"kill", "exit", "reset"};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct build build = usual_build(NULL);
+        assert_int_equal(run_and_compare(&build, modes[i], NULL, modes[i]), 0);
+        end(&build);
+    }
+}
+
+static void test_dump(void **state)
+{
+    (void)state;
+    struct build build = usual_build(NULL);
+    struct run_result result = run_program(&build, "dump", NULL, NULL);
+    struct hw_profile *dump = read_profile(&build, "0.dump1.hwprof"), *all = read_profile(&build, "0.hwprof");
+    assert_int_equal(differences(result.out, dump, " ", "dump"), 0);
+    assert_int_equal(find_field(all, find_struct(all, "node", 0), "hoisted")->reads,
+                     2 * find_field(dump, find_struct(dump, "node", 0), "hoisted")->reads);
+    hw_profile_free(dump);
+    hw_profile_free(all);
+    run_result_free(&result);
+    end(&build);
+}
+
+static void test_fork(void **state)
+{
+    (void)state;
+    struct build build = usual_build(NULL);
+    struct run_result result = run_program(&build, "fork", NULL, NULL);
+    struct hw_profile *parent = read_profile(&build, "0.hwprof");
+    struct hw_profile *child = read_profile(&build, "1.hwprof");
+    assert_int_equal(differences(result.out, child, " ", "child"), 0);
+    assert_int_equal(differences(result.out, parent, " ", "parent"), 0);
+    hw_profile_free(parent);
+    hw_profile_free(child);
+    run_result_free(&result);
+    end(&build);
+}
+
+static void test_loaded(void **state)
+{
+    (void)state;
+    struct build build = usual_build("-rdynamic");
+    char *file = source("fields_library.c"), *library = join_path(build.directory, "library.so");
+    const char *option = compiler("22", false);
+    option = option ? option : compiler("19", false);
+    compile(&build, false, option, (const char *const[]){"-O2", "-shared", "-fPIC", file, "-o", library, NULL});
+    assert_int_equal(run_and_compare(&build, "load", library, "load"), 0);
+    free(file);
+    free(library);
+    end(&build);
+}
+
+static void test_link_time(void **state)
+{
+    (void)state;
+    if (!have_command("ld.lld"))
+        SKIP("no lld");
+    static const char *const kinds[] = {"-flto", "-flto=thin"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *option = compiler("22", false);
+        if (!option)
+            SKIP("no clang 22");
+        struct build build = begin();
+        char *one = source("fields.c"), *two = source("fields2.c");
+        compile(&build, false, option,
+                (const char *const[]){"-O2", kinds[i], "-fuse-ld=lld", one, two, "-o", build.program, NULL});
+        assert_int_equal(run_and_compare(&build, "all", NULL, kinds[i]), 0);
+        free(one);
+        free(two);
+        end(&build);
+    }
+}
+
+/* With counted accesses beside them, and with an update for each access. */
+static void test_both(void **state)
+{
+    (void)state;
+    static const char *const more[] = {"--granule=64", "--granule=8", "--no-consolidate"};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        struct build build = usual_build(more[i]);
+        assert_int_equal(run_and_compare(&build, "all", NULL, more[i]), 0);
+        end(&build);
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_types),
+          cmocka_unit_test(test_threads), cmocka_unit_test(test_ends), cmocka_unit_test(test_dump),
+          cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time),
+          cmocka_unit_test(test_both))
