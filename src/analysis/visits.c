@@ -107,10 +107,6 @@ static int compare_object(const void *left, const void *right)
     const struct hw_profile_field_group *b = *(const struct hw_profile_field_group *const *)right;
     if (a->object != b->object)
         return a->object < b->object ? -1 : 1;
-    int order = strcmp(a->function, b->function);
-    order = order ? order : strcmp(a->file, b->file);
-    if (order)
-        return order;
     if (a->executions != b->executions)
         return a->executions > b->executions ? -1 : 1;
     return (a > b) - (a < b);
@@ -118,8 +114,7 @@ static int compare_object(const void *left, const void *right)
 
 static bool same_object(const struct hw_profile_field_group *a, const struct hw_profile_field_group *b)
 {
-    return a->object && a->object == b->object && strcmp(a->function, b->function) == 0 &&
-           strcmp(a->file, b->file) == 0;
+    return a->object && a->object == b->object;
 }
 
 /* GROUPS are of one object, most executions first. */

@@ -517,8 +517,9 @@ struct hw_field_group {
     uint32_t file;      /* string */
     uint32_t first_member, member_count;
     uint64_t executions;
-    uint32_t object; /* groups of one function (and file) with the same number access the same object: those that are
-                        executed while the pointer to it stays what it is are one visit of it. 0: not known */
+    uint32_t object; /* groups with the same number access the same object, by the same pointer: those that are executed
+                        while it stays what it is are one visit. A hash of the function and of the pointer in it; 0: not
+                        known */
     uint32_t reserved0;
 };
 

@@ -87,7 +87,7 @@ struct hw_profile_field_group {
     uint32_t line;
     const char *function, *file;
     size_t first_member, member_count;
-    uint32_t object; /* groups of one function and file with the same one access the same object; 0: not known */
+    uint32_t object; /* groups with the same number access the same object; 0: not known */
     uint64_t executions;
 };
 
