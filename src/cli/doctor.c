@@ -26,6 +26,7 @@ static const struct check {
     {"directory", hw_check_directory, false},
     {"hardware counters", hw_check_hardware_counters, false},
     {"software events", hw_check_software_events, false},
+    {"access samples", hw_check_access_samples, false},
     {"syscall dispatch", hw_check_syscall_dispatch, false},
     {"debuginfod", hw_check_debuginfod, false},
     {"debug files", hw_check_debug_files, false},

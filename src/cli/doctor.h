@@ -31,6 +31,7 @@ void hw_check_proc(struct hw_finding *finding);
 void hw_check_directory(struct hw_finding *finding);
 void hw_check_hardware_counters(struct hw_finding *finding);
 void hw_check_software_events(struct hw_finding *finding);
+void hw_check_access_samples(struct hw_finding *finding);
 void hw_check_syscall_dispatch(struct hw_finding *finding);
 
 /* ---- doctor_system.c: what is installed ---- */

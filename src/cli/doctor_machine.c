@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "report/human.h"
@@ -265,6 +267,31 @@ void hw_check_hardware_counters(struct hw_finding *finding)
 void hw_check_software_events(struct hw_finding *finding)
 {
     check_perf_event(finding, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+}
+
+/* record --sample-accesses: timers on a thread's CPU time, and nobody who traces. */
+void hw_check_access_samples(struct hw_finding *finding)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_NONE};
+    timer_t timer;
+    char line[256], tracer[32] = "0";
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof line, status))
+        sscanf(line, "TracerPid: %31s", tracer);
+    if (status)
+        fclose(status);
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) {
+        hw_finding_set(finding, HW_CHECK_MISSING, "the kernel grants no timer on a thread's CPU time: %s",
+                       strerror(errno));
+        return;
+    }
+    timer_delete(timer);
+    if (strcmp(tracer, "0") != 0)
+        hw_finding_set(finding, HW_CHECK_MISSING, "not while process %s traces: single steps are the tracer's", tracer);
+    else
+        hw_finding_set(finding, HW_CHECK_OK,
+                       "by bursts of single steps (record --sample-accesses); samples of the "
+                       "processor's own (PEBS, IBS) are not used");
 }
 
 /* In a child: once it is on, every system call of the thread looks at the selector. */

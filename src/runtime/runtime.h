@@ -470,6 +470,8 @@ void hw_trap_fork(void);
 bool hw_trap_on(void);
 /* Whether the calling thread is stepping now. */
 bool hw_trap_in_burst(void);
+/* At the end of a hook: a burst that was interrupted by it goes on. */
+void hw_trap_resume(void);
 /* The calling thread is sampled from now on / not any more: a signal that waits for it is taken back. */
 void hw_trap_attach(void);
 void hw_trap_detach(void);
@@ -509,6 +511,8 @@ struct hw_thread {
     uint32_t exit_rounds;
     uint32_t fresh;                /* sampled runs: the first allocation has yet to be drawn */
     struct hw_thread *interrupted; /* the state of the hook that a signal handler interrupted */
+    uint8_t leave_slow;            /* there is more to do when the hook ends: `interrupted`, or */
+    uint8_t resume;                /* a burst of single steps goes on then (trap.c) */
     struct hw_thread *next_free;
     struct hw_stack stack;
     uint64_t random; /* of the sampler */
@@ -565,7 +569,7 @@ static inline void hw_gate(struct hw_thread *thread, uintptr_t gate)
 }
 static inline void hw_leave(struct hw_thread *thread)
 {
-    if (hw_unlikely(thread->interrupted))
+    if (hw_unlikely(*(volatile uint8_t *)&thread->leave_slow))
         hw_leave_slow(thread); /* closes it: another handler must not find it open */
     else
         hw_gate(thread, HW_GATE_OPEN);

@@ -236,6 +236,7 @@ static struct hw_thread *take_state(bool temporary)
     thread->last_block = NULL;
     thread->stack = (struct hw_stack){0, 0};
     thread->interrupted = NULL;
+    thread->leave_slow = thread->resume = 0;
     thread->random = ((uint64_t)self_serial << 32) ^ hw_ticks_raw() ^ (uint64_t)(uintptr_t)thread;
     thread->entry->tid = thread->tid;
     thread->entry->serial = self_serial;
@@ -288,6 +289,7 @@ static struct hw_thread *borrow(struct hw_thread *interrupted)
     if (!thread)
         return NULL;
     thread->interrupted = interrupted;
+    thread->leave_slow = 1;
     thread->stack = interrupted->stack; /* most often the same one */
     hw_self = thread;
     return thread;
@@ -352,7 +354,15 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
 
 void hw_leave_slow(struct hw_thread *thread)
 {
-    hw_self = thread->interrupted == &no_thread ? NULL : thread->interrupted;
-    thread->interrupted = NULL;
-    release(thread, true);
+    bool resume = thread->resume;
+    thread->leave_slow = thread->resume = 0;
+    if (thread->interrupted) {
+        hw_self = thread->interrupted == &no_thread ? NULL : thread->interrupted;
+        thread->interrupted = NULL;
+        release(thread, true);
+    } else {
+        hw_gate(thread, HW_GATE_OPEN);
+    }
+    if (resume)
+        hw_trap_resume();
 }

@@ -15,8 +15,8 @@
  * gives up system calls. Both handlers are hidden from the program (signals.c). A thread whose alternate stack is too
  * small for them is not sampled.
  *
- * The runtime's own instructions are stepped over and not counted, so that what the program does right after a call of
- * malloc is seen as often as anything else. */
+ * A burst that comes into a hook is interrupted and goes on at the end of it, so that what the program does right after
+ * a call of malloc is seen as often as anything else. What the runtime does itself is never counted. */
 #include "runtime/runtime.h"
 
 #include <cpuid.h>
@@ -26,8 +26,8 @@
 
 #include "runtime/arch/x86_64/decode.h"
 
-#define BURST_LENGTH  64   /* instructions of the program */
-#define STEPS_BETWEEN 4000 /* most steps in the runtime within a burst: some calls of malloc */
+#define BURST_LENGTH  64  /* instructions of the program */
+#define STEPS_BETWEEN 400 /* most steps in the runtime within a burst, outside of hooks and around them */
 #define TRAP_FLAG     0x100
 #define STOP_WAIT_NS  100000000ull
 #define FIRST_SIGNAL  61 /* below the one for dumps, in the middle of nowhere */
@@ -43,6 +43,7 @@ struct sampler {
     int32_t timer; /* -1: none */
     uint64_t random;
     uint32_t active;        /* a burst is on its way */
+    bool paused;            /* until the hook ends that it has come into */
     uint32_t left, between; /* instructions, and steps in the runtime, that it may still take */
     uint64_t last_pc;       /* of the instruction looked at last */
     bool repeating;         /* which is a string instruction that has been counted, and goes on */
@@ -79,7 +80,7 @@ bool hw_trap_on(void)
 
 bool hw_trap_in_burst(void)
 {
-    return own && own->active;
+    return own && own->active && !own->paused;
 }
 
 /* ---- the machine ---- */
@@ -224,7 +225,35 @@ static void finish(struct sampler *sampler, ucontext_t *context, bool cut)
     sampler->hits.sums.cut += cut;
     hw_samples_flush(&sampler->hits);
     __atomic_store_n(&sampler->active, 0, __ATOMIC_RELEASE);
-    arm(sampler);
+}
+
+/* In a hook, which will see to it that the burst goes on? */
+static bool pause_in_hook(struct sampler *sampler, ucontext_t *context)
+{
+    struct hw_thread *thread = hw_self;
+    if (!thread || !(thread->gate & HW_GATE_RUNTIME))
+        return false;
+    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    sampler->paused = true;
+    thread->resume = 1;
+    thread->leave_slow = 1;
+    return true;
+}
+
+void hw_trap_resume(void)
+{
+    if (!own || !own->active || !own->paused)
+        return;
+    own->paused = false;
+    /* Below the red zone: the compiler may keep something there. */
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+                     "pushfq\n\t"
+                     "orq $0x100, (%%rsp)\n\t"
+                     "popfq\n\t"
+                     "lea 128(%%rsp), %%rsp"
+                     :
+                     :
+                     : "memory", "cc");
 }
 
 /* A string instruction takes a step for each iteration; the burst sees as many of them as it has steps left. They are
@@ -288,6 +317,8 @@ static void step(struct sampler *sampler, ucontext_t *context)
     }
     bool in_runtime = machine.pc >= hw_runtime.text_start && machine.pc < hw_runtime.text_end;
     if (in_runtime) {
+        if (pause_in_hook(sampler, context))
+            return;
         if (sampler->between-- == 0) {
             finish(sampler, context, true);
             return;
@@ -344,13 +375,12 @@ static void begin_burst(struct sampler *sampler, ucontext_t *context)
     sums->blocked += blocked;
     if (in_runtime || in_kernel || blocked || (registers[REG_EFL] & TRAP_FLAG)) {
         hw_samples_flush(&sampler->hits);
-        arm(sampler);
         return;
     }
     sums->bursts++;
     sampler->left = BURST_LENGTH;
     sampler->between = STEPS_BETWEEN;
-    sampler->repeating = false;
+    sampler->repeating = sampler->paused = false;
     __atomic_store_n(&sampler->active, 1, __ATOMIC_SEQ_CST);
     step(sampler, context);
 }
@@ -361,6 +391,12 @@ static void on_tick(int number, siginfo_t *information, void *closure)
     (void)number;
     if (!sampler || !hw_trap_on() || hw_quiet || information->si_code != SI_TIMER ||
         information->si_value.sival_ptr != sampler)
+        return;
+    const ucontext_t *context = closure;
+    bool stepping = context->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG;
+    bool waiting = sampler->paused && hw_self && hw_self->resume;
+    arm(sampler);
+    if (sampler->active && (stepping || waiting))
         return;
     if (sampler->active) { /* a handler of the program left a burst behind by a jump */
         hw_samples_flush(&sampler->hits);
@@ -387,7 +423,7 @@ static void on_trap(int number, siginfo_t *information, void *closure)
     (void)number;
     if (information->si_code != TRAP_TRACE)
         die(information);
-    else if (sampler && sampler->active)
+    else if (sampler && sampler->active && !sampler->paused)
         step(sampler, context);
     else /* a flag that was left over */
         context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
