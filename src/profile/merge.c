@@ -387,6 +387,9 @@ static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
                       hw_profile_ticks_to_ns(profile, note->tick)))
             return false;
     }
+    if (profile->accesses_sampled &&
+        !add_note(merge, HW_NOTE_OTHER, "samples of accesses are not in a merged profile", 1, 0))
+        return false;
     return !profile->fields.struct_count ||
            add_note(merge, HW_NOTE_OTHER, "counted fields of structs are not in a merged profile", 1, 0);
 }
