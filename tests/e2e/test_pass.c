@@ -24,6 +24,8 @@ static const char source[] =
     "void invariant(long *p, const unsigned char *s) { for (; *s; s++) p[*s == 'x'] += 1, p[9]++; }\n"
     "long sum(const int *a, long n) { long s = 0; for (long i = 0; i < n; i++) s += a[i]; return s; }\n"
     "void hundred(long *p) { for (long i = 0; i < 100; i++) p[i]++; }\n"
+    "void when(long *p, long *q, long n, int on) { for (long i = 0; i < n; i++) { q[i] = i; if (on) p[9]++; } }\n"
+    "void unless(long *p, long *q, long n, int on) { for (long i = 0; i < n; i++) { q[i] = i; if (!on) p[9]++; } }\n"
     "void masked(int *p, const int *q, long n) { for (long i = 0; i < n; i++) if (q[i] > 3) p[i] = q[i]; }\n"
     "long search(const long *a, long n, long x) { for (long i = 0; i < n; i++) if (a[i] == x) return i; return -1; }\n"
     "void frees(long **p, long n) { for (long i = 0; i < n; i++) { p[0][1]++; other(p[i]); } }\n"
@@ -152,6 +154,9 @@ static void check_consolidated(const char *text)
     assert_int_equal(calls(text, "sum", "@__heapwise_range_64("), 1);
     assert_int_equal(updates(text, "sum"), 0);
     assert_int_equal(calls(text, "hundred", "i64 8, i64 100, i64 1, i64 1)"), 1); /* stride, number, reads, writes */
+    /* Counted before the loop: as often as it is run, or not at all. */
+    assert_int_equal(lines_with(text, "when", " select i1 ", "i64 0"), 1);
+    assert_int_equal(lines_with(text, "unless", " select i1 ", "i64 0"), 1);
     assert_int_not_equal(calls(text, "search", "@__heapwise_range_64("), 0);
     assert_int_equal(updates(text, "search"), 0);
     assert_int_not_equal(calls(text, "invariant", "@__heapwise_range_64("), 0);
