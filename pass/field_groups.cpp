@@ -11,6 +11,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/KnownBits.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace llvm;
 
@@ -238,7 +239,9 @@ class grouper
     DenseMap<const BasicBlock *, SmallVector<size_t, 2>> of_block;
     std::vector<region> regions;
     update_list updates;
+    std::map<std::vector<uint64_t>, uint32_t> objects; // their numbers
 
+    uint32_t object_of(const object_group &group);
     region &region_of(Instruction *at);
     void add_to(std::vector<object_group> &groups, const field_access &access);
     bool add_variable(const field_access &access);
@@ -310,13 +313,28 @@ void grouper::add_to(std::vector<object_group> &groups, const field_access &acce
     }
 }
 
+// The same in all groups of one object: the pointers to it are the same values.
+uint32_t grouper::object_of(const object_group &group)
+{
+    if (!group.root || !group.base || group.vague)
+        return 0;
+    std::vector<uint64_t> key = {uint64_t(uintptr_t(group.root)), uint64_t(uintptr_t(group.base)),
+                                 uint64_t(group.offset)};
+    key.insert(key.end(), group.terms.begin(), group.terms.end());
+    uint32_t ordinal = objects.insert({key, uint32_t(objects.size())}).first->second;
+    uint64_t hash =
+        xxh3_64bits((f.getParent()->getSourceFileName() + "\n" + f.getName() + "\n" + Twine(ordinal)).str());
+    uint32_t number = uint32_t(hash ^ hash >> 32);
+    return number ? number : 1;
+}
+
 void grouper::emit_groups(const std::vector<object_group> &groups, uint32_t counter)
 {
     for (const object_group &one : groups) {
         std::vector<group_member> members;
         for (auto [field, counts] : one.members)
             members.push_back({field, counts.first, counts.second});
-        table.add_group(one.root, members, counter, one.location, f);
+        table.add_group(one.root, members, counter, object_of(one), one.location, f);
     }
 }
 

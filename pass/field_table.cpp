@@ -24,10 +24,10 @@ uint32_t field_table::text(const std::string &string)
     return entry->second;
 }
 
-void field_table::add_group(DICompositeType *root, std::vector<group_member> members, uint32_t counter,
+void field_table::add_group(DICompositeType *root, std::vector<group_member> members, uint32_t counter, uint32_t object,
                             const DebugLoc &location, const Function &f)
 {
-    group one = {HW_NONE, 0, 0, 0, counter, std::move(members)};
+    group one = {HW_NONE, 0, 0, 0, counter, object, std::move(members)};
     if (root) {
         root = facts.types->definition(root);
         one.structure = structs.insert({root, uint32_t(structs.size())}).first->second;
@@ -121,6 +121,7 @@ void field_table::finish()
         to.first_member = member_count;
         to.member_count = uint32_t(from.members.size());
         to.executions = from.counter;
+        to.object = from.object;
         append(group_bytes, to);
         for (const group_member &one : from.members) {
             struct hw_group_member entry = {};

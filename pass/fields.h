@@ -164,7 +164,7 @@ class field_table
     early_facts &facts;
     llvm::MapVector<llvm::DICompositeType *, uint32_t> structs;
     struct group {
-        uint32_t structure, function, file, line, counter;
+        uint32_t structure, function, file, line, counter, object;
         std::vector<group_member> members;
     };
     std::vector<group> groups;
@@ -186,8 +186,8 @@ class field_table
     {
         return counters++;
     }
-    // ROOT nullptr: accesses of which it is not known to what.
-    void add_group(llvm::DICompositeType *root, std::vector<group_member> members, uint32_t counter,
+    // ROOT nullptr: accesses of which it is not known to what. OBJECT: struct hw_field_group has it.
+    void add_group(llvm::DICompositeType *root, std::vector<group_member> members, uint32_t counter, uint32_t object,
                    const llvm::DebugLoc &location, const llvm::Function &f);
     // Makes the table, and has it registered at the start.
     void finish();
