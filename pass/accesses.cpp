@@ -52,6 +52,18 @@ class access_finder
         return &updates.back();
     }
 
+    // One access of BYTES bytes.
+    void add_access(Instruction &at, Value *pointer, uint64_t bytes, Align alignment, bool reads, bool writes)
+    {
+        update *u = bytes ? add(update::cell, at, pointer, reads, writes) : nullptr;
+        if (u && by_words())
+            u->spans.push_back({0, bytes, alignment.value(), u->reads != 0, u->writes != 0});
+    }
+
+    uint64_t bytes_of(Type *type) // scalable vectors: what they have at least
+    {
+        return layout.getTypeStoreSize(type).getKnownMinValue();
+    }
     void add_span(Instruction &at, Value *pointer, uint64_t bytes, Align alignment, bool write);
     void add_masked(CallInst &call, update::kind what, bool write, Value *pointer);
     void add_intrinsic(IntrinsicInst &call);
@@ -67,6 +79,10 @@ class access_finder
 // BYTES bytes from POINTER, each granule once, without a call: the caller has seen to it that there are few.
 void access_finder::add_span(Instruction &at, Value *pointer, uint64_t bytes, Align alignment, bool write)
 {
+    if (by_words()) {
+        add_access(at, pointer, bytes, alignment, !write, write);
+        return;
+    }
     if (!add(update::cell, at, pointer, !write, write))
         return;
     uint64_t granule = options().granule;
@@ -115,7 +131,7 @@ void access_finder::add_memory_intrinsic(AnyMemIntrinsic &call)
     ConstantInt *constant = dyn_cast<ConstantInt>(call.getLength());
     if (constant && constant->isZero())
         return;
-    if (constant && constant->getZExtValue() <= (options().granule == 64 ? inline_bytes : options().granule)) {
+    if (constant && constant->getZExtValue() <= (options().granule == 8 ? 8 : inline_bytes)) {
         uint64_t bytes = constant->getZExtValue();
         if (source)
             add_span(call, source, bytes, source_alignment, false);
@@ -165,15 +181,17 @@ update_list access_finder::find(Function &f)
         if (i.hasMetadata(LLVMContext::MD_nosanitize))
             continue;
         if (LoadInst *load = dyn_cast<LoadInst>(&i)) {
-            add(update::cell, i, load->getPointerOperand(), true, false);
+            add_access(i, load->getPointerOperand(), bytes_of(load->getType()), load->getAlign(), true, false);
         } else if (StoreInst *store = dyn_cast<StoreInst>(&i)) {
-            add(update::cell, i, store->getPointerOperand(), false, true);
+            add_access(i, store->getPointerOperand(), bytes_of(store->getValueOperand()->getType()), store->getAlign(),
+                       false, true);
         } else if (AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i)) {
             if (options().atomics)
-                add(update::cell, i, rmw->getPointerOperand(), true, true);
+                add_access(i, rmw->getPointerOperand(), bytes_of(rmw->getType()), rmw->getAlign(), true, true);
         } else if (AtomicCmpXchgInst *exchange = dyn_cast<AtomicCmpXchgInst>(&i)) {
             if (options().atomics)
-                add(update::cell, i, exchange->getPointerOperand(), true, true);
+                add_access(i, exchange->getPointerOperand(), bytes_of(exchange->getNewValOperand()->getType()),
+                           exchange->getAlign(), true, true);
         } else if (IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(&i)) {
             add_intrinsic(*intrinsic);
         } else if (CallBase *call = dyn_cast<CallBase>(&i)) {

@@ -67,6 +67,8 @@ group_key merger::key_of(const address &a)
         key.push_back(term.scale);
         alignment = std::min<uint64_t>(alignment, term.scale ? term.scale & -term.scale : alignment);
     }
+    if (by_words()) // each keeps its words: there is no window
+        return key;
     int64_t window = options().granule == 8 ? (alignment >= 8 ? 8 : 1) : (alignment >= 64 ? 64 : 32);
     key.push_back(a.offset >> Log2_64(window));
     return key;
@@ -83,9 +85,16 @@ void merger::merge(size_t n)
         update &leader = updates[g.leader];
         if (!order.together(leader.at, u.at))
             continue;
+        u.dead = true;
+        if (by_words()) {
+            for (span s : u.spans) {
+                s.offset += a.offset - g.leader_offset;
+                leader.spans.push_back(s);
+            }
+            return;
+        }
         leader.reads += u.reads;
         leader.writes += u.writes;
-        u.dead = true;
         if (a.offset < g.lowest) {
             g.lowest = a.offset;
             IRBuilder<> code(leader.at);
@@ -100,7 +109,7 @@ void merger::merge(size_t n)
         }
         return;
     }
-    for (size_t i = candidates.size(); i-- > 0 && candidates.size() - i <= most_tried;)
+    for (size_t i = candidates.size(); !by_words() && i-- > 0 && candidates.size() - i <= most_tried;)
         if (tree.dominates(updates[candidates[i].leader].at, u.at)) {
             shared.push_back({n, candidates[i].leader});
             break;

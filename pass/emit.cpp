@@ -274,6 +274,11 @@ void emitter::emit(const update &u)
     Value *shared = plane;
     if (!plane && u.what != update::field)
         plane = load_plane(u.at);
+    if (by_words()) {
+        emit_words(u, plane);
+        plane = shared;
+        return;
+    }
     IRBuilder<> code(u.at);
     code.SetCurrentDebugLocation(u.location);
     auto length = [&] { return code.CreateZExtOrTrunc(u.times, word); };

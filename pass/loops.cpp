@@ -36,6 +36,7 @@ namespace
 
 const unsigned most_exits = 6;    // of a loop whose updates go to its exits
 const unsigned most_counters = 3; // registers that a loop is made to keep
+const unsigned most_spans = 2;    // of a range, by words: each is a call
 const unsigned short_trip = 8;    // up to this a range costs more than it saves
 const unsigned expansion_budget = 6;
 
@@ -94,6 +95,7 @@ class loop_leaver
     }
     void enter(Loop *next);
     bool every_iteration(BasicBlock *block);
+    bool in_first_iteration(BasicBlock *block);
     const SCEV *executions(BasicBlock *block);
     unsigned class_of(BasicBlock *block);
     AllocaInst *counter(Instruction *at);
@@ -150,6 +152,15 @@ void loop_leaver::enter(Loop *next)
 bool loop_leaver::every_iteration(BasicBlock *block)
 {
     return loops.getLoopFor(block) == loop && tree.dominates(block, loop->getLoopLatch());
+}
+
+// Whether BLOCK is executed whenever the loop is entered.
+bool loop_leaver::in_first_iteration(BasicBlock *block)
+{
+    for (BasicBlock *exit : exiting)
+        if (!tree.dominates(block, exit))
+            return false;
+    return !exiting.empty();
 }
 
 // How often BLOCK, which is executed at every iteration, is executed each time the loop is entered. Or nullptr.
@@ -339,6 +350,10 @@ bool loop_leaver::leave_cell(size_t n)
         address = recurrence->getStart();
         if (!evolution.isLoopInvariant(step, loop) || evolution.getTypeSizeInBits(step->getType()) != 64)
             return false;
+        SmallVector<span, 4> spans;
+        join_spans(u.spans, spans);
+        if (spans.size() > most_spans)
+            return false;
         unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
         if (trips && trips <= short_trip)
             return false;
@@ -351,10 +366,12 @@ bool loop_leaver::leave_cell(size_t n)
         number = evolution.getMulExpr(number, inner);
     }
     const SCEVConstant *constant = dyn_cast_or_null<SCEVConstant>(number);
+    // With the granule 4 once is enough, wherever the loop is left: the update only has to be certain.
+    bool once = by_words() && !step && always && guards.empty() && !u.times && in_first_iteration(block);
     bool in_advance =
         number && expander.isSafeToExpandAt(number, preheader->getTerminator()) &&
         !expander.isHighCostExpansion(number, loop, expansion_budget, &target, preheader->getTerminator());
-    if (!in_advance && (u.times || !exits_fit))
+    if (!once && !in_advance && (u.times || !exits_fit))
         return false;
 
     // From here on code is made.
@@ -368,9 +385,15 @@ bool loop_leaver::leave_cell(size_t n)
     out.pointer = pointer;
     out.index = nullptr;
     out.other = stride;
+    if (once) {
+        out.at = preheader->getTerminator();
+        updates[n].dead = true;
+        add(out);
+        return true;
+    }
     if (in_advance) {
         out.at = preheader->getTerminator();
-        if (!step && guards.empty() && constant && constant->getAPInt().ult(1 << 16) && u.reads < 16 && u.writes < 16) {
+        if (!by_words() && !step && guards.empty() && constant && constant->getAPInt().ult(1 << 16) && u.reads < 16 && u.writes < 16) {
             out.reads *= constant->getAPInt().getZExtValue();
             out.writes *= constant->getAPInt().getZExtValue();
         } else {
@@ -409,6 +432,9 @@ void loop_leaver::run(ArrayRef<Loop *> inner_first)
                 starts[exit] = &*exit->getFirstInsertionPt();
     }
     for (Loop *next : inner_first) {
+        // By words each execution of an inner loop marks its words anew: they may have been sampled meanwhile.
+        if (by_words() && !next->isInnermost())
+            continue;
         enter(next);
         for (BasicBlock *block : loop->blocks()) {
             auto found = of_block.find(block);

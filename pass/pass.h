@@ -4,6 +4,7 @@
 // marks: functions that are not to be counted, types of allocations. The late one, after all optimisations, counts what
 // they have left: accesses.cpp finds a function's accesses and writes them down as updates of shadow memory;
 // consolidate.cpp and loops.cpp replace updates by fewer ones with the same sum; emit.cpp turns what remains into code.
+// With the granule 4 an update only says which words are used (words.cpp): the same words, whatever was consolidated.
 // src/base/abi.h is the contract with the runtime. How fields of structs are counted has a map of its own: fields.h.
 #ifndef HW_PASS_PASS_H
 #define HW_PASS_PASS_H
@@ -29,7 +30,7 @@ namespace hw
 
 // plugin.cpp: the options, prefix -heapwise-.
 struct settings {
-    unsigned granule; // 64 or 8; 0: only fields are counted
+    unsigned granule; // 64, 8 or 4; 0: only fields are counted
     bool fields;
     bool consolidate;
     bool reads, writes, atomics;
@@ -38,6 +39,14 @@ struct settings {
     std::string ignore_list; // a special case list; empty: none
 };
 const settings &options();
+
+// With the granule 4: bytes from an update's pointer + OFFSET that are accessed.
+struct span {
+    int64_t offset;
+    uint64_t bytes;
+    uint64_t alignment; // of the access: a fact about the address
+    bool reads, writes;
+};
 
 // One update of shadow memory to come.
 struct update {
@@ -62,6 +71,7 @@ struct update {
     // Values available at AT; they follow replacements, because promotion and expansion come in between.
     llvm::WeakTrackingVH pointer, other, times, factor, rows, row_stride;
     llvm::WeakTrackingVH index; // of a cell: that of the granule, if it is known already (granule_index)
+    llvm::SmallVector<span, 1> spans; // with the granule 4, of a cell, crossing apart: all that it stands for
 
     update(kind what, llvm::Instruction *at, llvm::Value *pointer, uint32_t reads, uint32_t writes)
         : what(what), reads(reads), writes(writes), bytes(0), dead(false), at(at), location(at->getDebugLoc()),
@@ -90,6 +100,15 @@ llvm::Value *granule_index(llvm::IRBuilderBase &code, llvm::Value *pointer, cons
 
 // emit.cpp: the code. Analyses are no longer valid afterwards.
 void emit_updates(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
+
+// words.cpp: the granule 4.
+inline bool by_words()
+{
+    return options().granule == 4;
+}
+void emit_words(const update &u, llvm::Value *plane);
+// Spans that touch or overlap become one.
+void join_spans(llvm::ArrayRef<span> from, llvm::SmallVectorImpl<span> &to);
 
 // types.cpp: stores of the type's hash around allocations. note_types is the early step: clang's metadata become ours.
 bool note_types(llvm::Module &m);

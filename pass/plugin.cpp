@@ -18,7 +18,7 @@ using namespace llvm;
 namespace
 {
 
-cl::opt<unsigned> granule("heapwise-granule", cl::init(64), cl::value_desc("64|8|0"),
+cl::opt<unsigned> granule("heapwise-granule", cl::init(64), cl::value_desc("64|8|4|0"),
                           cl::desc("Bytes of memory that share a counter; 0: none are counted"));
 cl::opt<bool> fields("heapwise-fields", cl::desc("Count the fields of structs"));
 cl::opt<bool> no_consolidate("heapwise-no-consolidate", cl::desc("One update for each access"));

@@ -4,7 +4,7 @@
  *         -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -include heapwise/gcc.h FILE.c
  *
  * and libheapwise.so at the link, without -fsanitize=thread there. -DHEAPWISE_GRANULE=8 counts words of 8 bytes instead
- * of 64-byte granules; all objects of a program have to agree.
+ * of 64-byte granules, =4 tells which words of 4 bytes are used; all objects of a program have to agree.
  *
  * Every load and store becomes a call into the runtime, which is slow (three to ten times) but sees what gcc leaves.
  * This header adds what -fsanitize=thread leaves out: memcpy, memmove and memset are counted, and the object says in a
@@ -25,8 +25,8 @@
 #ifndef HEAPWISE_GRANULE
 #define HEAPWISE_GRANULE 64
 #endif
-#if HEAPWISE_GRANULE != 64 && HEAPWISE_GRANULE != 8
-#error "HEAPWISE_GRANULE is 64 or 8"
+#if HEAPWISE_GRANULE != 64 && HEAPWISE_GRANULE != 8 && HEAPWISE_GRANULE != 4
+#error "HEAPWISE_GRANULE is 64, 8 or 4"
 #endif
 
 #if !defined __cplusplus

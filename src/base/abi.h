@@ -2,7 +2,7 @@
  *
  * The pass (pass/), the compiler driver (src/cli) and the runtime (src/runtime) include it: C and C++, no code.
  *
- * A granule is 64 (or, with --granule 8, 8) bytes of address space; a cell is its counter in shadow memory. Every
+ * A granule is 64 (or, with --granule 8 or 4, as many) bytes of address space; a cell is its counter in shadow memory. Every
  * thread counts into a shadow of its own, its plane: the thread-local __heapwise_plane (initial-exec model) is what
  * cell addresses are computed from. It is valid in every thread at every moment, never changes while a function runs,
  * and for every address the cell can be read and written. All arithmetic is modulo 2^64.
@@ -12,6 +12,11 @@
  *                2^24; greater numbers go through __heapwise_add_64. Where 2^32 is passed: see the runtime's shadow.c.
  *   granule 8    cell(a) = plane + (a >> 3): one byte of reads; the byte of writes is HW_ABI_WRITES_OFFSET bytes
  *                further. Additions saturate at 255.
+ *   granule 4    cell(a) = plane + (a >> 2): one byte of reads, and one of writes HW_ABI_WRITES_OFFSET bytes further.
+ *                Code sets the bit HW_ABI_RECENT of each where it is not set yet, and changes nothing else in them: the
+ *                other seven bits count samples. It does not say how often: an access marks every word that it touches,
+ *                reads and writes apart, and when several are certain to be executed together, or one is executed
+ *                again and again, once is enough. What it writes to are bytes of words that are accessed, no others.
  *
  * What counts: one load, store or atomic operation that the compiler left counts 1 in the granule of its first byte,
  * whatever its width (atomic read-modify-write: one read and one write; compare-exchange: the same, whether it succeeds
@@ -25,6 +30,9 @@
 /* Granule 8: from the cell of reads to the cell of writes, a displacement that fits into an x86 address. */
 #define HW_ABI_WRITES_OFFSET 0x7fff0000
 
+/* Granule 4: accessed since the last sample. */
+#define HW_ABI_RECENT 0x80
+
 /* Thread-local variables of the runtime (both uintptr_t-sized, initial-exec).
  *
  * HW_ABI_TYPE: the pass stores HW_ABI type hash of the allocated type here immediately before a call of an allocation
@@ -33,7 +41,7 @@
 #define HW_ABI_TYPE  "__heapwise_type"
 
 /* Functions of the runtime. Callable from any thread and from signal handlers; none allocates or throws. The suffix is
- * the granule: _64 or _8.
+ * the granule: _64, _8 or _4.
  *
  *   void __heapwise_init_v1(uint32_t granule)
  *        called by a constructor of priority 1 (internal linkage, one for each object). The name carries the version.
@@ -44,7 +52,13 @@
  *   void __heapwise_touch_G(const void *start, uint64_t bytes, uint64_t reads, uint64_t writes)
  *        adds READS and WRITES once to each cell touched by BYTES bytes from START (0: none)
  *   void __heapwise_copy_G(const void *destination, const void *source, uint64_t bytes)
- *        touch of the source with one read and of the destination with one write */
+ *        touch of the source with one read and of the destination with one write
+ *
+ * With the granule 4 there is no _add; numbers of reads and writes mean "none" or "some", and
+ *   void __heapwise_range_4(const void *start, int64_t stride, uint64_t count, uint64_t bytes, uint64_t kinds)
+ *        marks the words of BYTES bytes from start + i * stride, for i = 0 … count - 1; kinds: HW_ABI_READS, …_WRITES */
+#define HW_ABI_READS  1
+#define HW_ABI_WRITES 2
 #define HW_ABI_INIT  "__heapwise_init_v1"
 #define HW_ABI_ADD   "__heapwise_add_"
 #define HW_ABI_RANGE "__heapwise_range_"

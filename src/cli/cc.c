@@ -24,8 +24,10 @@ static void print_usage(FILE *out)
           "\n"
           "    CC=\"heapwise cc\" CXX=\"heapwise c++\" ./configure    or cmake, or make\n"
           "\n"
-          "      --granule=64|8         bytes to a counter (default 64; 8 shows which parts\n"
-          "                             of a block are used); the same in all of a program\n"
+          "      --granule=64|8|4       bytes to a counter (default 64; 8 shows which parts\n"
+          "                             of a block are used; 4 which words of 4 bytes, and\n"
+          "                             when, instead of how often); the same in all of a\n"
+          "                             program\n"
           "      --fields               count the fields of structs; the blocks' accesses only\n"
           "                             with --granule, too\n"
           "      --profile-output=NAME  where its programs write their profiles: a folder\n"
@@ -51,11 +53,7 @@ static bool take_granule(struct hw_cc_options *options, const char *value)
 {
     uint64_t granule;
     if (!hw_parse_number(value, 1, 64, &granule) || (granule != 64 && granule != 8 && granule != 4)) {
-        hw_say("--granule=%s: 64 or 8 is needed", value);
-        return false;
-    }
-    if (granule == 4) {
-        hw_say("--granule=4 is not there yet: this version knows 64 and 8");
+        hw_say("--granule=%s: 64, 8 or 4 is needed", value);
         return false;
     }
     options->granule = (unsigned)granule;

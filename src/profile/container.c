@@ -62,6 +62,8 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_SAMPLE_INFO] = {"sample info", 256, sizeof(struct hw_sample_info), false},
     [HW_SECTION_SAMPLE_CONTEXTS] = {"sampled contexts", 80, sizeof(struct hw_sample_context), false},
     [HW_SECTION_SAMPLE_COUNTS] = {"sample counts", 40, sizeof(struct hw_sample_count), false},
+    [HW_SECTION_WORDS] = {"words", 1056, sizeof(struct hw_words), false},
+    [HW_SECTION_WORDS_LIVE] = {"words of live blocks", 1056, sizeof(struct hw_words), false},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

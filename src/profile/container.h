@@ -52,7 +52,7 @@ void hw_problems_finish(struct hw_problems *problems);
 /* ---- container.c ---- */
 
 #define HW_ENTRY_SIZE_MOST      65536u
-#define HW_SECTION_KNOWN        (HW_SECTION_SAMPLE_COUNTS + 1) /* types below this number are known */
+#define HW_SECTION_KNOWN        (HW_SECTION_WORDS_LIVE + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
 /* What is known of a section type. */

@@ -88,6 +88,8 @@ enum hw_section_type {
     HW_SECTION_SAMPLE_INFO = 40,    /* one struct hw_sample_info: only when accesses were sampled, as the next two */
     HW_SECTION_SAMPLE_CONTEXTS = 41, /* struct hw_sample_context, one for each context with samples */
     HW_SECTION_SAMPLE_COUNTS = 42,   /* struct hw_sample_count: where the samples fell, and what made the accesses */
+    HW_SECTION_WORDS = 50,          /* struct hw_words of freed blocks, only with 4-byte granules */
+    HW_SECTION_WORDS_LIVE = 51,     /* struct hw_words of live blocks, as of the harvest */
 };
 
 enum hw_section_flags {
@@ -379,7 +381,7 @@ enum hw_access_info_flags {
  * that were live, and to globals. */
 struct hw_access_info {
     uint32_t flags;           /* enum hw_access_info_flags */
-    uint32_t granule;         /* bytes: 64 or 8 */
+    uint32_t granule;         /* bytes: 64, 8 or 4 */
     uint32_t planes;          /* that were in use */
     uint32_t planes_most;     /* how many there can be */
     uint64_t harvest_tick;    /* when live blocks and globals were read */
@@ -388,7 +390,15 @@ struct hw_access_info {
     /* With HW_PROCESS_MERGED: processes whose cells were not read at the end, and contexts whose live part was left out
      * because blocks were freed after the harvest, counted in each process. */
     uint64_t unharvested_runs, unharvested_contexts;
-    uint64_t reserved[8];
+    /* With 4-byte granules, where it is not counted how often a word is used, but in how many periods of a sampler:
+     * reads and writes of all sections are then numbers of periods, added up over words. */
+    uint64_t word_period_ns; /* as asked for */
+    uint64_t word_rounds;    /* looks at all of the shadow that were finished */
+    uint64_t word_span_ns;   /* from the sampler's start to the end of the latest of them: periods were as long as that
+                                divided by the rounds */
+    uint64_t word_longest_ns; /* the longest of them, from begin to begin */
+    uint64_t word_cost_ns;    /* processor time of the sampler */
+    uint64_t reserved[3];
 };
 
 enum hw_access_flags {
@@ -426,7 +436,7 @@ struct hw_access {
     uint64_t lines_false_shared; /* 8-byte granules: 64-byte lines shared and written, in which no word is shared and
                                     written */
     uint64_t lines_true_shared;  /* …in which some word is */
-    uint64_t saturated_cells;    /* 8-byte granules: cells at their limit: all counts are lower bounds */
+    uint64_t saturated_cells;    /* 8- and 4-byte granules: cells at their limit: all counts are lower bounds */
     uint64_t not_owned;          /* blocks that shared cells with others */
     uint64_t reserved[5];
 };
@@ -446,6 +456,20 @@ struct hw_histogram {
     uint32_t first_word; /* multiple of HW_HISTOGRAM_WORDS; word i is bytes 8 i to 8 i + 7 of the block */
     uint64_t saturated;  /* cells among them that were at their limit */
     uint64_t words[HW_HISTOGRAM_WORDS];
+};
+
+/* Used words by position in the block, for all blocks of one context; with FREE_STACKS apart by where they were freed.
+ * Entries for the same words add up. */
+#define HW_WORDS_RUN 32
+struct hw_words {
+    uint32_t context;
+    uint32_t free_context; /* HW_NONE: not recorded, or live */
+    uint32_t first_word;   /* multiple of HW_WORDS_RUN; word i is bytes 4 i to 4 i + 3 of the block */
+    uint32_t reserved0;
+    uint64_t saturated; /* cells among them that were at their limit: periods are lower bounds */
+    uint64_t reserved1;
+    uint64_t read_periods[HW_WORDS_RUN], written_periods[HW_WORDS_RUN]; /* added up over blocks and threads */
+    uint64_t read_blocks[HW_WORDS_RUN], written_blocks[HW_WORDS_RUN];   /* blocks in which it was read, written at all */
 };
 
 /* ---- counted fields of structs (heapwise cc --fields) ---- */
@@ -761,6 +785,7 @@ _Static_assert(sizeof(struct hw_access_info) == 120, "access info");
 _Static_assert(sizeof(struct hw_access) == 256, "access");
 _Static_assert(sizeof(struct hw_global_granule) == 40, "global granule");
 _Static_assert(sizeof(struct hw_histogram) == 512, "histogram");
+_Static_assert(sizeof(struct hw_words) == 1056, "words");
 _Static_assert(sizeof(struct hw_file_header) == 256, "header");
 _Static_assert(sizeof(struct hw_section) == 64, "section");
 _Static_assert(sizeof(struct hw_map_entry) == 128, "map entry");

@@ -212,6 +212,8 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, u
 {
     if (hw_unlikely(tick >= hw_shadow.sweep_next))
         hw_shadow_sweep();
+    if (hw_unlikely(tick >= hw_shadow.words_next))
+        hw_word_sampler_event(tick);
     uintptr_t start = (uintptr_t)address, end = hw_access_end(address, size);
     if (hw_unlikely(__atomic_load_n(&moving_count, __ATOMIC_SEQ_CST) != 0))
         wait_for_moving(start, end);
@@ -235,10 +237,11 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, u
 }
 
 static __attribute__((noinline)) void freed_unusual(const struct hw_mib *mib, void *address,
-                                                    const struct hw_block *block, uint64_t lifetime)
+                                                    const struct hw_block *block, uint64_t lifetime,
+                                                    uint32_t free_context)
 {
     struct hw_cell_sum sum = {0};
-    struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, address);
+    struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, free_context, address);
     bool owned = hw_access_owns(address, block);
     if (hw_likely(owned))
         hw_cells_scan((uintptr_t)address, hw_access_end(address, block->size), true, &sum, counts);
@@ -247,7 +250,8 @@ static __attribute__((noinline)) void freed_unusual(const struct hw_mib *mib, vo
     add_block(entry_of(mib), &sum, block->size, lifetime, owned);
 }
 
-void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime)
+void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime,
+                     uint32_t free_context)
 {
     uintptr_t start = (uintptr_t)address, end = hw_access_end(address, block->size), plane;
     if (hw_likely(block->layout) && hw_cells_are_usual(start, end) &&
@@ -257,7 +261,7 @@ void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_bl
         add_block(entry_of(mib), &sum, block->size, lifetime, hw_access_owns(address, block));
         return;
     }
-    freed_unusual(mib, address, block, lifetime);
+    freed_unusual(mib, address, block, lifetime, free_context);
 }
 
 /* ---- blocks of the program's own allocators ---- */
@@ -274,7 +278,7 @@ void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct 
 {
     struct hw_cell_range range = hw_access_pool_range(address, block->size);
     struct hw_cell_sum sum = {0};
-    struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, address);
+    struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, HW_NONE, address);
     if (range.start < range.end)
         hw_cells_scan(range.start, range.end, true, &sum, counts);
     hw_access_add_pool_block(entry_of(mib), &sum, address, block, lifetime);
@@ -284,13 +288,16 @@ void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct 
 
 /* What was counted beyond the block's new end stays with it: in its last granule, or, where cells are too small for
  * that, in the entry at once. */
-static void keep_tail(const struct hw_mib *mib, uintptr_t cut, uintptr_t old_end)
+static void keep_tail(const struct hw_mib *mib, uintptr_t start, uintptr_t cut, uintptr_t old_end)
 {
     uintptr_t first = HW_ALIGN_UP(cut, (uintptr_t)hw_shadow.granule);
     struct hw_cell_sum sum = {0};
     if (first >= old_end || hw_cells_gather(first, old_end, cut - 1))
         return;
-    hw_cells_scan(first, old_end, true, &sum, NULL);
+    struct hw_histogram_target target, *counts = NULL;
+    if (hw_shadow.granule == 4)
+        counts = hw_histogram_of_freed(&target, mib, HW_NONE, (const void *)start);
+    hw_cells_scan(first, old_end, true, &sum, counts);
     add_sum(entry_of(mib), &sum);
 }
 
@@ -314,7 +321,7 @@ void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t
         return;
     }
     if (from + kept < old_end)
-        keep_tail(mib, from + kept, old_end);
+        keep_tail(mib, from, from + kept, old_end);
     if (from == to) { /* what it grew by is clean from now on, but for the granule that was the block's already */
         uintptr_t first = HW_ALIGN_UP(old_end, granule);
         if (first < end) {
@@ -326,6 +333,14 @@ void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t
     }
     if (moving_count)
         wait_for_moving(to, end);
+    if (from < end && to < old_end && hw_shadow.granule == 4) {
+        if (to < from)
+            hw_cells_clear(to, from);
+        if (old_end < end)
+            hw_cells_clear(old_end, end);
+        hw_cells_move(from, to, from + kept);
+        return;
+    }
     if (from < end && to < old_end) { /* shifted by 16 bytes: the cells are the same but for the first and last */
         struct hw_cell_sum sum = {0};
         hw_cells_scan(from, from + kept, true, &sum, NULL);
@@ -347,13 +362,14 @@ bool hw_access_start(void)
     for (int i = 0; i < MOVING_MOST; i++)
         moving[i] = (struct moving){0};
     hw_cells_start();
-    if (!hw_histograms_start() || !hw_layout_start())
+    if (!hw_histograms_start() || !hw_words_start() || !hw_layout_start())
         return false;
     if (HW_ENTRIES(HW_POOL_ACCESS_INFO) == 0 && hw_pool_take(HW_POOL_ACCESS_INFO, 1) == HW_NONE)
         return false;
     hw_pool_publish(HW_POOL_ACCESS_INFO);
     hw_harvest_write_info();
     hw_shadow_threads_start();
+    hw_word_sampler_start();
     return true;
 }
 
@@ -368,7 +384,7 @@ void hw_access_late(uint32_t granule)
             hw_access_clear_entry(HW_ENTRY(HW_POOL_ACCESS, struct hw_access, i),
                                   HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i)->context);
         hw_pool_publish(HW_POOL_ACCESS);
-        hw_shadow.granule = granule;
+        hw_shadow_set_granule(granule);
         hw_blocks_access();
         fine = hw_access_start();
         hw_runtime.process->mode = HW_MODE_ACCESS;
@@ -390,9 +406,9 @@ void hw_access_reset(void)
     if (!hw_access_on() || !hw_pools[HW_POOL_ACCESS_INFO].base)
         return;
     /* Everything in one go: the reservation holds nothing but planes. */
-    uint64_t bytes = (1ul << (HW_ARCH_ADDRESS_BITS - 3)) + hw_shadow.planes_most * hw_shadow.stride;
-    hw_sys(SYS_madvise, hw_shadow.base, HW_ALIGN_UP(bytes + HW_ABI_WRITES_OFFSET, HW_PAGE), 4 /* MADV_DONTNEED */);
+    hw_sys(SYS_madvise, hw_shadow.base, hw_shadow.bytes, 4 /* MADV_DONTNEED */);
     hw_shadow_side_clear();
+    hw_word_sampler_reset();
     for (uint32_t i = 1; i < HW_ENTRIES(HW_POOL_ACCESS); i++) {
         struct hw_access *entry = HW_ENTRY(HW_POOL_ACCESS, struct hw_access, i);
         uint64_t type = entry->type;
@@ -402,6 +418,7 @@ void hw_access_reset(void)
         entry->flags = flags;
     }
     hw_histograms_reset();
+    hw_words_reset();
     hw_globals_reset();
     hw_access_forget_harvest();
 }

@@ -1,7 +1,8 @@
 /* access.h - what the files share that make figures of cells; what others need of them stands in runtime.h.
  *
  *   cells.c        the cells of a range, in all planes: sums, clearing, moving
- *   histograms.c   the counts of single words of a block, where granules have 8 bytes
+ *   words.c        the same for words of 4 bytes, whose cells say in which periods they were used
+ *   histograms.c   the counts of single words of a block, where granules have 8 or 4 bytes
  *   access.c       the entries of contexts, and the events that change them
  *   harvest.c      what is live, in the profile's file */
 #ifndef HW_RUNTIME_ACCESS_H
@@ -117,22 +118,52 @@ static inline uintptr_t hw_cells_only_plane(uintptr_t start, uintptr_t end)
     return plane ? plane : hw_shadow.base;
 }
 
+/* ---- words.c: what the functions of cells.c do with the granule 4 ---- */
+
+void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                   struct hw_histogram_target *histogram);
+void hw_words_clear(uintptr_t start, uintptr_t end);
+void hw_words_move(uintptr_t from, uintptr_t to, uintptr_t end);
+void hw_words_each(uintptr_t start, uintptr_t end, bool take,
+                   void (*each)(uintptr_t address, const struct hw_global_granule *counts));
+/* Adds what was used since the last look at the eight cells AT to their counts; false: nothing was, or another thread
+ * came between. *TO_CARRY: some count comes near its end. */
+bool hw_words_fold(uint64_t *at, bool *to_carry);
+/* Carries counts of the eight cells AT, of reads or writes (0, 1) of the words from ADDRESS on, into a table. Nobody is
+ * in the middle of an event. */
+void hw_words_carry(uint64_t *at, uintptr_t address, unsigned kind);
+/* False when there is no memory. Again in a forked child. */
+bool hw_words_start(void);
+void hw_words_reset(void);
+
 /* ---- histograms.c ---- */
 
 struct hw_histogram_target {
     enum hw_pool_id pool;
     uint32_t context;
-    uint32_t *chunk; /* index + 1 of the entry of each run of words; 256 */
+    uint32_t free_context;
+    bool locked;     /* hw_runtime.lock is held, or has to be taken for each addition */
+    uint32_t *chunk; /* index + 1 of the entry of each run of words */
     uintptr_t start; /* of the block */
 };
 
 /* Where the words of a block at ADDRESS are counted: sets up TARGET and returns it, or NULL when they are not. */
 struct hw_histogram_target *hw_histogram_of_freed(struct hw_histogram_target *target, const struct hw_mib *mib,
-                                                  const void *address);
+                                                  uint32_t free_context, const void *address);
 /* Of a live block. hw_runtime.lock is held, here and as long as TARGET is used. */
 struct hw_histogram_target *hw_histogram_of_live(struct hw_histogram_target *target, uint32_t context,
                                                  const void *address);
 void hw_histogram_add(struct hw_histogram_target *target, uintptr_t address, uint64_t count, bool saturated);
+/* The same for a word of 4 bytes that was used in some block: with numbers of periods. */
+void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address, uint64_t reads, uint64_t writes,
+                           bool saturated);
+/* The entry of the eight words from ADDRESS on, which lie a multiple of 32 bytes behind the block's start, if this thread
+ * alone adds to it (hw_histogram_is_private); NULL when there is none. */
+struct hw_words *hw_histogram_words(struct hw_histogram_target *target, uintptr_t address);
+static inline bool hw_histogram_is_private(const struct hw_histogram_target *target)
+{
+    return target->free_context == HW_NONE && !(target->start & 31);
+}
 /* Forgets which entries the words of live blocks of contexts below CONTEXTS have. */
 void hw_histograms_forget_live(uint32_t contexts);
 /* Empties the entries of freed blocks. */

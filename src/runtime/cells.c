@@ -253,6 +253,10 @@ static void drop_pages(const struct list *list, uintptr_t start, uintptr_t end)
 void hw_cells_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
                    struct hw_histogram_target *histogram)
 {
+    if (hw_shadow.granule == 4) {
+        hw_words_scan(start, end, take, sum, histogram);
+        return;
+    }
     struct list list = all_planes();
     if (hw_likely(end - start < HW_CELLS_LONG)) {
         scan_cells(&list, start, end, take, sum, histogram);
@@ -306,6 +310,10 @@ static inline void clear_cells(const struct list *list, uintptr_t start, uintptr
 
 void hw_cells_clear(uintptr_t start, uintptr_t end)
 {
+    if (hw_shadow.granule == 4) {
+        hw_words_clear(start, end);
+        return;
+    }
     struct list list = all_planes();
     if (hw_likely(end - start < HW_CELLS_LONG || hw_quiet)) {
         clear_cells(&list, start, end);
@@ -331,6 +339,10 @@ void hw_cells_clear(uintptr_t start, uintptr_t end)
 void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
                            void (*each)(uintptr_t address, const struct hw_global_granule *counts))
 {
+    if (hw_shadow.granule == 4) {
+        hw_words_each(start, end, take, each);
+        return;
+    }
     struct list list = all_planes();
     uintptr_t present[HW_PLANES_MOST], size = hw_shadow.granule;
     uintptr_t hole_end = start, hole = start; /* the blocks of pools that come next; none yet */
@@ -425,6 +437,10 @@ static void move_present(uintptr_t start, uintptr_t end)
 /* The cells of [from, end) go to where [to, …) is; the two do not overlap. */
 void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end)
 {
+    if (hw_shadow.granule == 4) {
+        hw_words_move(from, to, end);
+        return;
+    }
     struct list list = all_planes();
     if (hw_shadow.granule == 8) {
         for (uint32_t i = 0; i < list.count; i++)

@@ -299,7 +299,7 @@ static long write_dump(void)
 
 /* ---- who asks ---- */
 
-static bool try_lock(hw_sigset *old)
+bool hw_dump_try_lock(hw_sigset *old)
 {
     hw_sigset all = ~0ull;
     uint32_t idle = 0;
@@ -388,7 +388,7 @@ void hw_dump_signalled(bool requested, uint32_t request)
     hw_sigset old;
     if (!is_on())
         return;
-    if (inside_runtime() || !try_lock(&old)) {
+    if (inside_runtime() || !hw_dump_try_lock(&old)) {
         leave_pending(requested);
         return;
     }
@@ -469,7 +469,7 @@ void hw_dump_tick(struct hw_thread *thread)
         return;
     /* In a handler that has interrupted another event: that one is half counted. */
     hw_sigset old;
-    if (thread->interrupted || hw_quiet || (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid || !try_lock(&old))
+    if (thread->interrupted || hw_quiet || (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid || !hw_dump_try_lock(&old))
         return;
     due = due && now >= dump.next_ns; /* another thread may have written it meanwhile */
     if (due)

@@ -55,6 +55,8 @@ static const struct {
     [HW_POOL_GLOBALS] = {HW_SECTION_GLOBALS, sizeof(struct hw_global_granule), 16 * G, 4, 0},
     [HW_POOL_HISTOGRAM] = {HW_SECTION_HISTOGRAM, sizeof(struct hw_histogram), 64 * G, 8, 0},
     [HW_POOL_HISTOGRAM_LIVE] = {HW_SECTION_HISTOGRAM_LIVE, sizeof(struct hw_histogram), 64 * G, 8, 0},
+    [HW_POOL_WORDS] = {HW_SECTION_WORDS, sizeof(struct hw_words), 64 * G, 8, 0},
+    [HW_POOL_WORDS_LIVE] = {HW_SECTION_WORDS_LIVE, sizeof(struct hw_words), 64 * G, 8, 0},
     [HW_POOL_STRUCTS] = {HW_SECTION_STRUCTS, sizeof(struct hw_struct), 64 * M, 1, 4 * K},
     [HW_POOL_FIELDS] = {HW_SECTION_FIELDS, sizeof(struct hw_field), 1536 * M, 4, 12 * K},
     [HW_POOL_FIELD_GROUPS] = {HW_SECTION_FIELD_GROUPS, sizeof(struct hw_field_group), 512 * M, 4, 8 * K},

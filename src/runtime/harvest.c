@@ -78,6 +78,8 @@ void hw_harvest_write_info(void)
     info->planes_most = hw_shadow.planes_most;
     info->threads_sharing = hw_shadow.threads_sharing;
     info->modules = hw_shadow.modules;
+    if (hw_shadow.granule == 4)
+        hw_word_sampler_tell(info);
 }
 
 void hw_access_harvest(bool stopped)
@@ -92,6 +94,7 @@ void hw_access_harvest(bool stopped)
     live.now = hw_ticks_raw() - hw_runtime.family_base;
     hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
     hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
+    hw_pool_set_count(HW_POOL_WORDS_LIVE, 0);
     hw_histograms_forget_live(live.contexts);
     hw_pool_harvest_begin();
     hw_layout_each(harvest_block, !stopped);
@@ -102,6 +105,7 @@ void hw_access_harvest(bool stopped)
     hw_pool_harvest_end();
     hw_pool_publish(HW_POOL_ACCESS_LIVE);
     hw_pool_publish(HW_POOL_HISTOGRAM_LIVE);
+    hw_pool_publish(HW_POOL_WORDS_LIVE);
     hw_sys(SYS_munmap, live.index, bytes);
     struct hw_access_info *info = HW_ENTRY(HW_POOL_ACCESS_INFO, struct hw_access_info, 0);
     hw_harvest_write_info();
@@ -115,6 +119,7 @@ void hw_access_forget_harvest(void)
         return;
     hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
     hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
+    hw_pool_set_count(HW_POOL_WORDS_LIVE, 0);
     hw_globals_forget_harvest();
     HW_ENTRY(HW_POOL_ACCESS_INFO, struct hw_access_info, 0)->flags &= ~(uint32_t)HW_ACCESS_HARVESTED;
 }

@@ -428,8 +428,7 @@ static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block
 }
 
 /* Which stacks free the blocks of a context: a table of pairs, in the file; its index is private. */
-static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, uintptr_t frame, uint64_t weight,
-                             uint64_t bytes);
+static void count_free_stack(uint32_t alloc_context, uint32_t free_context, uint64_t weight, uint64_t bytes);
 
 static inline bool is_inherited(const struct hw_block *block)
 {
@@ -453,7 +452,7 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
     mib->inherited_frees += weight;
     mib->inherited_freed_bytes += (uint64_t)bytes;
     if (hw_access_on()) /* what was counted since */
-        hw_access_freed(mib, address, block, age_of(block, now));
+        hw_access_freed(mib, address, block, age_of(block, now), HW_NONE);
     mib_end(thread, block->context);
     if (live)
         change_live(thread, -bytes, -(int64_t)weight, TICK_LATER);
@@ -468,9 +467,12 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     }
     uint64_t weight = weight_of(block);
     int64_t bytes = (int64_t)(weight * block->size);
+    uint32_t free_context = HW_NONE;
+    if (hw_unlikely(hw_options.free_stacks))
+        free_context = frame ? hw_walk_at(thread, frame)->context : 0;
     struct hw_mib *mib = mib_begin(thread, block->context);
     if (hw_access_on())
-        hw_access_freed(mib, address, block, age_of(block, now));
+        hw_access_freed(mib, address, block, age_of(block, now), free_context);
     take_peak_share(mib);
     mib->live_bytes -= bytes;
     mib->live_blocks -= (int64_t)weight;
@@ -488,7 +490,7 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     uint64_t tick = now - hw_runtime.tick_base;
     change_live(thread, -bytes, -(int64_t)weight, tick);
     if (hw_unlikely(hw_options.free_stacks))
-        count_free_stack(thread, block->context, frame, weight, (uint64_t)bytes);
+        count_free_stack(block->context, free_context, weight, (uint64_t)bytes);
     if (hw_unlikely(tick >= hw_runtime.timeline_next))
         hw_timeline_tick(thread, tick);
 }
@@ -686,10 +688,8 @@ static bool grow_pairs(void)
     return true;
 }
 
-static void count_free_stack(struct hw_thread *thread, uint32_t alloc_context, uintptr_t frame, uint64_t weight,
-                             uint64_t bytes)
+static void count_free_stack(uint32_t alloc_context, uint32_t free_context, uint64_t weight, uint64_t bytes)
 {
-    uint32_t free_context = frame ? hw_walk_at(thread, frame)->context : 0;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     struct hw_free_stack *pair = NULL;
     if ((pairs.slots && pairs.count * 2 <= pairs.mask) || grow_pairs()) {

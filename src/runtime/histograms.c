@@ -1,42 +1,103 @@
-/* histograms.c - the counts of single words of blocks, where granules have 8 bytes: entries of HISTOGRAM for freed
- * blocks, of HISTOGRAM_LIVE for live ones. */
+/* histograms.c - the counts of single words of blocks, where granules have 8 or 4 bytes: entries of HISTOGRAM or WORDS
+ * for freed blocks, of HISTOGRAM_LIVE or WORDS_LIVE for live ones.
+ *
+ * Entries of freed blocks belong to a MIB, so that one thread at a time writes them. Where free stacks are recorded,
+ * entries of WORDS belong to the pair of contexts, and several threads add to them. */
 #include "runtime/access.h"
 
-#define WORDS_MOST  (HW_HISTOGRAM_WORDS * 256ul) /* of a block in histograms: 124 KiB */
+#define CHUNKS      256u  /* runs of words of a block, of 8 bytes: 124 KiB */
+#define CHUNKS_4    1024u /* of 4 bytes: 128 KiB */
 #define TABLES_MOST (1u << 22)
 
 /* For each MIB (freed blocks) or context (live ones): which table of chunks; tables are carved from one range. */
 static struct {
     uint32_t *freed, *live; /* table + 1 */
-    uint32_t (*tables)[256];
+    uint32_t *tables;
+    uint32_t chunks; /* of a table */
     uint32_t used;
 } histograms;
 
-void hw_histogram_add(struct hw_histogram_target *histogram, uintptr_t address, uint64_t count, bool saturated)
+/* Tables of pairs of contexts: open addressing, under the lock. */
+static struct {
+    struct pair {
+        uint32_t context, free_context;
+        uint32_t table; /* + 1; 0: free */
+    } * slots;
+    uint32_t mask, count;
+} pairs;
+
+/* The entry of run CHUNK, a new one where there is none yet; NULL when there is no room. */
+static void *entry_of(struct hw_histogram_target *target, uint64_t chunk)
 {
-    uint64_t word = (address - histogram->start) / 8, chunk = word / HW_HISTOGRAM_WORDS;
-    if (!histogram->chunk || word >= WORDS_MOST)
-        return;
-    if (hw_unlikely(!histogram->chunk[chunk])) {
+    if (!target->chunk[chunk]) {
         hw_sigset old = 0;
-        bool live = histogram->pool == HW_POOL_HISTOGRAM_LIVE; /* then the lock is held */
-        if (!live)
+        if (!target->locked)
             old = hw_lock_take(&hw_runtime.lock);
-        uint32_t index = hw_pool_take(histogram->pool, 1);
-        if (index != HW_NONE) {
-            *HW_ENTRY(histogram->pool, struct hw_histogram, index) = (struct hw_histogram){
-                .context = histogram->context, .first_word = (uint32_t)(chunk * HW_HISTOGRAM_WORDS)};
-            hw_pool_publish(histogram->pool);
-            histogram->chunk[chunk] = index + 1;
+        uint32_t index = target->chunk[chunk] ? 0 : hw_pool_take(target->pool, 1);
+        if (!target->chunk[chunk] && index != HW_NONE) {
+            if (histograms.chunks == CHUNKS_4) {
+                struct hw_words *entry = HW_ENTRY(target->pool, struct hw_words, index);
+                *entry = (struct hw_words){.context = target->context,
+                                           .free_context = target->free_context,
+                                           .first_word = (uint32_t)(chunk * HW_WORDS_RUN)};
+            } else {
+                *HW_ENTRY(target->pool, struct hw_histogram, index) = (struct hw_histogram){
+                    .context = target->context, .first_word = (uint32_t)(chunk * HW_HISTOGRAM_WORDS)};
+            }
+            hw_pool_publish(target->pool);
+            target->chunk[chunk] = index + 1;
         }
-        if (!live)
+        if (!target->locked)
             hw_lock_drop(&hw_runtime.lock, old);
         if (index == HW_NONE)
-            return;
+            return NULL;
     }
-    struct hw_histogram *entry = HW_ENTRY(histogram->pool, struct hw_histogram, histogram->chunk[chunk] - 1);
+    return hw_pools[target->pool].base + (uint64_t)(target->chunk[chunk] - 1) * hw_pools[target->pool].entry_size;
+}
+
+void hw_histogram_add(struct hw_histogram_target *target, uintptr_t address, uint64_t count, bool saturated)
+{
+    uint64_t word = (address - target->start) / 8, chunk = word / HW_HISTOGRAM_WORDS;
+    struct hw_histogram *entry = chunk < CHUNKS ? entry_of(target, chunk) : NULL;
+    if (!entry)
+        return;
     entry->words[word % HW_HISTOGRAM_WORDS] += count;
     entry->saturated += saturated;
+}
+
+void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address, uint64_t reads, uint64_t writes,
+                           bool saturated)
+{
+    uint64_t word = (address - target->start) / 4, chunk = word / HW_WORDS_RUN;
+    struct hw_words *entry = chunk < CHUNKS_4 ? entry_of(target, chunk) : NULL;
+    if (!entry)
+        return;
+    uint64_t i = word % HW_WORDS_RUN;
+    if (hw_unlikely(target->free_context != HW_NONE)) { /* other threads free such blocks, too */
+        __atomic_fetch_add(&entry->read_periods[i], reads, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&entry->written_periods[i], writes, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&entry->read_blocks[i], reads != 0, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&entry->written_blocks[i], writes != 0, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&entry->saturated, saturated, __ATOMIC_RELAXED);
+        return;
+    }
+    entry->read_periods[i] += reads;
+    entry->written_periods[i] += writes;
+    entry->read_blocks[i] += reads != 0;
+    entry->written_blocks[i] += writes != 0;
+    entry->saturated += saturated;
+}
+
+struct hw_words *hw_histogram_words(struct hw_histogram_target *target, uintptr_t address)
+{
+    uint64_t chunk = (address - target->start) / (4 * HW_WORDS_RUN);
+    return chunk < CHUNKS_4 ? entry_of(target, chunk) : NULL;
+}
+
+static uint32_t new_table(void)
+{
+    uint32_t table = __atomic_fetch_add(&histograms.used, 1, __ATOMIC_RELAXED);
+    return table < TABLES_MOST ? table + 1 : 0;
 }
 
 /* OWNER is an index into TABLE_OF. */
@@ -44,43 +105,97 @@ static uint32_t *chunks_of(uint32_t *table_of, uint32_t owner)
 {
     if (!table_of)
         return NULL;
-    if (!table_of[owner]) {
-        uint32_t table = __atomic_fetch_add(&histograms.used, 1, __ATOMIC_RELAXED);
-        if (table >= TABLES_MOST)
-            return NULL;
-        table_of[owner] = table + 1;
-    }
-    return histograms.tables[table_of[owner] - 1];
+    if (!table_of[owner] && !(table_of[owner] = new_table()))
+        return NULL;
+    return histograms.tables + (uint64_t)(table_of[owner] - 1) * histograms.chunks;
 }
 
-static struct hw_histogram_target *target_of(struct hw_histogram_target *target, enum hw_pool_id pool,
-                                             uint32_t *table_of, uint32_t owner, uint32_t context, const void *address)
+/* Lock held. */
+static struct pair *find_pair(struct pair *slots, uint32_t mask, uint32_t context, uint32_t free_context)
 {
-    if (hw_likely(hw_shadow.granule != 8))
+    uint64_t hash = (((uint64_t)context << 32) | free_context) * 0x9e3779b97f4a7c15ull;
+    uint32_t at = (uint32_t)(hash >> 32) & mask;
+    while (slots[at].table && (slots[at].context != context || slots[at].free_context != free_context))
+        at = (at + 1) & mask;
+    return &slots[at];
+}
+
+static bool grow_pairs(void)
+{
+    uint32_t mask = pairs.slots ? pairs.mask * 2 + 1 : 4095;
+    struct pair *slots = hw_pages((mask + 1ul) * sizeof *slots);
+    if (!slots)
+        return false;
+    for (uint32_t i = 0; pairs.slots && i <= pairs.mask; i++)
+        if (pairs.slots[i].table)
+            *find_pair(slots, mask, pairs.slots[i].context, pairs.slots[i].free_context) = pairs.slots[i];
+    if (pairs.slots)
+        hw_sys(SYS_munmap, pairs.slots, (pairs.mask + 1ul) * sizeof *slots);
+    pairs.slots = slots;
+    pairs.mask = mask;
+    return true;
+}
+
+static uint32_t *chunks_of_pair(uint32_t context, uint32_t free_context)
+{
+    uint32_t *chunks = NULL;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    if ((pairs.slots && pairs.count * 2 <= pairs.mask) || (!hw_quiet && grow_pairs())) {
+        struct pair *pair = find_pair(pairs.slots, pairs.mask, context, free_context);
+        if (!pair->table) {
+            *pair = (struct pair){context, free_context, new_table()};
+            pairs.count += pair->table != 0;
+        }
+        if (pair->table)
+            chunks = histograms.tables + (uint64_t)(pair->table - 1) * histograms.chunks;
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+    return chunks;
+}
+
+static struct hw_histogram_target *begin(struct hw_histogram_target *target, enum hw_pool_id of_8,
+                                         enum hw_pool_id of_4, const void *address)
+{
+    bool words = hw_shadow.granule == 4;
+    if (hw_likely(hw_shadow.granule == 64))
         return NULL;
-    *target = (struct hw_histogram_target){pool, context, chunks_of(table_of, owner), (uintptr_t)address & ~7ul};
-    return target->chunk ? target : NULL;
+    *target = (struct hw_histogram_target){.pool = words ? of_4 : of_8,
+                                           .free_context = HW_NONE,
+                                           .start = (uintptr_t)address & ~(words ? 3ul : 7ul)};
+    return target;
 }
 
 struct hw_histogram_target *hw_histogram_of_freed(struct hw_histogram_target *target, const struct hw_mib *mib,
-                                                  const void *address)
+                                                  uint32_t free_context, const void *address)
 {
-    uint32_t owner = (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0));
-    return target_of(target, HW_POOL_HISTOGRAM, histograms.freed, owner, mib->context, address);
+    if (!begin(target, HW_POOL_HISTOGRAM, HW_POOL_WORDS, address))
+        return NULL;
+    target->context = mib->context;
+    if (hw_unlikely(free_context != HW_NONE) && target->pool == HW_POOL_WORDS) {
+        target->free_context = free_context;
+        target->chunk = chunks_of_pair(mib->context, free_context);
+    } else
+        target->chunk = chunks_of(histograms.freed, (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0)));
+    return target->chunk ? target : NULL;
 }
 
 struct hw_histogram_target *hw_histogram_of_live(struct hw_histogram_target *target, uint32_t context,
                                                  const void *address)
 {
-    return target_of(target, HW_POOL_HISTOGRAM_LIVE, histograms.live, context, context, address);
+    if (!begin(target, HW_POOL_HISTOGRAM_LIVE, HW_POOL_WORDS_LIVE, address))
+        return NULL;
+    target->locked = true;
+    target->context = context;
+    target->chunk = chunks_of(histograms.live, context);
+    return target->chunk ? target : NULL;
 }
 
 void hw_histograms_forget_live(uint32_t contexts)
 {
     for (uint32_t i = 0; histograms.live && i < contexts; i++)
         if (histograms.live[i])
-            for (int chunk = 0; chunk < 256; chunk++)
-                histograms.tables[histograms.live[i] - 1][chunk] = 0;
+            for (uint32_t chunk = 0; chunk < histograms.chunks; chunk++)
+                histograms.tables[(uint64_t)(histograms.live[i] - 1) * histograms.chunks + chunk] = 0;
 }
 
 void hw_histograms_reset(void)
@@ -89,16 +204,25 @@ void hw_histograms_reset(void)
         struct hw_histogram *entry = HW_ENTRY(HW_POOL_HISTOGRAM, struct hw_histogram, i);
         *entry = (struct hw_histogram){.context = entry->context, .first_word = entry->first_word};
     }
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_WORDS); i++) {
+        struct hw_words *entry = HW_ENTRY(HW_POOL_WORDS, struct hw_words, i);
+        *entry = (struct hw_words){
+            .context = entry->context, .free_context = entry->free_context, .first_word = entry->first_word};
+    }
 }
 
 bool hw_histograms_start(void)
 {
     histograms.used = 0;
-    if (hw_shadow.granule != 8 || histograms.freed)
+    pairs.count = 0;
+    for (uint32_t i = 0; pairs.slots && i <= pairs.mask; i++)
+        pairs.slots[i] = (struct pair){0};
+    if (hw_shadow.granule == 64 || histograms.freed)
         return true;
+    histograms.chunks = hw_shadow.granule == 4 ? CHUNKS_4 : CHUNKS;
     uint64_t contexts = hw_pools[HW_POOL_CONTEXTS].reserved / sizeof(struct hw_context_entry);
     histograms.freed = hw_own_pages(hw_pools[HW_POOL_MIBS].reserved / sizeof(struct hw_mib) * 4, true);
     histograms.live = hw_own_pages(contexts * 4, true);
-    histograms.tables = hw_own_pages((uint64_t)TABLES_MOST * sizeof *histograms.tables, true);
+    histograms.tables = hw_own_pages((uint64_t)TABLES_MOST * histograms.chunks * sizeof *histograms.tables, true);
     return histograms.freed && histograms.live && histograms.tables;
 }

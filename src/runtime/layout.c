@@ -19,7 +19,7 @@
  * hw_layout_map knows which addresses are blocks of the layout: everything else is passed on as it is, always. */
 #include "runtime/runtime.h"
 
-#define MAP_HINT     0x1d0000000000ul /* right behind the planes: see shadow.c */
+#define MAP_HINT     0x340000000000ul /* right behind the planes: see shadow.c */
 #define MAP_BYTES    (1ul << (HW_ARCH_ADDRESS_BITS - 6))
 #define SELF_ALIGNED 1024u /* from this alignment on the allocator's own address serves */
 #define SIZE_LIMIT   ((size_t)1 << 62)

@@ -129,6 +129,7 @@ static void become_quiet(void)
         return;
     hw_trap_stop(HW_SAMPLE_SECCOMP);
     hw_file_make_room();
+    hw_word_sampler_stop();
     hw_note(HW_NOTE_OTHER, "the program gave up system calls (seccomp): no timeline from then on, and no room for more "
                            "stacks than had been prepared");
     hw_runtime.timeline_next = ~0ull;

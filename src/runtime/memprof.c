@@ -79,22 +79,22 @@ EXPORTED(void, __memprof_version_mismatch_check_v1, (void))
 
 EXPORTED(void, __memprof_load, (uintptr_t address))
 {
-    hw_count((const void *)address, 1, 0);
+    hw_count((const void *)address, 1, 1, 0);
 }
 
 EXPORTED(void, __memprof_store, (uintptr_t address))
 {
-    hw_count((const void *)address, 0, 1);
+    hw_count((const void *)address, 1, 0, 1);
 }
 
 EXPORTED(void, __memprof_hist_load, (uintptr_t address))
 {
-    hw_count((const void *)address, 1, 0);
+    hw_count((const void *)address, 1, 1, 0);
 }
 
 EXPORTED(void, __memprof_hist_store, (uintptr_t address))
 {
-    hw_count((const void *)address, 0, 1);
+    hw_count((const void *)address, 1, 0, 1);
 }
 
 EXPORTED(void *, __memprof_memcpy, (void *to, const void *from, size_t bytes))

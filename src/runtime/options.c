@@ -73,6 +73,9 @@ static const struct option {
     {"dump-signal", OPTION_U32, &hw_options.dump_signal,
      "signal that makes a dump; 0: none (62 when accesses are counted)"},
     {"windows", OPTION_U32, &hw_options.windows, "0: do not sample which fields are used at nearly the same time"},
+    {"words-period", OPTION_U32, &hw_options.words_period_ms,
+     "built with --granule=4: milliseconds between two looks at which words were used"},
+    {"words-thread", OPTION_U32, &hw_options.words_thread, "0: without a thread for that; allocations look"},
     {"verbose", OPTION_U32, &hw_options.verbose, "1: say on standard error what the runtime does"},
 };
 
@@ -211,9 +214,13 @@ void hw_options_read(void)
     hw_options.depth = HW_DEPTH_MAX;
     hw_options.dump_signal = HW_NONE;
     hw_options.windows = 1;
+    hw_options.words_period_ms = 20;
+    hw_options.words_thread = 1;
     const char *text = find_variable(storage, sizeof storage);
     if (text)
         parse_options(text);
+    if (hw_options.words_period_ms < 1 || hw_options.words_period_ms > 3600000)
+        hw_options.words_period_ms = 20;
     if (hw_options.depth < 1 || hw_options.depth > HW_DEPTH_MAX)
         hw_options.depth = HW_DEPTH_MAX;
     if (hw_options.sample_accesses > 1000)

@@ -258,7 +258,7 @@ void hw_start(void)
         return;
     }
     hw_options_read();
-    hw_shadow.granule = hw_shadow_granule_of_modules();
+    hw_shadow_set_granule(hw_shadow_granule_of_modules());
     uint64_t sampling = hw_options.sample_bytes;
     if (hw_access_on())
         hw_options.sample_bytes = 0;

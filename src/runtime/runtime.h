@@ -94,6 +94,8 @@ struct hw_options {
     uint64_t dump_interval_ns; /* 0: no periodic dumps */
     uint32_t windows;          /* 1: fields that are used together are sampled (windows.c) */
     uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
+    uint32_t words_period_ms;  /* 4-byte granules: from one look at the shadow to the next */
+    uint32_t words_thread;     /* 0: no thread for that, allocations do it */
     char text[512];            /* the options as given, for the profile */
 };
 extern HW_HIDDEN struct hw_options hw_options;
@@ -207,6 +209,8 @@ enum hw_pool_id {
     HW_POOL_GLOBALS,
     HW_POOL_HISTOGRAM,
     HW_POOL_HISTOGRAM_LIVE,
+    HW_POOL_WORDS,
+    HW_POOL_WORDS_LIVE,
     HW_POOL_STRUCTS, /* from here on only where fields are counted */
     HW_POOL_FIELDS,
     HW_POOL_FIELD_GROUPS,
@@ -610,12 +614,15 @@ extern HW_VARIABLE __thread uint64_t __heapwise_type __attribute__((tls_model("i
 /* Planes overlap: plane i begins i * stride behind the first one. Set under the lock. A plane that has been in use
  * stays in the list, since it may hold counts. */
 struct hw_shadow {
-    uint32_t granule;      /* 64 or 8; 0: nobody counts (heap mode) */
+    uint32_t granule;      /* 64, 8 or 4; 0: nobody counts (heap mode) */
+    uint32_t shift;        /* a cell lies (address >> shift) behind the begin of its plane */
     uint32_t planes_used;  /* entries of `plane` */
     uint32_t memprof_used; /* the plane of hw_shadow_memprof_plane may hold counts */
     uint32_t planes_most;
     uint64_t sweep_next; /* tick of the profile's clock: when hw_shadow_sweep is due */
+    uint64_t words_next; /* likewise hw_word_sampler_event */
     uintptr_t base;      /* 0: no address space for planes */
+    uint64_t bytes;      /* of the reservation */
     uint64_t stride;
     uintptr_t memprof;               /* see hw_shadow_memprof_plane */
     uintptr_t plane[HW_PLANES_MOST]; /* of threads */
@@ -645,6 +652,8 @@ uint32_t hw_shadow_granule_of_modules(void);
 void hw_shadow_count_modules(void);
 /* Ends the process: this program cannot run without the runtime. */
 __attribute__((noreturn)) void hw_shadow_refuse(const char *text, const char *detail);
+/* GRANULE is counted with from now on, or 0: none. */
+void hw_shadow_set_granule(uint32_t granule);
 void hw_shadow_threads_start(void);
 void hw_shadow_fork(void);
 /* Of the calling thread: which plane in the order of addresses, from 1; 0: none of its own. */
@@ -734,7 +743,7 @@ static inline void hw_block_prefetch(const void *address)
     if (hw_likely(hw_block_cells != NULL))
         __builtin_prefetch(hw_block_cells + (user >> 4), 1);
     else if (hw_access_on())
-        __builtin_prefetch((const void *)(hw_shadow.base + (user >> 3)));
+        __builtin_prefetch((const void *)(hw_shadow.base + (user >> hw_shadow.shift)));
 }
 
 /* ---- access.c: from cells to the profile, event by event (access.h has what its files share) ---- */
@@ -744,8 +753,10 @@ bool hw_access_start(void);
 void hw_access_late(uint32_t granule);
 /* Events of heap.c, in access mode only. A new block's cells are cleared in all planes. */
 void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick);
-/* What is in the block's cells is taken out of them and added to the entry of MIB as one block. */
-void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
+/* What is in the block's cells is taken out of them and added to the entry of MIB as one block. FREE_CONTEXT: HW_NONE
+ * when it is not recorded. */
+void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime,
+                     uint32_t free_context);
 /* Around a reallocation: from _begin to _end nobody else gets the cells of the block's old place. */
 void hw_access_realloc_begin(struct hw_thread *thread, void *address, const struct hw_block *block);
 /* The block's counts go with it. NEW_ADDRESS may be the old one. */
@@ -805,6 +816,20 @@ void hw_windows_start(void);
 void hw_windows_reset(void);
 void hw_windows_fork(void);
 
+/* ---- word_sampler.c: with 4-byte granules, in which periods words were used ---- */
+
+/* A thread of the runtime's own looks at the shadow now and then, or, where there can be none, allocations do. Again in
+ * a forked child. */
+void hw_word_sampler_start(void);
+/* No thread any more, and it makes no system call from now on. */
+void hw_word_sampler_stop(void);
+/* Without a thread: a look, if one is due. Not under the lock. */
+void hw_word_sampler_event(uint64_t tick);
+/* What the profile says of it. */
+void hw_word_sampler_tell(struct hw_access_info *info);
+/* Forgets how long it has been looking. */
+void hw_word_sampler_reset(void);
+
 /* ---- thread_create.c ---- */
 
 void hw_thread_create_fork(void);
@@ -846,6 +871,8 @@ hw_sigset hw_dump_lock(void);
 void hw_dump_unlock(hw_sigset old);
 /* Whether the calling thread can take it now. */
 bool hw_dump_possible(void);
+/* Takes the lock if it is free. */
+bool hw_dump_try_lock(hw_sigset *old);
 void hw_dump_start(void);
 void hw_dump_fork(void);
 /* The tick at which an event should look whether a periodic dump is due. */

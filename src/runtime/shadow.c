@@ -1,8 +1,8 @@
 /* shadow.c - the planes that instrumented code counts in (base/abi.h), and who counts where.
  *
  * All planes lie in one reservation, and overlap in it: plane i begins i * stride bytes behind the first one, and a
- * cell lies (address >> 3) bytes behind the begin of its plane. So two addresses in two planes share a cell when they
- * are a multiple of 8 * stride apart, and only then. Programs live in a few windows of the address space (executable
+ * cell lies (address >> 3) bytes behind the begin of its plane (by words of 4 bytes: address >> 2, and 4 * stride in
+ * what follows). So two addresses in two planes share a cell when they are a multiple of 8 * stride apart, and only then. Programs live in a few windows of the address space (executable
  * and brk heap; libraries, mappings and stacks), each smaller than 8 * stride; the windows lie farther from each other
  * than the planes that are ever used reach. Nothing is masked, and every address that a program can have hits the
  * reservation: it is never a fault. Should two areas of memory share cells nevertheless, a note says so
@@ -25,7 +25,7 @@
 /* Below everything: 8 TiB, where no executable, library or sanitizer lies. The layout's map and private memory of the
  * runtime follow (memory.c), so that they do not push the program's mappings apart. */
 #define SHADOW_ADDRESS 0x080000000000ul
-#define PLANE_BYTES    (1ul << (HW_ARCH_ADDRESS_BITS - 3))
+#define PLANE_BYTES    (1ul << (HW_ARCH_ADDRESS_BITS - 2)) /* by words; a half of it is used otherwise */
 #define PLANES_REACH   (40ul << 40) /* of program memory: planes * 8 * stride */
 #define WINDOW_LEAST   (64ul << 30)
 #define WINDOW_MOST    (2ul << 40) /* 20 planes at least */
@@ -102,9 +102,10 @@ void hw_shadow_start(void)
     while (window < 4 * memory && window < WINDOW_MOST)
         window *= 2;
     uint64_t most = PLANES_REACH / window;
+    hw_shadow.shift = 3;
     hw_shadow.stride = window / 8;
     hw_shadow.planes_most = (uint32_t)(most < HW_PLANES_MOST ? most : HW_PLANES_MOST);
-    uint64_t bytes = PLANE_BYTES + hw_shadow.planes_most * hw_shadow.stride + HW_ABI_WRITES_OFFSET + HW_PAGE;
+    uint64_t bytes = PLANE_BYTES + hw_shadow.planes_most * (window / 4) + HW_ABI_WRITES_OFFSET + HW_PAGE;
     bytes = HW_ALIGN_UP(bytes, HW_PAGE);
     if (hw_address_space_limit() != ~0ull && hw_address_space_limit() < bytes)
         return;
@@ -117,6 +118,7 @@ void hw_shadow_start(void)
     hw_sys(SYS_madvise, base, bytes, 18 /* MADV_WIPEONFORK */);
     hw_own_range((void *)base, bytes);
     hw_shadow.base = (uintptr_t)base;
+    hw_shadow.bytes = bytes;
     hw_shadow.memprof = hw_shadow.base + hw_shadow.stride;
     hw_shadow.plane[0] = hw_shadow.base;
     hw_shadow.planes_used = 1;
@@ -248,6 +250,15 @@ void hw_access_enable(uint32_t granule)
     }
     hw_access_late(granule);
     hw_shadow_count_modules();
+}
+
+void hw_shadow_set_granule(uint32_t granule)
+{
+    if (granule == 4 && hw_shadow.shift != 2) { /* nobody but the first plane has been told yet */
+        hw_shadow.stride *= 2;
+        hw_shadow.shift = 2;
+    }
+    hw_shadow.granule = granule;
 }
 
 void hw_shadow_count_modules(void)
@@ -612,7 +623,7 @@ void hw_shadow_look_for_folds(void)
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     area_count = 0;
     hw_areas_each(add_area);
-    uint64_t period = 8 * hw_shadow.stride, most = 0;
+    uint64_t period = hw_shadow.stride << hw_shadow.shift, most = 0;
     for (uint32_t i = 0; i < hw_shadow.planes_used; i++) {
         uint64_t plane = (hw_shadow.plane[i] - hw_shadow.base) / hw_shadow.stride;
         most = plane > most ? plane : most;
@@ -622,9 +633,9 @@ void hw_shadow_look_for_folds(void)
     for (uint32_t a = 0; a < area_count && !folded; a++)
         for (uint32_t b = a; b < area_count && !folded; b++) {
             folded = meet(a, b, period, most, 0);
-            if (hw_shadow.granule == 8)
-                folded = folded || meet(a, b, period, most, (int64_t)HW_ABI_WRITES_OFFSET * 8) ||
-                         meet(a, b, period, most, -(int64_t)HW_ABI_WRITES_OFFSET * 8);
+            int64_t apart = (int64_t)HW_ABI_WRITES_OFFSET << hw_shadow.shift; /* writes from reads */
+            if (hw_shadow.granule != 64)
+                folded = folded || meet(a, b, period, most, apart) || meet(a, b, period, most, -apart);
         }
     hw_lock_drop(&hw_runtime.lock, old);
     if (folded)

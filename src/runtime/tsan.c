@@ -10,14 +10,11 @@
 
 #include "runtime/count.h"
 
-static inline bool words_of_8(void)
-{
-    return hw_unlikely(hw_shadow.granule == 8);
-}
-
 static inline void touch(const volatile void *address, uint64_t bytes, uint64_t reads, uint64_t writes)
 {
-    if (words_of_8())
+    if (hw_unlikely(hw_shadow.granule == 4))
+        __heapwise_touch_4((const void *)address, bytes, reads, writes);
+    else if (hw_unlikely(hw_shadow.granule == 8))
         __heapwise_touch_8((const void *)address, bytes, reads, writes);
     else
         __heapwise_touch_64((const void *)address, bytes, reads, writes);
@@ -30,17 +27,17 @@ static inline void touch(const volatile void *address, uint64_t bytes, uint64_t 
 
 /* ---- plain accesses ---- */
 
-#define ACCESS(name, reads, writes)                                                                                    \
+#define ACCESS(name, bytes, reads, writes)                                                                                    \
     CALLBACK(void, __tsan_##name, (const volatile void *address))                                                      \
     {                                                                                                                  \
-        hw_count(address, reads, writes);                                                                              \
+        hw_count(address, bytes, reads, writes);                                                                              \
     }
 #define ACCESS_SIZES(prefix, reads, writes)                                                                            \
-    ACCESS(prefix##1, reads, writes)                                                                                   \
-    ACCESS(prefix##2, reads, writes)                                                                                   \
-    ACCESS(prefix##4, reads, writes)                                                                                   \
-    ACCESS(prefix##8, reads, writes)                                                                                   \
-    ACCESS(prefix##16, reads, writes)
+    ACCESS(prefix##1, 1, reads, writes)                                                                                   \
+    ACCESS(prefix##2, 2, reads, writes)                                                                                   \
+    ACCESS(prefix##4, 4, reads, writes)                                                                                   \
+    ACCESS(prefix##8, 8, reads, writes)                                                                                   \
+    ACCESS(prefix##16, 16, reads, writes)
 
 ACCESS_SIZES(read, 1, 0)
 ACCESS_SIZES(write, 0, 1)
@@ -52,12 +49,12 @@ ACCESS_SIZES(volatile_read, 1, 0)
 ACCESS_SIZES(volatile_write, 0, 1)
 ACCESS_SIZES(unaligned_volatile_read, 1, 0)
 ACCESS_SIZES(unaligned_volatile_write, 0, 1)
-ACCESS(vptr_read, 1, 0)
+ACCESS(vptr_read, 8, 1, 0)
 
 /* Comes instead of a write callback. */
 CALLBACK(void, __tsan_vptr_update, (void **address, void *value))
 {
-    hw_count(address, 0, 1);
+    hw_count(address, sizeof value, 0, 1);
 }
 
 /* Copies of aggregates; but gcc also reports unaligned accesses of one word in this way. */
@@ -69,7 +66,7 @@ static inline bool is_word(size_t bytes)
 CALLBACK(void, __tsan_read_range, (const void *address, size_t bytes))
 {
     if (is_word(bytes))
-        hw_count(address, 1, 0);
+        hw_count(address, bytes, 1, 0);
     else
         touch(address, bytes, 1, 0);
 }
@@ -77,7 +74,7 @@ CALLBACK(void, __tsan_read_range, (const void *address, size_t bytes))
 CALLBACK(void, __tsan_write_range, (const void *address, size_t bytes))
 {
     if (is_word(bytes))
-        hw_count(address, 0, 1);
+        hw_count(address, bytes, 0, 1);
     else
         touch(address, bytes, 0, 1);
 }
@@ -173,42 +170,42 @@ CALLBACK(void *, __heapwise_memset_chk, (void *to, int value, size_t bytes, size
 #define FETCH(bits, type, name, operation)                                                                             \
     CALLBACK(type, __tsan_atomic##bits##_fetch_##name, (volatile type * address, type value, int order))               \
     {                                                                                                                  \
-        hw_count(address, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                                       \
         return operation(address, value, __ATOMIC_SEQ_CST);                                                            \
     }
 
 #define ATOMIC(bits, type, load, store, exchange, compare_exchange)                                                    \
     CALLBACK(type, __tsan_atomic##bits##_load, (const volatile type *address, int order))                              \
     {                                                                                                                  \
-        hw_count(address, 1, 0);                                                                                       \
+        hw_count(address, bits / 8, 1, 0);                                                                                       \
         return load((volatile type *)address);                                                                         \
     }                                                                                                                  \
     CALLBACK(void, __tsan_atomic##bits##_store, (volatile type * address, type value, int order))                      \
     {                                                                                                                  \
-        hw_count(address, 0, 1);                                                                                       \
+        hw_count(address, bits / 8, 0, 1);                                                                                       \
         store(address, value, order);                                                                                  \
     }                                                                                                                  \
     CALLBACK(type, __tsan_atomic##bits##_exchange, (volatile type * address, type value, int order))                   \
     {                                                                                                                  \
-        hw_count(address, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                                       \
         return exchange(address, value, __ATOMIC_SEQ_CST);                                                             \
     }                                                                                                                  \
     CALLBACK(int, __tsan_atomic##bits##_compare_exchange_strong,                                                       \
              (volatile type * address, type * expected, type desired, int order, int failure_order))                   \
     {                                                                                                                  \
-        hw_count(address, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                                       \
         return compare_exchange(address, expected, desired);                                                           \
     }                                                                                                                  \
     CALLBACK(int, __tsan_atomic##bits##_compare_exchange_weak,                                                         \
              (volatile type * address, type * expected, type desired, int order, int failure_order))                   \
     {                                                                                                                  \
-        hw_count(address, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                                       \
         return compare_exchange(address, expected, desired);                                                           \
     }                                                                                                                  \
     CALLBACK(type, __tsan_atomic##bits##_compare_exchange_val,                                                         \
              (volatile type * address, type expected, type desired, int order, int failure_order))                     \
     {                                                                                                                  \
-        hw_count(address, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                                       \
         compare_exchange(address, &expected, desired);                                                                 \
         return expected;                                                                                               \
     }

@@ -128,6 +128,31 @@ static inline bool hw_arch_compare_exchange_128(volatile unsigned __int128 *addr
     return done;
 }
 
+/* A new thread that runs FUNCTION on the stack which ends at TOP (a multiple of 16), and then ends. TLS is its thread
+ * pointer. The kernel's answer: its number, or -errno. */
+static inline long hw_arch_clone(unsigned long flags, void *top, int *parent_tid, int *child_tid, uintptr_t tls,
+                                 void (*function)(void))
+{
+    register long r10 __asm__("r10") = (long)child_tid;
+    register long r8 __asm__("r8") = (long)tls;
+    register long r9 __asm__("r9") = (long)function;
+    long result;
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xor %%ebp, %%ebp\n\t"
+                     "call *%%r9\n\t"
+                     "xor %%edi, %%edi\n\t"
+                     "mov $60, %%eax\n\t" /* exit, of this thread */
+                     "syscall\n\t"
+                     "hlt\n"
+                     "1:"
+                     : "=a"(result)
+                     : "a"(56 /* clone */), "D"(flags), "S"(top), "d"(parent_tid), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory", "cc");
+    return result;
+}
+
 static inline void hw_arch_copy(void *to, const void *from, uint64_t bytes)
 {
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");

@@ -1,0 +1,307 @@
+/* word_sampler.c - with 4-byte granules: looks at the shadow once a period and counts which words were used in it.
+ *
+ * A thread of the runtime's own does, which the program does not see: it has no libc, all signals blocked, a table of
+ * descriptors of its own, which is empty, and no events. A look goes round all of the shadow that is there: of data,
+ * of blocks, of whatever else the program has accessed. What it may cost is bounded: at most a twentieth of a
+ * processor, a twentieth of a period at once; where that is not enough for everything, the next look goes on where this
+ * one has stopped, and periods are longer than was asked for. What they were is in the profile.
+ *
+ * Where there can be no thread (old kernel, no memory, words-thread=0) allocations take a look when it is due. */
+#include "runtime/access.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+
+#include "base/abi.h"
+
+#define STACK_BYTES  (64ul << 10)
+#define TLS_BYTES    (256ul << 10) /* below the thread pointer: static TLS of all modules */
+#define ABOVE_BYTES  (16ul << 10)  /* above it: what libc has there, and nobody uses here */
+#define RUNS_MOST    (1u << 22)
+#define SHARE        20 /* of the time, at most one part in this goes into it */
+#define CARRIES_MOST 8192u
+#define STEP_BYTES   (16ul << 10) /* of shadow, between two looks at the clock */
+#define LINE_CELLS   64ul         /* bytes of shadow that are looked at together */
+
+static struct {
+    struct hw_lock lock; /* who looks; innermost but for hw_runtime.lock, which the list is made under */
+    struct run {
+        uintptr_t start, end; /* shadow that is there */
+        uintptr_t memory;     /* what the first cell stands for */
+        unsigned kind;
+    } * runs;
+    uint32_t run_count, at_run;
+    uintptr_t at; /* in that run */
+    bool in_round;
+    uint64_t began_ns, round_ns, ended_ns; /* CLOCK_MONOTONIC: the first round, this one, the end of the latest */
+    uint64_t rounds, longest_ns, cost_ns;
+    struct candidate {
+        uint64_t *cells;
+        uintptr_t memory;
+        unsigned kind;
+    } * carries; /* cells that come near their end */
+    uint32_t carry_count;
+    uintptr_t plane; /* while the list is made */
+    unsigned kind;
+} sampler;
+
+static struct {
+    char *memory;
+    int tid; /* 0: no thread; the kernel clears it when the thread has ended */
+    uint32_t stop;
+} thread;
+
+/* ---- the list of what is there ---- */
+
+static void add_run(uintptr_t start, uintptr_t end)
+{
+    if (sampler.run_count == RUNS_MOST)
+        return;
+    uintptr_t base = sampler.plane + (sampler.kind ? HW_ABI_WRITES_OFFSET : 0);
+    sampler.runs[sampler.run_count++] = (struct run){start, end, (start - base) << 2, sampler.kind};
+}
+
+static void add_area(const struct hw_area *area)
+{
+    if (area->own || area->end >> HW_ARCH_ADDRESS_BITS)
+        return;
+    uint32_t planes = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < planes; i++)
+        for (unsigned kind = 0; kind < 2; kind++) {
+            uintptr_t base = hw_shadow.plane[i] + (kind ? HW_ABI_WRITES_OFFSET : 0);
+            sampler.plane = hw_shadow.plane[i];
+            sampler.kind = kind;
+            hw_resident_each(base + (area->start >> 2), base + (area->end >> 2), add_run);
+        }
+}
+
+static void begin_round(uint64_t now)
+{
+    if (sampler.rounds && now - sampler.round_ns > sampler.longest_ns)
+        sampler.longest_ns = now - sampler.round_ns;
+    sampler.round_ns = now;
+    sampler.run_count = sampler.at_run = 0;
+    sampler.at = 0;
+    sampler.in_round = true;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_areas_each(add_area);
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* ---- a look ---- */
+
+static void fold(const struct run *run, uintptr_t from, uintptr_t to)
+{
+    typedef char cells_16 __attribute__((vector_size(16), may_alias));
+    for (uintptr_t line = from; line < to; line += LINE_CELLS) {
+        const cells_16 *cells = (const cells_16 *)line;
+        if (hw_likely(!__builtin_ia32_pmovmskb128(cells[0] | cells[1] | cells[2] | cells[3])))
+            continue;
+        for (uint64_t *at = (uint64_t *)line; at < (uint64_t *)(line + LINE_CELLS); at++) {
+            bool to_carry;
+            if (hw_words_fold(at, &to_carry) && hw_unlikely(to_carry) && sampler.carry_count < CARRIES_MOST)
+                sampler.carries[sampler.carry_count++] =
+                    (struct candidate){at, run->memory + (((uintptr_t)at - run->start) << 2), run->kind};
+        }
+    }
+}
+
+/* Counts that come near their end, while nobody is in the middle of an event. Later, where that is not possible now. */
+static void carry_all(void)
+{
+    hw_sigset old;
+    if (!sampler.carry_count)
+        return;
+    if (hw_dump_try_lock(&old)) {
+        if (hw_threads_stop())
+            for (uint32_t i = 0; i < sampler.carry_count; i++)
+                hw_words_carry(sampler.carries[i].cells, sampler.carries[i].memory, sampler.carries[i].kind);
+        hw_threads_go();
+        hw_dump_unlock(old);
+    }
+    sampler.carry_count = 0;
+}
+
+/* Goes on with the round, for at most BUDGET_NS. */
+static void look(uint64_t budget_ns)
+{
+    uint64_t begin = hw_clock_monotonic_ns(), period = hw_options.words_period_ms * 1000000ull;
+    if (!sampler.in_round) {
+        if (begin - sampler.round_ns < period - period / 4)
+            return;
+        begin_round(begin);
+    }
+    while (sampler.at_run < sampler.run_count) {
+        const struct run *run = &sampler.runs[sampler.at_run];
+        uintptr_t from = sampler.at ? sampler.at : run->start & ~(LINE_CELLS - 1), to = from + STEP_BYTES;
+        uintptr_t end = HW_ALIGN_UP(run->end, LINE_CELLS);
+        to = to < end ? to : end;
+        fold(run, from, to);
+        sampler.at = to;
+        if (to == end) {
+            sampler.at_run++;
+            sampler.at = 0;
+        }
+        if (hw_clock_monotonic_ns() - begin >= budget_ns)
+            break;
+    }
+    if (sampler.at_run == sampler.run_count) {
+        sampler.in_round = false;
+        sampler.rounds++;
+        sampler.ended_ns = hw_clock_monotonic_ns();
+    }
+    carry_all();
+}
+
+static uint64_t budget(void)
+{
+    return hw_options.words_period_ms * 1000000ull / SHARE;
+}
+
+/* ---- the thread ---- */
+
+static uint64_t own_cpu_ns(void)
+{
+    uint64_t time[2] = {0, 0};
+    hw_sys(SYS_clock_gettime, 3 /* CLOCK_THREAD_CPUTIME_ID */, time);
+    return time[0] * 1000000000 + time[1];
+}
+
+/* The threads of the program have ended one by one, without exit: the first one is a zombie, and nobody is left. */
+static bool is_alone(void)
+{
+    char text[1024];
+    if (hw_read_file("/proc/self/stat", text, sizeof text) <= 0)
+        return false;
+    const char *field = text;
+    for (const char *c = text; *c; c++)
+        if (*c == ')')
+            field = c;
+    if (!hw_starts_with(field, ") Z"))
+        return false;
+    for (int i = 0; i < 18 && *field; field++)
+        i += *field == ' ';
+    return hw_parse_u64(&field, 10) <= 2;
+}
+
+static void run_thread(void)
+{
+    hw_sys(SYS_close_range, 0, ~0u, 0);
+    hw_sys(SYS_chdir, "/");
+    hw_sys(SYS_prctl, 15 /* PR_SET_NAME */, "heapwise");
+    uint64_t next = hw_clock_monotonic_ns(), period = hw_options.words_period_ms * 1000000ull, looks = 0;
+    while (!__atomic_load_n(&thread.stop, __ATOMIC_ACQUIRE)) {
+        uint64_t now = hw_clock_monotonic_ns();
+        if (now < next) {
+            uint64_t wait[2] = {(next - now) / 1000000000, (next - now) % 1000000000};
+            hw_sys(SYS_futex, &thread.stop, FUTEX_WAIT_PRIVATE, 0, wait);
+            continue;
+        }
+        uint64_t before = own_cpu_ns();
+        hw_sigset old = hw_lock_take(&sampler.lock);
+        look(budget());
+        uint64_t cost = own_cpu_ns() - before;
+        sampler.cost_ns += cost;
+        hw_lock_drop(&sampler.lock, old);
+        next = now + (cost * SHARE > period ? cost * SHARE : period);
+        if (++looks % 64 == 0 && is_alone())
+            break;
+    }
+}
+
+static bool start_thread(void)
+{
+    uintptr_t tls = hw_arch_thread_pointer() - (uintptr_t)&hw_self;
+    if (!hw_options.words_thread || hw_quiet || tls > TLS_BYTES / 2 || hw_sys(SYS_close_range, ~0u, ~0u, 0) != 0)
+        return false;
+    if (!thread.memory)
+        thread.memory = hw_own_pages(STACK_BYTES + TLS_BYTES + ABOVE_BYTES, true);
+    if (!thread.memory)
+        return false;
+    char *pointer = thread.memory + STACK_BYTES + TLS_BYTES;
+    *(void **)pointer = pointer; /* all else there is zero: no state in the runtime, no plane */
+    const unsigned long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                                CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+    hw_sigset all = ~0ull, old;
+    thread.stop = 0;
+    hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, sizeof all);
+    long result = hw_arch_clone(flags, thread.memory + STACK_BYTES, &thread.tid, &thread.tid, (uintptr_t)pointer,
+                                run_thread);
+    hw_sys(SYS_rt_sigprocmask, 2, &old, 0, sizeof all);
+    if (result < 0)
+        thread.tid = 0;
+    return result > 0;
+}
+
+/* ---- what others call ---- */
+
+void hw_word_sampler_start(void)
+{
+    hw_shadow.words_next = UINT64_MAX;
+    if (hw_shadow.granule != 4)
+        return;
+    sampler.lock = (struct hw_lock){0};
+    thread.tid = 0;
+    hw_word_sampler_reset();
+    if (!sampler.runs)
+        sampler.runs = hw_own_pages((uint64_t)RUNS_MOST * sizeof *sampler.runs, true);
+    if (!sampler.carries)
+        sampler.carries = hw_own_pages((uint64_t)CARRIES_MOST * sizeof *sampler.carries, true);
+    if (!sampler.runs || !sampler.carries)
+        return;
+    if (!start_thread())
+        hw_shadow.words_next = 0;
+}
+
+void hw_word_sampler_stop(void)
+{
+    hw_shadow.words_next = UINT64_MAX;
+    __atomic_store_n(&thread.stop, 1, __ATOMIC_SEQ_CST);
+    if (!thread.tid || hw_quiet)
+        return;
+    hw_sys(SYS_futex, &thread.stop, FUTEX_WAKE_PRIVATE, 1);
+    const uint64_t moment[2] = {0, 1000000};
+    for (int i = 0, tid; i < 2000 && (tid = __atomic_load_n(&thread.tid, __ATOMIC_ACQUIRE)) != 0; i++)
+        hw_sys(SYS_futex, &thread.tid, FUTEX_WAIT, tid, moment);
+}
+
+void hw_word_sampler_event(uint64_t tick)
+{
+    const struct hw_process_info *process = hw_runtime.process;
+    hw_sigset all = ~0ull, old;
+    uint32_t idle = 0;
+    if (hw_quiet)
+        return;
+    hw_sys(SYS_rt_sigprocmask, 2, &all, &old, sizeof all);
+    if (__atomic_compare_exchange_n(&sampler.lock.state, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        uint64_t begin = hw_ticks_raw();
+        look(budget());
+        uint64_t cost = hw_ticks_raw() - begin;
+        double ns = (double)process->clock_ns / (double)process->clock_ticks;
+        uint64_t period = (uint64_t)(hw_options.words_period_ms * 1e6 / ns);
+        sampler.cost_ns += (uint64_t)((double)cost * ns);
+        hw_shadow.words_next = tick + (cost * SHARE > period ? cost * SHARE : period);
+        hw_lock_drop(&sampler.lock, old);
+        return;
+    }
+    hw_sys(SYS_rt_sigprocmask, 2, &old, 0, sizeof all);
+}
+
+void hw_word_sampler_tell(struct hw_access_info *info)
+{
+    info->word_period_ns = hw_options.words_period_ms * 1000000ull;
+    info->word_rounds = sampler.rounds;
+    info->word_span_ns = sampler.rounds ? sampler.ended_ns - sampler.began_ns : 0;
+    info->word_longest_ns = sampler.longest_ns;
+    info->word_cost_ns = sampler.cost_ns;
+}
+
+void hw_word_sampler_reset(void)
+{
+    uint64_t now = hw_clock_monotonic_ns();
+    sampler.in_round = false;
+    sampler.began_ns = sampler.round_ns = sampler.ended_ns = now;
+    sampler.rounds = sampler.longest_ns = sampler.cost_ns = 0;
+    sampler.carry_count = 0;
+}

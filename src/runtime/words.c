@@ -1,0 +1,578 @@
+/* words.c - the cells of words of 4 bytes: in how many periods each was used. What cells.c is for other granules.
+ *
+ * A cell is a byte: bit 7 says "used since the last look", bits 0 to 6 in how many periods before. So a word was used in
+ *
+ *     bits 0 to 6  +  bit 7  +  64 * what has been carried (below)
+ *
+ * periods, at any moment: folding bit 7 into the count changes nothing of that. The sampler does so by
+ * compare-and-exchange of eight cells, without knowing whose they are: a block that is freed meanwhile is harvested
+ * before or after, with the same sum; a new block in its place that happens to have the same bits has used these words
+ * itself. A mark that another thread sets at the same instant stays, because the exchange fails; a fold that this
+ * thread's store undoes is made up for by the next look.
+ *
+ * A count ends at 127. Before, what is above 64 is carried into a table by address, for all planes together. There the
+ * moment does matter: so nobody is in the middle of an event then (hw_threads_stop), and events of blocks in whose pages
+ * something was carried take it along. A cell keeps 1 at least: it tells who used the word. */
+#include "runtime/access.h"
+
+#include "base/abi.h"
+
+#define SHADOW_PAGE (HW_PAGE << 2) /* program memory that one page of shadow stands for */
+#define ALL         0x0101010101010101ull
+#define RECENTS     0x8080808080808080ull
+#define COUNTS      0x7f7f7f7f7f7f7f7full
+#define FULL        127u
+#define CARRIED     64u
+#define LINE        64u /* bytes of memory: 16 cells */
+#define LINE_WORDS  16u
+
+/* ---- what was carried ---- */
+
+#define PAGE_WORDS   (HW_PAGE / 4)
+#define CHUNKS_MOST  (1u << 24)
+#define INDEX_BYTES  ((1ul << (HW_ARCH_ADDRESS_BITS - 12)) * sizeof(uint32_t))
+#define CARRIES_MOST 65535u
+
+/* In units of CARRIED, of one page of memory. */
+struct carries {
+    uint16_t of[PAGE_WORDS][2]; /* reads, writes */
+};
+
+static struct {
+    uint32_t *index; /* by page of memory: chunk + 1 */
+    struct carries *chunks;
+    uint32_t used;
+} carried;
+
+static inline struct carries *carries_of(uintptr_t address)
+{
+    uint32_t chunk = carried.index[(address & ((1ul << HW_ARCH_ADDRESS_BITS) - 1)) >> 12];
+    return chunk ? &carried.chunks[chunk - 1] : NULL;
+}
+
+/* Several threads may do so at once, for words of their own. */
+static bool carry(uintptr_t address, unsigned kind)
+{
+    uint32_t *chunk = &carried.index[address >> 12], none = 0;
+    if (!__atomic_load_n(chunk, __ATOMIC_ACQUIRE)) {
+        if (carried.used >= CHUNKS_MOST - HW_PLANES_MOST)
+            return false;
+        uint32_t fresh = __atomic_add_fetch(&carried.used, 1, __ATOMIC_SEQ_CST);
+        __atomic_compare_exchange_n(chunk, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    }
+    uint16_t *count = &carried.chunks[*chunk - 1].of[address / 4 % PAGE_WORDS][kind];
+    if (*count == CARRIES_MOST)
+        return false;
+    ++*count;
+    return true;
+}
+
+static inline uint64_t take_carries(uintptr_t address, unsigned kind, bool take, bool *full)
+{
+    struct carries *page = carries_of(address);
+    if (!page)
+        return 0;
+    uint16_t *count = &page->of[address / 4 % PAGE_WORDS][kind];
+    uint64_t value = *count;
+    *full |= value == CARRIES_MOST;
+    if (take)
+        *count = 0;
+    return value * CARRIED;
+}
+
+static bool any_carried(uintptr_t start, uintptr_t end)
+{
+    if (hw_likely(!carried.used))
+        return false;
+    for (uintptr_t page = start & ~(HW_PAGE - 1); page < end; page += HW_PAGE)
+        if (carries_of(page))
+            return true;
+    return false;
+}
+
+static void clear_carries(uintptr_t start, uintptr_t end)
+{
+    if (hw_likely(!carried.used))
+        return;
+    bool unused = false;
+    for (uintptr_t page = start & ~(HW_PAGE - 1); page < end; page += HW_PAGE) {
+        if (!carries_of(page))
+            continue;
+        uintptr_t first = page < start ? start & ~3ul : page, last = page + HW_PAGE < end ? page + HW_PAGE : end;
+        for (uintptr_t word = first; word < last; word += 4) {
+            take_carries(word, 0, true, &unused);
+            take_carries(word, 1, true, &unused);
+        }
+    }
+}
+
+static void move_carries(uintptr_t from, uintptr_t to, uintptr_t end)
+{
+    bool unused = false;
+    uintptr_t words = (end - from + 3) / 4;
+    for (uintptr_t k = 0; k < words; k++) {
+        uintptr_t word = to > from ? words - 1 - k : k;
+        if (!carries_of(from + 4 * word))
+            continue;
+        for (unsigned kind = 0; kind < 2; kind++)
+            for (uint64_t rest = take_carries(from + 4 * word, kind, true, &unused); rest; rest -= CARRIED)
+                carry(to + 4 * word, kind); /* both places belong to the block of this event */
+    }
+}
+
+/* ---- eight cells ---- */
+
+static inline cell_64 *cells_at(uintptr_t plane, uintptr_t address, unsigned kind)
+{
+    return (cell_64 *)(plane + (address >> 5 << 3) + (kind ? HW_ABI_WRITES_OFFSET : 0));
+}
+
+/* 0x80 in each byte that is not 0. */
+static inline uint64_t in_use(uint64_t cells)
+{
+    return (((cells & COUNTS) + COUNTS) | cells) & RECENTS;
+}
+
+static inline uint64_t full(uint64_t cells)
+{
+    return ((cells & COUNTS) + ALL) & RECENTS;
+}
+
+static inline unsigned how_many(uint64_t high_bits)
+{
+    return (unsigned)((high_bits >> 7) * ALL >> 56);
+}
+
+/* Zeros the bytes of MASK. Those of others may be written to meanwhile. */
+static inline void clear_bytes(cell_64 *cells, uint64_t mask)
+{
+    typedef uint8_t byte __attribute__((may_alias));
+    if (hw_likely(mask == ~0ull)) {
+        *cells = 0;
+        return;
+    }
+    for (int i = 0; i < 8; i++)
+        if (mask >> 8 * i & 255)
+            ((byte *)cells)[i] = 0;
+}
+
+bool hw_words_fold(uint64_t *at, bool *to_carry)
+{
+    uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
+    for (int i = 0; i < 4 && old & RECENTS; i++) {
+        uint64_t recent = (old & RECENTS) >> 7, counts = old & COUNTS;
+        uint64_t changed = counts + (recent & ~(full(old) >> 7));
+        if (__atomic_compare_exchange_n(at, &old, changed, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            *to_carry = (changed + 0x2020202020202020ull) & RECENTS; /* some count is 96 or more */
+            return true;
+        }
+    }
+    return false;
+}
+
+void hw_words_carry(uint64_t *at, uintptr_t address, unsigned kind)
+{
+    uint8_t *cell = (uint8_t *)at;
+    for (unsigned i = 0; i < 8; i++) {
+        uint8_t old = __atomic_load_n(&cell[i], __ATOMIC_RELAXED);
+        if ((old & FULL) <= CARRIED || (old & FULL) == FULL || !carry(address + 4 * i, kind))
+            continue;
+        while (!__atomic_compare_exchange_n(&cell[i], &old, (uint8_t)(old - CARRIED), true, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED))
+            ;
+    }
+}
+
+/* ---- summing ---- */
+
+struct planes {
+    const uintptr_t *plane;
+    uint32_t count;
+};
+
+static inline struct planes all_planes(void)
+{
+    return (struct planes){hw_shadow.plane, __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE)};
+}
+
+/* Periods of each word of a line, by kind. */
+struct line {
+    uint32_t periods[2][LINE_WORDS];
+    uint64_t used[2][2];  /* RECENTS bits, by kind and half */
+    uint64_t twice[2][2]; /* by two planes: [0] anyhow, [1] written by both */
+    uint64_t any[2];
+    uint64_t saturated[2];
+    uint32_t users, writers;
+};
+
+static inline void add_cells(struct line *line, unsigned kind, unsigned half, uint64_t cells, uint64_t used)
+{
+    uint32_t *periods = line->periods[kind] + 8 * half;
+    line->saturated[half] |= full(cells);
+    for (uint64_t left = used; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left) / 8;
+        uint8_t cell = (uint8_t)(cells >> 8 * i);
+        periods[i] += (cell & FULL) + (cell >> 7);
+    }
+}
+
+/* Of [address, address + 64) the words that MASK (a byte each) selects. False: none was used. */
+static bool read_line(const struct planes *planes, uintptr_t address, const uint64_t mask[2], bool take,
+                      struct line *line)
+{
+    bool found = false;
+    for (uint32_t p = 0; p < planes->count; p++) {
+        bool uses = false, writes = false;
+        for (unsigned half = 0; half < 2; half++) {
+            uint64_t used[2];
+            for (unsigned kind = 0; kind < 2; kind++) {
+                cell_64 *at = cells_at(planes->plane[p], address + 32 * half, kind);
+                uint64_t cells = mask[half] ? *at & mask[half] : 0;
+                used[kind] = 0;
+                if (!cells)
+                    continue;
+                if (!found) {
+                    *line = (struct line){0};
+                    found = true;
+                }
+                if (take)
+                    clear_bytes(at, mask[half]);
+                used[kind] = in_use(cells);
+                add_cells(line, kind, half, cells, used[kind]);
+            }
+            uint64_t both = used[0] | used[1];
+            if (!both)
+                continue;
+            line->twice[0][half] |= line->any[half] & both;
+            line->twice[1][half] |= line->used[1][half] & used[1];
+            line->any[half] |= both;
+            line->used[0][half] |= used[0];
+            line->used[1][half] |= used[1];
+            uses = true;
+            writes |= used[1] != 0;
+        }
+        if (uses) {
+            line->users++;
+            line->writers += writes;
+        }
+    }
+    return found;
+}
+
+static void add_line(const struct line *line, struct hw_cell_sum *sum)
+{
+    uint64_t shared_written = 0;
+    for (unsigned half = 0; half < 2; half++) {
+        uint64_t written = line->twice[0][half] & line->used[1][half];
+        sum->touched += how_many(line->any[half]);
+        sum->shared += how_many(line->twice[0][half]);
+        sum->shared_written += how_many(written);
+        sum->shared_writers += how_many(line->twice[1][half]);
+        sum->saturated += how_many(line->saturated[half]);
+        shared_written |= written;
+    }
+    if (line->users > 1 && line->writers) {
+        if (shared_written)
+            sum->lines_true++;
+        else
+            sum->lines_false++;
+    }
+    for (unsigned i = 0; i < LINE_WORDS; i++) {
+        sum->reads += line->periods[0][i];
+        sum->writes += line->periods[1][i];
+    }
+}
+
+static void add_line_carries(struct line *line, uintptr_t address, const uint64_t mask[2], bool take)
+{
+    for (unsigned i = 0; i < LINE_WORDS; i++) {
+        if (!(mask[i / 8] >> 8 * (i % 8) & 255))
+            continue;
+        bool full = false;
+        line->periods[0][i] += (uint32_t)take_carries(address + 4 * i, 0, take, &full);
+        line->periods[1][i] += (uint32_t)take_carries(address + 4 * i, 1, take, &full);
+        if (full)
+            line->saturated[i / 8] |= 0x80ull << 8 * (i % 8);
+    }
+}
+
+/* Periods of eight cells, added up. */
+static inline uint64_t periods_of(uint64_t cells)
+{
+    uint64_t counts = cells & COUNTS, pairs = (counts & 0x00ff00ff00ff00ffull) + (counts >> 8 & 0x00ff00ff00ff00ffull);
+    return (pairs * 0x0001000100010001ull >> 48) + how_many(cells & RECENTS);
+}
+
+static inline void add_counts(uint64_t *periods, uint64_t *blocks, uint64_t cells, uint64_t used)
+{
+    for (; used; used &= used - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(used) / 8;
+        uint8_t cell = (uint8_t)(cells >> 8 * i);
+        periods[i] += (cell & FULL) + (cell >> 7);
+        blocks[i]++;
+    }
+}
+
+/* The usual case: a block that one thread has used, of which nothing was carried. START is a multiple of 32. */
+static void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                           struct hw_histogram_target *histogram)
+{
+    sum->granules += ((end - 1) >> 2) - (start >> 2) + 1;
+    for (uintptr_t at = start; at < end; at += 32) {
+        cell_64 *reads_at = cells_at(plane, at, 0), *writes_at = cells_at(plane, at, 1);
+        uint64_t reads = *reads_at, writes = *writes_at, mask = ~0ull;
+        if (end < at + 32) {
+            mask >>= 8 * ((at + 32 - end) / 4);
+            reads &= mask;
+            writes &= mask;
+        }
+        if (!(reads | writes))
+            continue;
+        if (take && reads)
+            clear_bytes(reads_at, mask);
+        if (take && writes)
+            clear_bytes(writes_at, mask);
+        uint64_t read = in_use(reads), written = in_use(writes), saturated = full(reads) | full(writes);
+        sum->reads += periods_of(reads);
+        sum->writes += periods_of(writes);
+        sum->touched += how_many(read | written);
+        struct hw_words *words = histogram ? hw_histogram_words(histogram, at) : NULL;
+        if (words) {
+            uint64_t i = (at - histogram->start) / 4 % HW_WORDS_RUN;
+            add_counts(words->read_periods + i, words->read_blocks + i, reads, read);
+            add_counts(words->written_periods + i, words->written_blocks + i, writes, written);
+        }
+        if (hw_unlikely(saturated != 0)) {
+            sum->saturated += how_many(saturated);
+            if (words)
+                words->saturated += how_many(saturated);
+        }
+    }
+}
+
+/* The one plane in which the block was used (any, if there is none); 0 if there are several. */
+static inline uintptr_t only_plane(const struct planes *planes, uintptr_t start, uintptr_t end)
+{
+    uintptr_t only = 0;
+    if (planes->count == 1)
+        return planes->plane[0];
+    for (uint32_t i = 0; i < planes->count; i++) {
+        uint64_t any = 0;
+        for (uintptr_t at = start; at < end; at += 32)
+            any |= *cells_at(planes->plane[i], at, 0) | *cells_at(planes->plane[i], at, 1);
+        if (any && only)
+            return 0;
+        only = any ? planes->plane[i] : only;
+    }
+    return only ? only : planes->plane[0];
+}
+
+static void scan(const struct planes *planes, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                 struct hw_histogram_target *histogram)
+{
+    bool carries = any_carried(start, end);
+    uintptr_t plane;
+    if (hw_likely(!carries && !(start & 31) && (!histogram || hw_histogram_is_private(histogram))) &&
+        (plane = only_plane(planes, start, end)) != 0) {
+        scan_one_plane(plane, start, end, take, sum, histogram);
+        return;
+    }
+    sum->granules += ((end - 1) >> 2) - (start >> 2) + 1;
+    for (uintptr_t at = start & ~(uintptr_t)(LINE - 1); at < end; at += LINE) {
+        struct line line;
+        uint64_t mask[2] = {~0ull, ~0ull};
+        for (unsigned half = 0; half < 2; half++) {
+            uintptr_t first = at + 32 * half, behind = first + 32;
+            if (start >= behind || end <= first) {
+                mask[half] = 0;
+                continue;
+            }
+            if (start > first)
+                mask[half] &= ~0ull << 8 * ((start - first) / 4);
+            if (end < behind)
+                mask[half] &= ~0ull >> 8 * ((behind - end) / 4);
+        }
+        if (!read_line(planes, at, mask, take, &line))
+            continue;
+        if (hw_unlikely(carries))
+            add_line_carries(&line, at, mask, take);
+        add_line(&line, sum);
+        if (histogram)
+            for (unsigned half = 0; half < 2; half++)
+                for (uint64_t left = line.any[half]; left; left &= left - 1) {
+                    unsigned i = (unsigned)__builtin_ctzll(left) / 8 + 8 * half;
+                    hw_histogram_add_word(histogram, at + 4 * i, line.periods[0][i], line.periods[1][i],
+                                          line.saturated[half] >> 8 * (i % 8) & 0x80);
+                }
+    }
+}
+
+/* ---- long ranges: by pages of the shadow ---- */
+
+/* Of the pages of shadow for [at, at + SHADOW_PAGE): which planes have any. */
+static struct planes present_planes(const struct planes *planes, uintptr_t at, uintptr_t *present)
+{
+    struct planes here = {present, 0};
+    for (uint32_t i = 0; i < planes->count; i++) {
+        uint8_t there[2] = {1, 1};
+        if (!hw_quiet) {
+            hw_sys(SYS_mincore, planes->plane[i] + (at >> 2), HW_PAGE, &there[0]);
+            hw_sys(SYS_mincore, planes->plane[i] + (at >> 2) + HW_ABI_WRITES_OFFSET, HW_PAGE, &there[1]);
+        }
+        if ((there[0] | there[1]) & 1)
+            present[here.count++] = planes->plane[i];
+    }
+    return here;
+}
+
+static void drop_pages(const struct planes *planes, uintptr_t start, uintptr_t end)
+{
+    for (uint32_t i = 0; i < planes->count; i++)
+        for (unsigned kind = 0; kind < 2; kind++)
+            hw_sys(SYS_madvise, planes->plane[i] + (start >> 2) + (kind ? HW_ABI_WRITES_OFFSET : 0),
+                   (end - start) >> 2, 4 /* MADV_DONTNEED */);
+}
+
+void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                   struct hw_histogram_target *histogram)
+{
+    struct planes planes = all_planes();
+    if (hw_likely(end - start < HW_CELLS_LONG)) {
+        scan(&planes, start, end, take, sum, histogram);
+        return;
+    }
+    uintptr_t present[HW_PLANES_MOST];
+    uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
+    if (start < first)
+        scan(&planes, start, first, take, sum, histogram);
+    for (uintptr_t at = first; at < last; at += SHADOW_PAGE) {
+        struct planes here = present_planes(&planes, at, present);
+        if (here.count)
+            scan(&here, at, at + SHADOW_PAGE, take, sum, histogram);
+        else
+            sum->granules += SHADOW_PAGE / 4;
+    }
+    if (last < end)
+        scan(&planes, last, end, take, sum, histogram);
+    if (take && !hw_quiet)
+        drop_pages(&planes, first, last);
+}
+
+/* ---- clearing ---- */
+
+static void clear(const struct planes *planes, uintptr_t start, uintptr_t end)
+{
+    for (uint32_t i = 0; i < planes->count; i++)
+        for (uintptr_t at = start & ~31ul; at < end; at += 32) {
+            uint64_t mask = ~0ull;
+            if (start > at)
+                mask &= ~0ull << 8 * ((start - at) / 4);
+            if (end < at + 32)
+                mask &= ~0ull >> 8 * ((at + 32 - end) / 4);
+            for (unsigned kind = 0; kind < 2; kind++) {
+                cell_64 *cells = cells_at(planes->plane[i], at, kind);
+                if (hw_unlikely(*cells & mask))
+                    clear_bytes(cells, mask);
+            }
+        }
+}
+
+void hw_words_clear(uintptr_t start, uintptr_t end)
+{
+    struct planes planes = all_planes();
+    if (hw_likely(end - start < HW_CELLS_LONG || hw_quiet)) {
+        clear(&planes, start, end);
+    } else {
+        uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
+        if (start < first)
+            clear(&planes, start, first);
+        drop_pages(&planes, first, last);
+        if (last < end)
+            clear(&planes, last, end);
+    }
+    clear_carries(start, end);
+}
+
+/* ---- single words, of data ---- */
+
+void hw_words_each(uintptr_t start, uintptr_t end, bool take,
+                   void (*each)(uintptr_t address, const struct hw_global_granule *counts))
+{
+    struct planes planes = all_planes();
+    uintptr_t present[HW_PLANES_MOST];
+    for (uintptr_t page = start & ~(SHADOW_PAGE - 1); page < end; page += SHADOW_PAGE) {
+        struct planes here = present_planes(&planes, page, present);
+        uintptr_t first = page < start ? start & ~3ul : page;
+        for (uintptr_t at = first & ~31ul; here.count && at < end && at < page + SHADOW_PAGE; at += 32) {
+            uint64_t any = 0;
+            for (uint32_t i = 0; i < here.count; i++)
+                any |= *cells_at(here.plane[i], at, 0) | *cells_at(here.plane[i], at, 1);
+            for (uintptr_t word = at; any && word < at + 32; word += 4, any >>= 8) {
+                uintptr_t hole_end;
+                if (!(any & 255) || word < first || word >= end)
+                    continue;
+                struct hw_cell_sum sum = {0};
+                scan(&here, word, word + 4, take, &sum, NULL);
+                if (!sum.touched || (!take && hw_pool_hole(word, word + 4, 0, &hole_end) == word))
+                    continue;
+                struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes};
+                counts.flags = (sum.shared ? 1u : 0) | (sum.shared_written ? 2u : 0) | (sum.shared_writers ? 4u : 0) |
+                               (sum.saturated ? 8u : 0);
+                each(word, &counts);
+            }
+        }
+    }
+}
+
+/* ---- moving ---- */
+
+/* The cells of [from, end) go to where [to, …) is, which is clean but for what the two have in common. */
+void hw_words_move(uintptr_t from, uintptr_t to, uintptr_t end)
+{
+    typedef uint8_t byte __attribute__((may_alias));
+    struct planes planes = all_planes();
+    uintptr_t present[HW_PLANES_MOST];
+    bool is_long = end - from >= HW_CELLS_LONG, upwards = to > from;
+    uintptr_t first_page = from / SHADOW_PAGE, pages = (end - 1) / SHADOW_PAGE - first_page + 1;
+    for (uintptr_t n = 0; n < pages; n++) {
+        uintptr_t page = (first_page + (upwards ? pages - 1 - n : n)) * SHADOW_PAGE;
+        struct planes here = is_long ? present_planes(&planes, page, present) : planes;
+        uintptr_t first = (page < from ? from : page) >> 2;
+        uintptr_t count = ((end - 1 < page + SHADOW_PAGE - 1 ? end - 1 : page + SHADOW_PAGE - 1) >> 2) - first + 1;
+        for (uint32_t i = 0; i < here.count; i++)
+            for (unsigned kind = 0; kind < 2; kind++) {
+                byte *cells = (byte *)(here.plane[i] + first + (kind ? HW_ABI_WRITES_OFFSET : 0));
+                byte *target = cells + (to >> 2) - (from >> 2);
+                for (uintptr_t k = 0; k < count; k++) {
+                    uintptr_t word = upwards ? count - 1 - k : k;
+                    if (cells[word]) {
+                        target[word] = cells[word];
+                        cells[word] = 0;
+                    }
+                }
+            }
+    }
+    if (hw_unlikely(carried.used))
+        move_carries(from, to, end);
+}
+
+/* ---- start ---- */
+
+bool hw_words_start(void)
+{
+    if (hw_shadow.granule != 4)
+        return true;
+    carried.used = 0; /* a forked child finds the tables empty */
+    if (carried.index)
+        return true;
+    carried.index = hw_own_pages(INDEX_BYTES, true);
+    carried.chunks = hw_own_pages((uint64_t)CHUNKS_MOST * sizeof *carried.chunks, true);
+    return carried.index && carried.chunks;
+}
+
+void hw_words_reset(void)
+{
+    for (uint32_t i = 0; i < carried.used; i++)
+        for (size_t word = 0; word < PAGE_WORDS; word++)
+            carried.chunks[i].of[word][0] = carried.chunks[i].of[word][1] = 0;
+}
