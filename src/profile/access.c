@@ -335,6 +335,97 @@ static bool take_histograms(struct taker *taker)
     return true;
 }
 
+/* ---- words ---- */
+
+static int compare_words(const void *left, const void *right)
+{
+    const struct hw_profile_words *a = left, *b = right;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    if (a->free_context != b->free_context)
+        return a->free_context < b->free_context ? -1 : 1;
+    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
+}
+
+static void add_words(struct hw_profile_words *to, const struct hw_profile_words *from)
+{
+    to->saturated = hw_add_saturating(to->saturated, from->saturated);
+    for (size_t i = 0; i < HW_WORDS_RUN; i++) {
+        to->read_periods[i] = hw_add_saturating(to->read_periods[i], from->read_periods[i]);
+        to->written_periods[i] = hw_add_saturating(to->written_periods[i], from->written_periods[i]);
+        to->read_blocks[i] = hw_add_saturating(to->read_blocks[i], from->read_blocks[i]);
+        to->written_blocks[i] = hw_add_saturating(to->written_blocks[i], from->written_blocks[i]);
+    }
+}
+
+static size_t convert_words(struct taker *taker, uint32_t type, struct hw_profile_words *into)
+{
+    struct hw_profile *profile = taker->profile;
+    const struct hw_table *table = &taker->tables->of[type];
+    const struct hw_words *entries = table->entries;
+    const char *name = hw_section_rule(type)->name;
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hw_words *entry = &entries[i];
+        if (entry->first_word % HW_WORDS_RUN) {
+            hw_problem(taker->problems, "The %s section is damaged: an entry begins in the middle of another one.",
+                       name);
+            continue;
+        }
+        struct hw_profile_context *context = context_of(taker, entry->context, name);
+        if (!context || (type == HW_SECTION_WORDS_LIVE && is_stale(profile, context)))
+            continue;
+        struct hw_profile_words *to = &into[kept++];
+        to->context = context->id;
+        to->free_context = type == HW_SECTION_WORDS ? entry->free_context : HW_NONE;
+        to->first_word = entry->first_word;
+        to->saturated = entry->saturated;
+        memcpy(to->read_periods, entry->read_periods, sizeof entry->read_periods);
+        memcpy(to->written_periods, entry->written_periods, sizeof entry->written_periods);
+        memcpy(to->read_blocks, entry->read_blocks, sizeof entry->read_blocks);
+        memcpy(to->written_blocks, entry->written_blocks, sizeof entry->written_blocks);
+    }
+    return kept;
+}
+
+/* Sorts COUNT entries and adds up those of the same words; how many are left. */
+static size_t join_words(struct hw_profile_words *all, size_t count)
+{
+    size_t merged = 0;
+    if (count)
+        qsort(all, count, sizeof *all, compare_words);
+    for (size_t i = 0; i < count; i++) {
+        if (merged && compare_words(&all[merged - 1], &all[i]) == 0)
+            add_words(&all[merged - 1], &all[i]);
+        else
+            all[merged++] = all[i];
+    }
+    return merged;
+}
+
+static bool take_words(struct taker *taker)
+{
+    struct hw_profile *profile = taker->profile;
+    const struct hw_table *of = taker->tables->of;
+    const size_t room = of[HW_SECTION_WORDS].count + of[HW_SECTION_WORDS_LIVE].count;
+    struct hw_profile_words *all = hw_arena_allocate(taker->arena, room + 1, sizeof *all);
+    struct hw_profile_words *freed = hw_arena_allocate(taker->arena, of[HW_SECTION_WORDS].count + 1, sizeof *freed);
+    if (!all || !freed)
+        return false;
+    size_t count = convert_words(taker, HW_SECTION_WORDS, all), by_free = 0;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].free_context != HW_NONE)
+            freed[by_free++] = all[i];
+    count += convert_words(taker, HW_SECTION_WORDS_LIVE, all + count);
+    for (size_t i = 0; i < count; i++)
+        all[i].free_context = HW_NONE;
+    profile->words = all;
+    profile->word_count = join_words(all, count);
+    profile->freed_words = freed;
+    profile->freed_word_count = join_words(freed, by_free);
+    return true;
+}
+
 /* ---- the whole ---- */
 
 static void take_info(struct taker *taker)
@@ -349,7 +440,7 @@ static void take_info(struct taker *taker)
         memcpy(info, table->entries, sizeof *info);
     else
         hw_problem(taker->problems, "The access info section is missing: how accesses were counted is not known.");
-    if (table->count && info->granule != 64 && info->granule != 8) {
+    if (table->count && info->granule != 64 && info->granule != 8 && info->granule != 4) {
         hw_problem(taker->problems, "The access info section is damaged: granules of %u bytes do not exist.",
                    (unsigned)info->granule);
         info->granule = 0;
@@ -373,5 +464,5 @@ bool hw_profile_take_accesses(struct hw_profile *profile, struct hw_arena *arena
     take_entries(&taker, HW_SECTION_ACCESS);
     take_entries(&taker, HW_SECTION_ACCESS_LIVE);
     take_globals(&taker);
-    return take_histograms(&taker);
+    return take_histograms(&taker) && take_words(&taker);
 }

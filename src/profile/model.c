@@ -714,7 +714,8 @@ static bool copy_tables(struct hw_tables *copy, const struct hw_tables *tables, 
     static const bool stays[HW_SECTION_KNOWN] = {
         [HW_SECTION_STRINGS] = true,   [HW_SECTION_STACKS] = true,        [HW_SECTION_CONTEXTS] = true,
         [HW_SECTION_MIBS] = true,      [HW_SECTION_ACCESS] = true,        [HW_SECTION_ACCESS_LIVE] = true,
-        [HW_SECTION_HISTOGRAM] = true, [HW_SECTION_HISTOGRAM_LIVE] = true};
+        [HW_SECTION_HISTOGRAM] = true, [HW_SECTION_HISTOGRAM_LIVE] = true, [HW_SECTION_WORDS] = true,
+        [HW_SECTION_WORDS_LIVE] = true};
     *copy = *tables;
     for (uint32_t type = 0; type < HW_SECTION_KNOWN; type++) {
         const struct hw_section_rule *rule = hw_section_rule(type);

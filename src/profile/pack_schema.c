@@ -204,6 +204,14 @@ static const struct hw_pack_field histogram[] = {
     F(3, hw_histogram, saturated, VALUE),
 };
 
+static const struct hw_pack_field words[] = {
+    F(1, hw_words, context, PREVIOUS),
+    F(2, hw_words, free_context, VALUE),
+    F(3, hw_words, first_word, PREVIOUS),
+    F(4, hw_words, reserved0, VALUE),
+    F(5, hw_words, saturated, VALUE),
+};
+
 static const struct hw_pack_field runs[] = {
     F(1, hw_run, executable, VALUE),
     F(2, hw_run, allocator, VALUE),
@@ -437,6 +445,8 @@ static const struct schema {
     [HW_SECTION_GLOBALS] = TABLE(globals),
     [HW_SECTION_HISTOGRAM] = TABLE(histogram),
     [HW_SECTION_HISTOGRAM_LIVE] = TABLE(histogram),
+    [HW_SECTION_WORDS] = TABLE(words),
+    [HW_SECTION_WORDS_LIVE] = TABLE(words),
     [HW_SECTION_RUNS] = TABLE(runs),
     [HW_SECTION_LOCATIONS] = TABLE(locations),
     [HW_SECTION_FRAMES] = TABLE(frames),

@@ -45,6 +45,16 @@ struct hw_profile_histogram {
     uint64_t words[HW_HISTOGRAM_WORDS];
 };
 
+/* Used words by position in the blocks of a context: see struct hw_words. Sums stop at UINT64_MAX. */
+struct hw_profile_words {
+    uint32_t context;
+    uint32_t first_word; /* multiple of HW_WORDS_RUN */
+    uint32_t free_context; /* HW_NONE in `words`; in `freed_words` where they were freed */
+    uint64_t saturated;
+    uint64_t read_periods[HW_WORDS_RUN], written_periods[HW_WORDS_RUN];
+    uint64_t read_blocks[HW_WORDS_RUN], written_blocks[HW_WORDS_RUN];
+};
+
 /* ---- counted fields of structs (heapwise cc --fields) ----
  *
  * Entries of the file that are of one type are merged. Indexes are into the arrays of struct hw_profile. All sums stop
@@ -224,6 +234,11 @@ struct hw_profile {
     size_t global_count;
     const struct hw_profile_histogram *histogram; /* freed and live blocks together; sorted by context and word */
     size_t histogram_count;
+    /* With 4-byte granules (access_info.granule), instead of the histogram: freed and live blocks together, sorted by
+     * context and word; and, where free stacks were recorded, freed blocks by where they were freed, sorted by that as
+     * well. Reads and writes everywhere are numbers of periods then: hw_profile_counts_periods. */
+    const struct hw_profile_words *words, *freed_words;
+    size_t word_count, freed_word_count;
     struct hw_profile_fields fields;
     const struct hw_symbolised *symbolised; /* symbolised.h; NULL: names have to be looked for in the binaries */
     /* Sampled accesses: estimates of shares, in no count above. The two lists are sorted, each thing once. */
@@ -263,6 +278,12 @@ const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset)
 /* Writes the program counters and map indexes of a stack, leaf first, into NODES (at most CAPACITY node indexes);
  * returns how many frames the stack has. */
 size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity);
+
+/* Whether accesses are not counted, but the periods of a sampler in which each word was used, added up over words. */
+static inline bool hw_profile_counts_periods(const struct hw_profile *profile)
+{
+    return profile->access_counted && profile->access_info.granule == 4;
+}
 
 /* Adds what was counted for other blocks. */
 void hw_profile_access_add(struct hw_profile_access *to, const struct hw_profile_access *from);
