@@ -369,8 +369,16 @@ static void print_free_stacks(struct json_writer *writer, size_t index)
     for (size_t i = 0; i < count; i++) {
         fputs(i ? ",{" : "{", writer->stream);
         print_stack(writer, stacks[i].leaf);
-        fprintf(writer->stream, ",\"count\":%llu,\"bytes\":%llu}", (unsigned long long)stacks[i].count,
+        fprintf(writer->stream, ",\"count\":%llu,\"bytes\":%llu", (unsigned long long)stacks[i].count,
                 (unsigned long long)stacks[i].bytes);
+        size_t runs;
+        const struct hw_profile_words *words = hw_view_freed_words(writer->view, index, stacks[i].leaf, &runs);
+        if (runs) {
+            fputc(',', writer->stream);
+            print_key(writer, "word_histogram");
+            print_value(writer, hw_json_words(writer, words, runs));
+        }
+        fputc('}', writer->stream);
     }
     fputc(']', writer->stream);
 }

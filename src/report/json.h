@@ -102,6 +102,10 @@ json_t *hw_json_access_info(struct json_writer *writer);
 /* Members of "totals". */
 void hw_json_total_accesses(struct json_writer *writer, json_t *object);
 /* Members of a context. */
+/* json_words.c */
+json_t *hw_json_words(struct json_writer *writer, const struct hw_profile_words *runs, size_t count);
+json_t *hw_json_sampler(struct json_writer *writer);
+/* json_access.c */
 void hw_json_accesses(struct json_writer *writer, json_t *object, const struct hw_view_context *context);
 /* Prints the member "globals"; nothing where accesses were not counted. */
 void hw_json_globals(struct json_writer *writer);

@@ -3,6 +3,12 @@
 
 /* ---- the whole run ---- */
 
+/* Words of 4 bytes, whose uses are not counted. */
+static bool by_words(const struct json_writer *writer)
+{
+    return hw_profile_counts_periods(writer->view->profile);
+}
+
 /* How accesses were counted. */
 json_t *hw_json_access_info(struct json_writer *writer)
 {
@@ -23,13 +29,20 @@ json_t *hw_json_access_info(struct json_writer *writer)
     set(writer, object, "harvest_time_ns",
         info->flags & HW_ACCESS_HARVESTED ? json_integer((json_int_t)profile->harvest_ns) : json_null());
     set_count(writer, object, "contexts_not_harvested", profile->unharvested_contexts);
+    set(writer, object, "word_periods", by_words(writer) ? hw_json_sampler(writer) : json_null());
     return object;
+}
+
+/* A number of accesses; null where they are not counted. */
+static void set_amount(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
+{
+    set(writer, object, key, by_words(writer) ? json_null() : json_integer(clamped(value)));
 }
 
 /* Reads and writes; null where none of the accesses says which it was. */
 static void set_kinds(struct json_writer *writer, json_t *object, uint64_t reads, uint64_t writes, uint64_t unsplit)
 {
-    const bool known = reads || writes || !unsplit;
+    const bool known = (reads || writes || !unsplit) && !by_words(writer);
     set(writer, object, "reads", known ? json_integer(clamped(reads)) : json_null());
     set(writer, object, "writes", known ? json_integer(clamped(writes)) : json_null());
     if (unsplit)
@@ -54,15 +67,17 @@ void hw_json_total_accesses(struct json_writer *writer, json_t *object)
 {
     const struct hw_view *view = writer->view;
     const struct hw_profile_access *all = &view->profile->access.all;
-    set_count(writer, object, "accesses", hw_profile_access_total(all));
+    set_amount(writer, object, "accesses", hw_profile_access_total(all));
     set_kinds(writer, object, all->reads, all->writes, all->unsplit);
+    if (by_words(writer))
+        set_count(writer, object, "word_periods", hw_profile_access_total(all));
     set(writer, object, "accesses_are_lower_bounds", json_boolean(is_lower_bound(all)));
     set_count(writer, object, "never_accessed", all->never_accessed);
     set_never_read(writer, object, all);
     json_t *globals = json_null();
     if (view->profile->access_info.flags & HW_ACCESS_HARVESTED || view->profile->global_count) {
         globals = json_object();
-        set_count(writer, globals, "accesses",
+        set_amount(writer, globals, "accesses",
                   hw_add_saturating(hw_add_saturating(view->global_reads, view->global_writes), view->global_unsplit));
         set_kinds(writer, globals, view->global_reads, view->global_writes, view->global_unsplit);
     }
@@ -119,12 +134,27 @@ static void set_sharing(struct json_writer *writer, json_t *object, const struct
     set_count(writer, sharing, "granules", access->shared_granules);
     set_count(writer, sharing, "written", access->shared_written);
     set_count(writer, sharing, "writers", access->shared_writers);
-    /* Only 8-byte granules tell one kind from the other. */
+    /* Only words tell one kind from the other. */
     set(writer, sharing, "false_shared_lines",
-        granule == 8 ? json_integer(clamped(access->lines_false_shared)) : json_null());
+        granule != 64 ? json_integer(clamped(access->lines_false_shared)) : json_null());
     set(writer, sharing, "true_shared_lines",
-        granule == 8 ? json_integer(clamped(access->lines_true_shared)) : json_null());
+        granule != 64 ? json_integer(clamped(access->lines_true_shared)) : json_null());
     set(writer, object, "sharing", sharing);
+}
+
+static void set_words(struct json_writer *writer, json_t *object, const struct hw_view_context *context)
+{
+    size_t count;
+    const struct hw_profile_words *runs = hw_view_words(writer->view, context->index, &count);
+    const bool known = by_words(writer) && context->sum.access->all.blocks;
+    if (by_words(writer))
+        set_count(writer, object, "word_periods", hw_profile_access_total(&context->sum.access->all));
+    set(writer, object, "word_histogram", known ? hw_json_words(writer, runs, count) : json_null());
+    /* Of blocks of one size it can be said. */
+    set(writer, object, "words_never_touched",
+        known && context->sum.size_min == context->sum.size_max
+            ? json_integer(clamped(hw_view_words_never_touched(writer->view, context->index, context->sum.size_max)))
+            : json_null());
 }
 
 /* What was counted in the blocks of a context; null where no block was harvested. */
@@ -132,25 +162,25 @@ void hw_json_accesses(struct json_writer *writer, json_t *object, const struct h
 {
     const struct hw_profile_access *access = &context->sum.access->all, *live = &context->sum.access->live;
     const uint32_t granule = writer->view->profile->access_info.granule;
-    const bool any = access->blocks != 0;
+    const bool any = access->blocks != 0, counted = any && granule != 4;
     json_t *accesses = any ? json_object() : json_null();
     if (any) {
-        set_count(writer, accesses, "total", hw_profile_access_total(access));
-        set_count(writer, accesses, "min", access->accesses_min);
-        set_count(writer, accesses, "max", access->accesses_max);
+        set_amount(writer, accesses, "total", hw_profile_access_total(access));
+        set_amount(writer, accesses, "min", access->accesses_min);
+        set_amount(writer, accesses, "max", access->accesses_max);
         set_kinds(writer, accesses, access->reads, access->writes, access->unsplit);
         set_count(writer, accesses, "blocks", access->blocks);
-        set_count(writer, accesses, "live", hw_profile_access_total(live));
+        set_amount(writer, accesses, "live", hw_profile_access_total(live));
         set_count(writer, accesses, "live_blocks", live->blocks);
     }
     set(writer, object, "accesses", accesses);
     set(writer, object, "accesses_are_lower_bounds", any ? json_boolean(is_lower_bound(access)) : json_null());
     set(writer, object, "access_density",
-        any ? spread_value(writer, (double)access->density_total, access->blocks, access->density_min,
+        counted ? spread_value(writer, (double)access->density_total, access->blocks, access->density_min,
                            access->density_max, 1000)
             : json_null());
     set(writer, object, "lifetime_access_density",
-        any ? spread_value(writer, (double)access->lifetime_density_total, access->blocks, access->lifetime_density_min,
+        counted ? spread_value(writer, (double)access->lifetime_density_total, access->blocks, access->lifetime_density_min,
                            access->lifetime_density_max, 1000)
             : json_null());
     set(writer, object, "utilization_percent",
@@ -168,6 +198,7 @@ void hw_json_accesses(struct json_writer *writer, json_t *object, const struct h
         set_histogram(writer, object, context->index);
     else
         set(writer, object, "histogram", json_null());
+    set_words(writer, object, context);
 }
 
 /* ---- globals ---- */
@@ -200,6 +231,32 @@ static json_t *global_histogram(struct json_writer *writer, const struct hw_view
     return array;
 }
 
+/* Numbers of periods for each word of 4 bytes, from that on which the variable begins in. */
+static json_t *global_words(struct json_writer *writer, const struct hw_view_global *global)
+{
+    const struct hw_view *view = writer->view;
+    const uint64_t start = global->address / 4, words = (global->address + global->size + 3) / 4 - start;
+    if (words > HISTOGRAM_MOST)
+        return json_null();
+    json_t *object = json_object(), *reads = json_array(), *writes = json_array();
+    for (uint64_t i = 0; i < words; i++) {
+        writer->failed |= json_array_append_new(reads, json_integer(0)) != 0;
+        writer->failed |= json_array_append_new(writes, json_integer(0)) != 0;
+    }
+    for (size_t i = global->granule; i < global->granule + global->granule_count && !writer->failed; i++) {
+        const struct hw_view_granule *granule = &view->granules[i];
+        const uint64_t at = granule->address / 4 - start;
+        if (granule->address / 4 < start || at >= words)
+            continue;
+        writer->failed |= json_array_set_new(reads, (size_t)at, json_integer(clamped(granule->reads))) != 0;
+        writer->failed |= json_array_set_new(writes, (size_t)at, json_integer(clamped(granule->writes))) != 0;
+    }
+    set_count(writer, object, "word_bytes", 4);
+    set(writer, object, "reads", reads);
+    set(writer, object, "writes", writes);
+    return object;
+}
+
 json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *global)
 {
     const struct hw_view *view = writer->view;
@@ -214,7 +271,7 @@ json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *
     set_text(writer, object, "section", global->section);
     set_count(writer, object, "offset", global->address);
     set_count(writer, object, "size", global->size);
-    set_count(writer, object, "accesses",
+    set_amount(writer, object, "accesses",
               hw_add_saturating(hw_add_saturating(global->reads, global->writes), global->unsplit));
     set_kinds(writer, object, global->reads, global->writes, global->unsplit);
     set_count(writer, object, "in_shared_granules", global->in_shared_granules);
@@ -225,6 +282,8 @@ json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *
     set(writer, object, "sharing", sharing);
     set(writer, object, "histogram",
         (granule == 8 || !view->profile->access_counted) && global->symbol_count == 1 ? global_histogram(writer, global) : json_null());
+    set(writer, object, "word_histogram",
+        granule == 4 && global->symbol_count == 1 ? global_words(writer, global) : json_null());
     return object;
 }
 

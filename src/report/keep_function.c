@@ -53,6 +53,7 @@ static void keep_details(struct hw_view *view, const uint32_t *kept)
         count++;
     }
     view->histogram_count = count;
+    hw_view_keep_words(view, kept);
 }
 
 static void use_stack(struct hw_view *view, uint32_t leaf)

@@ -320,7 +320,10 @@ static void add_limits(const struct hw_profile *profile, struct hw_buffer *out)
         hw_buffer_add(out, " shared one with another thread. What both count in one granule at the same instant may be "
                            "lost, and what only they share is not seen as shared. All other threads lose nothing.\n");
     }
-    if (all->saturated_cells)
+    if (all->saturated_cells && info->granule == 4)
+        hw_buffer_add(out, "%s reached the limit of what could be counted: their periods are lower bounds.\n",
+                      HW_OF(all->saturated_cells, "word"));
+    else if (all->saturated_cells)
         hw_buffer_add(out,
                       "%s of 8 bytes reached the limit of a cell (255): the numbers of their blocks are lower bounds. "
                       "64-byte granules have no such limit.\n",
@@ -339,12 +342,33 @@ static void add_limits(const struct hw_profile *profile, struct hw_buffer *out)
                            "threads count in one granule at the same instant may be lost.\n");
 }
 
+/* 4-byte granules. */
+static void add_periods(const struct hw_profile *profile, struct hw_buffer *out)
+{
+    const struct hw_access_info *info = &profile->access_info;
+    if (!hw_profile_counts_periods(profile))
+        return;
+    hw_buffer_add(out, "Accesses were not counted: built with --granule=4 the program only says in which periods each "
+                       "word was read and written, and not how often within one.");
+    const uint64_t mean = info->word_rounds ? info->word_span_ns / info->word_rounds : 0;
+    if (info->word_rounds == 0)
+        hw_buffer_add(out, " The run was over before the first period of %s was: what was used counts 1.",
+                      HW_NS(info->word_period_ns, false));
+    else if (mean > info->word_period_ns + info->word_period_ns / 4)
+        hw_buffer_add(out, " A period was %s on average, %s at most, instead of the %s that were asked for.", HW_NS(mean, false),
+                      HW_NS(info->word_longest_ns > mean ? info->word_longest_ns : mean, false), HW_NS(info->word_period_ns, false));
+    else
+        hw_buffer_add(out, " A period was %s on average.", HW_NS(mean, false));
+    hw_buffer_add(out, "\n");
+}
+
 static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
 {
     if (!view->profile->access_counted || view->profile->llvm)
         return;
     if (hw_view_sampled(view))
         hw_buffer_add(out, "Accesses are those of the sampled blocks alone: their sums are not scaled up.\n");
+    add_periods(view->profile, out);
     add_harvest(view->profile, out);
     add_limits(view->profile, out);
     add_uncounted(view, out);

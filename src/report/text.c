@@ -206,12 +206,17 @@ static void add_accesses(const struct hw_text *text, struct hw_buffer *out)
     const struct hw_profile_access *all = &view->profile->access.all;
     if (!view->profile->access_counted)
         return;
-    hw_text_add_accesses(out, all->reads, all->writes, all->unsplit, "", all->saturated_cells || all->overflown);
-    hw_buffer_add(out, " to blocks");
+    const bool periods = hw_profile_counts_periods(view->profile);
+    if (periods)
+        hw_buffer_add(out, "%s in blocks", HW_OF(hw_profile_access_total(all), "word period"));
+    else {
+        hw_text_add_accesses(out, all->reads, all->writes, all->unsplit, "", all->saturated_cells || all->overflown);
+        hw_buffer_add(out, " to blocks");
+    }
     const uint64_t globals =
         hw_add_saturating(hw_add_saturating(view->global_reads, view->global_writes), view->global_unsplit);
     if (globals)
-        hw_buffer_add(out, ", %s to global variables", HW_COUNT(globals));
+        hw_buffer_add(out, ", %s %s global variables", HW_COUNT(globals), periods ? "in" : "to");
     if (view->profile->access_info.granule)
         hw_buffer_add(out, "; in granules of %u bytes", (unsigned)view->profile->access_info.granule);
 }

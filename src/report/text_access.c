@@ -8,7 +8,8 @@
 
 unsigned hw_text_granule(const struct hw_view *view)
 {
-    return view->profile->access_info.granule == 8 ? 8 : 64;
+    const unsigned granule = view->profile->access_info.granule;
+    return granule == 8 || granule == 4 ? granule : 64;
 }
 
 void hw_text_not_counted(struct hw_text *text)
@@ -72,6 +73,10 @@ void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, stru
     const struct hw_profile_access *all = &text->view->profile->access.all;
     switch (key) {
     case HW_SORT_ACCESSES:
+        if (hw_profile_counts_periods(text->view->profile)) {
+            hw_buffer_add(out, "Most used: %s", HW_OF(hw_profile_access_total(all), "word period"));
+            break;
+        }
         hw_buffer_add(out, "Most accesses: ");
         hw_text_add_accesses(out, all->reads, all->writes, all->unsplit, "", is_lower_bound(all));
         break;
@@ -98,10 +103,28 @@ void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, stru
 
 /* ---- facts ---- */
 
+/* By words: how many are used at all, and in how many periods. */
+static void word_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
+{
+    const struct hw_profile_access *access = &sum->access->all;
+    const uint64_t all = hw_profile_access_total(access);
+    hw_buffer_add(facts, "%s%s (%s reads)\n", is_lower_bound(access) ? "at least " : "", HW_OF(all, "word period"),
+                  HW_PERCENT((double)access->reads, (double)all));
+    hw_buffer_add(facts, "%s of words used", HW_PERCENT((double)access->granules_touched, (double)access->granules));
+    if (access->utilization_min != access->utilization_max)
+        hw_buffer_add(facts, " (a block: %s to %s)", HW_PERCENT(access->utilization_min, 10000),
+                      HW_PERCENT(access->utilization_max, 10000));
+    hw_buffer_add(facts, "\n");
+}
+
 static void amount_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
 {
     const struct hw_profile_access *access = &sum->access->all;
     const uint64_t all = hw_profile_access_total(access);
+    if (hw_profile_counts_periods(text->view->profile)) {
+        word_facts(text, sum, facts);
+        return;
+    }
     hw_text_add_accesses(facts, access->reads, access->writes, access->unsplit, "access", is_lower_bound(access));
     if (all && access->blocks > 1 && access->accesses_min != access->accesses_max)
         hw_buffer_add(facts, "\n%s to %s a block", HW_COUNT(access->accesses_min), HW_COUNT(access->accesses_max));
@@ -152,7 +175,7 @@ static void sharing_facts(const struct hw_view *view, const struct hw_profile_ac
         any = true;
     }
     hw_buffer_add(facts, "\n");
-    if (hw_text_granule(view) != 8 || !(access->lines_false_shared || access->lines_true_shared))
+    if (hw_text_granule(view) == 64 || !(access->lines_false_shared || access->lines_true_shared))
         return;
     hw_buffer_add(facts, "%s falsely shared", HW_OF(access->lines_false_shared, "cache line"));
     if (access->lines_true_shared)
@@ -303,8 +326,11 @@ void hw_text_globals(struct hw_text *text)
     const size_t top = hw_text_top(text);
     size_t shown = 0;
     hw_buffer_clear(&text->line);
-    hw_buffer_add(&text->line, "Accesses to global variables");
-    if (view->profile->access_counted && view->global_count) {
+    const bool periods = hw_profile_counts_periods(view->profile);
+    hw_buffer_add(&text->line, periods ? "Use of global variables" : "Accesses to global variables");
+    if (view->profile->access_counted && view->global_count && periods) {
+        hw_buffer_add(&text->line, ": %s", HW_OF(whole, "word period"));
+    } else if (view->profile->access_counted && view->global_count) {
         hw_buffer_add(&text->line, ": ");
         hw_text_add_accesses(&text->line, view->global_reads, view->global_writes, view->global_unsplit, "", false);
     }
@@ -318,7 +344,7 @@ void hw_text_globals(struct hw_text *text)
               page->stream);
         return;
     }
-    hw_page_print(page, HW_FAINT, "%10s %8s %7s %10s %7s  %s", "accesses", "share", "reads", "size", "a byte",
+    hw_page_print(page, HW_FAINT, "%10s %8s %7s %10s %7s  %s", periods ? "periods" : "accesses", "share", "reads", "size", "a byte",
                   "symbol");
     fputc('\n', page->stream);
     while (shown < view->global_count && shown < top && !text->failed &&

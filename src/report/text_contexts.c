@@ -351,6 +351,8 @@ static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
                         key == HW_SORT_REALLOC || key == HW_SORT_THREADS || key == HW_SORT_COLD;
     const bool granules = key == HW_SORT_UTILIZATION || key == HW_SORT_NEVER_ACCESSED || key == HW_SORT_NEVER_READ ||
                           key == HW_SORT_SHARED;
+    if (hw_profile_counts_periods(view->profile) && (key == HW_SORT_DENSITY || key == HW_SORT_COLD))
+        return "With 4-byte granules it is not counted how often words are used.";
     if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC))
         return "A sample of the allocations does not tell.";
     if ((events && !hw_view_measured(view, HW_MEASURED_EVENTS)) ||

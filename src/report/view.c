@@ -400,7 +400,7 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
         memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
-               make_histogram(view, context_of, ids) &&
+               make_histogram(view, context_of, ids) && hw_view_make_words(view, canonical, context_of, ids) &&
                (options->function || hw_view_make_samples(view, module_of, context_of, ids)) &&
                hw_view_resolve(view, options, error) &&
                (options->function ? hw_view_keep_function(view, options->function, error)
@@ -432,6 +432,7 @@ void hw_view_free(struct hw_view *view)
     free(view->histogram);
     free(view->sampled);
     free(view->sample_counts);
+    hw_view_free_words(view);
     free(view->modules);
     free(view->locations);
     free(view->nodes);

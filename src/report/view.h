@@ -108,6 +108,12 @@ struct hw_view_global {
     size_t granule, granule_count;                                       /* its granules: a range of the view's */
 };
 
+/* `context` is an index into contexts, `free_context` a leaf or HW_NONE; sorted by both, then by first_word. */
+struct hw_view_words {
+    struct hw_profile_words *runs;
+    size_t count;
+};
+
 struct hw_view {
     const struct hw_profile *profile;
     const char *function;                            /* of the options: its contexts are all there are */
@@ -126,6 +132,7 @@ struct hw_view {
     struct hw_profile_accesses *accesses;   /* of the contexts; NULL when accesses were not counted */
     struct hw_profile_histogram *histogram; /* `context` is an index into contexts; sorted by it, then by first_word */
     size_t histogram_count;
+    struct hw_view_words words, freed_words; /* of all blocks; of freed ones by where they were freed */
     struct hw_view_granule *granules; /* sorted by module and address */
     size_t granule_count;
     struct hw_view_global *globals; /* most accesses first */
@@ -190,6 +197,16 @@ const struct hw_sample_count *hw_view_sample_counts(const struct hw_view *view, 
 
 /* Why there are no (more) samples of accesses; NULL when there was no reason. */
 const char *hw_sample_ended(const struct hw_sample_info *info);
+/* view_words.c: the same with 4-byte granules; of those that stack FREE_LEAF has freed. */
+const struct hw_profile_words *hw_view_words(const struct hw_view *view, size_t context, size_t *count);
+const struct hw_profile_words *hw_view_freed_words(const struct hw_view *view, size_t context, uint32_t free_leaf,
+                                                   size_t *count);
+/* Of the words of a block of SIZE bytes: how many were used in no block of the context. */
+uint64_t hw_view_words_never_touched(const struct hw_view *view, size_t context, uint64_t size);
+/* For view.c and keep_function.c. */
+bool hw_view_make_words(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids);
+void hw_view_keep_words(struct hw_view *view, const uint32_t *kept);
+void hw_view_free_words(struct hw_view *view);
 
 /* What contexts can be sorted by: the lists of a report. Those from HW_SORT_ACCESSES on need counted accesses. */
 enum hw_sort_key {

@@ -313,25 +313,26 @@ static inline void add_counts(uint64_t *periods, uint64_t *blocks, uint64_t cell
     }
 }
 
-/* The usual case: a block that one thread has used, of which nothing was carried. START is a multiple of 32. */
-static void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
-                           struct hw_histogram_target *histogram)
+/* The usual case: a block that one thread has used, of which nothing was carried. START is a multiple of 32. WHOLE: what
+ * follows the block up to the next such multiple is nobody's. */
+static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end,
+                                                                 bool take, bool whole, struct hw_cell_sum *sum,
+                                                                 struct hw_histogram_target *histogram)
 {
     sum->granules += ((end - 1) >> 2) - (start >> 2) + 1;
     for (uintptr_t at = start; at < end; at += 32) {
         cell_64 *reads_at = cells_at(plane, at, 0), *writes_at = cells_at(plane, at, 1);
         uint64_t reads = *reads_at, writes = *writes_at, mask = ~0ull;
-        if (end < at + 32) {
-            mask >>= 8 * ((at + 32 - end) / 4);
-            reads &= mask;
-            writes &= mask;
-        }
         if (!(reads | writes))
             continue;
+        if (end < at + 32)
+            mask >>= 8 * ((at + 32 - end) / 4);
         if (take && reads)
-            clear_bytes(reads_at, mask);
+            clear_bytes(reads_at, whole ? ~0ull : mask);
         if (take && writes)
-            clear_bytes(writes_at, mask);
+            clear_bytes(writes_at, whole ? ~0ull : mask);
+        reads &= mask;
+        writes &= mask;
         uint64_t read = in_use(reads), written = in_use(writes), saturated = full(reads) | full(writes);
         sum->reads += periods_of(reads);
         sum->writes += periods_of(writes);
@@ -374,7 +375,10 @@ static void scan(const struct planes *planes, uintptr_t start, uintptr_t end, bo
     uintptr_t plane;
     if (hw_likely(!carries && !(start & 31) && (!histogram || hw_histogram_is_private(histogram))) &&
         (plane = only_plane(planes, start, end)) != 0) {
-        scan_one_plane(plane, start, end, take, sum, histogram);
+        if (take && hw_likely(hw_layout_of((const void *)start) != NULL))
+            scan_one_plane(plane, start, end, true, true, sum, histogram);
+        else
+            scan_one_plane(plane, start, end, take, false, sum, histogram);
         return;
     }
     sum->granules += ((end - 1) >> 2) - (start >> 2) + 1;
@@ -480,6 +484,14 @@ static void clear(const struct planes *planes, uintptr_t start, uintptr_t end)
 void hw_words_clear(uintptr_t start, uintptr_t end)
 {
     struct planes planes = all_planes();
+    if (hw_likely(end - start < 512 && !carried.used)) { /* clean, most often */
+        uint64_t any = 0;
+        for (uint32_t i = 0; i < planes.count; i++)
+            for (uintptr_t at = start & ~31ul; at < end; at += 32)
+                any |= *cells_at(planes.plane[i], at, 0) | *cells_at(planes.plane[i], at, 1);
+        if (hw_likely(!any))
+            return;
+    }
     if (hw_likely(end - start < HW_CELLS_LONG || hw_quiet)) {
         clear(&planes, start, end);
     } else {
