@@ -374,8 +374,7 @@ static void print_free_stacks(struct json_writer *writer, size_t index)
         size_t runs;
         const struct hw_profile_words *words = hw_view_freed_words(writer->view, index, stacks[i].leaf, &runs);
         if (runs) {
-            fputc(',', writer->stream);
-            print_key(writer, "word_histogram");
+            fputs(",\"word_histogram\":", writer->stream);
             print_value(writer, hw_json_words(writer, words, runs));
         }
         fputc('}', writer->stream);

@@ -20,6 +20,7 @@
 #define ABOVE_BYTES  (16ul << 10)  /* above it: what libc has there, and nobody uses here */
 #define RUNS_MOST    (1u << 22)
 #define SHARE        20 /* of the time, at most one part in this goes into it */
+#define LIST_SHARE   50 /* likewise, for the list of what is there */
 #define CARRIES_MOST 8192u
 #define STEP_BYTES   (16ul << 10) /* of shadow, between two looks at the clock */
 #define LINE_CELLS   64ul         /* bytes of shadow that are looked at together */
@@ -32,6 +33,7 @@ static struct {
         unsigned kind;
     } * runs;
     uint32_t run_count, at_run;
+    uint64_t list_due_ns; /* until then the list is good enough */
     uintptr_t at; /* in that run */
     bool in_round;
     uint64_t began_ns, round_ns, ended_ns; /* CLOCK_MONOTONIC: the first round, this one, the end of the latest */
@@ -81,12 +83,17 @@ static void begin_round(uint64_t now)
     if (sampler.rounds && now - sampler.round_ns > sampler.longest_ns)
         sampler.longest_ns = now - sampler.round_ns;
     sampler.round_ns = now;
-    sampler.run_count = sampler.at_run = 0;
+    sampler.at_run = 0;
     sampler.at = 0;
     sampler.in_round = true;
+    if (now < sampler.list_due_ns)
+        return;
+    sampler.run_count = 0;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     hw_areas_each(add_area);
     hw_lock_drop(&hw_runtime.lock, old);
+    uint64_t made = hw_clock_monotonic_ns();
+    sampler.list_due_ns = made + LIST_SHARE * (made - now);
 }
 
 /* ---- a look ---- */
@@ -302,6 +309,6 @@ void hw_word_sampler_reset(void)
     uint64_t now = hw_clock_monotonic_ns();
     sampler.in_round = false;
     sampler.began_ns = sampler.round_ns = sampler.ended_ns = now;
-    sampler.rounds = sampler.longest_ns = sampler.cost_ns = 0;
+    sampler.rounds = sampler.longest_ns = sampler.cost_ns = sampler.list_due_ns = 0;
     sampler.carry_count = 0;
 }

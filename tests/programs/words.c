@@ -1,0 +1,339 @@
+/* words.c - blocks of which certain words of 4 bytes are read and written; test_words.c knows which. The first argument
+ * chooses what is done. Built by `heapwise cc --granule=4`. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+/* 64 bytes. */
+struct mixed {
+    int32_t first;    /* word 0 */
+    int32_t unused_1; /* 1 */
+    int64_t wide;     /* 2, 3 */
+    int16_t low, high; /* 4 */
+    char bytes[12];   /* 5, 6, 7 */
+    double real;      /* 8, 9 */
+    int32_t four[4];  /* 10 to 13 */
+    int64_t last;     /* 14, 15 */
+};
+
+struct packed {
+    char head[2];
+    int32_t odd; /* over the border of two words */
+    int64_t wide; /* over three */
+} __attribute__((packed));
+
+static volatile int sink;
+char table[64] = "0123456789abcdefghijklmnopqrstuvwxyz";
+int32_t counters[8];
+
+#define BLOCK(name)                                                                                                    \
+    static NOINLINE void *name(size_t bytes)                                                                           \
+    {                                                                                                                  \
+        void *block = malloc(bytes);                                                                                   \
+        __asm__ volatile("/* " #name " */" : "+r"(block)); /* no two are the same */                                   \
+        return block;                                                                                                  \
+    }
+
+BLOCK(of_fields)
+BLOCK(of_borders)
+BLOCK(of_copies)
+BLOCK(of_sources)
+BLOCK(of_elements)
+BLOCK(of_sums)
+BLOCK(of_strides)
+BLOCK(of_conditions)
+BLOCK(of_nothing)
+BLOCK(of_grown)
+BLOCK(of_shrunk)
+BLOCK(of_hot)
+BLOCK(of_lines)
+BLOCK(of_both)
+BLOCK(of_threads)
+BLOCK(of_parent)
+BLOCK(of_child)
+BLOCK(of_pairs)
+BLOCK(of_live)
+
+/* ---- patterns: the same in every run ---- */
+
+static NOINLINE void fields(volatile struct mixed *m)
+{
+    m->first = 1;              /* written: 0 */
+    sink = (int)m->wide;       /* read: 2, and 3 unless the compiler reads half of it */
+    m->high = 3;               /* written: 4 */
+    sink = m->bytes[5];        /* read: 6 */
+    m->real = 1.5;             /* written: 8, 9 */
+    m->four[2]++;              /* both: 12 */
+    m->last += 2;              /* both: 14, 15 */
+}
+
+static NOINLINE void borders(volatile struct packed *p)
+{
+    p->odd = 1;         /* written: 0, 1 */
+    sink = (int)p->wide >> 1; /* read: 1, 2, 3 or, of the lower half, 1 and 2 */
+}
+
+static NOINLINE void copies(char *to, const char *from, size_t bytes)
+{
+    memcpy(to + 6, from + 9, bytes); /* 21: written 1 to 6, read 2 to 7 */
+    __asm__ volatile("" ::: "memory");
+}
+
+struct element {
+    int32_t a, b, c, d;
+};
+
+static NOINLINE void elements(struct element *e, int count)
+{
+    for (int i = 0; i < count; i++)
+        e[i].b = i;
+}
+
+static NOINLINE int sums(const int32_t *a, int from, int to)
+{
+    int sum = 0;
+    for (int i = from; i < to; i++)
+        sum += a[i];
+    return sum;
+}
+
+static NOINLINE void strides(char *a, int step, int count)
+{
+    for (int i = count - 1; i >= 0; i--)
+        a[i * step] = (char)i;
+}
+
+static NOINLINE void conditions(int32_t *a, int which, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (i == which)
+            a[i] = i;
+        else if (i == which + 2)
+            a[i + 10] += i;
+    }
+}
+
+static int patterns(void)
+{
+    for (volatile int i = 0; i < 3; i++) { /* not unrolled: one place */
+        struct mixed *m = of_fields(sizeof *m);
+        struct packed *p = of_borders(sizeof *p);
+        char *to = of_copies(40), *from = of_sources(40);
+        struct element *e = of_elements(10 * sizeof *e);
+        int32_t *a = of_sums(400), *c = of_conditions(100);
+        char *s = of_strides(400);
+        fields(m);
+        borders(p);
+        copies(to, from, 21);
+        elements(e, 10);
+        sink = sums(a, 20, 90);
+        strides(s, 13, 30); /* 0, 13, … 377 */
+        conditions(c, 3, 9);
+        of_nothing(64); /* not freed */
+        free(m);
+        free(p);
+        free(to);
+        free(from);
+        free(e);
+        free(a);
+        free(s);
+        free(c);
+    }
+    for (int i = 0; i < 8; i += 2)
+        *(volatile int32_t *)&counters[i] = i;
+    sink = *(volatile char *)&table[13];
+    volatile int32_t *live = of_live(100);
+    live[7] = 1;
+    return 0;
+}
+
+/* ---- reallocation ---- */
+
+static int reallocations(void)
+{
+    for (volatile int i = 0; i < 4; i++) { /* not unrolled: one place */
+        volatile int32_t *grown = of_grown(40);
+        grown[3] = 1;
+        void *between = malloc(40); /* in the way */
+        grown = realloc((void *)grown, 200000);
+        grown[20] = 2;
+        sink = grown[3];
+        free((void *)grown);
+        free(between);
+        volatile int32_t *shrunk = of_shrunk(800);
+        shrunk[100] = 1;
+        shrunk[2] = 1;
+        shrunk = realloc((void *)shrunk, 40);
+        sink = shrunk[4];
+        free((void *)shrunk);
+    }
+    return 0;
+}
+
+/* ---- periods ---- */
+
+static int64_t now_ms(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* For MS milliseconds word 0 is used all the time, word 5 once, word 9 in the first half. */
+static int hot(int ms)
+{
+    volatile int32_t *block = of_hot(64);
+    int64_t begin = now_ms(), now;
+    block[5] = 1;
+    while ((now = now_ms()) < begin + ms)
+        for (int i = 0; i < 1000; i++) {
+            block[0]++;
+            if (now < begin + ms / 2)
+                sink = block[9];
+        }
+    free((void *)block);
+    return 0;
+}
+
+/* ---- threads ---- */
+
+static volatile int32_t *shared_line, *shared_word;
+static pthread_barrier_t barrier;
+
+static void *side(void *closure)
+{
+    int which = (int)(intptr_t)closure;
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < 1000; i++) {
+        shared_line[which * 8]++;
+        shared_word[3] = which;
+    }
+    return NULL;
+}
+
+static int lines(void)
+{
+    pthread_t threads[2];
+    shared_line = (int32_t *)(((uintptr_t)of_lines(200) + 63) & ~63ul);
+    shared_word = (int32_t *)(((uintptr_t)of_both(200) + 63) & ~63ul);
+    pthread_barrier_init(&barrier, NULL, 2);
+    for (intptr_t i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, side, (void *)i);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* Blocks of many sizes that come and go, while they are looked at; of each the same words are used. */
+static void *churn(void *closure)
+{
+    enum { SLOTS = 64 };
+    volatile int32_t *slot[SLOTS] = {0};
+    uint64_t state = (uintptr_t)closure * 2654435761u + 1;
+    int64_t end = now_ms() + 700;
+    for (long n = 0; n % 64 || now_ms() < end; n++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        volatile int32_t **at = &slot[state >> 33 & (SLOTS - 1)];
+        free((void *)*at);
+        volatile int32_t *block = of_threads(48);
+        block[2] = 1;
+        sink = block[7];
+        if (state >> 50 & 1) {
+            block = realloc((void *)block, 48 + (state >> 40 & 1023));
+            block[9] = 1;
+        } else {
+            block[9] = 2;
+        }
+        *at = block;
+    }
+    for (int i = 0; i < SLOTS; i++)
+        free((void *)slot[i]);
+    return NULL;
+}
+
+static int stress(void)
+{
+    pthread_t threads[4];
+    for (intptr_t i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, churn, (void *)i);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* ---- fork ---- */
+
+static int forks(void)
+{
+    volatile int32_t *before = of_parent(64);
+    before[1] = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        volatile int32_t *own = of_child(64);
+        own[5] = 1;
+        int64_t end = now_ms() + 200;
+        while (now_ms() < end)
+            own[6]++;
+        free((void *)own);
+        exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    sink = before[2];
+    free((void *)before);
+    return WEXITSTATUS(status);
+}
+
+/* ---- freed at two places ---- */
+
+static NOINLINE void free_here(volatile int32_t *block)
+{
+    free((void *)block);
+    __asm__ volatile("");
+}
+
+static NOINLINE void free_there(volatile int32_t *block)
+{
+    free((void *)block);
+    __asm__ volatile("" ::: "memory");
+}
+
+static int pairs(void)
+{
+    for (volatile int i = 0; i < 5; i++) { /* not unrolled: one place */
+        volatile int32_t *at[2];
+        for (volatile int k = 0; k < 2; k++)
+            at[k] = of_pairs(32);
+        volatile int32_t *a = at[0], *b = at[1];
+        a[1] = 1;
+        sink = b[6];
+        free_here(a);
+        free_there(b);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "patterns";
+    if (!strcmp(what, "reallocations"))
+        return reallocations();
+    if (!strcmp(what, "hot"))
+        return hot(argc > 2 ? atoi(argv[2]) : 400);
+    if (!strcmp(what, "lines"))
+        return lines();
+    if (!strcmp(what, "stress"))
+        return stress();
+    if (!strcmp(what, "forks"))
+        return forks();
+    if (!strcmp(what, "pairs"))
+        return pairs();
+    return patterns();
+}
