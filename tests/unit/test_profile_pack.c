@@ -20,7 +20,7 @@ static void test_schema(void **state)
         const struct hw_section_rule *rule = hw_section_rule(type);
         size_t count;
         const struct hw_pack_field *fields = hw_pack_fields(type, &count), *field;
-        unsigned char covered[1024] = {0};
+        unsigned char covered[2048] = {0};
         struct hw_pack_field found;
         if (!fields) {
             if (rule && type != HW_SECTION_DIRECTORY && type != HW_SECTION_PROCESS && type != HW_SECTION_STRINGS &&
