@@ -300,7 +300,7 @@ static void test_carried(void **state)
     int64_t all = value(histogram, "writes", 0), rounds = json_number(r.report, "process.access.word_periods.rounds");
     if (rounds < 600) /* hardly: a machine that is busy with other things */
         SKIP("only %lld rounds", (long long)rounds);
-    if (all < rounds / 4 || all <= 150 || all > rounds + 2) /* in some the program may not have run */
+    if (all <= 150 || all > rounds + 2) /* in some the program may not have run */
         fail_msg("%lld periods of %lld rounds", (long long)all, (long long)rounds);
     assert_true(json_is_false(json_object_get(histogram, "lower_bounds")));
     recording_free(&r);
