@@ -393,7 +393,8 @@ bool loop_leaver::leave_cell(size_t n)
     }
     if (in_advance) {
         out.at = preheader->getTerminator();
-        if (!by_words() && !step && guards.empty() && constant && constant->getAPInt().ult(1 << 16) && u.reads < 16 && u.writes < 16) {
+        if (!by_words() && !step && guards.empty() && constant && constant->getAPInt().ult(1 << 16) && u.reads < 16 &&
+            u.writes < 16) {
             out.reads *= constant->getAPInt().getZExtValue();
             out.writes *= constant->getAPInt().getZExtValue();
         } else {

@@ -70,7 +70,7 @@ struct update {
     llvm::DebugLoc location; // of the access
     // Values available at AT; they follow replacements, because promotion and expansion come in between.
     llvm::WeakTrackingVH pointer, other, times, factor, rows, row_stride;
-    llvm::WeakTrackingVH index; // of a cell: that of the granule, if it is known already (granule_index)
+    llvm::WeakTrackingVH index;       // of a cell: that of the granule, if it is known already (granule_index)
     llvm::SmallVector<span, 1> spans; // with the granule 4, of a cell, crossing apart: all that it stands for
 
     update(kind what, llvm::Instruction *at, llvm::Value *pointer, uint32_t reads, uint32_t writes)

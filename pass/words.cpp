@@ -24,7 +24,7 @@ namespace
 {
 
 const int64_t word_bytes = 4;
-const uint64_t recent = 0x80; // the bit, in the cell of a word
+const uint64_t recent = 0x80;  // the bit, in the cell of a word
 const unsigned most_bytes = 8; // of cells that are tested with one load
 
 int64_t floor_words(int64_t bytes)
@@ -263,10 +263,10 @@ void word_emitter::emit_lanes()
     code.SetCurrentDebugLocation(u.location);
     if (u.what == update::packed) {
         Value *on = code.CreateBitCast(mask, code.getIntNTy(lanes));
-        Value *number =
-            code.CreateZExtOrTrunc(code.CreateUnaryIntrinsic(Intrinsic::ctpop, on), code.getInt64Ty());
+        Value *number = code.CreateZExtOrTrunc(code.CreateUnaryIntrinsic(Intrinsic::ctpop, on), code.getInt64Ty());
         call(code, HW_ABI_TOUCH,
-             {u.pointer, code.CreateMul(number, code.getInt64(u.bytes)), code.getInt64(u.reads), code.getInt64(u.writes)});
+             {u.pointer, code.CreateMul(number, code.getInt64(u.bytes)), code.getInt64(u.reads),
+              code.getInt64(u.writes)});
         return;
     }
     for (unsigned lane = 0; lane < lanes; lane++) {

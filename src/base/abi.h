@@ -2,10 +2,10 @@
  *
  * The pass (pass/), the compiler driver (src/cli) and the runtime (src/runtime) include it: C and C++, no code.
  *
- * A granule is 64 (or, with --granule 8 or 4, as many) bytes of address space; a cell is its counter in shadow memory. Every
- * thread counts into a shadow of its own, its plane: the thread-local __heapwise_plane (initial-exec model) is what
- * cell addresses are computed from. It is valid in every thread at every moment, never changes while a function runs,
- * and for every address the cell can be read and written. All arithmetic is modulo 2^64.
+ * A granule is 64 (or, with --granule 8 or 4, 8 or 4) bytes of address space; a cell is its counter in shadow memory.
+ * Every thread counts into a shadow of its own, its plane: the thread-local __heapwise_plane (initial-exec model) is
+ * what cell addresses are computed from. It is valid in every thread at every moment, never changes while a function
+ * runs, and for every address the cell can be read and written. All arithmetic is modulo 2^64.
  *
  *   granule 64   cell(a) = plane + (a >> 6 << 3): two little-endian u32, reads at +0, writes at +4. Code adds to either
  *                with one 32-bit addition, or to both with one 64-bit addition of reads + (writes << 32), both below
@@ -56,14 +56,15 @@
  *
  * With the granule 4 there is no _add; numbers of reads and writes mean "none" or "some", and
  *   void __heapwise_range_4(const void *start, int64_t stride, uint64_t count, uint64_t bytes, uint64_t kinds)
- *        marks the words of BYTES bytes from start + i * stride, for i = 0 … count - 1; kinds: HW_ABI_READS, …_WRITES */
+ *        marks the words of BYTES bytes from start + i * stride, for i = 0 … count - 1; kinds: HW_ABI_READS, …_WRITES
+ */
 #define HW_ABI_READS  1
 #define HW_ABI_WRITES 2
-#define HW_ABI_INIT  "__heapwise_init_v1"
-#define HW_ABI_ADD   "__heapwise_add_"
-#define HW_ABI_RANGE "__heapwise_range_"
-#define HW_ABI_TOUCH "__heapwise_touch_"
-#define HW_ABI_COPY  "__heapwise_copy_"
+#define HW_ABI_INIT   "__heapwise_init_v1"
+#define HW_ABI_ADD    "__heapwise_add_"
+#define HW_ABI_RANGE  "__heapwise_range_"
+#define HW_ABI_TOUCH  "__heapwise_touch_"
+#define HW_ABI_COPY   "__heapwise_copy_"
 
 /* The file name pattern given at compile time: `const char __heapwise_output[]`, weak, default visibility, in a COMDAT
  * of its own. The environment overrides it. */

@@ -259,6 +259,11 @@ static int export_file(struct command *command)
         hw_say("%s: %s", command->file, profile->problems[i]);
         code = HW_VERB_USAGE;
     }
+    if (hw_profile_counts_periods(profile)) {
+        hw_say("%s: made with --granule=4, it has no counts of accesses that LLVM's formats could tell", command->file);
+        hw_profile_free(profile);
+        return HW_VERB_USAGE;
+    }
     command->names.view.no_symbols = command->format->kind == RAW;
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     if (!view)

@@ -392,10 +392,10 @@ struct hw_access_info {
     uint64_t unharvested_runs, unharvested_contexts;
     /* With 4-byte granules, where it is not counted how often a word is used, but in how many periods of a sampler:
      * reads and writes of all sections are then numbers of periods, added up over words. */
-    uint64_t word_period_ns; /* as asked for */
-    uint64_t word_rounds;    /* looks at all of the shadow that were finished */
-    uint64_t word_span_ns;   /* from the sampler's start to the end of the latest of them: periods were as long as that
-                                divided by the rounds */
+    uint64_t word_period_ns;  /* as asked for */
+    uint64_t word_rounds;     /* looks at all of the shadow that were finished */
+    uint64_t word_span_ns;    /* from the sampler's start to the end of the latest of them: periods were as long as that
+                                 divided by the rounds */
     uint64_t word_longest_ns; /* the longest of them, from begin to begin */
     uint64_t word_cost_ns;    /* processor time of the sampler */
     uint64_t reserved[3];
@@ -469,7 +469,7 @@ struct hw_words {
     uint64_t saturated; /* cells among them that were at their limit: periods are lower bounds */
     uint64_t reserved1;
     uint64_t read_periods[HW_WORDS_RUN], written_periods[HW_WORDS_RUN]; /* added up over blocks and threads */
-    uint64_t read_blocks[HW_WORDS_RUN], written_blocks[HW_WORDS_RUN];   /* blocks in which it was read, written at all */
+    uint64_t read_blocks[HW_WORDS_RUN], written_blocks[HW_WORDS_RUN]; /* blocks in which it was read, written at all */
 };
 
 /* ---- counted fields of structs (heapwise cc --fields) ---- */

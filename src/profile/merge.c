@@ -144,6 +144,11 @@ static bool is_compatible(const struct hw_merge *merge, enum hw_merge_class clas
                      class_name(merge->class), merge->class_path);
         return false;
     }
+    if (granule == 4) {
+        hw_error_set(error, "'%s' was made with --granule=4: which words were used is not merged in this version",
+                     path);
+        return false;
+    }
     if (granule && merge->granule && merge->granule != granule && class == HW_MERGE_OWN) {
         hw_error_set(error,
                      "'%s' counts accesses by granules of %u bytes and cannot be merged with profiles by granules of "

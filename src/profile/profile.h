@@ -48,7 +48,7 @@ struct hw_profile_histogram {
 /* Used words by position in the blocks of a context: see struct hw_words. Sums stop at UINT64_MAX. */
 struct hw_profile_words {
     uint32_t context;
-    uint32_t first_word; /* multiple of HW_WORDS_RUN */
+    uint32_t first_word;   /* multiple of HW_WORDS_RUN */
     uint32_t free_context; /* HW_NONE in `words`; in `freed_words` where they were freed */
     uint64_t saturated;
     uint64_t read_periods[HW_WORDS_RUN], written_periods[HW_WORDS_RUN];

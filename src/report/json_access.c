@@ -78,7 +78,7 @@ void hw_json_total_accesses(struct json_writer *writer, json_t *object)
     if (view->profile->access_info.flags & HW_ACCESS_HARVESTED || view->profile->global_count) {
         globals = json_object();
         set_amount(writer, globals, "accesses",
-                  hw_add_saturating(hw_add_saturating(view->global_reads, view->global_writes), view->global_unsplit));
+                   hw_add_saturating(hw_add_saturating(view->global_reads, view->global_writes), view->global_unsplit));
         set_kinds(writer, globals, view->global_reads, view->global_writes, view->global_unsplit);
     }
     set(writer, object, "globals", globals);
@@ -177,12 +177,12 @@ void hw_json_accesses(struct json_writer *writer, json_t *object, const struct h
     set(writer, object, "accesses_are_lower_bounds", any ? json_boolean(is_lower_bound(access)) : json_null());
     set(writer, object, "access_density",
         counted ? spread_value(writer, (double)access->density_total, access->blocks, access->density_min,
-                           access->density_max, 1000)
-            : json_null());
+                               access->density_max, 1000)
+                : json_null());
     set(writer, object, "lifetime_access_density",
-        counted ? spread_value(writer, (double)access->lifetime_density_total, access->blocks, access->lifetime_density_min,
-                           access->lifetime_density_max, 1000)
-            : json_null());
+        counted ? spread_value(writer, (double)access->lifetime_density_total, access->blocks,
+                               access->lifetime_density_min, access->lifetime_density_max, 1000)
+                : json_null());
     set(writer, object, "utilization_percent",
         any ? spread_value(writer, (double)access->utilization_total, access->blocks, access->utilization_min,
                            access->utilization_max, 100)
@@ -272,7 +272,7 @@ json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *
     set_count(writer, object, "offset", global->address);
     set_count(writer, object, "size", global->size);
     set_amount(writer, object, "accesses",
-              hw_add_saturating(hw_add_saturating(global->reads, global->writes), global->unsplit));
+               hw_add_saturating(hw_add_saturating(global->reads, global->writes), global->unsplit));
     set_kinds(writer, object, global->reads, global->writes, global->unsplit);
     set_count(writer, object, "in_shared_granules", global->in_shared_granules);
     set(writer, object, "accesses_are_lower_bounds", json_boolean(global->saturated));

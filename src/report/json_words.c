@@ -8,8 +8,8 @@ static void append(struct json_writer *writer, json_t *array, uint64_t value)
     writer->failed |= json_array_append_new(array, json_integer(clamped(value))) != 0;
 }
 
-/* {"word_bytes", "reads", "writes", "blocks_read", "blocks_written"}: from the start of the blocks to the last word that
- * was used. */
+/* {"word_bytes", "reads", "writes", "blocks_read", "blocks_written"}: from the start of the blocks to the last word
+ * that was used. */
 json_t *hw_json_words(struct json_writer *writer, const struct hw_profile_words *runs, size_t count)
 {
     json_t *object = json_object(), *arrays[4];
@@ -59,7 +59,8 @@ json_t *hw_json_sampler(struct json_writer *writer)
     set_count(writer, object, "rounds", info->word_rounds);
     set(writer, object, "mean_ns",
         info->word_rounds ? json_integer(clamped(info->word_span_ns / info->word_rounds)) : json_null());
-    set(writer, object, "longest_ns", info->word_longest_ns ? json_integer(clamped(info->word_longest_ns)) : json_null());
+    set(writer, object, "longest_ns",
+        info->word_longest_ns ? json_integer(clamped(info->word_longest_ns)) : json_null());
     set_count(writer, object, "cost_ns", info->word_cost_ns);
     return object;
 }

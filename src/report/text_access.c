@@ -344,8 +344,8 @@ void hw_text_globals(struct hw_text *text)
               page->stream);
         return;
     }
-    hw_page_print(page, HW_FAINT, "%10s %8s %7s %10s %7s  %s", periods ? "periods" : "accesses", "share", "reads", "size", "a byte",
-                  "symbol");
+    hw_page_print(page, HW_FAINT, "%10s %8s %7s %10s %7s  %s", periods ? "periods" : "accesses", "share", "reads",
+                  "size", "a byte", "symbol");
     fputc('\n', page->stream);
     while (shown < view->global_count && shown < top && !text->failed &&
            (text->options->top || !shown || total_of(&view->globals[shown]) >= whole / 1000))

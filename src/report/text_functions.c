@@ -150,7 +150,8 @@ static void print_accesses(struct hw_text *text, const struct by_function *sum, 
     const struct hw_profile_access *access = &sum->access;
     const uint64_t accesses = hw_profile_access_total(access), told = hw_add_saturating(access->reads, access->writes);
     fprintf(text->page.stream, "%10s %8s %8s %7s %7s  ", HW_MANY(accesses), HW_PERCENT((double)accesses, (double)whole),
-            access->blocks && !hw_profile_counts_periods(text->view->profile) ? HW_RATIO(hw_text_per_byte(access)) : "-",
+            access->blocks && !hw_profile_counts_periods(text->view->profile) ? HW_RATIO(hw_text_per_byte(access))
+                                                                              : "-",
             access->unsplit > told / 100 ? "-" : HW_PERCENT((double)access->reads, (double)told),
             HW_PERCENT((double)access->granules_touched, (double)access->granules));
     print_name(text, sum);
@@ -175,8 +176,8 @@ void hw_text_accesses(struct hw_text *text)
     const bool periods = hw_profile_counts_periods(text->view->profile);
     hw_page_heading(page, periods ? "Use of blocks, in word periods, by the function that allocated them"
                                   : "Accesses to blocks by the function that allocated them");
-    hw_page_print(page, HW_FAINT, "%10s %8s %8s %7s %7s  %s", periods ? "periods" : "accesses", "share", "per byte", "reads", "touched",
-                  "function");
+    hw_page_print(page, HW_FAINT, "%10s %8s %8s %7s %7s  %s", periods ? "periods" : "accesses", "share", "per byte",
+                  "reads", "touched", "function");
     fputc('\n', page->stream);
     while (shown < count && shown < top && !text->failed &&
            (text->options->top || !shown || hw_profile_access_total(&sums[shown].access) >= whole / 1000))

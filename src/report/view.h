@@ -133,7 +133,7 @@ struct hw_view {
     struct hw_profile_histogram *histogram; /* `context` is an index into contexts; sorted by it, then by first_word */
     size_t histogram_count;
     struct hw_view_words words, freed_words; /* of all blocks; of freed ones by where they were freed */
-    struct hw_view_granule *granules; /* sorted by module and address */
+    struct hw_view_granule *granules;        /* sorted by module and address */
     size_t granule_count;
     struct hw_view_global *globals; /* most accesses first */
     size_t global_count;

@@ -157,8 +157,8 @@ void hw_histogram_add(struct hw_histogram_target *target, uintptr_t address, uin
 /* The same for a word of 4 bytes that was used in some block: with numbers of periods. */
 void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address, uint64_t reads, uint64_t writes,
                            bool saturated);
-/* The entry of the eight words from ADDRESS on, which lie a multiple of 32 bytes behind the block's start, if this thread
- * alone adds to it (hw_histogram_is_private); NULL when there is none. */
+/* The entry of the eight words from ADDRESS on, which lie a multiple of 32 bytes behind the block's start, if this
+ * thread alone adds to it (hw_histogram_is_private); NULL when there is none. */
 struct hw_words *hw_histogram_words(struct hw_histogram_target *target, uintptr_t address);
 static inline bool hw_histogram_is_private(const struct hw_histogram_target *target)
 {

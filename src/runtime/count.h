@@ -23,8 +23,8 @@ void *__heapwise_memcpy(void *to, const void *from, size_t bytes);
 void *__heapwise_memmove(void *to, const void *from, size_t bytes);
 void *__heapwise_memset(void *to, int value, size_t bytes);
 
-/* One access of BYTES bytes, with the granule that the process has. One addition to memory: a signal handler that comes between loses
- * nothing. */
+/* One access of BYTES bytes, with the granule that the process has. One addition to memory: a signal handler that comes
+ * between loses nothing. */
 static inline void hw_count(const volatile void *address, uint64_t bytes, bool reads, bool writes)
 {
     typedef uint32_t half __attribute__((may_alias));

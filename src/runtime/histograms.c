@@ -153,15 +153,14 @@ static uint32_t *chunks_of_pair(uint32_t context, uint32_t free_context)
     return chunks;
 }
 
-static struct hw_histogram_target *begin(struct hw_histogram_target *target, enum hw_pool_id of_8,
-                                         enum hw_pool_id of_4, const void *address)
+static struct hw_histogram_target *begin(struct hw_histogram_target *target, enum hw_pool_id of_8, enum hw_pool_id of_4,
+                                         const void *address)
 {
     bool words = hw_shadow.granule == 4;
     if (hw_likely(hw_shadow.granule == 64))
         return NULL;
-    *target = (struct hw_histogram_target){.pool = words ? of_4 : of_8,
-                                           .free_context = HW_NONE,
-                                           .start = (uintptr_t)address & ~(words ? 3ul : 7ul)};
+    *target = (struct hw_histogram_target){
+        .pool = words ? of_4 : of_8, .free_context = HW_NONE, .start = (uintptr_t)address & ~(words ? 3ul : 7ul)};
     return target;
 }
 

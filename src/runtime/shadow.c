@@ -2,11 +2,11 @@
  *
  * All planes lie in one reservation, and overlap in it: plane i begins i * stride bytes behind the first one, and a
  * cell lies (address >> 3) bytes behind the begin of its plane (by words of 4 bytes: address >> 2, and 4 * stride in
- * what follows). So two addresses in two planes share a cell when they are a multiple of 8 * stride apart, and only then. Programs live in a few windows of the address space (executable
- * and brk heap; libraries, mappings and stacks), each smaller than 8 * stride; the windows lie farther from each other
- * than the planes that are ever used reach. Nothing is masked, and every address that a program can have hits the
- * reservation: it is never a fault. Should two areas of memory share cells nevertheless, a note says so
- * (hw_shadow_look_for_folds).
+ * what follows). So two addresses in two planes share a cell when they are a multiple of 8 * stride apart, and only
+ * then. Programs live in a few windows of the address space (executable and brk heap; libraries, mappings and stacks),
+ * each smaller than 8 * stride; the windows lie farther from each other than the planes that are ever used reach.
+ * Nothing is masked, and every address that a program can have hits the reservation: it is never a fault. Should two
+ * areas of memory share cells nevertheless, a note says so (hw_shadow_look_for_folds).
  *
  * A thread keeps its plane to its end. Then the next new thread gets it; what is in it stays, and belongs to the blocks
  * it was counted for. When there are more threads than planes, threads share: their additions are not atomic.
@@ -26,7 +26,7 @@
  * runtime follow (memory.c), so that they do not push the program's mappings apart. */
 #define SHADOW_ADDRESS 0x080000000000ul
 #define PLANE_BYTES    (1ul << (HW_ARCH_ADDRESS_BITS - 2)) /* by words; a half of it is used otherwise */
-#define PLANES_REACH   (40ul << 40) /* of program memory: planes * 8 * stride */
+#define PLANES_REACH   (40ul << 40)                        /* of program memory: planes * 8 * stride */
 #define WINDOW_LEAST   (64ul << 30)
 #define WINDOW_MOST    (2ul << 40) /* 20 planes at least */
 #define FRESH_PLANES   4u

@@ -27,16 +27,16 @@ static inline void touch(const volatile void *address, uint64_t bytes, uint64_t 
 
 /* ---- plain accesses ---- */
 
-#define ACCESS(name, bytes, reads, writes)                                                                                    \
+#define ACCESS(name, bytes, reads, writes)                                                                             \
     CALLBACK(void, __tsan_##name, (const volatile void *address))                                                      \
     {                                                                                                                  \
-        hw_count(address, bytes, reads, writes);                                                                              \
+        hw_count(address, bytes, reads, writes);                                                                       \
     }
 #define ACCESS_SIZES(prefix, reads, writes)                                                                            \
-    ACCESS(prefix##1, 1, reads, writes)                                                                                   \
-    ACCESS(prefix##2, 2, reads, writes)                                                                                   \
-    ACCESS(prefix##4, 4, reads, writes)                                                                                   \
-    ACCESS(prefix##8, 8, reads, writes)                                                                                   \
+    ACCESS(prefix##1, 1, reads, writes)                                                                                \
+    ACCESS(prefix##2, 2, reads, writes)                                                                                \
+    ACCESS(prefix##4, 4, reads, writes)                                                                                \
+    ACCESS(prefix##8, 8, reads, writes)                                                                                \
     ACCESS(prefix##16, 16, reads, writes)
 
 ACCESS_SIZES(read, 1, 0)
@@ -170,42 +170,42 @@ CALLBACK(void *, __heapwise_memset_chk, (void *to, int value, size_t bytes, size
 #define FETCH(bits, type, name, operation)                                                                             \
     CALLBACK(type, __tsan_atomic##bits##_fetch_##name, (volatile type * address, type value, int order))               \
     {                                                                                                                  \
-        hw_count(address, bits / 8, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                             \
         return operation(address, value, __ATOMIC_SEQ_CST);                                                            \
     }
 
 #define ATOMIC(bits, type, load, store, exchange, compare_exchange)                                                    \
     CALLBACK(type, __tsan_atomic##bits##_load, (const volatile type *address, int order))                              \
     {                                                                                                                  \
-        hw_count(address, bits / 8, 1, 0);                                                                                       \
+        hw_count(address, bits / 8, 1, 0);                                                                             \
         return load((volatile type *)address);                                                                         \
     }                                                                                                                  \
     CALLBACK(void, __tsan_atomic##bits##_store, (volatile type * address, type value, int order))                      \
     {                                                                                                                  \
-        hw_count(address, bits / 8, 0, 1);                                                                                       \
+        hw_count(address, bits / 8, 0, 1);                                                                             \
         store(address, value, order);                                                                                  \
     }                                                                                                                  \
     CALLBACK(type, __tsan_atomic##bits##_exchange, (volatile type * address, type value, int order))                   \
     {                                                                                                                  \
-        hw_count(address, bits / 8, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                             \
         return exchange(address, value, __ATOMIC_SEQ_CST);                                                             \
     }                                                                                                                  \
     CALLBACK(int, __tsan_atomic##bits##_compare_exchange_strong,                                                       \
              (volatile type * address, type * expected, type desired, int order, int failure_order))                   \
     {                                                                                                                  \
-        hw_count(address, bits / 8, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                             \
         return compare_exchange(address, expected, desired);                                                           \
     }                                                                                                                  \
     CALLBACK(int, __tsan_atomic##bits##_compare_exchange_weak,                                                         \
              (volatile type * address, type * expected, type desired, int order, int failure_order))                   \
     {                                                                                                                  \
-        hw_count(address, bits / 8, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                             \
         return compare_exchange(address, expected, desired);                                                           \
     }                                                                                                                  \
     CALLBACK(type, __tsan_atomic##bits##_compare_exchange_val,                                                         \
              (volatile type * address, type expected, type desired, int order, int failure_order))                     \
     {                                                                                                                  \
-        hw_count(address, bits / 8, 1, 1);                                                                                       \
+        hw_count(address, bits / 8, 1, 1);                                                                             \
         compare_exchange(address, &expected, desired);                                                                 \
         return expected;                                                                                               \
     }

@@ -34,7 +34,7 @@ static struct {
     } * runs;
     uint32_t run_count, at_run;
     uint64_t list_due_ns; /* until then the list is good enough */
-    uintptr_t at; /* in that run */
+    uintptr_t at;         /* in that run */
     bool in_round;
     uint64_t began_ns, round_ns, ended_ns; /* CLOCK_MONOTONIC: the first round, this one, the end of the latest */
     uint64_t rounds, longest_ns, cost_ns;
@@ -233,8 +233,8 @@ static bool start_thread(void)
     hw_sigset all = ~0ull, old;
     thread.stop = 0;
     hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, sizeof all);
-    long result = hw_arch_clone(flags, thread.memory + STACK_BYTES, &thread.tid, &thread.tid, (uintptr_t)pointer,
-                                run_thread);
+    long result =
+        hw_arch_clone(flags, thread.memory + STACK_BYTES, &thread.tid, &thread.tid, (uintptr_t)pointer, run_thread);
     hw_sys(SYS_rt_sigprocmask, 2, &old, 0, sizeof all);
     if (result < 0)
         thread.tid = 0;

@@ -1,6 +1,7 @@
 /* words.c - the cells of words of 4 bytes: in how many periods each was used. What cells.c is for other granules.
  *
- * A cell is a byte: bit 7 says "used since the last look", bits 0 to 6 in how many periods before. So a word was used in
+ * A cell is a byte: bit 7 says "used since the last look", bits 0 to 6 in how many periods before. So a word was used
+ * in
  *
  *     bits 0 to 6  +  bit 7  +  64 * what has been carried (below)
  *
@@ -11,8 +12,8 @@
  * thread's store undoes is made up for by the next look.
  *
  * A count ends at 127. Before, what is above 64 is carried into a table by address, for all planes together. There the
- * moment does matter: so nobody is in the middle of an event then (hw_threads_stop), and events of blocks in whose pages
- * something was carried take it along. A cell keeps 1 at least: it tells who used the word. */
+ * moment does matter: so nobody is in the middle of an event then (hw_threads_stop), and events of blocks in whose
+ * pages something was carried take it along. A cell keeps 1 at least: it tells who used the word. */
 #include "runtime/access.h"
 
 #include "base/abi.h"
@@ -313,8 +314,8 @@ static inline void add_counts(uint64_t *periods, uint64_t *blocks, uint64_t cell
     }
 }
 
-/* The usual case: a block that one thread has used, of which nothing was carried. START is a multiple of 32. WHOLE: what
- * follows the block up to the next such multiple is nobody's. */
+/* The usual case: a block that one thread has used, of which nothing was carried. START is a multiple of 32. WHOLE:
+ * what follows the block up to the next such multiple is nobody's. */
 static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end,
                                                                  bool take, bool whole, struct hw_cell_sum *sum,
                                                                  struct hw_histogram_target *histogram)
@@ -433,8 +434,8 @@ static void drop_pages(const struct planes *planes, uintptr_t start, uintptr_t e
 {
     for (uint32_t i = 0; i < planes->count; i++)
         for (unsigned kind = 0; kind < 2; kind++)
-            hw_sys(SYS_madvise, planes->plane[i] + (start >> 2) + (kind ? HW_ABI_WRITES_OFFSET : 0),
-                   (end - start) >> 2, 4 /* MADV_DONTNEED */);
+            hw_sys(SYS_madvise, planes->plane[i] + (start >> 2) + (kind ? HW_ABI_WRITES_OFFSET : 0), (end - start) >> 2,
+                   4 /* MADV_DONTNEED */);
 }
 
 void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,

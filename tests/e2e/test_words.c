@@ -1,5 +1,5 @@
-/* test_words.c - programs built with --granule=4: which words of blocks were used, in how many periods, by whom; against
- * what programs/words.c does, and against DHAT's counts of bytes. */
+/* test_words.c - programs built with --granule=4: which words of blocks were used, in how many periods, by whom;
+ * against what programs/words.c does, and against DHAT's counts of bytes. */
 #include "support/check.h"
 #include "support/recording.h"
 

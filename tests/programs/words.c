@@ -13,19 +13,19 @@
 
 /* 64 bytes. */
 struct mixed {
-    int32_t first;    /* word 0 */
-    int32_t unused_1; /* 1 */
-    int64_t wide;     /* 2, 3 */
+    int32_t first;     /* word 0 */
+    int32_t unused_1;  /* 1 */
+    int64_t wide;      /* 2, 3 */
     int16_t low, high; /* 4 */
-    char bytes[12];   /* 5, 6, 7 */
-    double real;      /* 8, 9 */
-    int32_t four[4];  /* 10 to 13 */
-    int64_t last;     /* 14, 15 */
+    char bytes[12];    /* 5, 6, 7 */
+    double real;       /* 8, 9 */
+    int32_t four[4];   /* 10 to 13 */
+    int64_t last;      /* 14, 15 */
 };
 
 struct packed {
     char head[2];
-    int32_t odd; /* over the border of two words */
+    int32_t odd;  /* over the border of two words */
     int64_t wide; /* over three */
 } __attribute__((packed));
 
@@ -65,18 +65,18 @@ BLOCK(of_live)
 
 static NOINLINE void fields(volatile struct mixed *m)
 {
-    m->first = 1;              /* written: 0 */
-    sink = (int)m->wide;       /* read: 2, and 3 unless the compiler reads half of it */
-    m->high = 3;               /* written: 4 */
-    sink = m->bytes[5];        /* read: 6 */
-    m->real = 1.5;             /* written: 8, 9 */
-    m->four[2]++;              /* both: 12 */
-    m->last += 2;              /* both: 14, 15 */
+    m->first = 1;        /* written: 0 */
+    sink = (int)m->wide; /* read: 2, and 3 unless the compiler reads half of it */
+    m->high = 3;         /* written: 4 */
+    sink = m->bytes[5];  /* read: 6 */
+    m->real = 1.5;       /* written: 8, 9 */
+    m->four[2]++;        /* both: 12 */
+    m->last += 2;        /* both: 14, 15 */
 }
 
 static NOINLINE void borders(volatile struct packed *p)
 {
-    p->odd = 1;         /* written: 0, 1 */
+    p->odd = 1;               /* written: 0, 1 */
     sink = (int)p->wide >> 1; /* read: 1, 2, 3 or, of the lower half, 1 and 2 */
 }
 
