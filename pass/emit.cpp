@@ -274,7 +274,7 @@ void emitter::emit(const update &u)
     Value *shared = plane;
     if (!plane && u.what != update::field)
         plane = load_plane(u.at);
-    if (by_words()) {
+    if (by_words() && u.what != update::field) {
         emit_words(u, plane);
         plane = shared;
         return;

@@ -107,6 +107,9 @@ class loop_leaver
     bool leave_range(size_t n);
     bool leave(size_t n)
     {
+        // Words: each execution of an inner loop marks its words anew, since they may have been sampled meanwhile.
+        if (!updates[n].spans.empty() && !loop->isInnermost())
+            return false;
         bool single = updates[n].what == update::cell || updates[n].what == update::field;
         return single ? leave_cell(n) : leave_range(n);
     }
@@ -367,7 +370,7 @@ bool loop_leaver::leave_cell(size_t n)
     }
     const SCEVConstant *constant = dyn_cast_or_null<SCEVConstant>(number);
     // With the granule 4 once is enough, wherever the loop is left: the update only has to be certain.
-    bool once = by_words() && !step && always && guards.empty() && !u.times && in_first_iteration(block);
+    bool once = !u.spans.empty() && !step && always && guards.empty() && !u.times && in_first_iteration(block);
     bool in_advance =
         number && expander.isSafeToExpandAt(number, preheader->getTerminator()) &&
         !expander.isHighCostExpansion(number, loop, expansion_budget, &target, preheader->getTerminator());
@@ -393,8 +396,8 @@ bool loop_leaver::leave_cell(size_t n)
     }
     if (in_advance) {
         out.at = preheader->getTerminator();
-        if (!by_words() && !step && guards.empty() && constant && constant->getAPInt().ult(1 << 16) && u.reads < 16 &&
-            u.writes < 16) {
+        if (u.spans.empty() && !step && guards.empty() && constant && constant->getAPInt().ult(1 << 16) &&
+            u.reads < 16 && u.writes < 16) {
             out.reads *= constant->getAPInt().getZExtValue();
             out.writes *= constant->getAPInt().getZExtValue();
         } else {
@@ -433,9 +436,6 @@ void loop_leaver::run(ArrayRef<Loop *> inner_first)
                 starts[exit] = &*exit->getFirstInsertionPt();
     }
     for (Loop *next : inner_first) {
-        // By words each execution of an inner loop marks its words anew: they may have been sampled meanwhile.
-        if (by_words() && !next->isInnermost())
-            continue;
         enter(next);
         for (BasicBlock *block : loop->blocks()) {
             auto found = of_block.find(block);

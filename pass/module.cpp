@@ -156,8 +156,7 @@ bool claim_module(Module &m)
     if (m.getModuleFlag(marked_module))
         return false;
     m.addModuleFlag(Module::Max, marked_module, options().granule);
-    if (options().granule != 64 && options().granule != 8 && options().granule != 4 &&
-        options().granule != 0) {
+    if (options().granule != 64 && options().granule != 8 && options().granule != 4 && options().granule != 0) {
         m.getContext().emitError("-heapwise-granule must be 64, 8 or 4, or with -heapwise-fields 0");
         return false;
     }

@@ -319,6 +319,7 @@ void word_emitter::emit()
         break;
     case update::grid:
     case update::crossing:
+    case update::field:
         llvm_unreachable("not made for words");
     }
 }
