@@ -91,6 +91,8 @@ struct hw_options {
     uint32_t block_table; /* 1: use the table store even where the map is possible */
     uint32_t verbose;
     uint64_t sample_accesses;  /* bursts a second of a thread's CPU time; 0: none */
+    uint64_t sample_period;    /* accesses from one sample of the processor's to the next; 0: by sample_accesses */
+    char event_sources[1024];  /* where the kernel describes what events there are; empty: the usual directory */
     uint64_t dump_interval_ns; /* 0: no periodic dumps */
     uint32_t windows;          /* 1: fields that are used together are sampled (windows.c) */
     uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
@@ -451,8 +453,9 @@ struct hw_hits {
     struct hw_sample_info sums;
     struct hw_hit hit[HW_HITS_MOST];
 };
-/* Makes room for samples of SOURCE; false when there is none. */
-bool hw_samples_begin(enum hw_sample_source source, uint64_t burst_length);
+/* Makes room for samples of SOURCE; false when there is none. PERIOD, BURST_LENGTH: as in the profile. ERROR: why the
+ * processor's own samples cannot be had. */
+bool hw_samples_begin(enum hw_sample_source source, uint64_t burst_length, uint64_t period, int error);
 /* Another thread is sampled. */
 void hw_samples_thread(void);
 /* One access by the instruction at PC, STACK being where the stack pointer is. FLAGS: enum hw_touch_flags. Signal
@@ -465,7 +468,7 @@ void hw_samples_ended(enum hw_sample_end reason, int error);
 /* Forgets what was counted. Lock held. */
 void hw_samples_reset(void);
 
-/* ---- trap.c: the sampler that needs nothing but the trap flag ---- */
+/* ---- trap.c: who is sampled, and the sampler that needs nothing but the trap flag ---- */
 
 /* Begins to sample the calling thread and those that come. */
 void hw_trap_start(void);

@@ -1,6 +1,6 @@
 /* samples.c - where sampled accesses go: from an address to a context, an offset, a line, a variable.
  *
- * Whoever samples (trap.c, pmu.c) calls hw_samples_take for each access, at the moment it is made: then the block is
+ * Whoever samples (trap.c, perf.c) calls hw_samples_take for each access, at the moment it is made: then the block is
  * there. Nothing is shared yet: a thread gathers its own hits. hw_samples_flush adds them to the file under the lock.
  * The lock is taken with all signals blocked wherever it is taken, so that a sampler's handler never finds it held by
  * the thread that it has interrupted.
@@ -306,7 +306,7 @@ void hw_samples_flush(struct hw_hits *hits)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
-bool hw_samples_begin(enum hw_sample_source source, uint64_t burst_length)
+bool hw_samples_begin(enum hw_sample_source source, uint64_t burst_length, uint64_t period, int error)
 {
     /* A forked child: the section is its own, and empty again. */
     contexts.slots = counts.slots = NULL;
@@ -319,6 +319,8 @@ bool hw_samples_begin(enum hw_sample_source source, uint64_t burst_length)
             .source = source,
             .frequency = hw_options.sample_accesses,
             .burst_length = burst_length,
+            .period = period,
+            .error = error,
         };
     }
     hw_lock_drop(&hw_runtime.lock, old);
@@ -338,7 +340,7 @@ void hw_samples_ended(enum hw_sample_end reason, int error)
 {
     struct hw_sample_info *info = information();
     if (info && !info->ended) {
-        info->error = error;
+        info->error = error ? error : info->error;
         info->ended = reason;
     }
 }

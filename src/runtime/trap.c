@@ -1,5 +1,8 @@
 /* trap.c - samples of accesses on any machine: bursts of single steps at random moments.
  *
+ * Where the processor can pick accesses by itself (perf.c) it does: then there are neither timers nor steps, and each
+ * sample is a SIGTRAP.
+ *
  * Each thread has a timer on its own CPU time. When it expires the thread gets a signal, and the handler sets the trap
  * flag in the registers that it returns to: from then on each instruction is followed by SIGTRAP, whose handler works
  * out which memory the next instruction touches (arch/x86_64/decode.c), until the burst is as long as it should be.
@@ -17,9 +20,10 @@
  *
  * A burst that comes into a hook is interrupted and goes on at the end of it, so that what the program does right after
  * a call of malloc is seen as often as anything else. What the runtime does itself is never counted. */
-#include "runtime/runtime.h"
+#include "runtime/perf.h"
 
 #include <cpuid.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/ucontext.h>
 #include <time.h>
@@ -30,6 +34,7 @@
 #define STEPS_BETWEEN 400 /* most steps in the runtime within a burst, outside of hooks and around them */
 #define TRAP_FLAG     0x100
 #define STOP_WAIT_NS  100000000ull
+#define PERF_SIGNAL   6  /* TRAP_PERF: si_code of a perf event's SIGTRAP */
 #define FIRST_SIGNAL  61 /* below the one for dumps, in the middle of nowhere */
 #define LAST_SIGNAL   34
 #define XSTATE_MAGIC  0x46505853u
@@ -41,6 +46,7 @@ struct sampler {
     bool free;
     uint32_t tid;
     int32_t timer; /* -1: none */
+    struct hw_perf_thread perf;
     uint64_t random;
     uint32_t active;        /* a burst is on its way */
     bool paused;            /* until the hook ends that it has come into */
@@ -57,7 +63,8 @@ static __thread struct sampler *own __attribute__((tls_model("initial-exec")));
 
 static struct {
     uint32_t on;
-    uint32_t signal;
+    uint32_t signal; /* of timers; 0: there are none */
+    bool by_processor;
     uint32_t numbers; /* threads sampled so far */
     struct hw_lock lock;
     struct sampler *all, *free_list;
@@ -80,7 +87,7 @@ bool hw_trap_on(void)
 
 bool hw_trap_in_burst(void)
 {
-    return own && own->active && !own->paused;
+    return own && own->active && !own->paused && !trap.by_processor;
 }
 
 /* ---- the machine ---- */
@@ -405,6 +412,22 @@ static void on_tick(int number, siginfo_t *information, void *closure)
     begin_burst(sampler, closure);
 }
 
+/* The processor has picked an access. */
+static void take_picked(struct sampler *sampler, const siginfo_t *information, const ucontext_t *context)
+{
+    uint64_t data; /* si_perf_data, which not every libc has a name for */
+    __builtin_memcpy(&data, (const char *)information + 24, sizeof data);
+    __atomic_store_n(&sampler->active, 1, __ATOMIC_SEQ_CST);
+    if (hw_trap_on() && !hw_quiet) {
+        hw_perf_take(&sampler->perf, (uint64_t)context->uc_mcontext.gregs[REG_RSP], &sampler->hits);
+        hw_samples_flush(&sampler->hits);
+        if (!hw_perf_again(&sampler->perf, data))
+            hw_note(HW_NOTE_OTHER, "the program closed the descriptors of a thread's sampled accesses: no more of "
+                                   "them from then on");
+    }
+    __atomic_store_n(&sampler->active, 0, __ATOMIC_RELEASE);
+}
+
 /* No trap of ours: what it would have done without the sampler. */
 static void die(siginfo_t *information)
 {
@@ -421,7 +444,10 @@ static void on_trap(int number, siginfo_t *information, void *closure)
     ucontext_t *context = closure;
     struct sampler *sampler = own;
     (void)number;
-    if (information->si_code != TRAP_TRACE)
+    if (information->si_code == PERF_SIGNAL) {
+        if (sampler && trap.by_processor)
+            take_picked(sampler, information, context);
+    } else if (information->si_code != TRAP_TRACE)
         die(information);
     else if (sampler && sampler->active && !sampler->paused)
         step(sampler, context);
@@ -475,6 +501,7 @@ static void put_sampler(struct sampler *sampler)
     if (sampler->timer >= 0)
         hw_sys(SYS_timer_delete, sampler->timer);
     sampler->timer = -1;
+    hw_perf_close(&sampler->perf);
     for (struct sampler **at = &trap.all; *at; at = &(*at)->next)
         if (*at == sampler) {
             *at = sampler->next;
@@ -497,6 +524,35 @@ static bool small_alternate_stack(const stack_t *stack)
     return !(stack->ss_flags & SS_DISABLE) && stack->ss_size < trap.frame_bytes + STACK_OF_OURS;
 }
 
+/* 0, or an error. */
+static int start_timer(struct sampler *sampler)
+{
+    sampler->random = hw_ticks_raw() ^ (uint64_t)sampler->tid << 32 ^ (uint64_t)(uintptr_t)sampler;
+    sampler->random |= 1;
+    for (int i = 0; i < 8; i++)
+        next_random(sampler);
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = (int)trap.signal};
+    event.sigev_value.sival_ptr = sampler;
+    event._sigev_un._tid = (int)sampler->tid;
+    int timer = -1;
+    long result = hw_sys(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer);
+    if (result < 0)
+        return (int)-result;
+    sampler->timer = timer;
+    return 0;
+}
+
+static void not_sampled(int problem)
+{
+    if (!trap.by_processor)
+        hw_samples_ended(HW_SAMPLE_NO_TIMER, problem);
+    else
+        hw_note(HW_NOTE_OTHER, problem == EMFILE || problem == ENFILE
+                                   ? "accesses of some threads were not sampled: there were no descriptors left"
+                                   : "accesses of some threads were not sampled: the kernel granted no more events "
+                                     "(kernel.perf_event_mlock_kb, ulimit -l)");
+}
+
 void hw_trap_attach(void)
 {
     stack_t alternate = {.ss_flags = SS_DISABLE};
@@ -507,32 +563,24 @@ void hw_trap_attach(void)
     if (!sampler)
         return;
     sampler->hits.stack_high = end_of_stack((uintptr_t)__builtin_frame_address(0));
-    sampler->random = hw_ticks_raw() ^ (uint64_t)sampler->tid << 32 ^ (uint64_t)(uintptr_t)sampler;
-    sampler->random |= 1;
-    for (int i = 0; i < 8; i++)
-        next_random(sampler);
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = (int)trap.signal};
-    event.sigev_value.sival_ptr = sampler;
-    event._sigev_un._tid = (int)sampler->tid;
-    int timer = -1;
-    long result = hw_sys(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer);
-    if (result < 0) {
+    int problem = trap.by_processor ? hw_perf_open(&sampler->perf) : start_timer(sampler);
+    if (problem) {
         put_sampler(sampler);
-        hw_samples_ended(HW_SAMPLE_NO_TIMER, (int)-result);
+        not_sampled(problem);
         return;
     }
-    sampler->timer = timer;
     own = sampler;
     if (trap.has_key)
         pthread_setspecific(trap.key, sampler);
     hw_samples_thread();
     arm(sampler);
+    hw_perf_arm(&sampler->perf);
 }
 
 void hw_trap_detach(void)
 {
     struct sampler *sampler = own;
-    hw_sigset all = ~0ull, old, tick = 1ull << (trap.signal - 1);
+    hw_sigset all = ~0ull, old, tick = trap.signal ? 1ull << (trap.signal - 1) : 0;
     if (!sampler)
         return;
     hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8); /* ends a burst, too */
@@ -577,6 +625,8 @@ static enum hw_sample_end begin(void)
     if (!is_unhandled(SIGTRAP))
         return HW_SAMPLE_TRAP_TAKEN;
     trap.signal = 0;
+    if (trap.by_processor)
+        return install(SIGTRAP, on_trap) ? HW_SAMPLE_GOES_ON : HW_SAMPLE_TRAP_TAKEN;
     for (int signal = FIRST_SIGNAL; signal >= LAST_SIGNAL && !trap.signal; signal--)
         if ((uint32_t)signal != hw_options.dump_signal && install(signal, on_tick))
             trap.signal = (uint32_t)signal;
@@ -587,7 +637,12 @@ static enum hw_sample_end begin(void)
 
 void hw_trap_start(void)
 {
-    if (!hw_options.sample_accesses || !hw_samples_begin(HW_SAMPLE_TRAP, BURST_LENGTH))
+    if (!hw_options.sample_accesses)
+        return;
+    int why_not = hw_perf_begin();
+    trap.by_processor = !why_not;
+    if (!hw_samples_begin(why_not ? HW_SAMPLE_TRAP : HW_SAMPLE_PMU, why_not ? BURST_LENGTH : 0,
+                          why_not ? 0 : hw_perf_period(), why_not))
         return;
     look_at_processor();
     enum hw_sample_end problem = begin();
@@ -604,6 +659,8 @@ void hw_trap_start(void)
 void hw_trap_fork(void)
 {
     trap.on = 0;
+    for (struct sampler *sampler = trap.all; sampler; sampler = sampler->next)
+        hw_perf_forget(&sampler->perf);
     trap.lock = (struct hw_lock){0};
     trap.all = trap.free_list = NULL;
     trap.numbers = 0;
@@ -627,7 +684,12 @@ void hw_trap_stop(enum hw_sample_end reason)
         while (sampler != own && __atomic_load_n(&sampler->active, __ATOMIC_ACQUIRE) &&
                hw_clock_monotonic_ns() < give_up)
             hw_sys(SYS_sched_yield);
+    for (struct sampler *sampler = trap.all; sampler; sampler = sampler->next)
+        if (sampler == own || !__atomic_load_n(&sampler->active, __ATOMIC_ACQUIRE))
+            hw_perf_close(&sampler->perf);
     hw_lock_drop(&trap.lock, old);
+    if (!trap.signal)
+        return;
     /* Signals that were sent and have not come yet go with a moment of being ignored. */
     HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
     const struct sigaction ignored = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
@@ -649,7 +711,7 @@ HW_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 /* Who waits for every signal there is must not be handed the sampler's. */
 static void about_to_wait(const sigset_t *set)
 {
-    if (hw_trap_on() && set && (((const uint64_t *)set)[0] >> (trap.signal - 1) & 1))
+    if (hw_trap_on() && trap.signal && set && (((const uint64_t *)set)[0] >> (trap.signal - 1) & 1))
         hw_trap_detach();
 }
 
@@ -681,7 +743,7 @@ HW_EXPORT int signalfd(int fd, const sigset_t *set, int flags);
 HW_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
     HW_REAL(int, signalfd, (int, const sigset_t *, int));
-    if (hw_trap_on() && set && (((const uint64_t *)set)[0] >> (trap.signal - 1) & 1))
+    if (hw_trap_on() && trap.signal && set && (((const uint64_t *)set)[0] >> (trap.signal - 1) & 1))
         hw_trap_stop(HW_SAMPLE_SIGNAL_TAKEN); /* whichever thread reads it */
     return real(fd, set, flags);
 }
