@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #include "report/human.h"
+#include "report/view.h"
+#include "runtime/perf_source.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59
@@ -269,7 +271,42 @@ void hw_check_software_events(struct hw_finding *finding)
     check_perf_event(finding, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 }
 
-/* record --sample-accesses: timers on a thread's CPU time, and nobody who traces. */
+/* Opens the events that SOURCE needs, as the runtime would. Returns 0 or an errno. */
+static int try_source(const struct hw_perf_source *source)
+{
+    int group = -1, problem = 0, file[HW_PERF_EVENTS];
+    uint32_t count = 0;
+    for (; count < source->count && !problem; count++) {
+        struct perf_event_attr attributes;
+        hw_perf_attributes(&source->event[count], 1000003u & ~15u, 0, &attributes);
+        file[count] = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
+        problem = file[count] < 0 ? errno : 0;
+        group = source->event[count].leader ? file[count] : -1;
+    }
+    while (count > 0)
+        if (file[--count] >= 0)
+            close(file[count]);
+    return problem;
+}
+
+/* The processor's own samples of accesses: 0 and *NAME, or an errno as the runtime would have it. */
+static int try_picking(const char **name)
+{
+    static struct hw_perf_source source;
+    struct utsname kernel;
+    if (uname(&kernel) != 0 || !hw_perf_kernel_will_do(kernel.release))
+        return ENOSYS;
+    if (!hw_perf_source_find(HW_PERF_DEVICES, false, &source))
+        return ENODEV;
+    *name = source.name;
+    int problem = try_source(&source);
+    if (problem && source.estimated_loads && hw_perf_source_find(HW_PERF_DEVICES, true, &source) &&
+        try_source(&source) == 0)
+        return 0;
+    return problem;
+}
+
+/* record --sample-accesses: the processor's own, or timers on a thread's CPU time; and nobody who traces. */
 void hw_check_access_samples(struct hw_finding *finding)
 {
     struct sigevent event = {.sigev_notify = SIGEV_NONE};
@@ -288,10 +325,19 @@ void hw_check_access_samples(struct hw_finding *finding)
     timer_delete(timer);
     if (strcmp(tracer, "0") != 0)
         hw_finding_set(finding, HW_CHECK_MISSING, "not while process %s traces: single steps are the tracer's", tracer);
-    else
-        hw_finding_set(finding, HW_CHECK_OK,
-                       "by bursts of single steps (record --sample-accesses); samples of the "
-                       "processor's own (PEBS, IBS) are not used");
+    else {
+        const char *name = NULL;
+        int problem = try_picking(&name);
+        char paranoid[16] = "?";
+        read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
+        if (!problem)
+            hw_finding_set(finding, HW_CHECK_OK, "picked by the processor (%s; record --sample-accesses)", name);
+        else
+            hw_finding_set(finding, HW_CHECK_OK,
+                           "by bursts of single steps (record --sample-accesses); the processor does not pick "
+                           "them%s%s: %s (kernel.perf_event_paranoid is %s)",
+                           name ? " by " : "", name ? name : "", hw_sample_no_pmu(problem), paranoid);
+    }
 }
 
 /* In a child: once it is on, every system call of the thread looks at the selector. */

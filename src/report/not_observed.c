@@ -377,20 +377,33 @@ static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
                        "qsort) and by the kernel are not counted.\n");
 }
 
-/* What samples of accesses cannot tell. */
-static void add_samples(const struct hw_view *view, struct hw_buffer *out)
+/* Accesses that the processor picked. */
+static void add_picked(const struct hw_sample_info *info, struct hw_buffer *out)
 {
-    const struct hw_sample_info *info = &view->profile->sample_info;
-    const char *ended = hw_sample_ended(info);
-    if (!view->profile->accesses_sampled)
-        return;
-    if (ended)
-        hw_buffer_add(out, "%s: %s%s%s.\n",
-                      info->bursts ? "Accesses were sampled up to a moment at which that had to end"
-                                   : "Accesses could not be sampled",
-                      ended, info->error ? ": " : "", info->error ? strerror(info->error) : "");
-    if (!info->bursts)
-        return;
+    const char *samples = HW_OF(hw_add_saturating(info->reads, info->writes), "sample");
+    if (info->period)
+        hw_buffer_add(
+            out,
+            "Accesses were sampled by the processor (%s, one for every %s accesses): shares are estimates, and "
+            "places with few samples may be missing.\n",
+            samples, HW_COUNT(info->period));
+    else
+        hw_buffer_add(
+            out,
+            "Accesses were sampled by the processor (%s), which does not tell how many of them a sample stands "
+            "for: shares are estimates, and reads cannot be compared with writes.\n",
+            samples);
+    hw_buffer_add(out,
+                  "Samples miss accesses by the kernel and by threads made by a bare clone; of an instruction that "
+                  "reads and writes memory the processor may tell one.\n");
+    if (info->throttled)
+        hw_buffer_add(out, "The kernel slowed the samples down, %s: busy moments weigh too little.\n",
+                      HW_OF(info->throttled, "time"));
+}
+
+/* Accesses that were seen step by step. */
+static void add_bursts(const struct hw_sample_info *info, struct hw_buffer *out)
+{
     hw_buffer_add(out,
                   "Accesses were sampled (%s): shares are estimates, places with few samples may be missing, and what "
                   "is weighed is time: slow instructions draw more samples than fast ones. How many accesses there "
@@ -400,10 +413,32 @@ static void add_samples(const struct hw_view *view, struct hw_buffer *out)
                   "Samples miss accesses by the kernel, by threads made by a bare clone, and what comes within %u "
                   "instructions after a system call is seen less often.\n",
                   (unsigned)info->burst_length);
+}
+
+/* What samples of accesses cannot tell. */
+static void add_samples(const struct hw_view *view, struct hw_buffer *out)
+{
+    const struct hw_sample_info *info = &view->profile->sample_info;
+    const char *ended = hw_sample_ended(info);
+    if (!view->profile->accesses_sampled)
+        return;
+    const bool any = info->bursts || info->instructions, by_timer = info->ended == HW_SAMPLE_NO_TIMER;
+    if (ended)
+        hw_buffer_add(out, "%s: %s%s%s.\n",
+                      any ? "Accesses were sampled up to a moment at which that had to end"
+                          : "Accesses could not be sampled",
+                      ended, by_timer ? ": " : "", by_timer ? strerror(info->error) : "");
+    if (info->source == HW_SAMPLE_TRAP && info->error && !by_timer)
+        hw_buffer_add(out, "Accesses were not picked by the processor itself: %s.\n", hw_sample_no_pmu(info->error));
+    if (!any)
+        return;
+    if (info->source == HW_SAMPLE_PMU)
+        add_picked(info, out);
+    else
+        add_bursts(info, out);
     if (info->lost)
         hw_buffer_add(out, "%s found no room.\n", HW_OF(info->lost, "sample"));
 }
-
 /* ---- what this mode does not look at ---- */
 
 /* Files of LLVM's tell less. */

@@ -1,4 +1,5 @@
 /* samples.c - the view's part of sampled accesses: by context of the view, with the places that made them. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,5 +125,33 @@ const char *hw_sample_ended(const struct hw_sample_info *info)
         return "the program counts its accesses exactly";
     default:
         return "the runtime gave up";
+    }
+}
+
+const char *hw_sample_no_pmu(int error)
+{
+    switch (error) {
+    case ENODEV:
+    case ENOENT:
+    case ENXIO:
+    case EOPNOTSUPP:
+        return "this machine, often a virtual one, offers no such events (PEBS, IBS)";
+    case EACCES:
+    case EPERM:
+        return "not allowed: kernel.perf_event_paranoid, kernel.perf_event_mlock_kb, or a container's filter of system "
+               "calls";
+    case ENOSYS:
+        return "the kernel is older than 5.18, or was built without perf events";
+    case EMFILE:
+    case ENFILE:
+        return "no descriptor was left";
+    case EBUSY:
+    case ENOSPC:
+        return "somebody else uses the counters";
+    case EINVAL:
+    case E2BIG:
+        return "the kernel does not know these events, or not with the rights there are";
+    default:
+        return strerror(error);
     }
 }

@@ -128,8 +128,14 @@ static void print_where(struct hw_text *text)
                       HW_PERCENT((double)info->reads, (double)all), HW_PERCENT((double)parts[0], (double)all),
                       HW_PERCENT((double)parts[1], (double)all), HW_PERCENT((double)parts[2], (double)all),
                       HW_PERCENT((double)parts[3], (double)all), HW_PERCENT((double)rest, (double)all));
-        hw_buffer_add(&text->line,
-                      " Shares are of CPU time spent around the accesses; single numbers are samples, not accesses.");
+        if (info->period)
+            hw_buffer_add(&text->line, " The processor picked them: each stands for %s accesses.",
+                          HW_COUNT(info->period));
+        else
+            hw_buffer_add(&text->line, info->source == HW_SAMPLE_PMU
+                                           ? " The processor picked them; single numbers are samples, not accesses."
+                                           : " Shares are of CPU time spent around the accesses; single numbers are "
+                                             "samples, not accesses.");
     } else
         hw_buffer_add(&text->line, ".");
     hw_page_wrap(&text->page, 0, "", hw_page_clean(&text->page, &text->cleaned, hw_buffer_text(&text->line)));

@@ -197,6 +197,8 @@ const struct hw_sample_count *hw_view_sample_counts(const struct hw_view *view, 
 
 /* Why there are no (more) samples of accesses; NULL when there was no reason. */
 const char *hw_sample_ended(const struct hw_sample_info *info);
+/* Why the processor does not pick accesses itself; ERROR as the runtime had it. */
+const char *hw_sample_no_pmu(int error);
 /* view_words.c: the same with 4-byte granules; of those that stack FREE_LEAF has freed. */
 const struct hw_profile_words *hw_view_words(const struct hw_view *view, size_t context, size_t *count);
 const struct hw_profile_words *hw_view_freed_words(const struct hw_view *view, size_t context, uint32_t free_leaf,

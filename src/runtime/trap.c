@@ -577,10 +577,28 @@ void hw_trap_attach(void)
     hw_perf_arm(&sampler->perf);
 }
 
+/* The signals that samples come by, as a mask. */
+static hw_sigset own_signals(void)
+{
+    return trap.by_processor ? 1ull << (SIGTRAP - 1) : 1ull << (trap.signal - 1);
+}
+
+/* What was sent to this thread and has not come yet, all signals being blocked. A SIGTRAP that somebody else has sent
+ * is sent again. */
+static void take_back_signals(void)
+{
+    hw_sigset mine = own_signals();
+    siginfo_t information;
+    const struct timespec now = {0, 0};
+    long pid = hw_sys(SYS_getpid), thread = hw_sys(SYS_gettid);
+    if (hw_sys(SYS_rt_sigtimedwait, &mine, &information, &now, 8) == SIGTRAP && information.si_code != PERF_SIGNAL)
+        hw_sys(SYS_rt_tgsigqueueinfo, pid, thread, SIGTRAP, &information);
+}
+
 void hw_trap_detach(void)
 {
     struct sampler *sampler = own;
-    hw_sigset all = ~0ull, old, tick = trap.signal ? 1ull << (trap.signal - 1) : 0;
+    hw_sigset all = ~0ull, old;
     if (!sampler)
         return;
     hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8); /* ends a burst, too */
@@ -588,8 +606,7 @@ void hw_trap_detach(void)
     if (trap.has_key)
         pthread_setspecific(trap.key, NULL);
     put_sampler(sampler);
-    const struct timespec now = {0, 0};
-    hw_sys(SYS_rt_sigtimedwait, &tick, 0, &now, 8); /* what was sent and has not come yet */
+    take_back_signals();
     hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, 8);
 }
 
@@ -688,8 +705,13 @@ void hw_trap_stop(enum hw_sample_end reason)
         if (sampler == own || !__atomic_load_n(&sampler->active, __ATOMIC_ACQUIRE))
             hw_perf_close(&sampler->perf);
     hw_lock_drop(&trap.lock, old);
-    if (!trap.signal)
+    if (trap.by_processor) {
+        hw_sigset all = ~0ull;
+        hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
+        take_back_signals();
+        hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, 8);
         return;
+    }
     /* Signals that were sent and have not come yet go with a moment of being ignored. */
     HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
     const struct sigaction ignored = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
@@ -711,7 +733,7 @@ HW_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 /* Who waits for every signal there is must not be handed the sampler's. */
 static void about_to_wait(const sigset_t *set)
 {
-    if (hw_trap_on() && trap.signal && set && (((const uint64_t *)set)[0] >> (trap.signal - 1) & 1))
+    if (hw_trap_on() && set && (((const uint64_t *)set)[0] & own_signals()))
         hw_trap_detach();
 }
 
@@ -743,7 +765,7 @@ HW_EXPORT int signalfd(int fd, const sigset_t *set, int flags);
 HW_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
     HW_REAL(int, signalfd, (int, const sigset_t *, int));
-    if (hw_trap_on() && trap.signal && set && (((const uint64_t *)set)[0] >> (trap.signal - 1) & 1))
+    if (hw_trap_on() && set && (((const uint64_t *)set)[0] & own_signals()))
         hw_trap_stop(HW_SAMPLE_SIGNAL_TAKEN); /* whichever thread reads it */
     return real(fd, set, flags);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct recording record_program(const char *name, const char *what, const char *how_often)
@@ -187,8 +188,7 @@ static void assert_unnoticed(const char *program, const char *what, bool sampled
 {
     struct recording recording = record_program(program, what, NULL);
     if (recording.run.code != 0 || strcmp(recording.run.out, "fine\n") != 0)
-        fail_msg("%s %s: exit code %d, %s%s", program, what, recording.run.code, recording.run.out,
-                 recording.run.err);
+        fail_msg("%s %s: exit code %d, %s%s", program, what, recording.run.code, recording.run.out, recording.run.err);
     if (sampled && of_samples(&recording, "bursts") < 5)
         fail_msg("%s %s: %lld bursts", program, what, (long long)of_samples(&recording, "bursts"));
     recording_free(&recording);
@@ -254,7 +254,7 @@ static void test_traced(void **state)
     snprintf(assignment, sizeof assignment, "LD_PRELOAD=%s", runtime_path());
     char variable[4096];
     snprintf(variable, sizeof variable, "HEAPWISE_OPTIONS=output=%s:%s", file, options);
-    const char *const argv[] = {"strace", "-f",     "-o",    "/dev/null", "-E",     assignment,
+    const char *const argv[] = {"strace", "-f",     "-o",    "/dev/null", "-E",    assignment,
                                 "-E",     variable, program, "shares",    "30000", NULL};
     struct run_result result = run(argv, NULL);
     assert_exit(&result, 0, "strace");
@@ -292,6 +292,164 @@ static void test_counting_program(void **state)
     recording_free(&recording);
 }
 
+/* ---- accesses that are picked: page faults in place of what a processor would pick ---- */
+
+/* ANY: else there is no event. */
+static char *make_devices(bool any)
+{
+    static const char *const files[][2] = {{"type", "1\n" /* software */}, {"events/mem-stores", "event=0x2\n"}};
+    char *directory = make_directory(), path[4096];
+    if (!any)
+        return directory;
+    snprintf(path, sizeof path, "%s/cpu", directory);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/cpu/events", directory);
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/cpu/%s", directory, files[i][0]);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(files[i][1], file);
+        fclose(file);
+    }
+    return directory;
+}
+
+struct picked {
+    struct run_result run;
+    json_t *report, *child; /* NULL: it has none */
+};
+
+static struct picked pick(const char *name, const char *what, bool any)
+{
+    const char *program = program_path(name);
+    if (!program)
+        SKIP("%s was not built", name);
+    char *devices = make_devices(any), *directory = make_directory(), *file = join_path(directory, "picked.hwprof");
+    char preload[4096], options[8192];
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
+    snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s:sample-accesses=50:sample-period=1:event-sources=%s",
+             file, devices);
+    const char *const argv[] = {"env", preload, options, program, what, NULL};
+    struct picked picked = {.run = run(argv, NULL)};
+    picked.report = load_report(file, 0);
+    snprintf(options, sizeof options, "cd %s && ls | grep -v '^picked.hwprof$' | head -1", directory);
+    const char *const list[] = {"sh", "-c", options, NULL};
+    struct run_result found = run(list, NULL);
+    found.out[strcspn(found.out, "\n")] = '\0';
+    if (*found.out) {
+        char *other = join_path(directory, found.out);
+        picked.child = load_report(other, 0);
+        free(other);
+    }
+    run_result_free(&found);
+    free(file);
+    remove_directory(directory);
+    remove_directory(devices);
+    return picked;
+}
+
+static void picked_free(struct picked *picked)
+{
+    run_result_free(&picked->run);
+    json_decref(picked->report);
+    json_decref(picked->child);
+}
+
+static void need_picking(const json_t *report)
+{
+    const char *source = json_text(report, "sampled.accesses.source");
+    if (!source || strcmp(source, "pmu") != 0)
+        SKIP("page faults cannot be sampled on this machine");
+}
+
+/* Each page of each block once in every round, by the store to the page's own offset. */
+static void assert_faults(const json_t *report, int64_t rounds)
+{
+    const json_t *contexts = json_object_get(report, "contexts");
+    int64_t seen = 0, words_seen = 0;
+    for (size_t i = 0; i < json_array_size(contexts); i++) {
+        const json_t *context = json_array_get(contexts, i);
+        if (json_integer_value(json_object_get(json_object_get(context, "size"), "max")) != 64 * 4096 + 123)
+            continue;
+        const json_t *words =
+            json_object_get(json_object_get(json_object_get(context, "sampled"), "accesses"), "words");
+        assert_int_equal(json_number(context, "sampled.accesses.reads"), 0);
+        seen += json_number(context, "sampled.accesses.writes");
+        for (size_t n = 0; n < json_array_size(words); n++) {
+            const json_t *word = json_array_get(words, n);
+            int64_t offset = json_number(word, "offset"), page = offset / 4096;
+            if (json_number(word, "bytes") == 8)
+                assert_int_equal(offset % 4096, page * 8);
+            assert_int_equal(json_number(word, "writes") % 5, 0);
+            words_seen += json_number(word, "writes");
+        }
+        const json_t *places =
+            json_object_get(json_object_get(json_object_get(context, "sampled"), "accesses"), "places");
+        assert_string_equal(json_text(json_array_get(places, 0), "function"), "touch_pages");
+    }
+    assert_int_equal(seen, 64 * rounds);
+    assert_int_equal(words_seen, 64 * rounds);
+}
+
+static void test_picked(void **state)
+{
+    struct picked picked = pick("samples", "faults", true);
+    assert_exit(&picked.run, 0, "samples");
+    assert_string_equal(picked.run.out, "fine\n");
+    need_picking(picked.report);
+    assert_faults(picked.report, 3 * 5);
+    assert_non_null(picked.child);
+    assert_faults(picked.child, 5);
+    assert_int_equal(json_number(picked.report, "sampled.accesses.threads"), 3);
+    assert_int_equal(json_number(picked.report, "sampled.accesses.weight"), 1);
+    assert_int_equal(json_number(picked.report, "sampled.accesses.lost"), 0);
+    assert_int_equal(json_number(picked.report, "sampled.accesses.bursts"), 0);
+    assert_true(report_says(picked.report, "sampled by the processor"));
+    picked_free(&picked);
+}
+
+static void test_picked_unnoticed(void **state)
+{
+    static const char *const cases[][2] = {
+        {"samples", "handlers"},   {"samples", "hidden"},      {"samples", "waiting"}, {"samples", "interrupted"},
+        {"samples", "coroutines"}, {"samples", "small-stack"}, {"samples", "threads"}, {"samples", "processes"},
+        {"samples", "own-trap"},   {"samples", "seccomp"},     {"samples", "closes"},  {"samples-musl", "faults"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (!program_path(cases[i][0]))
+            continue;
+        struct picked picked = pick(cases[i][0], cases[i][1], true);
+        if (picked.run.code != 0 || strcmp(picked.run.out, "fine\n") != 0)
+            fail_msg("%s %s: exit code %d, %s%s", cases[i][0], cases[i][1], picked.run.code, picked.run.out,
+                     picked.run.err);
+        need_picking(picked.report);
+        assert_true(json_number(picked.report, "sampled.accesses.samples") > 0);
+        picked_free(&picked);
+    }
+}
+
+static void test_picked_steps_aside(void **state)
+{
+    static const char *const cases[][2] = {{"own-trap", "SIGTRAP"}, {"seccomp", "seccomp"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct picked picked = pick("samples", cases[i][0], true);
+        need_picking(picked.report);
+        assert_contains(json_text(picked.report, "sampled.accesses.ended_because"), cases[i][1]);
+        picked_free(&picked);
+    }
+}
+
+/* No such events: steps instead, and the reason is told. */
+static void test_not_picked(void **state)
+{
+    struct picked picked = pick("samples", "faults", false);
+    assert_exit(&picked.run, 0, "samples");
+    assert_string_equal(json_text(picked.report, "sampled.accesses.source"), "trap flag");
+    assert_true(report_says(picked.report, "not picked by the processor itself: this machine"));
+    picked_free(&picked);
+}
+
 static void test_wrong_numbers(void **state)
 {
     static const char *const wrong[] = {"--sample-accesses=0", "--sample-accesses=x", "--sample-accesses=1001"};
@@ -320,6 +478,8 @@ static void test_text(void **state)
 
 int main(void)
 {
+    if (getenv("HEAPWISE_TEST"))
+        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_shares),
         cmocka_unit_test(test_counted_shares),
@@ -332,6 +492,10 @@ int main(void)
         cmocka_unit_test(test_traced),
         cmocka_unit_test(test_limited),
         cmocka_unit_test(test_counting_program),
+        cmocka_unit_test(test_picked),
+        cmocka_unit_test(test_picked_unnoticed),
+        cmocka_unit_test(test_picked_steps_aside),
+        cmocka_unit_test(test_not_picked),
         cmocka_unit_test(test_wrong_numbers),
         cmocka_unit_test(test_text),
     };

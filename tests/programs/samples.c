@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -82,15 +83,21 @@ static void known_shares(long rounds)
 
 static volatile long sink;
 
-static void burn(double seconds)
+/* Allocates nothing: may be left by a jump. */
+static void burn_in(long *block, double seconds)
 {
-    long *block = malloc(1000 * sizeof *block);
-    memset(block, 0, 1000 * sizeof *block);
     double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + seconds;
     while (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < end)
         for (int k = 0; k < 200; k++)
             for (int i = 0; i < 1000; i++)
                 sink += block[i]++;
+}
+
+static void burn(double seconds)
+{
+    long *block = malloc(1000 * sizeof *block);
+    memset(block, 0, 1000 * sizeof *block);
+    burn_in(block, seconds);
     free(block);
 }
 
@@ -150,12 +157,15 @@ static void handlers(void)
     check(alarms > 10, "alarms");
     alarms = 0;
     volatile int jumps = 0;
-    every_millisecond(on_alarm_jump, SIGALRM);
+    long *volatile block = calloc(1000, sizeof *block);
     if (sigsetjmp(back, 1) != 0)
         jumps++;
+    else
+        every_millisecond(on_alarm_jump, SIGALRM);
     if (jumps < 200)
-        burn(10);
+        burn_in(block, 10);
     no_more_alarms();
+    free(block);
     check(jumps >= 200, "jumps");
     burn(0.1);
 }
@@ -422,6 +432,61 @@ static void no_system_calls(void)
 }
 #endif
 
+/* ---- what faults: 64 pages of a block, each at its own offset, in this thread, two others and a child ---- */
+
+#define FAULT_PAGES  64
+#define FAULT_ROUNDS 5
+
+__attribute__((noinline)) static void touch_pages(volatile char *pages)
+{
+    for (int round = 0; round < FAULT_ROUNDS; round++) {
+        for (long i = 0; i < FAULT_PAGES; i++) {
+            pages[i * 4096 + i * 8] = 1;
+            pages[i * 4096 + 2048] = 1; /* no fault any more */
+        }
+        check(madvise((void *)pages, FAULT_PAGES * 4096, MADV_DONTNEED) == 0, "madvise");
+    }
+}
+
+static void *fault(void *closure)
+{
+    void *block = NULL;
+    check(posix_memalign(&block, 4096, FAULT_PAGES * 4096 + 123) == 0, "posix_memalign");
+    check(madvise(block, FAULT_PAGES * 4096, MADV_NOHUGEPAGE) == 0, "madvise");
+    check(madvise(block, FAULT_PAGES * 4096, MADV_DONTNEED) == 0, "madvise");
+    touch_pages(block);
+    free(block);
+    return closure;
+}
+
+static void faults(void)
+{
+    pthread_t thread[2];
+    fault(NULL);
+    for (int i = 0; i < 2; i++)
+        check(pthread_create(&thread[i], NULL, fault, NULL) == 0, "pthread_create");
+    for (int i = 0; i < 2; i++)
+        check(pthread_join(thread[i], NULL) == 0, "pthread_join");
+    pid_t child = fork();
+    if (child == 0) {
+        fault(NULL);
+        _exit(0);
+    }
+    int status = 1;
+    check(waitpid(child, &status, 0) == child && status == 0, "child");
+}
+
+/* Closes every descriptor, and has the numbers for itself. */
+static void closes(void)
+{
+    for (int fd = 3; fd < 2000; fd++)
+        close(fd);
+    for (int fd = 3; fd < 900; fd++)
+        dup2(1, fd);
+    fault(NULL);
+    check(write(899, "", 0) == 0, "a descriptor of the program");
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -453,6 +518,10 @@ int main(int argc, char **argv)
         sharing();
     else if (strcmp(what, "strings") == 0)
         strings();
+    else if (strcmp(what, "faults") == 0)
+        faults();
+    else if (strcmp(what, "closes") == 0)
+        closes();
     else if (strcmp(what, "seccomp") == 0)
         no_system_calls();
     else if (strcmp(what, "die") == 0) {
