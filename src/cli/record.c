@@ -35,7 +35,7 @@
 struct record {
     /* as asked for */
     const char *output;
-    bool force, quiet, report, verbose, free_stacks, symbolize, no_pack;
+    bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack;
     struct hw_view_arguments names;                       /* for `symbolize` */
     uint64_t sample_bytes, sample_accesses, table, depth; /* 0: not given */
     char **command;
@@ -65,6 +65,8 @@ static void print_usage(FILE *out)
           "      --sample-accesses[=HZ]\n"
           "                        look which memory is accessed, HZ times a second of CPU\n"
           "                        time (1 to 1000, default 50): shares, not counts\n"
+          "      --single-steps    with that: by single steps, also where the processor could\n"
+          "                        pick accesses itself\n"
           "      --table=N         keep at most N contexts in memory, the others in the file\n"
           "      --free-stacks     also record where blocks are freed\n"
           "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
@@ -91,6 +93,7 @@ enum {
     OPTION_MODE = 256,
     OPTION_SAMPLE_BYTES,
     OPTION_SAMPLE_ACCESSES,
+    OPTION_SINGLE_STEPS,
     OPTION_TABLE,
     OPTION_FREE_STACKS,
     OPTION_DEPTH,
@@ -108,6 +111,7 @@ static const struct option long_options[] = {
     {"mode", required_argument, NULL, OPTION_MODE},
     {"sample-bytes", required_argument, NULL, OPTION_SAMPLE_BYTES},
     {"sample-accesses", optional_argument, NULL, OPTION_SAMPLE_ACCESSES},
+    {"single-steps", no_argument, NULL, OPTION_SINGLE_STEPS},
     {"table", required_argument, NULL, OPTION_TABLE},
     {"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
     {"depth", required_argument, NULL, OPTION_DEPTH},
@@ -177,6 +181,9 @@ static bool take_option(struct record *record, int option)
         return accept_mode(optarg);
     case OPTION_SAMPLE_BYTES:
         return accept_sample_bytes(optarg, &record->sample_bytes);
+    case OPTION_SINGLE_STEPS:
+        record->single_steps = true;
+        return true;
     case OPTION_TABLE:
         return accept_number("table", optarg, 1, UINT32_MAX, &record->table);
     case OPTION_DEPTH:
@@ -230,6 +237,8 @@ static char *make_options(const struct record *record)
         fprintf(out, ":sample-bytes=%" PRIu64, record->sample_bytes);
     if (record->sample_accesses)
         fprintf(out, ":sample-accesses=%" PRIu64, record->sample_accesses);
+    if (record->single_steps)
+        fputs(":event-sources=none", out);
     if (record->table)
         fprintf(out, ":table=%" PRIu64, record->table);
     if (record->depth)

@@ -140,6 +140,8 @@ const char *hw_sample_no_pmu(int error)
     case EPERM:
         return "not allowed: kernel.perf_event_paranoid, kernel.perf_event_mlock_kb, or a container's filter of system "
                "calls";
+    case ECANCELED:
+        return "single steps were asked for";
     case ENOSYS:
         return "the kernel is older than 5.18, or was built without perf events";
     case EMFILE:

@@ -67,7 +67,7 @@ static const struct option {
     {"sample-period", OPTION_SIZE, &hw_options.sample_period,
      "accesses between two samples of the processor's own; 0: by sample-accesses"},
     {"event-sources", OPTION_TEXT, hw_options.event_sources,
-     "directory that tells which events the processor has; usually /sys/bus/event_source/devices"},
+     "directory that tells which events the processor has, or none: accesses are sampled by single steps"},
     {"table", OPTION_SIZE, &hw_options.table_entries, "bound of the table of contexts' records; 0: unbounded"},
     {"depth", OPTION_U32, &hw_options.depth, "greatest number of frames of a stack, 1 to 256"},
     {"free-stacks", OPTION_U32, &hw_options.free_stacks, "1: record where blocks are freed as well"},

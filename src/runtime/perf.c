@@ -45,20 +45,12 @@ static uint64_t usual_period(bool ibs)
 
 /* ---- one thread ---- */
 
-/* Whether FD is still what was opened: the program may have closed it, and have the number for something else. */
-static bool is_event(int fd)
+/* Whether the I-th descriptor is still what was opened: the program may have closed it, and have the number for
+ * something else. */
+static bool is_event(const struct hw_perf_thread *thread, uint32_t i)
 {
-    static const char expected[] = "anon_inode:[perf_event]";
-    char path[40], target[40];
-    struct hw_text text;
-    hw_text_init(&text, path, sizeof path);
-    hw_text_string(&text, "/proc/self/fd/");
-    hw_text_u64(&text, (uint64_t)fd);
-    long length = hw_sys(SYS_readlink, path, target, sizeof target - 1);
-    if (length != sizeof expected - 1)
-        return false;
-    target[length] = '\0';
-    return hw_streq(target, expected);
+    uint64_t id = 0;
+    return hw_sys(SYS_ioctl, thread->fd[i], PERF_EVENT_IOC_ID, &id) == 0 && id == thread->id[i];
 }
 
 static int open_event(const struct hw_perf_event *event, uint64_t data, int group)
@@ -93,6 +85,7 @@ static int open_events(struct hw_perf_thread *thread)
         int fd = open_event(&source->event[i], (uint64_t)(uintptr_t)thread + i, group);
         if (fd < 0)
             return fd;
+        hw_sys(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &thread->id[thread->count]);
         thread->fd[thread->count++] = fd;
         group = source->event[i].leader ? fd : -1;
         if (source->event[i].leader)
@@ -117,7 +110,7 @@ int hw_perf_open(struct hw_perf_thread *thread)
 void hw_perf_forget(struct hw_perf_thread *thread)
 {
     for (uint32_t i = 0; i < thread->count; i++)
-        if (is_event(thread->fd[i]))
+        if (is_event(thread, i))
             hw_close(thread->fd[i]);
     thread->count = 0;
     thread->mapping = NULL;
@@ -173,7 +166,9 @@ void hw_perf_take(struct hw_perf_thread *thread, uint64_t stack, struct hw_hits 
 bool hw_perf_again(struct hw_perf_thread *thread, uint64_t data)
 {
     uint64_t index = data - (uint64_t)(uintptr_t)thread;
-    return index >= thread->count || hw_sys(SYS_ioctl, thread->fd[index], PERF_EVENT_IOC_REFRESH, 1) == 0;
+    if (index >= thread->count)
+        return true; /* of events that have been closed since */
+    return is_event(thread, (uint32_t)index) && hw_sys(SYS_ioctl, thread->fd[index], PERF_EVENT_IOC_REFRESH, 1) == 0;
 }
 
 /* ---- start ---- */
@@ -195,6 +190,8 @@ static int try_source(bool estimated)
 int hw_perf_begin(void)
 {
     struct utsname name;
+    if (hw_streq(hw_options.event_sources, "none"))
+        return ECANCELED;
     if (hw_sys(SYS_uname, &name) != 0 || !hw_perf_kernel_will_do(name.release))
         return ENOSYS;
     int problem = try_source(false);

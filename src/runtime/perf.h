@@ -10,11 +10,12 @@ struct hw_perf_thread {
     void *mapping; /* NULL: none */
     struct hw_perf_ring ring;
     int fd[HW_PERF_EVENTS];
+    uint64_t id[HW_PERF_EVENTS]; /* what the kernel calls them */
     uint32_t count;
 } __attribute__((aligned(64))); /* its address plus an event's index is what signals carry */
 
-/* Chooses the events. 0, or why there are none: ENODEV where the processor has nothing, ENOSYS where the kernel is too
- * old, whatever perf_event_open says. */
+/* Chooses the events. 0, or why there are none: ECANCELED when they are not wanted, ENODEV where the processor has
+ * nothing, ENOSYS where the kernel is too old, whatever perf_event_open says. */
 int hw_perf_begin(void);
 /* Accesses that a sample stands for; 0: not known. */
 uint64_t hw_perf_period(void);

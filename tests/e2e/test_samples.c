@@ -19,7 +19,7 @@ static struct recording record_program(const char *name, const char *what, const
     if (!program)
         SKIP("%s was not built", name);
     const char *const argv[] = {program, what, how_often, NULL};
-    const char *const arguments[] = {"--sample-accesses=1000", NULL};
+    const char *const arguments[] = {"--sample-accesses=1000", "--single-steps", NULL};
     return record_and_load(argv, &(struct record_options){.arguments = arguments});
 }
 
@@ -249,7 +249,7 @@ static void test_traced(void **state)
     const char *program = program_path("samples");
     if (!program || !have_command("strace"))
         SKIP("no program, or no strace");
-    char options[64] = "sample-accesses=200";
+    char options[64] = "sample-accesses=200:event-sources=none";
     char *directory = make_directory(), *file = join_path(directory, "traced.hwprof"), assignment[4096];
     snprintf(assignment, sizeof assignment, "LD_PRELOAD=%s", runtime_path());
     char variable[4096];
