@@ -259,7 +259,7 @@ class grouper
 region &grouper::region_of(Instruction *at)
 {
     const unsigned most = 16;
-    const DomTreeNode *node = tree.getNode(at->getParent());
+    const DomTreeNode *node = options().consolidate ? tree.getNode(at->getParent()) : nullptr;
     for (unsigned n = 0; node && n < most; n++, node = node->getIDom())
         for (size_t one : reverse(of_block[node->getBlock()]))
             if (order.together(regions[one].leader, at))

@@ -143,6 +143,8 @@ static void add_struct(struct taker *taker, uint32_t index, const struct hw_stru
         field->flags |= from->flags;
         add(&field->reads, from->reads);
         add(&field->writes, from->writes);
+        add(&field->apart_reads, from->reads);
+        add(&field->apart_writes, from->writes);
         add(&to->reads, from->reads);
         add(&to->writes, from->writes);
     }
@@ -450,7 +452,7 @@ static void take_types(struct taker *taker)
                 ? bsearch(&id, profile->contexts, profile->context_count, sizeof *profile->contexts, compare_id)
                 : NULL;
         if (context)
-            add_type(context, entries[i].type, false);
+            add_type(context, entries[i].type, entries[i].flags & HW_CONTEXT_TYPES_DIFFER);
     }
 }
 

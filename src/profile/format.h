@@ -573,11 +573,15 @@ struct hw_fields_info {
     uint64_t reserved[8];
 };
 
-/* The type of the blocks of a context; a context with several has several entries. */
+enum hw_context_type_flags {
+    HW_CONTEXT_TYPES_DIFFER = 1u << 0, /* there are others */
+};
+
+/* The type of the blocks of a context; a context with several has several entries, or says so. */
 struct hw_context_type {
     uint32_t context;
-    uint32_t reserved0;
-    uint64_t type; /* as hw_access.type */
+    uint32_t flags; /* enum hw_context_type_flags */
+    uint64_t type;  /* as hw_access.type */
 };
 
 /* ---- sampled accesses (sample-accesses=): estimates, never mixed with counted ones ---- */

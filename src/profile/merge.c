@@ -46,6 +46,7 @@ void hw_merge_free(struct hw_merge *merge)
         return;
     free_contexts(merge);
     hw_merge_symbols_free(merge->symbols);
+    hw_merge_fields_free(merge->fields);
     for (uint32_t i = 0; i < merge->modules.count; i++)
         free(((struct hw_merge_module *)hw_store_at(&merge->modules, i))->path);
     for (uint32_t i = 0; i < merge->frames.count; i++)
@@ -392,11 +393,8 @@ static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
                       hw_profile_ticks_to_ns(profile, note->tick)))
             return false;
     }
-    if (profile->accesses_sampled &&
-        !add_note(merge, HW_NOTE_OTHER, "samples of accesses are not in a merged profile", 1, 0))
-        return false;
-    return !profile->fields.struct_count ||
-           add_note(merge, HW_NOTE_OTHER, "counted fields of structs are not in a merged profile", 1, 0);
+    return !profile->accesses_sampled ||
+           add_note(merge, HW_NOTE_OTHER, "samples of accesses are not in a merged profile", 1, 0);
 }
 
 static void add_totals(struct hw_profile_totals *to, const struct hw_profile_totals *from)
@@ -528,8 +526,8 @@ struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_pr
     struct hw_merge_input *input = calloc(1, sizeof *input);
     bool fine = input && decide(merge, class, granule, path) && add_maps(merge, input, profile) &&
                 (!llvm || !llvm->frames || add_frames(merge, input, llvm->frames, llvm->frame_count)) &&
-                hw_merge_symbols_add(merge, input, profile) && add_runs(merge, profile) && add_notes(merge, profile) &&
-                add_texts(merge, profile);
+                hw_merge_symbols_add(merge, input, profile) && hw_merge_fields_add(merge, profile) &&
+                add_runs(merge, profile) && add_notes(merge, profile) && add_texts(merge, profile);
     if (fine) {
         input->profile = profile;
         add_process(merge, profile);

@@ -2,6 +2,7 @@
  *
  *   merge.c           what is known of the processes as a whole: modules, totals, runs, notes
  *   merge_contexts.c  call stacks and what was counted for them
+ *   merge_fields.c    counted fields of structs
  *   merge_symbols.c   names, where inputs bring them along
  *   merge_tables.c    the sum as the tables of a profile file (HW_PROCESS_MERGED), from which write.h makes the file
  *

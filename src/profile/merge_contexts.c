@@ -206,6 +206,8 @@ static bool add_own(struct hw_merge_entry *entry, const struct hw_profile_contex
     add(&to->inherited_freed_bytes, from->inherited_freed_bytes);
     add_signed(&to->inherited_blocks, from->inherited_blocks);
     add_signed(&to->inherited_bytes, from->inherited_bytes);
+    to->types_differ |= from->types_differ || (to->type && from->type && to->type != from->type);
+    to->type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
     if (!from->access)
         return true;
     if (!to->access)

@@ -98,6 +98,7 @@ struct hw_merge {
     bool access_counted; /* in some input */
     uint64_t duration_ns;
     struct hw_merge_symbols *symbols; /* merge_symbols.c; NULL: no input has any */
+    struct hw_merge_fields *fields;   /* merge_fields.c; likewise */
     struct hw_merge_text executable, allocator, allocator_path, options, command;
     struct hw_index module_index, frame_index, note_index, run_index;
     struct hw_store modules, frames, notes, runs;
@@ -147,6 +148,15 @@ void hw_merge_symbols_free(struct hw_merge_symbols *symbols);
 bool hw_merge_symbols_add(struct hw_merge *merge, const struct hw_merge_input *input, const struct hw_profile *profile);
 /* Puts the symbols into TABLES, in which everything else is. */
 bool hw_merge_symbols_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
+
+/* ---- merge_fields.c ---- */
+
+struct hw_merge_fields;
+void hw_merge_fields_free(struct hw_merge_fields *fields);
+/* By admissions. */
+bool hw_merge_fields_add(struct hw_merge *merge, const struct hw_profile *profile);
+/* Puts the sections of counted fields into TABLES, in which the strings of all others are; before the symbols. */
+bool hw_merge_fields_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 
 /* ---- merge_contexts.c ---- */
 

@@ -474,6 +474,27 @@ static void make_own_counts(struct finisher *finisher)
     }
 }
 
+/* Types of contexts that have no entry of accesses to say them. */
+static void make_types(struct finisher *finisher)
+{
+    size_t count = 0;
+    for (int store = 0; store < 2; store++) {
+        struct hw_context_type *to = store ? make_table(finisher, HW_SECTION_CONTEXT_TYPES, count) : NULL;
+        for (size_t i = 0; i < finisher->context_count && (to || !store); i++) {
+            const struct hw_merge_entry *entry = finisher->order[i].entry;
+            const struct hw_profile_context *sum = entry && entry->told ? &entry->sum.own : NULL;
+            if (!sum || !sum->type || (finisher->merge->access_counted && sum->access && sum->access->all.type))
+                continue;
+            if (store)
+                *to++ = (struct hw_context_type){.context = (uint32_t)i,
+                                                 .flags = sum->types_differ ? HW_CONTEXT_TYPES_DIFFER : 0,
+                                                 .type = sum->type};
+            else
+                count++;
+        }
+    }
+}
+
 /* Fields that not all inputs had are left out. */
 static struct hw_llvm_mib known_part(const struct hw_llvm_mib *from, uint32_t known)
 {
@@ -708,6 +729,8 @@ bool hw_merge_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_t
         make_contexts(&finisher);
     if (!finisher.failed) {
         (merge->class == HW_MERGE_OWN ? make_own_counts : make_llvm_counts)(&finisher);
+        if (merge->class == HW_MERGE_OWN)
+            make_types(&finisher);
         make_histogram(&finisher);
         make_globals(&finisher);
         make_free_stacks(&finisher);
@@ -718,6 +741,7 @@ bool hw_merge_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_t
         struct hw_process_info *process = make_process(&finisher);
         if (!finisher.failed)
             make_strings(&finisher, process);
+        finisher.failed = finisher.failed || !hw_merge_fields_finish(merge, arena, tables);
         finisher.failed = finisher.failed || !hw_merge_symbols_finish(merge, arena, tables);
     }
     free(finisher.string);

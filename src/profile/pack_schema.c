@@ -362,7 +362,7 @@ static const struct hw_pack_field fields_info[] = {
 
 static const struct hw_pack_field context_types[] = {
     F(1, hw_context_type, context, PREVIOUS),
-    F(2, hw_context_type, reserved0, VALUE),
+    F(2, hw_context_type, flags, VALUE),
     F(3, hw_context_type, type, VALUE),
 };
 static const struct hw_pack_field sample_info[] = {

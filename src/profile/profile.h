@@ -69,7 +69,8 @@ struct hw_profile_field {
     uint64_t offset, size; /* offset + size does not overflow; sorted by offset and bit_offset in a struct */
     uint64_t member_offset, member_size;
     uint32_t member_alignment;
-    uint64_t reads, writes; /* all: also as part of the whole */
+    uint64_t reads, writes;             /* all: also as part of the whole */
+    uint64_t apart_reads, apart_writes; /* of them, in no group */
 };
 
 struct hw_profile_struct {

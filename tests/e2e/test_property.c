@@ -6,6 +6,7 @@
  *   - the same with words of 4 bytes: not how often, but which words of how many blocks are read and written.
  *   - at -O0, where the compiler leaves every access alone, against the program's own count; likewise at every level
  * when all accesses are volatile.
+ *   - fields of structs, with a counter for what is executed together and with one for each access: the same.
  *   - the program does what it does when it is not instrumented.
  *
  * HEAPWISE_PROPERTY_SEEDS=FIRST[-LAST] chooses others than the usual seeds. A failure keeps what it was found with. */
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/profile.h"
 #include "property/generate.h"
 #include "test_config.h"
 
@@ -248,6 +250,36 @@ static struct counts build_and_count(struct bench *bench, const char *name, cons
     return counts;
 }
 
+/* What was counted for the fields of structs. */
+static struct counts build_and_count_fields(struct bench *bench, const char *name, const char *clang,
+                                            const char *const *flags, const char *result)
+{
+    char *path;
+    struct counts counts = {0};
+    struct hw_error error = {""};
+    struct run_result run = build_and_run(bench, name, clang, flags, &path);
+    struct hw_profile *profile = hw_profile_read(path, &error);
+    if (strcmp(result_line(&run), result) != 0 || !profile) {
+        print_error("%s: %s instead of %s; %s\n", name, result_line(&run), result, error.message);
+        keep_and_fail(bench);
+    }
+    const struct hw_profile_fields *fields = &profile->fields;
+    add_count(&counts, "unattributed", fields->unattributed_reads, fields->unattributed_writes, 0, 0);
+    for (size_t i = 0; i < fields->struct_count; i++)
+        for (size_t k = 0; k < fields->structs[i].field_count; k++) {
+            const struct hw_profile_field *field = &fields->fields[fields->structs[i].first_field + k];
+            char key[256];
+            snprintf(key, sizeof key, "%.100s.%.100s", fields->structs[i].name, field->name);
+            if (field->reads || field->writes)
+                add_count(&counts, key, field->reads, field->writes, 0, 0);
+        }
+    hw_profile_free(profile);
+    run_result_free(&run);
+    remove(path);
+    free(path);
+    return counts;
+}
+
 /* ---- the properties ---- */
 
 static const char *const clangs[] = {"clang-22", "clang-19"};
@@ -268,6 +300,26 @@ static void check_pair(struct bench *bench, const char *clang, const char *level
     if (print_differences(name, &each, &consolidated))
         keep_and_fail(bench);
     free_counts(&consolidated);
+    free_counts(&each);
+}
+
+static void check_fields(struct bench *bench, const char *clang, const char *level, const char *result)
+{
+    const char *extra = flags_of(level)[0];
+    const char *const one[] = {level, "--fields", extra, NULL};
+    const char *const other[] = {level, "--fields", "--no-consolidate", extra, NULL};
+    struct counts together = build_and_count_fields(bench, "fields", clang, one, result);
+    struct counts each = build_and_count_fields(bench, "fields-each", clang, other, result);
+    char what[64];
+    snprintf(what, sizeof what, "%s %s, fields, together against each", clang, level);
+    assert_true(each.used > 5);
+    for (size_t i = 0; i < each.used; i++)
+        each.count[i].least = 0; /* not of fields */
+    for (size_t i = 0; i < together.used; i++)
+        together.count[i].least = 0;
+    if (print_differences(what, &each, &together))
+        keep_and_fail(bench);
+    free_counts(&together);
     free_counts(&each);
 }
 
@@ -308,6 +360,8 @@ static void test_seed(void **state)
         for (size_t l = bench.seed % 2 == c ? 0 : 2; l < sizeof levels / sizeof *levels; l++) /* one takes all levels */
             check_pair(&bench, clangs[c], levels[l], "--granule=64", result_line(&run));
     check_pair(&bench, clangs[bench.seed % 2], levels[bench.seed % 4], "--granule=4", result_line(&run));
+    for (size_t c = 0; c < 2; c++)
+        check_fields(&bench, clangs[c], levels[(bench.seed + 2 * c) % 4], result_line(&run));
     run_result_free(&run);
 
     const char *const self[] = {"-O1", "-DSELF", "-DALIGNED", NULL}, *const unoptimised[] = {"-O0", "-DALIGNED", NULL};

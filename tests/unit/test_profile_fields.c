@@ -3,7 +3,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "profile/container.h"
+#include "profile/merge.h"
 #include "profile/profile.h"
+#include "profile/write.h"
 #include "profile_writer.h"
 
 #include <cmocka.h>
@@ -207,11 +210,108 @@ static void test_members_shared(void **state)
     hw_profile_free(profile);
 }
 
+/* COUNT profiles, as one. */
+static struct hw_profile *merged(struct hw_profile *const *profiles, size_t count, unsigned char **bytes, size_t *size)
+{
+    struct hw_merge *merge = hw_merge_new();
+    struct hw_arena arena = {0};
+    struct hw_tables tables;
+    struct hw_error error = {""};
+    const struct hw_write_options options = {.packed = true};
+    for (size_t i = 0; i < count; i++)
+        if (!hw_merge_add(merge, profiles[i], &error))
+            fail_msg("%s", error.message);
+    if (!hw_merge_finish(merge, &arena, &tables, &error))
+        fail_msg("%s", error.message);
+    *bytes = hw_tables_serialize(&tables, &options, size, &error);
+    assert_non_null(*bytes);
+    hw_merge_free(merge);
+    hw_arena_free(&arena);
+    struct hw_profile *profile = hw_profile_read_bytes(*bytes, *size, "merged", &error);
+    if (!profile)
+        fail_msg("%s", error.message);
+    for (size_t i = 0; i < profile->problem_count; i++)
+        fail_msg("%s", profile->problems[i]);
+    return profile;
+}
+
+/* Two processes, one of which has other counts and a struct of its own. */
+static void two_profiles(struct hw_profile *profiles[2])
+{
+    struct sample sample = sample_new();
+    sample_add_fields(&sample);
+    profiles[0] = read_image(&sample.image, NULL);
+    sample = sample_new();
+    struct field_sample added = sample_add_fields(&sample);
+    struct hw_struct *structs = image_data(&sample.image, added.structs);
+    struct hw_field_group *groups = image_data(&sample.image, added.groups);
+    struct hw_context_type *types = image_data(&sample.image, added.types);
+    structs[2].identity = 1002;
+    structs[0].flags |= HW_STRUCT_ABI;
+    groups[0].executions = 1000;
+    groups[1].line = 99;
+    types[0].type = 5;
+    profiles[1] = read_image(&sample.image, NULL);
+}
+
+static void test_several_processes(void **state)
+{
+    (void)state;
+    struct hw_profile *profiles[2], *turned[2];
+    unsigned char *bytes, *other_bytes;
+    size_t size, other_size;
+    two_profiles(profiles);
+    turned[0] = profiles[1];
+    turned[1] = profiles[0];
+    struct hw_profile *sum = merged(profiles, 2, &bytes, &size), *other = merged(turned, 2, &other_bytes, &other_size);
+    assert_int_equal(size, other_size);
+    assert_memory_equal(bytes, other_bytes, size);
+    hw_profile_free(other);
+    free(other_bytes);
+    other = merged(&sum, 1, &other_bytes, &other_size); /* once more: the same */
+    assert_int_equal(size, other_size);
+    assert_memory_equal(bytes, other_bytes, size);
+
+    const struct hw_profile_fields *fields = &sum->fields;
+    assert_int_equal(fields->struct_count, 3);
+    const struct hw_profile_struct *node = &fields->structs[0];
+    while (node->field_count != 6)
+        node++;
+    assert_int_equal(node->flags, HW_STRUCT_BIT_FIELDS | HW_STRUCT_WHOLE | HW_STRUCT_ABI);
+    assert_int_equal(node->group_count, 3);
+    assert_int_equal(fields->groups[node->first_group].executions, 111 + 1011);
+    assert_int_equal(fields->fields[node->first_field].reads, 111 + 1011 + 5 + 5);
+    assert_int_equal(node->whole_reads, 10);
+    assert_int_equal(fields->windows[node->first_window].weight, 2 * 60);
+    assert_int_equal(fields->info.windows, 24);
+    assert_int_equal(fields->unattributed_writes, 80);
+    for (size_t i = 0; i < 3; i++)
+        if (fields->structs[i].field_count == 1)
+            assert_int_equal(fields->structs[i].reads, 3); /* counted in no group */
+    size_t differ = 0;
+    for (size_t i = 0; i < sum->context_count; i++) {
+        assert_true(sum->contexts[i].type != 0);
+        differ += sum->contexts[i].types_differ;
+    }
+    assert_int_equal(differ, 1);
+    hw_profile_free(sum);
+    hw_profile_free(other);
+    free(bytes);
+    free(other_bytes);
+    hw_profile_free(profiles[0]);
+    hw_profile_free(profiles[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none),   cmocka_unit_test(test_merged),   cmocka_unit_test(test_types_of_accesses),
-        cmocka_unit_test(test_damage), cmocka_unit_test(test_overflow), cmocka_unit_test(test_members_shared),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_merged),
+        cmocka_unit_test(test_types_of_accesses),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_members_shared),
+        cmocka_unit_test(test_several_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
