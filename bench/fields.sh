@@ -1,5 +1,5 @@
 # fields.sh - what counting the fields of structs costs: `heapwise cc --fields` against plain clang-22 -O2, and against the same
-# program whose heap alone is recorded.
+# program, compiled with the frame pointers that stacks need, whose heap alone is recorded.
 #
 # A part of bench/run, which sources it after access.sh: uses its functions. Lua, SQLite and the kernels, side by side, round by round;
 # then compile time. Tables for people go to stdout, the same as Markdown to build/bench/fields/results.md.
@@ -16,9 +16,10 @@ build_fields() {
     read -r sqlite_src sqlite_flags < <(sqlite_source)
     mkdir -p "$fields/profiles"
     local way compiler
-    for way in plain fields; do
-        [ $way = plain ] && [ -x "$fields/plain/speedtest1" ] && [ "$fields/plain/access" -nt "$here/kernels/access.c" ] && continue
+    for way in plain heap fields; do
+        [ $way != fields ] && [ -x "$fields/$way/speedtest1" ] && [ "$fields/$way/access" -nt "$here/kernels/access.c" ] && continue
         compiler=("$clang" -O2)
+        [ $way = heap ] && compiler+=(-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls)
         [ $way = fields ] && compiler=("$heapwise" cc --fields -O2)
         say "building for counted fields: $way"
         rm -rf "${fields:?}/$way"
@@ -35,7 +36,7 @@ fields_against() {
     "$out/compare" -n "$rounds" $json --title "$title" --versus heap --append "$fields/times.tsv" \
         ::: plain "$fields/plain/$program" "$@" \
         ::: heap LD_PRELOAD="$(dirname "$heapwise")/../lib/heapwise/libheapwise.so" HEAPWISE_OPTIONS="output=$profiles/%e.%p.heap" \
-        "$fields/plain/$program" "$@" \
+        "$fields/heap/$program" "$@" \
         ::: fields HEAPWISE_OPTIONS="output=$profiles/%e.%p.hwprof" "$fields/fields/$program" "$@"
 }
 
