@@ -365,7 +365,7 @@ static void test_link_time(void **state)
 static void test_both(void **state)
 {
     (void)state;
-    static const char *const more[] = {"--granule=64", "--granule=8", "--no-consolidate"};
+    static const char *const more[] = {"--granule=64", "--granule=8", "--granule=4", "--no-consolidate"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
         struct build build = usual_build(more[i]);
         assert_int_equal(run_and_compare(&build, "all", NULL, more[i]), 0);
