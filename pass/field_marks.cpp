@@ -8,6 +8,7 @@
 #include "fields.h"
 #include "base/abi.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/DebugInfo.h"
@@ -63,7 +64,13 @@ class marker
     }
     void append(SmallVectorImpl<Metadata *> &operands, const place &what);
     void note_location(Instruction &i, const place &what, uint64_t bytes, bool write);
-    void note_whole(const place &what, const Value *length);
+    void fix(DICompositeType *type, unsigned depth);
+    bool is_length_of(const place &what, const Value *length) const;
+    bool is_same_struct(const place &a, const place &b);
+    bool is_of_compiler(const Value *memory) const;
+    void note_copy(const Value *to, const Value *from, const Value *length);
+    void note_bytes(const Value *pointer);
+    void note_call(const CallBase &call);
     void note_escape(const GEPOperator *gep);
     void mark(Instruction &i);
 
@@ -413,13 +420,145 @@ void marker::note_location(Instruction &i, const place &what, uint64_t bytes, bo
         before = place();
 }
 
-// Something of LENGTH bytes is done to the whole.
-void marker::note_whole(const place &what, const Value *length)
+// ---- what is done to a struct as a whole ----
+//
+// Assigning, passing, returning and clearing are compiled anew when members change places. Whoever takes a struct for
+// bytes is not: a file, a socket, a hash, a comparison, a buffer. Its order is fixed, and that of what lies in it.
+
+void marker::fix(DICompositeType *type, unsigned depth)
 {
+    type = types.definition(type);
+    uint32_t &flags = facts.struct_flags[type];
+    if (flags & HW_STRUCT_WHOLE || depth > 16)
+        return;
+    flags |= HW_STRUCT_WHOLE;
+    for (DINode *node : type->getElements()) {
+        DIDerivedType *part = dyn_cast_or_null<DIDerivedType>(node);
+        if (!part || part->isStaticMember() ||
+            (part->getTag() != dwarf::DW_TAG_member && part->getTag() != dwarf::DW_TAG_inheritance))
+            continue;
+        DIType *element = element_of(strip(part->getBaseType()));
+        if (DICompositeType *inner = as_composite(element ? element : part->getBaseType()))
+            fix(inner, depth + 1);
+    }
+}
+
+// WHAT begins an object, and LENGTH is the size of one or of several.
+bool marker::is_length_of(const place &what, const Value *length) const
+{
+    uint64_t size = what.known && what.root && what.offset == 0 && !what.dynamic ? size_of(what.root) : 0;
+    const BinaryOperator *product = dyn_cast<BinaryOperator>(length);
+    if (product && product->getOpcode() == Instruction::Mul)
+        length = isa<ConstantInt>(product->getOperand(0)) ? product->getOperand(0) : product->getOperand(1);
     const ConstantInt *bytes = dyn_cast<ConstantInt>(length);
-    if (what.known && what.root && what.offset == 0 && bytes && size_of(what.root) &&
-        bytes->getValue().getActiveBits() <= 64 && bytes->getZExtValue() % size_of(what.root) == 0 && !bytes->isZero())
-        facts.struct_flags[what.root] |= HW_STRUCT_WHOLE;
+    return size && bytes && bytes->getValue().getActiveBits() <= 64 && !bytes->isZero() &&
+           bytes->getZExtValue() % size == 0;
+}
+
+// One struct, or a member of the type of the other; none of a union, which gives its bytes another shape.
+bool marker::is_same_struct(const place &a, const place &b)
+{
+    if (!a.known || !b.known || !a.root || !b.root)
+        return false;
+    if (a.root == b.root && a.offset == b.offset)
+        return true;
+    const place &outer = size_of(a.root) >= size_of(b.root) ? a : b, &inner = &outer == &a ? b : a;
+    if (inner.offset || outer.dynamic || outer.root->getTag() == dwarf::DW_TAG_union_type ||
+        !contains(types, outer.root, outer.offset, [&](DICompositeType *type) { return type == inner.root; }))
+        return false;
+    for (const field &one : types.describe(outer.root).fields)
+        if ((one.flags & HW_FIELD_UNION) && one.offset >= outer.offset &&
+            one.offset < outer.offset + size_of(inner.root))
+            return false;
+    return true;
+}
+
+// Memory that only the compiler knows: constants of initialisers, values on their way to a call or back.
+bool marker::is_of_compiler(const Value *memory) const
+{
+    memory = memory->stripPointerCasts();
+    if (const GlobalVariable *global = dyn_cast<GlobalVariable>(memory))
+        return global->hasPrivateLinkage() && global->isConstant() && global->hasInitializer() &&
+               !isa<ConstantDataSequential>(global->getInitializer()); // a string
+    if (const Argument *argument = dyn_cast<Argument>(memory))
+        return argument->hasByValAttr() || argument->hasStructRetAttr();
+    const AllocaInst *variable = dyn_cast<AllocaInst>(memory);
+    return variable && !variable->isArrayAllocation() && !isa<ArrayType>(variable->getAllocatedType()) &&
+           !declared.count(variable);
+}
+
+void marker::note_copy(const Value *to, const Value *from, const Value *length)
+{
+    place places[] = {find(to, 0), find(from, 0)};
+    if (is_same_struct(places[0], places[1]) || is_of_compiler(to) || is_of_compiler(from))
+        return;
+    for (const place &one : places)
+        if (is_length_of(one, length))
+            fix(one.root, 0);
+}
+
+static bool is_byte(DIType *type)
+{
+    const DIBasicType *basic = type ? dyn_cast<DIBasicType>(strip(type)) : nullptr;
+    return basic && basic->getSizeInBits() == 8 && basic->getEncoding() != dwarf::DW_ATE_boolean;
+}
+
+// POINTER is taken for one to a byte, or to the bytes of an array: a cast, if it leads to a struct.
+void marker::note_bytes(const Value *pointer)
+{
+    place at = find(pointer, 0);
+    if (!at.known || !at.root || at.offset || at.dynamic)
+        return;
+    for (const field &one : types.describe(at.root).fields) // not "p->name" where that comes first
+        if (one.offset == 0 && (one.size == 1 || (one.flags & (HW_FIELD_ARRAY | HW_FIELD_FLEXIBLE))))
+            return;
+    fix(at.root, 0);
+}
+
+// What parameter NUMBER of the callee is declared as; nullptr: not known.
+static DIType *parameter_of(const CallBase &call, unsigned number)
+{
+    const Function *callee = call.getCalledFunction();
+    const DISubprogram *program = callee ? callee->getSubprogram() : nullptr;
+    if (!program || !program->getType() || callee->hasStructRetAttr())
+        return nullptr;
+    DITypeRefArray list = program->getType()->getTypeArray();
+    return list.size() > callee->arg_size() && number < callee->arg_size() ? list[number + 1] : nullptr;
+}
+
+// The bytes of what it is given are none of a function that allocates, frees or sorts.
+static bool keeps_objects(StringRef name)
+{
+    return name.contains("alloc") || name.starts_with("_Zdl") || name.starts_with("_Zda") || name == "free_sized" ||
+           name == "qsort" || name == "qsort_r" || name == "bsearch" || name == "memset" || name == "__memset_chk" ||
+           name == "bzero" || name == "explicit_bzero";
+}
+
+void marker::note_call(const CallBase &call)
+{
+    StringRef name = call.getCalledFunction() ? call.getCalledFunction()->getName() : StringRef();
+    name.consume_back(".inline"); // of headers that check sizes
+    if (keeps_objects(name))
+        return;
+    if ((name == "memcpy" || name == "memmove" || name == "mempcpy" || name == "__memcpy_chk" ||
+         name == "__memmove_chk" || name == "__mempcpy_chk") &&
+        call.arg_size() >= 3) {
+        note_copy(call.getArgOperand(0), call.getArgOperand(1), call.getArgOperand(2));
+        return;
+    }
+    for (unsigned i = 0; i < call.arg_size(); i++) {
+        const Value *argument = call.getArgOperand(i);
+        DIType *parameter = parameter_of(call, i), *target = parameter ? pointee(parameter) : nullptr;
+        if (!argument->getType()->isPointerTy() || call.isByValArgument(i) ||
+            call.paramHasAttr(i, Attribute::StructRet) || (target && as_composite(target)))
+            continue;
+        if (is_byte(target))
+            note_bytes(argument);
+        place at = find(argument, 0);
+        for (const Use &length : call.args())
+            if (is_length_of(at, length))
+                fix(at.root, 0);
+    }
 }
 
 // The address of a field goes into a call, into memory or back to a caller.
@@ -447,6 +586,13 @@ void marker::mark(Instruction &i)
     SmallVector<Metadata *, 6> operands;
     if (GEPOperator *gep = dyn_cast<GEPOperator>(&i))
         note_escape(gep);
+    if (const StoreInst *store = dyn_cast<StoreInst>(&i)) {
+        place behind = store->getValueOperand()->getType()->isPointerTy()
+                           ? place_behind(types, find(store->getPointerOperand(), 0))
+                           : place();
+        if (behind.known && !behind.root && is_byte(behind.type))
+            note_bytes(store->getValueOperand());
+    }
     const Value *pointer = getLoadStorePointerOperand(&i);
     if (const AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i))
         pointer = rmw->getPointerOperand();
@@ -464,11 +610,10 @@ void marker::mark(Instruction &i)
         note_location(i, at, bytes, isa<StoreInst>(i));
     } else if (AnyMemIntrinsic *memory = dyn_cast<AnyMemIntrinsic>(&i)) {
         place to = find(memory->getRawDest(), 0), from;
-        note_whole(to, memory->getLength());
         append(operands, to);
         if (AnyMemTransferInst *transfer = dyn_cast<AnyMemTransferInst>(memory)) {
             from = find(transfer->getRawSource(), 0);
-            note_whole(from, memory->getLength());
+            note_copy(transfer->getRawDest(), transfer->getRawSource(), memory->getLength());
             append(operands, from);
         }
         if (!to.known && !from.known)
@@ -476,11 +621,7 @@ void marker::mark(Instruction &i)
     } else if (CallBase *call = dyn_cast<CallBase>(&i)) {
         if (isa<IntrinsicInst>(call))
             return;
-        for (const Use &argument : call->args()) {
-            place at = argument->getType()->isPointerTy() ? find(argument, 0) : place();
-            for (const Use &length : call->args())
-                note_whole(at, length);
-        }
+        note_call(*call);
         return;
     } else {
         return;

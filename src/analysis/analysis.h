@@ -144,6 +144,7 @@ struct hw_finding {
     uint64_t first_byte, end_byte; /* unused words: the longest run; header: the hot bytes */
     uint64_t part, whole; /* untouched bytes of all; accesses to the header of all; lines falsely shared of touched */
     uint64_t writes;
+    uint64_t periods; /* unused words: those in which others of the blocks' words were used; input's `periods` only */
 };
 
 struct hw_analysis {

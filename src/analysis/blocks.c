@@ -5,6 +5,7 @@
 #define WORTH_OF_PEAK 0.01  /* of the process's peak */
 #define SPARSE        0.5   /* share of a block's granules that is touched, mean */
 #define WORTH_LINES   10000
+#define PERIOD_LINES  100 /* of words that a sampler saw: each stands for many */
 
 static double peak_of(const struct hw_profile *profile)
 {
@@ -14,6 +15,11 @@ static double peak_of(const struct hw_profile *profile)
 static bool is_worth(const struct hw_finder *finder, double bytes)
 {
     return bytes >= WORTH_BYTES && bytes >= WORTH_OF_PEAK * peak_of(finder->analysis->input.profile);
+}
+
+static double worth_lines(const struct hw_finder *finder)
+{
+    return finder->analysis->input.periods ? PERIOD_LINES : WORTH_LINES;
 }
 
 /* Live blocks of a context, and bytes of each. */
@@ -62,7 +68,6 @@ static void find_sparse(struct hw_finder *finder, const struct blocks *blocks)
 #define WORDS_MOST   8192 /* of a block */
 #define RUN_BYTES    16   /* unused words side by side that are worth a word */
 #define HEADER_BYTES 32
-#define PERIOD_LINES 100 /* of words that a sampler saw, each stands for many */
 
 /* Words at the same place of all blocks that none touches: the longest run of them is named. */
 static bool find_unused_words(struct hw_finder *finder, const struct blocks *blocks, const uint64_t *words,
@@ -70,7 +75,9 @@ static bool find_unused_words(struct hw_finder *finder, const struct blocks *blo
 {
     const unsigned word = finder->analysis->input.word_bytes;
     size_t unused = 0, run = 0, best = 0, best_end = 0;
+    uint64_t all = 0;
     for (size_t i = 0; i < count; i++) {
+        all = hw_add_saturating(all, words[i]);
         run = words[i] ? 0 : run + 1;
         unused += !words[i];
         if (run > best) {
@@ -89,6 +96,7 @@ static bool find_unused_words(struct hw_finder *finder, const struct blocks *blo
             finding->end_byte = blocks->sum->size_max;
         finding->part = unused * word;
         finding->whole = blocks->sum->size_max;
+        finding->periods = finder->analysis->input.periods ? all : 0;
     }
     return true;
 }
@@ -111,7 +119,7 @@ static void find_header(struct hw_finder *finder, const struct blocks *blocks, c
     const double set = (double)blocks->live * HW_LINE; /* bytes of the headers' lines */
     const double lines = (double)hottest * (1 - (double)end * word / HW_LINE);
     const double missed = set > HW_CACHE_BYTES ? lines * (1 - HW_CACHE_BYTES / set) : 0;
-    if (missed < (input->periods ? PERIOD_LINES : WORTH_LINES))
+    if (missed < worth_lines(finder))
         return;
     struct hw_finding *finding = add(finder, blocks, HW_FINDING_HEADER, missed, 0);
     if (finding) {
@@ -151,7 +159,7 @@ static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
     const uint64_t shared = fine ? access->lines_false_shared : access->shared_writers;
     const double share = touched > 0 && (double)shared < touched ? (double)shared / touched : 1;
     const double lines = share * (double)hw_profile_access_total(access);
-    if (!shared || lines < WORTH_LINES)
+    if (!shared || lines < worth_lines(finder))
         return;
     struct hw_finding *finding =
         add(finder, blocks, fine ? HW_FINDING_FALSE_SHARING : HW_FINDING_SHARED_WRITES, lines, 0);

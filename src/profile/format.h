@@ -88,8 +88,8 @@ enum hw_section_type {
     HW_SECTION_SAMPLE_INFO = 40,    /* one struct hw_sample_info: only when accesses were sampled, as the next two */
     HW_SECTION_SAMPLE_CONTEXTS = 41, /* struct hw_sample_context, one for each context with samples */
     HW_SECTION_SAMPLE_COUNTS = 42,   /* struct hw_sample_count: where the samples fell, and what made the accesses */
-    HW_SECTION_WORDS = 50,          /* struct hw_words of freed blocks, only with 4-byte granules */
-    HW_SECTION_WORDS_LIVE = 51,     /* struct hw_words of live blocks, as of the harvest */
+    HW_SECTION_WORDS = 50,           /* struct hw_words of freed blocks, only with 4-byte granules */
+    HW_SECTION_WORDS_LIVE = 51,      /* struct hw_words of live blocks, as of the harvest */
 };
 
 enum hw_section_flags {
@@ -481,9 +481,10 @@ enum hw_struct_flags {
     HW_STRUCT_BIT_FIELDS = 1u << 3,  /* has bit-fields */
     HW_STRUCT_POLYMORPHIC = 1u << 4, /* has a pointer to virtual functions */
     HW_STRUCT_BASES = 1u << 5,       /* has base classes */
-    HW_STRUCT_WHOLE = 1u << 6,       /* code that was counted copies, compares, clears, reads or writes it as a whole */
-    HW_STRUCT_ESCAPES = 1u << 7,     /* the address of a field goes where it can no longer be followed: see hw_field */
-    HW_STRUCT_ABI = 1u << 8,         /* marked HEAPWISE_ABI: its layout is agreed upon with others */
+    HW_STRUCT_WHOLE = 1u << 6, /* code that was counted takes it for bytes: to read, write, compare or hash it, to copy
+                                  it from or to a buffer; not where it is only assigned, passed or cleared */
+    HW_STRUCT_ESCAPES = 1u << 7, /* the address of a field goes where it can no longer be followed: see hw_field */
+    HW_STRUCT_ABI = 1u << 8,     /* marked HEAPWISE_ABI: its layout is agreed upon with others */
     HW_STRUCT_CPLUSPLUS = 1u << 9,
     HW_STRUCT_NO_NAMES = 1u << 10, /* compiled without debugging information: only offsets are known */
 };

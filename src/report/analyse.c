@@ -19,6 +19,21 @@ static bool words_of(const void *closure, size_t context, uint64_t *words, size_
     return run_count != 0;
 }
 
+/* Periods in which a word was read or written, added up over blocks: 0 only where no block had it used. */
+static bool periods_of(const void *closure, size_t context, uint64_t *words, size_t count)
+{
+    size_t run_count;
+    const struct hw_profile_words *runs = hw_view_words(closure, context, &run_count);
+    for (size_t i = 0; i < run_count; i++)
+        for (size_t k = 0; k < HW_WORDS_RUN && runs[i].first_word + k < count; k++) {
+            uint64_t *word = &words[runs[i].first_word + k];
+            const uint64_t periods = hw_add_saturating(runs[i].read_periods[k], runs[i].written_periods[k]);
+            const bool used = runs[i].read_blocks[k] || runs[i].written_blocks[k];
+            *word = hw_add_saturating(*word, periods ? periods : used);
+        }
+    return run_count != 0;
+}
+
 bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, struct hw_error *error)
 {
     *of = (struct hw_view_analysis){.contexts = calloc(view->context_count + 1, sizeof *of->contexts)};
@@ -28,11 +43,14 @@ bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, st
     }
     for (size_t i = 0; i < view->context_count; i++)
         of->contexts[i] = &view->contexts[i].sum;
+    const uint32_t granule = view->profile->access_info.granule;
+    const bool periods = hw_profile_counts_periods(view->profile);
     const struct hw_analysis_input input = {.profile = view->profile,
                                             .contexts = of->contexts,
                                             .context_count = view->context_count,
-                                            .words = words_of,
-                                            .word_bytes = view->profile->access_info.granule == 8 ? 8 : 0,
+                                            .words = periods ? periods_of : words_of,
+                                            .word_bytes = periods || granule == 8 ? granule : 0,
+                                            .periods = periods,
                                             .unseen = is_unseen,
                                             .closure = view};
     of->analysis = hw_analysis_new(&input, error);

@@ -32,7 +32,7 @@ const char *hw_layout_reason(enum hw_layout_verdict verdict)
         [HW_LAYOUT_NO_NAMES] = "it was compiled without debugging information",
         [HW_LAYOUT_UNION] = "it is a union",
         [HW_LAYOUT_PACKED] = "it is packed",
-        [HW_LAYOUT_WHOLE] = "it is copied, compared, read or written as a whole: others may rely on the order",
+        [HW_LAYOUT_WHOLE] = "its bytes are compared, read or written as a whole: others may rely on the order",
         [HW_LAYOUT_ABI] = "it is marked HEAPWISE_ABI",
         [HW_LAYOUT_UNEXPLAINED] = "attributes that the debugging information does not tell place its members",
         [HW_LAYOUT_ONE] = "it has no two members that could change places",
@@ -71,9 +71,13 @@ static void add_gain(const struct words *words)
     struct hw_buffer *out = &words->out->gain;
     const struct hw_finding *finding = words->finding;
     const bool shared = finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES;
+    const bool periods = words->analysis->input.periods; /* of shared lines neither a lower bound nor an upper one */
     if (finding->lines >= 1)
-        hw_buffer_add(out, "%s%s cache lines (%s) %s", shared ? "at most " : "", HW_MANY(hw_count_of(finding->lines)),
-                      HW_BYTES(hw_count_of(finding->lines * HW_LINE)),
+        hw_buffer_add(out, "%s%s cache lines (%s) %s",
+                      periods  ? shared ? "about " : "at least "
+                      : shared ? "at most "
+                               : "",
+                      HW_MANY(hw_count_of(finding->lines)), HW_BYTES(hw_count_of(finding->lines * HW_LINE)),
                       shared ? "not passed between threads" : "not brought in");
     if (finding->bytes >= 1)
         hw_buffer_add(out, "%s%s of memory", finding->lines >= 1 ? "; " : "", HW_BYTES(hw_count_of(finding->bytes)));
@@ -113,6 +117,8 @@ static void say_layout(const struct words *words)
         hw_buffer_add(what, "Reorder its members: ");
     hw_buffer_add(what, "%s lines per use instead of %s.", HW_RATIO(suggestion->lines.per_use),
                   HW_RATIO(of->lines.per_use));
+    if (suggestion->kind == HW_SUGGEST_SPLIT && of->structure->whole_reads)
+        hw_buffer_add(what, " What copies it must copy that as well.");
     if (suggestion->aligned_lines <= 0.9 * suggestion->lines.per_use)
         hw_buffer_add(what, " If they begin at lines as well (aligned_alloc(64, ...)): %s.",
                       HW_RATIO(suggestion->aligned_lines));
@@ -178,8 +184,9 @@ static void say_sparse(const struct words *words)
     const struct hw_finding *finding = words->finding;
     const unsigned granule = words->view->profile->access_info.granule;
     hw_buffer_add(&words->out->title, "Blocks are mostly untouched");
-    hw_buffer_add(&words->out->why, "%s of the bytes, in pieces of %u, are never touched. ",
-                  HW_PERCENT((double)finding->part, (double)finding->whole), granule ? granule : 64);
+    hw_buffer_add(&words->out->why, "%s of the bytes, in pieces of %u, are %s. ",
+                  HW_PERCENT((double)finding->part, (double)finding->whole), granule ? granule : 64,
+                  words->analysis->input.periods ? "used in no period" : "never touched");
     add_blocks(words, &words->out->why);
     hw_buffer_add(&words->out->what, "Allocate less, or later: grow the blocks as they fill.");
 }
@@ -191,6 +198,8 @@ static void say_unused_words(const struct words *words)
     hw_buffer_add(&words->out->why,
                   "%" PRIu64 " of %" PRIu64 " bytes of every block, bytes %" PRIu64 " to %" PRIu64 " among them. ",
                   finding->part, finding->whole, finding->first_byte, finding->end_byte - 1);
+    if (words->analysis->input.periods)
+        hw_buffer_add(&words->out->why, "They are used in 0 of %s. ", HW_OF(finding->periods, "word period"));
     add_blocks(words, &words->out->why);
     hw_buffer_add(&words->out->what, "Leave out what is not used, or allocate it where it is.");
 }
@@ -199,8 +208,13 @@ static void say_header(const struct words *words)
 {
     const struct hw_finding *finding = words->finding;
     hw_buffer_add(&words->out->title, "Only the headers of these blocks are hot");
-    hw_buffer_add(&words->out->why, "The first %" PRIu64 " bytes get %s of the accesses. ", finding->end_byte,
-                  HW_PERCENT((double)finding->part, (double)finding->whole));
+    if (words->analysis->input.periods)
+        hw_buffer_add(&words->out->why, "The first %" PRIu64 " bytes are used in %s of %s (%s). ", finding->end_byte,
+                      HW_COUNT(finding->part), HW_OF(finding->whole, "word period"),
+                      HW_PERCENT((double)finding->part, (double)finding->whole));
+    else
+        hw_buffer_add(&words->out->why, "The first %" PRIu64 " bytes get %s of the accesses. ", finding->end_byte,
+                      HW_PERCENT((double)finding->part, (double)finding->whole));
     add_blocks(words, &words->out->why);
     hw_buffer_add(&words->out->what, "Keep the headers together in an array that points to the rest.");
 }
@@ -215,7 +229,11 @@ static void say_sharing(const struct words *words)
         fine ? "%s of %s that blocks lie in are written by one thread and used by another, in different words. "
              : "%s of %s that were touched are written by several threads. ",
         HW_COUNT(finding->part), HW_OF(finding->whole, fine ? "line" : "64-byte granule"));
-    hw_buffer_add(&words->out->why, "%s writes to these blocks. ", HW_MANY(finding->writes));
+    if (words->analysis->input.periods)
+        hw_buffer_add(&words->out->why, "Words of these blocks are written in %s. ",
+                      HW_OF(finding->writes, "word period"));
+    else
+        hw_buffer_add(&words->out->why, "%s writes to these blocks. ", HW_MANY(finding->writes));
     add_blocks(words, &words->out->why);
     hw_buffer_add(
         &words->out->what,

@@ -254,7 +254,7 @@ static void test_types(void **state)
 
     const struct hw_profile_struct *pair = find_struct(profile, "pair", 0);
     assert_non_null(pair);
-    assert_true(pair->flags & HW_STRUCT_WHOLE);
+    assert_false(pair->flags & HW_STRUCT_WHOLE);
     assert_int_equal(pair->whole_reads, 3);
     assert_int_equal(pair->whole_writes, 3);
 
@@ -273,6 +273,44 @@ static void test_types(void **state)
     hw_profile_free(profile);
     run_result_free(&result);
     end(&build);
+}
+
+/* Whose order is fixed, as their names say, because they are taken for bytes; at each level. */
+static void test_wholes(void **state)
+{
+    (void)state;
+    int built = 0, wrong = 0;
+    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
+        for (size_t l = 0; compiler(versions[v], false) && l < sizeof levels / sizeof *levels; l += 2, built++) {
+            struct build build = begin();
+            char *file = source("wholes.c");
+            compile(&build, false, compiler(versions[v], false),
+                    (const char *const[]){levels[l], file, "-o", build.program, NULL});
+            struct run_result result = run_program(&build, NULL, NULL, NULL);
+            assert_exit(&result, 0, "wholes");
+            struct hw_profile *profile = read_profile(&build, "0.hwprof");
+            size_t seen = 0;
+            for (size_t i = 0; i < profile->fields.struct_count; i++) {
+                const struct hw_profile_struct *one = &profile->fields.structs[i];
+                const bool fixed = strncmp(one->name, "fixed_", 6) == 0, whole = one->flags & HW_STRUCT_WHOLE;
+                if (!fixed && strncmp(one->name, "free_", 5) != 0)
+                    continue;
+                seen++;
+                if (fixed != whole) {
+                    print_error("clang-%s %s: struct %s: order %s\n", versions[v], levels[l], one->name,
+                                whole ? "fixed" : "free");
+                    wrong++;
+                }
+            }
+            assert_true(seen >= 24);
+            hw_profile_free(profile);
+            run_result_free(&result);
+            free(file);
+            end(&build);
+        }
+    if (!built)
+        SKIP("no clang there is a plugin for");
+    assert_int_equal(wrong, 0);
 }
 
 /* ---- ways to end and to run ---- */
@@ -374,6 +412,6 @@ static void test_both(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_types),
-          cmocka_unit_test(test_threads), cmocka_unit_test(test_ends), cmocka_unit_test(test_dump),
-          cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time),
-          cmocka_unit_test(test_both))
+          cmocka_unit_test(test_wholes), cmocka_unit_test(test_threads), cmocka_unit_test(test_ends),
+          cmocka_unit_test(test_dump), cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded),
+          cmocka_unit_test(test_link_time), cmocka_unit_test(test_both))

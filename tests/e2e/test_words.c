@@ -381,8 +381,55 @@ static void test_free_stacks(void **state)
     recording_free(&r);
 }
 
+/* ---- findings ---- */
+
+/* The finding of KIND on the blocks of CONTEXT; NULL: none. */
+static const json_t *finding_of(const json_t *report, const json_t *context, const char *kind)
+{
+    const json_t *finding, *id;
+    size_t index, i;
+    json_array_foreach(json_object_get(report, "findings"), index, finding)
+    {
+        json_array_foreach(json_object_get(finding, "contexts"), i, id)
+        {
+            if (!strcmp(json_text(finding, "kind"), kind) &&
+                json_integer_value(id) == json_integer_value(json_object_get(context, "id")))
+                return finding;
+        }
+    }
+    return NULL;
+}
+
+static void test_findings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *function, *kind, *says;
+    } wanted[] = {{"of_holes", "unused-words",
+                   "32 of 128 bytes of every block, bytes 32 to 63 among them. They are "
+                   "used in 0 of "},
+                  {"of_headers", "hot-header", "The first 16 bytes are used in "},
+                  {"of_headers", "sparse-blocks", "of the bytes, in pieces of 4, are used in no period."}};
+    struct recording r = record(CLANG, "findings", NULL);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const json_t *finding = finding_of(r.report, only_context(r.report, wanted[i].function), wanted[i].kind);
+        if (!finding)
+            fail_msg("%s: no finding %s", wanted[i].function, wanted[i].kind);
+        const char *why = json_text(finding, "why");
+        if (!strstr(why, wanted[i].says) || !strstr(why, "period") || strstr(why, "accesses"))
+            fail_msg("%s: %s", wanted[i].kind, why);
+    }
+    assert_int_equal(json_array_size(json_object_get(r.report, "findings")), sizeof wanted / sizeof *wanted);
+    recording_free(&r);
+    r = record(CLANG, "no findings", NULL);
+    assert_int_equal(json_array_size(json_object_get(r.report, "findings")), 0);
+    assert_true(json_is_array(json_object_get(r.report, "findings")));
+    recording_free(&r);
+}
+
 TEST_MAIN(cmocka_unit_test(test_patterns_clang), cmocka_unit_test(test_patterns_unoptimised),
           cmocka_unit_test(test_patterns_clang_19), cmocka_unit_test(test_patterns_gcc),
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_dhat), cmocka_unit_test(test_periods),
           cmocka_unit_test(test_carried), cmocka_unit_test(test_without_thread), cmocka_unit_test(test_lines),
-          cmocka_unit_test(test_stress), cmocka_unit_test(test_forks), cmocka_unit_test(test_free_stacks))
+          cmocka_unit_test(test_stress), cmocka_unit_test(test_forks), cmocka_unit_test(test_free_stacks),
+          cmocka_unit_test(test_findings))

@@ -1,6 +1,7 @@
 /* words.c - blocks of which certain words of 4 bytes are read and written; test_words.c knows which. The first argument
  * chooses what is done. Built by `heapwise cc --granule=4`. */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,9 @@ BLOCK(of_lines)
 BLOCK(of_both)
 BLOCK(of_threads)
 BLOCK(of_parent)
+BLOCK(of_holes)
+BLOCK(of_headers)
+BLOCK(of_full)
 BLOCK(of_child)
 BLOCK(of_pairs)
 BLOCK(of_live)
@@ -320,6 +324,40 @@ static int pairs(void)
     return 0;
 }
 
+/* ---- what findings come from ---- */
+
+enum { MANY_BLOCKS = 4000 };
+
+static void use(volatile int32_t *block, int first, int end)
+{
+    for (int i = first; i < end; i++)
+        block[i] = i;
+}
+
+/* Words 8 to 15 of 32 are used in no block; of 64 words only the first four, but in one block; all. All blocks live at
+ * once. */
+static int findings(bool any)
+{
+    static volatile int32_t *holes[MANY_BLOCKS], *headers[MANY_BLOCKS], *full[MANY_BLOCKS];
+    for (volatile int i = 0; i < MANY_BLOCKS; i++) {
+        full[i] = of_full(128);
+        use(full[i], 0, 32);
+        if (!any)
+            continue;
+        holes[i] = of_holes(128);
+        use(holes[i], 0, 8);
+        use(holes[i], 16, 32);
+        headers[i] = of_headers(256);
+        use(headers[i], 0, i ? 4 : 64);
+    }
+    for (volatile int i = 0; i < MANY_BLOCKS; i++) {
+        free((void *)full[i]);
+        free((void *)holes[i]);
+        free((void *)headers[i]);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "patterns";
@@ -335,5 +373,7 @@ int main(int argc, char **argv)
         return forks();
     if (!strcmp(what, "pairs"))
         return pairs();
+    if (!strcmp(what, "findings") || !strcmp(what, "no findings"))
+        return findings(*what == 'f');
     return patterns();
 }

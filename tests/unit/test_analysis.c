@@ -45,12 +45,14 @@ static struct analysed analyse(struct image image)
     of.contexts = calloc(of.profile->context_count + 1, sizeof *of.contexts);
     for (size_t i = 0; i < of.profile->context_count; i++)
         of.contexts[i] = &of.profile->contexts[i];
-    const struct hw_analysis_input input = {.profile = of.profile,
-                                            .contexts = of.contexts,
-                                            .context_count = of.profile->context_count,
-                                            .words = words_of,
-                                            .word_bytes = of.profile->access_info.granule == 8 ? 8 : 0,
-                                            .closure = of.profile};
+    const struct hw_analysis_input input = {
+        .profile = of.profile,
+        .contexts = of.contexts,
+        .context_count = of.profile->context_count,
+        .words = words_of,
+        .word_bytes = of.profile->access_info.granule < 64 ? of.profile->access_info.granule : 0,
+        .periods = of.profile->access_info.granule == 4,
+        .closure = of.profile};
     of.analysis = hw_analysis_new(&input, &error);
     if (!of.analysis)
         fail_msg("%s", error.message);
@@ -509,6 +511,29 @@ static void unused_words(void **state)
     }
 }
 
+/* Of words that a sampler saw fewer are enough, and others are said. */
+static void used_words(void **state)
+{
+    for (unsigned granule = 4; granule <= 8; granule += 4) {
+        struct field_maker *maker = maker_new(false);
+        count_accesses(block_sample(maker, 10000, 128, granule), 10000, 128, 128 / granule, 128 / granule, 10, 10);
+        struct hw_histogram *histogram = &maker->sample->histogram[maker->sample->histogram_count++];
+        *histogram = (struct hw_histogram){.context = 1};
+        for (unsigned i = 0; i < 128 / granule; i++)
+            histogram->words[i] = i < 4 ? 2000 : i < 20 ? i == 4 : 1;
+        struct analysed of = analyse(maker_image(maker, true));
+        if (granule == 4) {
+            assert_int_equal(must_find(&of, HW_FINDING_HEADER)->end_byte, 16);
+            const struct hw_finding *finding = must_find(&of, HW_FINDING_UNUSED_WORDS);
+            assert_int_equal(finding->first_byte, 20);
+            assert_int_equal(finding->end_byte, 80);
+            assert_int_equal(finding->periods, 8000 + 1 + 12);
+        } else
+            assert_null(find(&of, HW_FINDING_HEADER));
+        done(&of);
+    }
+}
+
 static void hot_header(void **state)
 {
     for (int hot = 0; hot < 2; hot++) {
@@ -596,6 +621,7 @@ int main(void)
         cmocka_unit_test(lines_of_walks),
         cmocka_unit_test(sparse_blocks),
         cmocka_unit_test(unused_words),
+        cmocka_unit_test(used_words),
         cmocka_unit_test(hot_header),
         cmocka_unit_test(shared_lines),
         cmocka_unit_test(rank),
