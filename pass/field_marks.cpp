@@ -68,7 +68,7 @@ class marker
     bool is_length_of(const place &what, const Value *length) const;
     bool is_same_struct(const place &a, const place &b);
     bool is_of_compiler(const Value *memory) const;
-    void note_copy(const Value *to, const Value *from, const Value *length);
+    void note_copy(const Value *to, const Value *from, const Value *length, bool assigns);
     void note_bytes(const Value *pointer);
     void note_call(const CallBase &call);
     void note_escape(const GEPOperator *gep);
@@ -487,10 +487,12 @@ bool marker::is_of_compiler(const Value *memory) const
            !declared.count(variable);
 }
 
-void marker::note_copy(const Value *to, const Value *from, const Value *length)
+// ASSIGNS: the source has an assignment there, which only copies between objects of one type.
+void marker::note_copy(const Value *to, const Value *from, const Value *length, bool assigns)
 {
     place places[] = {find(to, 0), find(from, 0)};
-    if (is_same_struct(places[0], places[1]) || is_of_compiler(to) || is_of_compiler(from))
+    bool compared = places[0].known && places[0].root && places[1].known && places[1].root;
+    if (is_same_struct(places[0], places[1]) || (assigns && !compared) || is_of_compiler(to) || is_of_compiler(from))
         return;
     for (const place &one : places)
         if (is_length_of(one, length))
@@ -543,7 +545,7 @@ void marker::note_call(const CallBase &call)
     if ((name == "memcpy" || name == "memmove" || name == "mempcpy" || name == "__memcpy_chk" ||
          name == "__memmove_chk" || name == "__mempcpy_chk") &&
         call.arg_size() >= 3) {
-        note_copy(call.getArgOperand(0), call.getArgOperand(1), call.getArgOperand(2));
+        note_copy(call.getArgOperand(0), call.getArgOperand(1), call.getArgOperand(2), false);
         return;
     }
     for (unsigned i = 0; i < call.arg_size(); i++) {
@@ -613,7 +615,8 @@ void marker::mark(Instruction &i)
         append(operands, to);
         if (AnyMemTransferInst *transfer = dyn_cast<AnyMemTransferInst>(memory)) {
             from = find(transfer->getRawSource(), 0);
-            note_copy(transfer->getRawDest(), transfer->getRawSource(), memory->getLength());
+            note_copy(transfer->getRawDest(), transfer->getRawSource(), memory->getLength(),
+                      i.hasMetadata(LLVMContext::MD_tbaa_struct));
             append(operands, from);
         }
         if (!to.known && !from.known)

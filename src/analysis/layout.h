@@ -16,7 +16,7 @@ enum hw_layout_verdict {
     HW_LAYOUT_NO_NAMES,  /* no debugging information */
     HW_LAYOUT_UNION,
     HW_LAYOUT_PACKED,
-    HW_LAYOUT_WHOLE,       /* copied, compared, read or written as a whole: the bytes may be agreed upon with others */
+    HW_LAYOUT_WHOLE,       /* compared, read or written as bytes, which may be agreed upon with others */
     HW_LAYOUT_ABI,         /* marked by the user */
     HW_LAYOUT_UNEXPLAINED, /* the members do not lie as the rules say: attributes that are not known */
     HW_LAYOUT_ONE,         /* there is nothing to reorder */
