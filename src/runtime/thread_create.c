@@ -48,8 +48,7 @@ static struct start put_start(struct start *start)
 
 static void attach(void)
 {
-    if (hw_access_on())
-        hw_shadow_attach();
+    hw_shadow_attach();
     hw_trap_attach();
 }
 
