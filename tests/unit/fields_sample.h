@@ -202,7 +202,7 @@ HELPER void add_good_point(struct field_maker *maker, uint64_t count, uint64_t u
 {
     maker_struct(maker, "point", 64, 64, 0);
     for (int i = 0; i < 8; i++) {
-        char name[8], declaration[16];
+        char name[16], declaration[24];
         snprintf(name, sizeof name, "c%d", i);
         snprintf(declaration, sizeof declaration, "double c%d", i);
         maker_field(maker, name, declaration, 8 * (uint64_t)i, 8, 8);

@@ -182,7 +182,7 @@ static void split_in_arrays(void **state)
     maker_struct(maker, "body", 64, 8, 0);
     maker_field(maker, "x", "double x", 0, 8, 8);
     for (int i = 0; i < 6; i++) {
-        char name[8], declaration[16];
+        char name[16], declaration[24];
         snprintf(name, sizeof name, "m%d", i);
         snprintf(declaration, sizeof declaration, "long m%d", i);
         maker_field(maker, name, declaration, 8 + 8 * (uint64_t)i, 8, 8);
@@ -211,7 +211,7 @@ static void astride(void **state)
     struct field_maker *maker = maker_new(false);
     maker_struct(maker, "cell", 48, 8, 0);
     for (int i = 0; i < 6; i++) {
-        char name[8], declaration[16];
+        char name[16], declaration[24];
         snprintf(name, sizeof name, "v%d", i);
         snprintf(declaration, sizeof declaration, "long v%d", i);
         maker_field(maker, name, declaration, 8 * (uint64_t)i, 8, 8);
@@ -248,7 +248,7 @@ static void unused_fields(void **state)
     struct field_maker *maker = maker_new(false);
     maker_struct(maker, "entry", 64, 8, 0);
     for (int i = 0; i < 8; i++) {
-        char name[8], declaration[16];
+        char name[16], declaration[24];
         snprintf(name, sizeof name, "f%d", i);
         snprintf(declaration, sizeof declaration, "long f%d", i);
         maker_field(maker, name, declaration, 8 * (uint64_t)i, 8, 8);
@@ -269,7 +269,7 @@ static void unused_fields(void **state)
     maker = maker_new(false);
     maker_struct(maker, "entry", 64, 8, 0);
     for (int i = 0; i < 8; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "f%d", i);
         struct hw_field *field = maker_field(maker, name, "long f", 8 * (uint64_t)i, 8, 8);
         field->flags = i >= 4 ? HW_FIELD_ESCAPES : 0;
