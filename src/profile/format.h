@@ -569,7 +569,7 @@ struct hw_fields_info {
     uint64_t harvest_tick;         /* when the counters were read */
     uint64_t before_registration;  /* executions of groups whose module had not yet been registered */
     uint64_t windows;              /* that were taken */
-    uint64_t period_ns, window_ns; /* from one to the next, and how long; 0: none */
+    uint64_t period_ns, window_ns; /* from one to the next, and how long, on average; 0: none */
     uint64_t groups, groups_lost;  /* with a counter; those that there was no room for */
     uint64_t reserved[8];
 };

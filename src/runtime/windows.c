@@ -21,7 +21,9 @@
 
 static struct {
     bool running;
-    uint32_t generation;     /* raised by a reset */
+    uint32_t generation; /* raised by a reset */
+    uint64_t taken, taken_ns,
+        begun_ns;            /* windows, however little rose in them, and how long they were; the first one */
     uint32_t plane, counter; /* where the scan is */
     uint32_t hot_count;
     struct hot {
@@ -169,8 +171,7 @@ static void take_window(void)
     for (uint32_t i = 0; i < sampler.hot_count; i++)
         sampler.hot[i].before = value_of(&sampler.hot[i]);
     uint64_t begin = hw_clock_monotonic_ns();
-    while (hw_clock_monotonic_ns() - begin < WINDOW_NS)
-        hw_arch_pause();
+    sleep_ns(WINDOW_NS); /* not in a loop: the thread that is looked at may need this very processor */
     for (uint32_t i = 0; i < sampler.hot_count; i++) {
         struct hot *hot = &sampler.hot[i];
         uint64_t now = value_of(hot);
@@ -178,14 +179,18 @@ static void take_window(void)
         hot->idle = hot->risen ? 0 : hot->idle + 1;
         any |= hot->risen != 0;
     }
+    uint64_t end = hw_clock_monotonic_ns();
+    if (!sampler.taken++)
+        sampler.begun_ns = begin;
+    sampler.taken_ns += end - begin;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     if (generation == sampler.generation) {
         if (any)
             add_window();
         struct hw_fields_info *info = HW_ENTRY(HW_POOL_FIELDS_INFO, struct hw_fields_info, 0);
         info->windows += any;
-        info->period_ns = PERIOD_NS;
-        info->window_ns = WINDOW_NS;
+        info->period_ns = sampler.taken > 1 ? (begin - sampler.begun_ns) / (sampler.taken - 1) : PERIOD_NS;
+        info->window_ns = sampler.taken_ns / sampler.taken;
     }
     hw_lock_drop(&hw_runtime.lock, old);
     uint32_t kept = 0;
@@ -258,6 +263,7 @@ static void refresh(void)
 /* However much there is to do, it is less than a hundredth of the time. */
 static void run(void)
 {
+    hw_sys(SYS_prctl, 29 /* PR_SET_TIMERSLACK */, 1000);
     for (uint64_t spent = 0;;) {
         sleep_ns(spent * COST_PART > PERIOD_NS ? spent * COST_PART : PERIOD_NS);
         if (hw_quiet || hw_runtime.state != HW_STATE_ON)
@@ -299,4 +305,5 @@ void hw_windows_fork(void)
 {
     sampler.running = false;
     sampler.hot_count = sampler.plane = sampler.counter = 0;
+    sampler.taken = sampler.taken_ns = 0;
 }

@@ -349,6 +349,26 @@ static void test_dump(void **state)
     end(&build);
 }
 
+static void test_windows(void **state)
+{
+    (void)state;
+    static const char *const options[] = {NULL, "windows=0"};
+    for (int off = 0; off < 2; off++) {
+        struct build build = usual_build(NULL);
+        struct run_result result = run_program(&build, "busy", NULL, options[off]);
+        struct hw_profile *profile = read_profile(&build, "0.hwprof");
+        const struct hw_profile_struct *hammer = find_struct(profile, "hammer", 0);
+        assert_int_equal(differences(result.out, profile, " ", "busy"), 0);
+        assert_true(hammer->flags & HW_STRUCT_ABI);
+        assert_int_equal(hammer->window_count, off ? 0 : 1);
+        assert_true(off || profile->fields.windows[hammer->first_window].weight > 0);
+        assert_true(off || profile->fields.info.windows > 0);
+        hw_profile_free(profile);
+        run_result_free(&result);
+        end(&build);
+    }
+}
+
 static void test_fork(void **state)
 {
     (void)state;
@@ -413,5 +433,5 @@ static void test_both(void **state)
 
 TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_types),
           cmocka_unit_test(test_wholes), cmocka_unit_test(test_threads), cmocka_unit_test(test_ends),
-          cmocka_unit_test(test_dump), cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded),
-          cmocka_unit_test(test_link_time), cmocka_unit_test(test_both))
+          cmocka_unit_test(test_dump), cmocka_unit_test(test_windows), cmocka_unit_test(test_fork),
+          cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time), cmocka_unit_test(test_both))

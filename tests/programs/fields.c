@@ -1,5 +1,5 @@
 /* fields.c - accesses to fields of structs in every shape, counted by hand. Prints what was counted: one line for each
- * field, "field STRUCT NAME READS WRITES". MODE: all, threads, fork, kill, exit, dump, reset, load LIBRARY. */
+ * field, "field STRUCT NAME READS WRITES". MODE: all, threads, fork, kill, exit, dump, reset, busy, load LIBRARY. */
 #include <dlfcn.h>
 #include <heapwise/heapwise.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fields.h"
@@ -171,6 +172,18 @@ static void threads(int count, long times)
         pthread_join(thread[i], NULL);
 }
 
+HEAPWISE_ABI(struct hammer);
+
+/* Long enough for the sampler to look: both fields all the time. */
+static void busy(void)
+{
+    volatile struct hammer *h = malloc(sizeof *h);
+    escape((void *)h);
+    for (time_t end = time(NULL) + 2; time(NULL) < end;)
+        for (int i = 0; i < 1000; i++)
+            W(hammer, cold, h->cold) = R(hammer, hits, h->hits);
+}
+
 static void print(void)
 {
 #define PRINT(structure, field, name)                                                                                  \
@@ -191,6 +204,8 @@ int main(int argc, char **argv)
     everything();
     if (strcmp(mode, "threads") == 0)
         threads(8, 100000);
+    if (strcmp(mode, "busy") == 0)
+        busy();
     if (strcmp(mode, "dump") == 0) {
         heapwise_dump();
         print();
