@@ -278,7 +278,7 @@ static bool add_hit(const struct hw_hit *hit, uint16_t thread)
 
 static struct hw_sample_info *information(void)
 {
-    return HW_ENTRIES(HW_POOL_SAMPLE_INFO) ? HW_ENTRY(HW_POOL_SAMPLE_INFO, struct hw_sample_info, 0) : NULL;
+    return hw_pools[HW_POOL_SAMPLE_INFO].used ? HW_ENTRY(HW_POOL_SAMPLE_INFO, struct hw_sample_info, 0) : NULL;
 }
 
 /* What hw_hits.sums counts: everything from `bursts` to `throttled` is a number that adds up. */
