@@ -22,61 +22,25 @@ static const char help[] =
     "64 bytes. docs/fields.md explains the model. Exit code: 0, or 2 for wrong usage\n"
     "and for files that are damaged or no profiles.\n";
 
-enum fields_option { OPTION_TOP = 256, OPTION_STRUCT, OPTION_FULL, OPTION_JSON, OPTION_COLOR };
+enum fields_option { OPTION_STRUCT = 256 };
 
-static const struct option options[] = {{"top", required_argument, NULL, OPTION_TOP},
-                                        {"struct", required_argument, NULL, OPTION_STRUCT},
-                                        {"full", no_argument, NULL, OPTION_FULL},
-                                        {"json", no_argument, NULL, OPTION_JSON},
-                                        {"color", optional_argument, NULL, OPTION_COLOR},
-                                        HW_VIEW_OPTIONS,
-                                        {0}};
+static const struct option options[] = {{"struct", required_argument, NULL, OPTION_STRUCT}, HW_REPORTING_OPTIONS, {0}};
 
-/* One option: HW_VERB_FINE, HW_VERB_USAGE, or -1 when help was printed. */
-static int take_option(struct hw_reporting *command, int option, char **argv)
+static bool take_option(struct hw_reporting *command, int option)
 {
-    bool fine = true;
-    switch (option) {
-    case OPTION_TOP:
-        fine = hw_reporting_set_top(command, optarg);
-        break;
-    case OPTION_STRUCT:
-        command->report.structure = optarg;
-        break;
-    case OPTION_COLOR:
-        fine = hw_reporting_set_color(command, optarg ? optarg : "always");
-        break;
-    case OPTION_FULL:
-        command->report.full = true;
-        break;
-    case OPTION_JSON:
-        command->json = true;
-        break;
-    default:
-        return hw_view_arguments_take(&command->names, option, argv, help);
-    }
-    return fine ? HW_VERB_FINE : HW_VERB_USAGE;
+    (void)option;
+    command->report.structure = optarg;
+    return true;
 }
 
-/* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct hw_reporting *command, int argc, char **argv)
 {
-    hw_view_arguments_begin();
-    for (int option; (option = getopt_long(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
-        const int code = take_option(command, option, argv);
-        if (code)
-            return code;
-    }
-    command->files = argv + optind;
-    command->file_count = argc - optind;
+    const int code = hw_reporting_parse(command, argc, argv, options, take_option, help);
     command->report.fields = true;
     command->report.sections = 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_FIELDS;
     if (command->json)
         command->report.sections |= 1u << HW_REPORT_GLOBALS;
-    if (command->file_count)
-        return HW_VERB_FINE;
-    hw_say("fields: which FILE? (see heapwise fields --help)");
-    return HW_VERB_USAGE;
+    return code;
 }
 
 int hw_verb_fields(int argc, char **argv)

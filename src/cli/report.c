@@ -74,79 +74,33 @@ static bool set_sections(struct hw_reporting *command, const char *value)
     }
 }
 
-enum report_option {
-    OPTION_TOP = 256,
-    OPTION_SORT,
-    OPTION_SECTION,
-    OPTION_FUNCTION,
-    OPTION_FULL,
-    OPTION_JSON,
-    OPTION_COLOR
-};
+enum report_option { OPTION_SORT = 256, OPTION_SECTION, OPTION_FUNCTION };
 
-static const struct option options[] = {{"top", required_argument, NULL, OPTION_TOP},
-                                        {"sort", required_argument, NULL, OPTION_SORT},
+static const struct option options[] = {{"sort", required_argument, NULL, OPTION_SORT},
                                         {"section", required_argument, NULL, OPTION_SECTION},
                                         {"function", required_argument, NULL, OPTION_FUNCTION},
-                                        {"full", no_argument, NULL, OPTION_FULL},
-                                        {"json", no_argument, NULL, OPTION_JSON},
-                                        {"color", optional_argument, NULL, OPTION_COLOR},
-                                        HW_VIEW_OPTIONS,
+                                        HW_REPORTING_OPTIONS,
                                         {0}};
 
-/* One option: HW_VERB_FINE, HW_VERB_USAGE, or -1 when help was printed. */
-static int take_option(struct hw_reporting *command, int option, char **argv)
+static bool take_option(struct hw_reporting *command, int option)
 {
-    bool fine = true;
     switch (option) {
-    case OPTION_TOP:
-        fine = hw_reporting_set_top(command, optarg);
-        break;
     case OPTION_SORT:
-        fine = set_sort(command, optarg);
-        break;
+        return set_sort(command, optarg);
     case OPTION_SECTION:
-        fine = set_sections(command, optarg);
-        break;
-    case OPTION_COLOR:
-        fine = hw_reporting_set_color(command, optarg ? optarg : "always");
-        break;
-    case OPTION_FUNCTION:
-        command->names.view.function = optarg;
-        break;
-    case OPTION_FULL:
-        command->report.full = true;
-        break;
-    case OPTION_JSON:
-        command->json = true;
-        break;
+        return set_sections(command, optarg);
     default:
-        return hw_view_arguments_take(&command->names, option, argv, help);
+        command->names.view.function = optarg;
+        return true;
     }
-    return fine ? HW_VERB_FINE : HW_VERB_USAGE;
-}
-
-/* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
-static int parse(struct hw_reporting *command, int argc, char **argv)
-{
-    hw_view_arguments_begin();
-    for (int option; (option = getopt_long(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
-        const int code = take_option(command, option, argv);
-        if (code)
-            return code;
-    }
-    command->files = argv + optind;
-    command->file_count = argc - optind;
-    if (command->file_count)
-        return HW_VERB_FINE;
-    hw_say("report: which FILE? (see heapwise report --help)");
-    return HW_VERB_USAGE;
 }
 
 int hw_verb_report(int argc, char **argv)
 {
     struct hw_reporting command = {.verb = "report", .color = "auto"};
-    int code = hw_view_arguments_init(&command.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    int code = hw_view_arguments_init(&command.names, argc)
+                   ? hw_reporting_parse(&command, argc, argv, options, take_option, help)
+                   : HW_VERB_USAGE;
     if (!code)
         code = hw_reporting_run(&command);
     hw_view_arguments_free(&command.names);

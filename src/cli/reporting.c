@@ -14,7 +14,7 @@
 
 /* ---- options ---- */
 
-bool hw_reporting_set_top(struct hw_reporting *command, const char *value)
+static bool set_top(struct hw_reporting *command, const char *value)
 {
     char *end;
     errno = 0;
@@ -27,7 +27,7 @@ bool hw_reporting_set_top(struct hw_reporting *command, const char *value)
     return true;
 }
 
-bool hw_reporting_set_color(struct hw_reporting *command, const char *value)
+static bool set_color(struct hw_reporting *command, const char *value)
 {
     if (strcmp(value, "auto") && strcmp(value, "always") && strcmp(value, "never")) {
         hw_say("%s: --color takes auto, always or never, not '%s'", command->verb, value);
@@ -35,6 +35,36 @@ bool hw_reporting_set_color(struct hw_reporting *command, const char *value)
     }
     command->color = value;
     return true;
+}
+
+int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct option *options,
+                       bool (*take)(struct hw_reporting *command, int option), const char *help)
+{
+    hw_view_arguments_begin();
+    for (int option; (option = getopt_long(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
+        int code = HW_VERB_FINE;
+        bool fine = true;
+        if (option == HW_OPTION_TOP)
+            fine = set_top(command, optarg);
+        else if (option == HW_OPTION_COLOR)
+            fine = set_color(command, optarg ? optarg : "always");
+        else if (option == HW_OPTION_FULL)
+            command->report.full = true;
+        else if (option == HW_OPTION_JSON)
+            command->json = true;
+        else if (option >= 256 && option < HW_OPTION_TOP)
+            fine = take(command, option);
+        else
+            code = hw_view_arguments_take(&command->names, option, argv, help);
+        if (code || !fine)
+            return code ? code : HW_VERB_USAGE;
+    }
+    command->files = argv + optind;
+    command->file_count = argc - optind;
+    if (command->file_count)
+        return HW_VERB_FINE;
+    hw_say("%s: which FILE? (see heapwise %s --help)", command->verb, command->verb);
+    return HW_VERB_USAGE;
 }
 
 /* ---- the terminal ---- */

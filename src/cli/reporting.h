@@ -16,9 +16,23 @@ struct hw_reporting {
     int file_count;
 };
 
-/* The values of --top and --color. False, with a message, when they are none. */
-bool hw_reporting_set_top(struct hw_reporting *command, const char *value);
-bool hw_reporting_set_color(struct hw_reporting *command, const char *value);
+enum {
+    HW_OPTION_TOP = 480, /* a verb's own options have smaller numbers */
+    HW_OPTION_FULL,
+    HW_OPTION_JSON,
+    HW_OPTION_COLOR,
+};
+
+/* Entries of a verb's table of long options; HW_VIEW_OPTIONS among them. */
+#define HW_REPORTING_OPTIONS                                                                                           \
+    {"top", required_argument, NULL, HW_OPTION_TOP}, {"full", no_argument, NULL, HW_OPTION_FULL},                      \
+        {"json", no_argument, NULL, HW_OPTION_JSON}, {"color", optional_argument, NULL, HW_OPTION_COLOR},              \
+        HW_VIEW_OPTIONS
+
+/* Parses a verb's arguments. OPTIONS has HW_REPORTING_OPTIONS; TAKE takes the verb's own ones (value in optarg): false,
+ * with a message, when the value is none. HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when HELP was printed. */
+int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct option *options,
+                       bool (*take)(struct hw_reporting *command, int option), const char *help);
 
 /* Reports all files, in the order given, to stdout. Returns the exit code; when stdout cannot be written errno says
  * why. */

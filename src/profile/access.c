@@ -337,7 +337,7 @@ static bool take_histograms(struct taker *taker)
 
 /* ---- words ---- */
 
-static int compare_words(const void *left, const void *right)
+int hw_profile_words_compare(const void *left, const void *right)
 {
     const struct hw_profile_words *a = left, *b = right;
     if (a->context != b->context)
@@ -347,7 +347,7 @@ static int compare_words(const void *left, const void *right)
     return (a->first_word > b->first_word) - (a->first_word < b->first_word);
 }
 
-static void add_words(struct hw_profile_words *to, const struct hw_profile_words *from)
+void hw_profile_words_add(struct hw_profile_words *to, const struct hw_profile_words *from)
 {
     to->saturated = hw_add_saturating(to->saturated, from->saturated);
     for (size_t i = 0; i < HW_WORDS_RUN; i++) {
@@ -393,10 +393,10 @@ static size_t join_words(struct hw_profile_words *all, size_t count)
 {
     size_t merged = 0;
     if (count)
-        qsort(all, count, sizeof *all, compare_words);
+        qsort(all, count, sizeof *all, hw_profile_words_compare);
     for (size_t i = 0; i < count; i++) {
-        if (merged && compare_words(&all[merged - 1], &all[i]) == 0)
-            add_words(&all[merged - 1], &all[i]);
+        if (merged && hw_profile_words_compare(&all[merged - 1], &all[i]) == 0)
+            hw_profile_words_add(&all[merged - 1], &all[i]);
         else
             all[merged++] = all[i];
     }

@@ -127,6 +127,10 @@ struct hw_tables {
     size_t extents_read; /* extents of known types of which something could be read, directories not counted */
 };
 
+/* An empty table of COUNT zeroed entries in place of the section's; returns the entries. NULL when there is no memory:
+ * the arena has failed then. */
+void *hw_table_make(struct hw_tables *tables, struct hw_arena *arena, uint32_t type, size_t count);
+
 /* Copies all sections in an order that makes references resolvable while the file grows. False with ERROR when the
  * memory does not suffice or nothing could be read. Loads CONTAINER (again, as often as needed). */
 bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, struct hw_tables *tables,

@@ -30,18 +30,6 @@ struct maker {
 
 /* ---- tables ---- */
 
-/* Room for COUNT entries of a section; NULL when this version's model has no such section, or no memory. */
-static void *make_table(struct maker *maker, uint32_t type, size_t count)
-{
-    const struct hw_section_rule *rule = hw_section_rule(type);
-    if (!rule || type >= HW_SECTION_KNOWN)
-        return NULL;
-    struct hw_table *table = &maker->tables->of[type];
-    table->entries = hw_arena_allocate(maker->arena, count + 1, rule->size);
-    table->count = table->entries ? count : 0;
-    return table->entries;
-}
-
 static uint64_t field(const struct hw_llvm_context *context, enum hw_llvm_field which)
 {
     return context->mib.field[which];
@@ -56,8 +44,8 @@ bool hw_llvm_has_accesses(uint32_t known)
 
 static bool make_process(struct maker *maker)
 {
-    struct hw_process_info *process = make_table(maker, HW_SECTION_PROCESS, 1);
-    struct hw_thread_entry *thread = make_table(maker, HW_SECTION_THREADS, 1);
+    struct hw_process_info *process = hw_table_make(maker->tables, maker->arena, HW_SECTION_PROCESS, 1);
+    struct hw_thread_entry *thread = hw_table_make(maker->tables, maker->arena, HW_SECTION_THREADS, 1);
     if (!process || !thread)
         return false;
     process->mode = hw_llvm_has_accesses(maker->from->known) ? HW_MODE_ACCESS : HW_MODE_HEAP;
@@ -89,8 +77,8 @@ struct hw_map_entry hw_llvm_map(const struct hw_llvm_segment *segment, bool main
 static bool make_maps(struct maker *maker)
 {
     const size_t count = maker->from->segment_count;
-    struct hw_map_entry *maps = make_table(maker, HW_SECTION_MAPS, count);
-    char *strings = make_table(maker, HW_SECTION_STRINGS, 1 + count * HW_LLVM_MODULE_NAME);
+    struct hw_map_entry *maps = hw_table_make(maker->tables, maker->arena, HW_SECTION_MAPS, count);
+    char *strings = hw_table_make(maker->tables, maker->arena, HW_SECTION_STRINGS, 1 + count * HW_LLVM_MODULE_NAME);
     if (!maps || !strings)
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -152,8 +140,8 @@ static bool make_stacks(struct maker *maker)
     maker->slot = calloc(slots, sizeof *maker->slot);
     maker->leaf = calloc(most, sizeof *maker->leaf);
     maker->context_of = calloc(most, sizeof *maker->context_of);
-    maker->node = make_table(maker, HW_SECTION_STACKS, most);
-    maker->context = make_table(maker, HW_SECTION_CONTEXTS, maker->from->context_count + 1);
+    maker->node = hw_table_make(maker->tables, maker->arena, HW_SECTION_STACKS, most);
+    maker->context = hw_table_make(maker->tables, maker->arena, HW_SECTION_CONTEXTS, maker->from->context_count + 1);
     maker->node_count = maker->context_count = 1;
     return maker->slot && maker->leaf && maker->context_of && maker->node && maker->context;
 }
@@ -305,10 +293,11 @@ static bool make_contexts(struct maker *maker)
 {
     const size_t count = maker->from->context_count;
     const bool accesses = hw_llvm_has_accesses(maker->from->known);
-    struct hw_mib *mibs = make_table(maker, HW_SECTION_MIBS, count);
-    struct hw_access *access = accesses ? make_table(maker, HW_SECTION_ACCESS, count) : NULL;
-    struct hw_access_info *info = access ? make_table(maker, HW_SECTION_ACCESS_INFO, 1) : NULL;
-    struct hw_histogram *run = accesses ? make_table(maker, HW_SECTION_HISTOGRAM, histogram_runs(maker->from)) : NULL;
+    struct hw_mib *mibs = hw_table_make(maker->tables, maker->arena, HW_SECTION_MIBS, count);
+    struct hw_access *access = accesses ? hw_table_make(maker->tables, maker->arena, HW_SECTION_ACCESS, count) : NULL;
+    struct hw_access_info *info = access ? hw_table_make(maker->tables, maker->arena, HW_SECTION_ACCESS_INFO, 1) : NULL;
+    struct hw_histogram *run =
+        accesses ? hw_table_make(maker->tables, maker->arena, HW_SECTION_HISTOGRAM, histogram_runs(maker->from)) : NULL;
     maker->mib = hw_arena_allocate(maker->arena, count + 1, sizeof *maker->mib);
     if (!mibs || !maker->mib || (accesses && (!access || !info || !run)))
         return false;

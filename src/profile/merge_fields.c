@@ -261,11 +261,9 @@ struct writer {
 
 static void *make_table(struct writer *writer, uint32_t type, size_t count)
 {
-    struct hw_table *table = &writer->tables->of[type];
-    *table = (struct hw_table){.count = count};
-    table->entries = hw_arena_allocate(writer->arena, count + 1, hw_section_rule(type)->size);
-    writer->failed |= !table->entries;
-    return table->entries;
+    void *entries = hw_table_make(writer->tables, writer->arena, type, count);
+    writer->failed |= !entries;
+    return entries;
 }
 
 static uint32_t put(struct writer *writer, uint32_t offset)

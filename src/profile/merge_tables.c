@@ -35,11 +35,9 @@ struct finisher {
 
 static void *make_table(struct finisher *finisher, uint32_t type, size_t count)
 {
-    struct hw_table *table = &finisher->tables->of[type];
-    table->entries = hw_arena_allocate(finisher->arena, count + 1, hw_section_rule(type)->size);
-    table->count = table->entries ? count : 0;
-    finisher->failed |= !table->entries;
-    return table->entries;
+    void *entries = hw_table_make(finisher->tables, finisher->arena, type, count);
+    finisher->failed |= !entries;
+    return entries;
 }
 
 /* ---- strings ---- */

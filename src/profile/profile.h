@@ -289,6 +289,9 @@ static inline bool hw_profile_counts_periods(const struct hw_profile *profile)
 /* Adds what was counted for other blocks. */
 void hw_profile_access_add(struct hw_profile_access *to, const struct hw_profile_access *from);
 void hw_profile_accesses_add(struct hw_profile_accesses *to, const struct hw_profile_accesses *from);
+/* Runs of words: their order, by context, free context and place (for qsort), and the sum of two of one place. */
+int hw_profile_words_compare(const void *left, const void *right);
+void hw_profile_words_add(struct hw_profile_words *to, const struct hw_profile_words *from);
 
 /* A + B, UINT64_MAX when that does not fit. */
 static inline uint64_t hw_add_saturating(uint64_t a, uint64_t b)

@@ -400,6 +400,14 @@ bool hw_tables_load(const char *path, struct hw_arena *arena, struct hw_tables *
     return fine;
 }
 
+void *hw_table_make(struct hw_tables *tables, struct hw_arena *arena, uint32_t type, size_t count)
+{
+    struct hw_table *table = &tables->of[type];
+    *table = (struct hw_table){.entries = hw_arena_allocate(arena, count + 1, hw_section_rule(type)->size)};
+    table->count = table->entries ? count : 0;
+    return table->entries;
+}
+
 bool hw_table_missing(const struct hw_table *table, size_t index)
 {
     size_t low = 0, high = table->hole_count;

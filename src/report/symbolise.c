@@ -21,21 +21,18 @@ struct symboliser {
     bool failed;
 };
 
+static void *replace_table(struct symboliser *symboliser, uint32_t type, size_t count)
+{
+    void *entries = hw_table_make(symboliser->tables, symboliser->arena, type, count);
+    symboliser->failed |= !entries;
+    return entries;
+}
+
 static uint32_t add_string(struct symboliser *symboliser, const char *text)
 {
     const uint32_t string = hw_string_table_add(&symboliser->strings, text);
     symboliser->failed |= string == HW_NONE;
     return string;
-}
-
-/* Room for COUNT entries in place of those that the section has. NULL when there is no memory. */
-static void *replace_table(struct symboliser *symboliser, uint32_t type, size_t count)
-{
-    struct hw_table *table = &symboliser->tables->of[type];
-    *table = (struct hw_table){.count = count};
-    table->entries = hw_arena_allocate(symboliser->arena, count + 1, hw_section_rule(type)->size);
-    symboliser->failed |= !table->entries;
-    return table->entries;
 }
 
 /* ---- locations ---- */

@@ -3,27 +3,6 @@
 
 #include <stdlib.h>
 
-static int compare(const void *left, const void *right)
-{
-    const struct hw_profile_words *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    if (a->free_context != b->free_context)
-        return a->free_context < b->free_context ? -1 : 1;
-    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
-}
-
-static void add(struct hw_profile_words *to, const struct hw_profile_words *from)
-{
-    to->saturated = hw_add_saturating(to->saturated, from->saturated);
-    for (size_t i = 0; i < HW_WORDS_RUN; i++) {
-        to->read_periods[i] = hw_add_saturating(to->read_periods[i], from->read_periods[i]);
-        to->written_periods[i] = hw_add_saturating(to->written_periods[i], from->written_periods[i]);
-        to->read_blocks[i] = hw_add_saturating(to->read_blocks[i], from->read_blocks[i]);
-        to->written_blocks[i] = hw_add_saturating(to->written_blocks[i], from->written_blocks[i]);
-    }
-}
-
 /* The leaf, in the view, of a stack that frees; HW_NONE stays. */
 static uint32_t leaf_of(const struct hw_profile *profile, const uint32_t *canonical, uint32_t context)
 {
@@ -49,10 +28,10 @@ static bool make(struct hw_view_words *to, const struct hw_profile *profile, con
         to->runs[kept].context = context_of[from[i].context];
         to->runs[kept++].free_context = leaf_of(profile, canonical, from[i].free_context);
     }
-    qsort(to->runs, kept, sizeof *to->runs, compare);
+    qsort(to->runs, kept, sizeof *to->runs, hw_profile_words_compare);
     for (size_t i = 0; i < kept; i++) {
-        if (to->count && !compare(&to->runs[to->count - 1], &to->runs[i]))
-            add(&to->runs[to->count - 1], &to->runs[i]);
+        if (to->count && !hw_profile_words_compare(&to->runs[to->count - 1], &to->runs[i]))
+            hw_profile_words_add(&to->runs[to->count - 1], &to->runs[i]);
         else
             to->runs[to->count++] = to->runs[i];
     }
