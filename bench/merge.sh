@@ -2,9 +2,9 @@
 #
 # 500 raw heap profiles as clang's runtime writes them, of 11,000 to 35,000 contexts each, and as many files of Heapwise's
 # own; 7 GB on the disk while it runs. Wanted: less than 5 s and 1 GiB; a tenth of llvm-profdata's time on the same files
-# (it keeps only the first of them, but reads them all: 25 of them are enough to see it).
+# (it keeps only the first of them, but reads them all: a fifth of them is enough to see it).
 
-merge_count=500 merge_some=25
+merge_count=500 merge_some=100
 
 measure_merge() {
     local made=$out/merge room program=$root/build/release/bin/heapwise options=() commands=()
