@@ -378,6 +378,11 @@ static size_t convert_words(struct taker *taker, uint32_t type, struct hw_profil
         struct hw_profile_words *to = &into[kept++];
         to->context = context->id;
         to->free_context = type == HW_SECTION_WORDS ? entry->free_context : HW_NONE;
+        if (to->free_context != HW_NONE && to->free_context >= profile->context_entry_count) {
+            hw_problem(taker->problems, "The %s section is damaged: blocks were freed where nothing is known of.",
+                       name);
+            to->free_context = HW_NONE;
+        }
         to->first_word = entry->first_word;
         to->saturated = entry->saturated;
         memcpy(to->read_periods, entry->read_periods, sizeof entry->read_periods);

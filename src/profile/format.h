@@ -590,6 +590,7 @@ struct hw_context_type {
 enum hw_sample_source {
     HW_SAMPLE_TRAP = 1, /* bursts of single steps at random moments: each says what a run of instructions touched */
     HW_SAMPLE_PMU = 2,  /* every period-th access, picked by the processor */
+    HW_SAMPLE_BOTH = 3, /* merged: the one in some processes, the other in others */
 };
 
 /* Why there are no (more) samples. */
@@ -631,7 +632,10 @@ struct hw_sample_info {
     uint64_t unknown;   /* instructions that could not be decoded: also ends of bursts */
     uint64_t lost;      /* samples that found no room */
     uint64_t throttled; /* PMU: times the kernel slowed the samples down */
-    uint64_t reserved[6];
+    /* With HW_PROCESS_MERGED: processes in which accesses were to be sampled, and those of them in which that ended
+     * early, or never began; `ended` and `error` are of one of these. */
+    uint64_t runs, runs_ended;
+    uint64_t reserved[4];
 };
 
 /* Lines: 64 bytes of a block, as long as it lived. A line is shared when samples show two or more threads at it;

@@ -18,6 +18,9 @@ struct hw_merge *hw_merge_new(void)
     merge->free_stacks.size = sizeof(struct hw_merge_free_stack);
     merge->globals.size = sizeof(struct hw_global_granule);
     merge->histograms.size = sizeof(struct hw_profile_histogram);
+    merge->words.size = sizeof(struct hw_profile_words);
+    merge->samples.size = sizeof(struct hw_sample_count);
+    merge->sampled_contexts.size = sizeof(struct hw_sample_context);
     pthread_mutex_init(&merge->tree_lock, NULL);
     pthread_mutex_init(&merge->lock, NULL);
     for (uint32_t i = 0; i < HW_MERGE_SHARDS; i++)
@@ -58,11 +61,14 @@ void hw_merge_free(struct hw_merge *merge)
         free(run->executable);
         free(run->allocator);
     }
-    struct hw_index *const indexes[] = {&merge->module_index, &merge->frame_index,    &merge->note_index,
-                                        &merge->run_index,    &merge->node_index,     &merge->free_index,
-                                        &merge->global_index, &merge->histogram_index};
-    struct hw_store *const stores[] = {&merge->modules, &merge->frames,      &merge->notes,   &merge->runs,
-                                       &merge->nodes,   &merge->free_stacks, &merge->globals, &merge->histograms};
+    struct hw_index *const indexes[] = {&merge->module_index, &merge->frame_index,     &merge->note_index,
+                                        &merge->run_index,    &merge->node_index,      &merge->free_index,
+                                        &merge->global_index, &merge->histogram_index, &merge->word_index,
+                                        &merge->sample_index, &merge->sampled_index};
+    struct hw_store *const stores[] = {&merge->modules, &merge->frames,          &merge->notes,
+                                       &merge->runs,    &merge->nodes,           &merge->free_stacks,
+                                       &merge->globals, &merge->histograms,      &merge->words,
+                                       &merge->samples, &merge->sampled_contexts};
     struct hw_merge_text *const texts[] = {&merge->executable, &merge->allocator, &merge->allocator_path,
                                            &merge->options, &merge->command};
     for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
@@ -80,29 +86,9 @@ void hw_merge_free(struct hw_merge *merge)
 
 /* ---- small sums ---- */
 
-static void add(uint64_t *sum, uint64_t value)
-{
-    *sum = hw_add_saturating(*sum, value);
-}
-
-static void add_signed(int64_t *sum, int64_t value)
-{
-    *sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
-}
-
 static void add_short(uint32_t *sum, uint32_t value)
 {
     *sum = *sum > UINT32_MAX - value ? UINT32_MAX : *sum + value;
-}
-
-static void keep_greater(uint64_t *most, uint64_t value)
-{
-    *most = value > *most ? value : *most;
-}
-
-static void keep_greater_short(uint32_t *most, uint32_t value)
-{
-    *most = value > *most ? value : *most;
 }
 
 /* The smallest that is not 0. */
@@ -143,11 +129,6 @@ static bool is_compatible(const struct hw_merge *merge, enum hw_merge_class clas
     if (merge->class != HW_MERGE_NOTHING && merge->class != class) {
         hw_error_set(error, "'%s' is %s and cannot be merged with %s ('%s')", path, class_name(class),
                      class_name(merge->class), merge->class_path);
-        return false;
-    }
-    if (granule == 4) {
-        hw_error_set(error, "'%s' was made with --granule=4: which words were used is not merged in this version",
-                     path);
         return false;
     }
     if (granule && merge->granule && merge->granule != granule && class == HW_MERGE_OWN) {
@@ -217,13 +198,13 @@ static uint32_t add_module(struct hw_merge *merge, const struct hw_map_entry *ma
     if (start < module->start || (start == module->start && map->offset < module->offset))
         module->offset = generated ? 0 : map->offset;
     module->start = start < module->start ? start : module->start;
-    keep_greater(&module->end, end);
+    hw_keep_greater(&module->end, end);
     module->flags |= map->flags;
     module->loaded_ns = map->loaded_tick < module->loaded_ns ? map->loaded_tick : module->loaded_ns;
     if (!map->unloaded_tick || !module->unloaded_ns)
         module->unloaded_ns = 0;
     else
-        keep_greater(&module->unloaded_ns, map->unloaded_tick);
+        hw_keep_greater(&module->unloaded_ns, map->unloaded_tick);
     return number;
 }
 
@@ -313,16 +294,16 @@ static bool add_run(struct hw_merge *merge, const struct hw_run *from, const cha
     run->sample_bytes = from->sample_bytes;
     run->build_id_size = from->build_id_size;
     memcpy(run->build_id, from->build_id, from->build_id_size);
-    add(&run->runs, from->runs);
-    add(&run->duration_total_ns, from->duration_total_ns);
-    keep_greater(&run->duration_max_ns, from->duration_max_ns);
+    hw_sum(&run->runs, from->runs);
+    hw_sum(&run->duration_total_ns, from->duration_total_ns);
+    hw_keep_greater(&run->duration_max_ns, from->duration_max_ns);
     keep_earliest(&run->first_start_realtime_ns, from->first_start_realtime_ns);
-    keep_greater(&run->last_start_realtime_ns, from->last_start_realtime_ns);
-    keep_greater(&run->peak_bytes_max, from->peak_bytes_max);
-    keep_greater(&run->peak_rss_max_bytes, from->peak_rss_max_bytes);
-    add(&run->exited_zero, from->exited_zero);
-    add(&run->exited_nonzero, from->exited_nonzero);
-    add(&run->signalled, from->signalled);
+    hw_keep_greater(&run->last_start_realtime_ns, from->last_start_realtime_ns);
+    hw_keep_greater(&run->peak_bytes_max, from->peak_bytes_max);
+    hw_keep_greater(&run->peak_rss_max_bytes, from->peak_rss_max_bytes);
+    hw_sum(&run->exited_zero, from->exited_zero);
+    hw_sum(&run->exited_nonzero, from->exited_nonzero);
+    hw_sum(&run->signalled, from->signalled);
     return true;
 }
 
@@ -359,7 +340,7 @@ static bool add_runs(struct hw_merge *merge, const struct hw_profile *profile)
         merge->process.runs = hw_add_saturating(merge->process.runs, 1);
         return add_run(merge, &run, profile->executable, profile->allocator);
     }
-    add(&merge->process.runs, profile->process.runs);
+    hw_sum(&merge->process.runs, profile->process.runs);
     for (size_t i = 0; i < profile->run_count; i++)
         if (!add_run(merge, &profile->runs[i], hw_profile_string(profile, profile->runs[i].executable),
                      hw_profile_string(profile, profile->runs[i].allocator)))
@@ -381,7 +362,7 @@ static bool add_note(struct hw_merge *merge, uint32_t code, const char *text, ui
         return false;
     to->code = code;
     to->first_ns = added || first_ns < to->first_ns ? first_ns : to->first_ns;
-    add(&to->count, count);
+    hw_sum(&to->count, count);
     return true;
 }
 
@@ -393,27 +374,26 @@ static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
                       hw_profile_ticks_to_ns(profile, note->tick)))
             return false;
     }
-    return !profile->accesses_sampled ||
-           add_note(merge, HW_NOTE_OTHER, "samples of accesses are not in a merged profile", 1, 0);
+    return true;
 }
 
 static void add_totals(struct hw_profile_totals *to, const struct hw_profile_totals *from)
 {
-    add(&to->allocations, from->allocations);
-    add(&to->frees, from->frees);
-    add(&to->reallocations, from->reallocations);
-    add(&to->temporary, from->temporary);
-    add(&to->bytes, from->bytes);
-    add_signed(&to->live_blocks, from->live_blocks);
-    add_signed(&to->live_bytes, from->live_bytes);
-    add(&to->foreign_frees, from->foreign_frees);
-    add(&to->foreign_reallocs, from->foreign_reallocs);
-    add(&to->failed, from->failed);
-    add(&to->nested, from->nested);
-    add(&to->walks, from->walks);
-    add(&to->verified, from->verified);
-    add(&to->incomplete_walks, from->incomplete_walks);
-    add(&to->lost, from->lost);
+    hw_sum(&to->allocations, from->allocations);
+    hw_sum(&to->frees, from->frees);
+    hw_sum(&to->reallocations, from->reallocations);
+    hw_sum(&to->temporary, from->temporary);
+    hw_sum(&to->bytes, from->bytes);
+    hw_sum_signed(&to->live_blocks, from->live_blocks);
+    hw_sum_signed(&to->live_bytes, from->live_bytes);
+    hw_sum(&to->foreign_frees, from->foreign_frees);
+    hw_sum(&to->foreign_reallocs, from->foreign_reallocs);
+    hw_sum(&to->failed, from->failed);
+    hw_sum(&to->nested, from->nested);
+    hw_sum(&to->walks, from->walks);
+    hw_sum(&to->verified, from->verified);
+    hw_sum(&to->incomplete_walks, from->incomplete_walks);
+    hw_sum(&to->lost, from->lost);
 }
 
 static void add_access_info(struct hw_merge *merge, const struct hw_profile *profile)
@@ -424,15 +404,20 @@ static void add_access_info(struct hw_merge *merge, const struct hw_profile *pro
         return;
     merge->access_counted = true;
     to->flags |= from->flags;
-    keep_greater_short(&to->planes, from->planes);
-    keep_greater_short(&to->planes_most, from->planes_most);
-    add(&to->threads_sharing, from->threads_sharing);
-    keep_greater(&to->modules, from->modules);
-    add(&to->unharvested_contexts, profile->unharvested_contexts);
+    hw_keep_greater_short(&to->planes, from->planes);
+    hw_keep_greater_short(&to->planes_most, from->planes_most);
+    hw_sum(&to->threads_sharing, from->threads_sharing);
+    hw_keep_greater(&to->modules, from->modules);
+    hw_sum(&to->unharvested_contexts, profile->unharvested_contexts);
     if (profile->process.flags & HW_PROCESS_MERGED)
-        add(&to->unharvested_runs, from->unharvested_runs);
+        hw_sum(&to->unharvested_runs, from->unharvested_runs);
     else
-        add(&to->unharvested_runs, !(from->flags & HW_ACCESS_HARVESTED));
+        hw_sum(&to->unharvested_runs, !(from->flags & HW_ACCESS_HARVESTED));
+    hw_keep_greater(&to->word_period_ns, from->word_period_ns);
+    hw_sum(&to->word_rounds, from->word_rounds);
+    hw_sum(&to->word_span_ns, from->word_span_ns);
+    hw_keep_greater(&to->word_longest_ns, from->word_longest_ns);
+    hw_sum(&to->word_cost_ns, from->word_cost_ns);
 }
 
 static bool add_texts(struct hw_merge *merge, const struct hw_profile *profile)
@@ -455,26 +440,26 @@ static void add_process(struct hw_merge *merge, const struct hw_profile *profile
     const bool merged = from->flags & HW_PROCESS_MERGED;
     to->flags |= from->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET | HW_PROCESS_LLVM);
     if (from->mode != HW_MODE_ACCESS) /* accesses that were counted decide in the end */
-        keep_greater_short(&to->mode, from->mode);
-    keep_greater_short(&to->cpus, from->cpus);
-    keep_greater_short(&to->block_store, from->block_store);
+        hw_keep_greater_short(&to->mode, from->mode);
+    hw_keep_greater_short(&to->cpus, from->cpus);
+    hw_keep_greater_short(&to->block_store, from->block_store);
     keep_earliest(&to->start_realtime_ns, from->start_realtime_ns);
-    keep_greater(&to->peak_rss_bytes, from->peak_rss_bytes);
-    keep_greater(&to->sample_bytes, from->sample_bytes);
-    keep_greater(&to->table_entries, from->table_entries);
-    add_signed(&to->live_bytes, from->live_bytes);
-    add_signed(&to->live_blocks, from->live_blocks);
-    add(&to->peak_bytes, from->peak_bytes);
-    keep_greater(&to->peak_bytes_most, merged ? from->peak_bytes_most : from->peak_bytes);
-    add(&to->threads_seen, from->threads_seen);
-    keep_greater(&to->threads_most, from->threads_most);
-    keep_greater(&to->startup_ns, from->startup_ns);
-    add_signed(&to->inherited_blocks, from->inherited_blocks);
-    add_signed(&to->inherited_bytes, from->inherited_bytes);
-    add(&to->evictions, from->evictions);
-    keep_greater(&to->reset_tick, hw_profile_ticks_to_ns(profile, from->reset_tick));
+    hw_keep_greater(&to->peak_rss_bytes, from->peak_rss_bytes);
+    hw_keep_greater(&to->sample_bytes, from->sample_bytes);
+    hw_keep_greater(&to->table_entries, from->table_entries);
+    hw_sum_signed(&to->live_bytes, from->live_bytes);
+    hw_sum_signed(&to->live_blocks, from->live_blocks);
+    hw_sum(&to->peak_bytes, from->peak_bytes);
+    hw_keep_greater(&to->peak_bytes_most, merged ? from->peak_bytes_most : from->peak_bytes);
+    hw_sum(&to->threads_seen, from->threads_seen);
+    hw_keep_greater(&to->threads_most, from->threads_most);
+    hw_keep_greater(&to->startup_ns, from->startup_ns);
+    hw_sum_signed(&to->inherited_blocks, from->inherited_blocks);
+    hw_sum_signed(&to->inherited_bytes, from->inherited_bytes);
+    hw_sum(&to->evictions, from->evictions);
+    hw_keep_greater(&to->reset_tick, hw_profile_ticks_to_ns(profile, from->reset_tick));
     if (!profile->llvm)
-        keep_greater(&merge->duration_ns, profile->duration_ns);
+        hw_keep_greater(&merge->duration_ns, profile->duration_ns);
 }
 
 static void add_llvm(struct hw_merge *merge, uint32_t known, uint32_t version, size_t dumps, bool clang_runtime)
@@ -533,6 +518,7 @@ struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_pr
         add_process(merge, profile);
         add_totals(&merge->totals, &profile->totals);
         add_access_info(merge, profile);
+        hw_merge_samples_admit(merge, profile);
         if (llvm)
             add_llvm(merge, llvm->known, llvm->version, llvm->dumps, llvm->clang_runtime);
     }
@@ -556,7 +542,7 @@ struct hw_merge_input *hw_merge_admit_llvm(struct hw_merge *merge, const struct 
                 add_run(merge, &run, "", "");
     if (fine) {
         input->llvm = profile;
-        add(&merge->process.runs, 1);
+        hw_sum(&merge->process.runs, 1);
         add_llvm(merge, profile->known, profile->version, profile->dumps, profile->clang_runtime);
     }
     return admitted(merge, input, fine, path, error);

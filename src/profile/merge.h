@@ -3,8 +3,10 @@
  *   merge.c           what is known of the processes as a whole: modules, totals, runs, notes
  *   merge_contexts.c  call stacks and what was counted for them
  *   merge_fields.c    counted fields of structs
+ *   merge_samples.c   sampled accesses
  *   merge_symbols.c   names, where inputs bring them along
  *   merge_tables.c    the sum as the tables of a profile file (HW_PROCESS_MERGED), from which write.h makes the file
+ *   merge_words.c     used words by position
  *
  * A frame is known by its module (build id, or path where there is none) and its address in the module's file, so that
  * neither the addresses nor the order at and in which modules were loaded matter. Sums do not depend on the order of

@@ -92,26 +92,6 @@ struct batch {
     const struct hw_profile_context **context; /* by number, of profiles */
 };
 
-static void add_signed(int64_t *sum, int64_t value)
-{
-    *sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
-}
-
-static void add(uint64_t *sum, uint64_t value)
-{
-    *sum = hw_add_saturating(*sum, value);
-}
-
-static void keep_smaller(uint64_t *least, uint64_t value)
-{
-    *least = value < *least ? value : *least;
-}
-
-static void keep_greater(uint64_t *most, uint64_t value)
-{
-    *most = value > *most ? value : *most;
-}
-
 /* Of the same moment the greater CPU: no matter which comes first. */
 static void keep_last(uint64_t *time, uint32_t *cpu, uint64_t other_time, uint32_t other_cpu)
 {
@@ -131,8 +111,8 @@ static void add_lifetimes(struct hw_profile_context *to, const struct hw_profile
     to->lifetime_total_ns += total;
     if (to->lifetime_total_ns > LIFETIME_MOST)
         to->lifetime_total_ns = LIFETIME_MOST;
-    keep_smaller(&to->lifetime_min_ns, from->lifetime_min_ns);
-    keep_greater(&to->lifetime_max_ns, from->lifetime_max_ns);
+    hw_keep_smaller(&to->lifetime_min_ns, from->lifetime_min_ns);
+    hw_keep_greater(&to->lifetime_max_ns, from->lifetime_max_ns);
     keep_last(&to->last_free_ns, &to->last_free_cpu, from->last_free_ns, from->last_free_cpu);
 }
 
@@ -140,8 +120,8 @@ static void add_allocations(struct hw_profile_context *to, const struct hw_profi
 {
     if (!from->allocations)
         return;
-    keep_smaller(&to->size_min, from->size_min);
-    keep_greater(&to->size_max, from->size_max);
+    hw_keep_smaller(&to->size_min, from->size_min);
+    hw_keep_greater(&to->size_max, from->size_max);
     keep_last(&to->last_alloc_ns, &to->last_alloc_cpu, from->last_alloc_ns, from->last_alloc_cpu);
 }
 
@@ -162,11 +142,11 @@ static void add_threads(struct hw_merge_entry *entry, const struct hw_profile_co
         entry->input_alloc_threads = entry->input_free_threads = 0;
     }
     if (from->alloc_threads > entry->input_alloc_threads) {
-        add(&entry->sum.own.alloc_threads, from->alloc_threads - entry->input_alloc_threads);
+        hw_sum(&entry->sum.own.alloc_threads, from->alloc_threads - entry->input_alloc_threads);
         entry->input_alloc_threads = from->alloc_threads;
     }
     if (from->free_threads > entry->input_free_threads) {
-        add(&entry->sum.own.free_threads, from->free_threads - entry->input_free_threads);
+        hw_sum(&entry->sum.own.free_threads, from->free_threads - entry->input_free_threads);
         entry->input_free_threads = from->free_threads;
     }
 }
@@ -183,29 +163,29 @@ static bool add_own(struct hw_merge_entry *entry, const struct hw_profile_contex
     add_allocations(to, from);
     add_lifetimes(to, from);
     add_threads(entry, from, input);
-    keep_smaller(&to->first_ns, from->first_ns);
-    add(&to->allocations, from->allocations);
-    add(&to->frees, from->frees);
-    add(&to->reallocations, from->reallocations);
-    add(&to->temporary, from->temporary);
-    add(&to->bytes, from->bytes);
-    add(&to->samples, from->samples);
-    add_signed(&to->live_blocks, from->live_blocks);
-    add_signed(&to->live_bytes, from->live_bytes);
-    add_signed(&to->peak_blocks, from->peak_blocks);
-    add_signed(&to->peak_bytes, from->peak_bytes);
-    add(&to->live_age_total_ns, from->live_age_total_ns);
-    add(&to->migrated_cpu, from->migrated_cpu);
-    add(&to->lifetime_overlaps, from->lifetime_overlaps);
-    add(&to->same_alloc_cpu, from->same_alloc_cpu);
-    add(&to->same_free_cpu, from->same_free_cpu);
-    add(&to->realloc_moved, from->realloc_moved);
-    add(&to->realloc_grown_bytes, from->realloc_grown_bytes);
-    add(&to->realloc_shrunk_bytes, from->realloc_shrunk_bytes);
-    add(&to->inherited_frees, from->inherited_frees);
-    add(&to->inherited_freed_bytes, from->inherited_freed_bytes);
-    add_signed(&to->inherited_blocks, from->inherited_blocks);
-    add_signed(&to->inherited_bytes, from->inherited_bytes);
+    hw_keep_smaller(&to->first_ns, from->first_ns);
+    hw_sum(&to->allocations, from->allocations);
+    hw_sum(&to->frees, from->frees);
+    hw_sum(&to->reallocations, from->reallocations);
+    hw_sum(&to->temporary, from->temporary);
+    hw_sum(&to->bytes, from->bytes);
+    hw_sum(&to->samples, from->samples);
+    hw_sum_signed(&to->live_blocks, from->live_blocks);
+    hw_sum_signed(&to->live_bytes, from->live_bytes);
+    hw_sum_signed(&to->peak_blocks, from->peak_blocks);
+    hw_sum_signed(&to->peak_bytes, from->peak_bytes);
+    hw_sum(&to->live_age_total_ns, from->live_age_total_ns);
+    hw_sum(&to->migrated_cpu, from->migrated_cpu);
+    hw_sum(&to->lifetime_overlaps, from->lifetime_overlaps);
+    hw_sum(&to->same_alloc_cpu, from->same_alloc_cpu);
+    hw_sum(&to->same_free_cpu, from->same_free_cpu);
+    hw_sum(&to->realloc_moved, from->realloc_moved);
+    hw_sum(&to->realloc_grown_bytes, from->realloc_grown_bytes);
+    hw_sum(&to->realloc_shrunk_bytes, from->realloc_shrunk_bytes);
+    hw_sum(&to->inherited_frees, from->inherited_frees);
+    hw_sum(&to->inherited_freed_bytes, from->inherited_freed_bytes);
+    hw_sum_signed(&to->inherited_blocks, from->inherited_blocks);
+    hw_sum_signed(&to->inherited_bytes, from->inherited_bytes);
     to->types_differ |= from->types_differ || (to->type && from->type && to->type != from->type);
     to->type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
     if (!from->access)
@@ -233,8 +213,8 @@ static bool add_item(struct batch *batch, struct hw_merge_entry *entry, const st
     entry->told = true;
     if (mib->field[HW_LLVM_ALLOC_CPU] > UINT16_MAX || mib->field[HW_LLVM_FREE_CPU] > UINT16_MAX) {
         struct hw_llvm_mib limited = *mib; /* as files can hold it */
-        keep_smaller(&limited.field[HW_LLVM_ALLOC_CPU], UINT16_MAX);
-        keep_smaller(&limited.field[HW_LLVM_FREE_CPU], UINT16_MAX);
+        hw_keep_smaller(&limited.field[HW_LLVM_ALLOC_CPU], UINT16_MAX);
+        hw_keep_smaller(&limited.field[HW_LLVM_FREE_CPU], UINT16_MAX);
         hw_llvm_mib_add(&entry->sum.llvm, &limited);
         return true;
     }
@@ -418,8 +398,17 @@ static void push_item(struct batch *batch, uint32_t id, uint32_t leaf, bool pool
         (struct item){.key = batch->key[leaf], .source = id, .leaf = leaf, .pool = pool, .told = told};
 }
 
-/* All contexts with blocks, and those that free stacks name. REFERENCE (by number) is the item's number + 1. */
-static bool collect_items(struct batch *batch, uint32_t *reference)
+/* Context ID, of which nothing but its stack may be known. */
+static void push_named(struct batch *batch, uint32_t id, uint32_t *number)
+{
+    if (number[id])
+        return;
+    push_item(batch, id, batch->input->profile->context_entries[id].leaf, false, false);
+    number[id] = (uint32_t)batch->count;
+}
+
+/* All contexts with blocks, and those that others name. NUMBER, by context, is the item's + 1. */
+static bool collect_items(struct batch *batch, uint32_t *number)
 {
     const struct hw_profile *profile = batch->input->profile;
     for (size_t i = 0; i < profile->context_count; i++) {
@@ -428,17 +417,18 @@ static bool collect_items(struct batch *batch, uint32_t *reference)
         if (profile->llvm && !profile->llvm->mibs[context->id].field[HW_LLVM_ALLOC_COUNT])
             continue;
         push_item(batch, context->id, context->leaf, context->pool, true);
-        reference[context->id] = (uint32_t)batch->count;
+        number[context->id] = (uint32_t)batch->count;
     }
     for (size_t i = 0; i < profile->free_stack_count; i++) {
-        const uint32_t ids[2] = {profile->free_stacks[i].alloc_context, profile->free_stacks[i].free_context};
-        for (int k = 0; k < 2; k++) {
-            if (reference[ids[k]])
-                continue;
-            push_item(batch, ids[k], profile->context_entries[ids[k]].leaf, false, false);
-            reference[ids[k]] = (uint32_t)batch->count;
-        }
+        push_named(batch, profile->free_stacks[i].alloc_context, number);
+        push_named(batch, profile->free_stacks[i].free_context, number);
     }
+    for (size_t i = 0; i < profile->freed_word_count; i++)
+        push_named(batch, profile->freed_words[i].free_context, number);
+    for (size_t i = 0; i < profile->sample_context_count; i++)
+        push_named(batch, profile->sample_contexts[i].context, number);
+    for (size_t i = 0; i < profile->sample_count_count; i++)
+        push_named(batch, profile->sample_counts[i].context, number);
     return true;
 }
 
@@ -456,8 +446,8 @@ static bool add_free_stack(struct hw_merge *merge, uint32_t alloc, uint32_t free
         return false;
     stack->alloc_context = alloc;
     stack->free_context = freed;
-    add(&stack->count, count);
-    add(&stack->bytes, bytes);
+    hw_sum(&stack->count, count);
+    hw_sum(&stack->bytes, bytes);
     return true;
 }
 
@@ -482,9 +472,9 @@ static bool add_histogram(struct hw_merge *merge, uint32_t context, const struct
     struct hw_profile_histogram *to = histogram_run(merge, context, from->first_word);
     if (!to)
         return false;
-    add(&to->saturated, from->saturated);
+    hw_sum(&to->saturated, from->saturated);
     for (size_t i = 0; i < HW_HISTOGRAM_WORDS; i++)
-        add(&to->words[i], from->words[i]);
+        hw_sum(&to->words[i], from->words[i]);
     return true;
 }
 
@@ -501,24 +491,25 @@ static bool add_global(struct hw_merge *merge, uint32_t module, const struct hw_
     to->map = module;
     to->offset = from->offset;
     to->flags |= from->flags;
-    add(&to->reads, from->reads);
-    add(&to->writes, from->writes);
-    add(&to->unsplit, from->unsplit);
+    hw_sum(&to->reads, from->reads);
+    hw_sum(&to->writes, from->writes);
+    hw_sum(&to->unsplit, from->unsplit);
     return true;
 }
 
-static bool add_referring(struct batch *batch, const uint32_t *number)
+/* NUMBER becomes, by context of the input, its reference, or HW_NONE. */
+static bool add_referring(struct batch *batch, uint32_t *number)
 {
     const struct hw_profile *profile = batch->input->profile;
     struct hw_merge *merge = batch->merge;
     bool fine = true;
-    if (!profile->free_stack_count && !profile->global_count && !profile->histogram_count)
-        return true;
+    for (size_t i = 0; i < profile->context_entry_count; i++)
+        number[i] = number[i] ? batch->item[number[i] - 1].reference : HW_NONE;
     pthread_mutex_lock(&merge->lock);
     for (size_t i = 0; fine && i < profile->free_stack_count; i++) {
         const struct hw_free_stack *stack = &profile->free_stacks[i];
-        fine = add_free_stack(merge, batch->item[number[stack->alloc_context] - 1].reference,
-                              batch->item[number[stack->free_context] - 1].reference, stack->count, stack->bytes);
+        fine = add_free_stack(merge, number[stack->alloc_context], number[stack->free_context], stack->count,
+                              stack->bytes);
     }
     for (size_t i = 0; fine && i < profile->global_count; i++) {
         const uint32_t map = profile->globals[i].map;
@@ -526,9 +517,9 @@ static bool add_referring(struct batch *batch, const uint32_t *number)
                           &profile->globals[i]);
     }
     for (size_t i = 0; fine && i < profile->histogram_count; i++)
-        if (number[profile->histogram[i].context])
-            fine = add_histogram(merge, batch->item[number[profile->histogram[i].context] - 1].reference,
-                                 &profile->histogram[i]);
+        if (number[profile->histogram[i].context] != HW_NONE)
+            fine = add_histogram(merge, number[profile->histogram[i].context], &profile->histogram[i]);
+    fine = fine && hw_merge_words_add(merge, profile, number) && hw_merge_samples_add(merge, batch->input, number);
     pthread_mutex_unlock(&merge->lock);
     return fine;
 }
@@ -539,7 +530,7 @@ bool hw_merge_sum_profile(struct hw_merge *merge, const struct hw_merge_input *i
     struct batch batch = {.merge = merge, .input = input};
     uint32_t *number = calloc(profile->context_entry_count + 1, sizeof *number);
     batch.context = calloc(profile->context_entry_count + 1, sizeof *batch.context);
-    batch.item = malloc((profile->context_count + 2 * profile->free_stack_count + 1) * sizeof *batch.item);
+    batch.item = malloc((profile->context_entry_count + 1) * sizeof *batch.item);
     const bool fine = number && batch.context && batch.item && hash_nodes(&batch) && collect_items(&batch, number) &&
                       add_items(&batch) && insert_stacks(&batch) && add_referring(&batch, number);
     free(number);
@@ -638,7 +629,7 @@ static bool add_cells(struct hw_merge *merge, uint32_t context, const struct hw_
                 continue;
             if (!run && !(run = histogram_run(merge, context, (uint32_t)first)))
                 return false;
-            add(&run->words[i], from->histogram[first + i]);
+            hw_sum(&run->words[i], from->histogram[first + i]);
         }
     }
     return true;

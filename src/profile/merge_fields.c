@@ -19,16 +19,6 @@ struct hw_merge_fields {
     struct hw_store windows; /* struct hw_field_window: fields likewise */
 };
 
-static void add(uint64_t *sum, uint64_t value)
-{
-    *sum = hw_add_saturating(*sum, value);
-}
-
-static void keep_greater(uint64_t *most, uint64_t value)
-{
-    *most = value > *most ? value : *most;
-}
-
 void hw_merge_fields_free(struct hw_merge_fields *fields)
 {
     if (!fields)
@@ -145,8 +135,8 @@ static void take_struct(struct reader *reader, size_t index)
         struct hw_field *entry = hw_store_at(&reader->to->fields, to->first_field + i);
         entry->flags |= field->flags;
         entry->line = field->line < entry->line ? field->line : entry->line;
-        add(&entry->reads, field->apart_reads);
-        add(&entry->writes, field->apart_writes);
+        hw_sum(&entry->reads, field->apart_reads);
+        hw_sum(&entry->writes, field->apart_writes);
     }
 }
 
@@ -189,7 +179,7 @@ static void take_group(struct reader *reader, const struct hw_profile_field_grou
     }
     reader->failed |= !to;
     if (to)
-        add(&to->executions, from->executions);
+        hw_sum(&to->executions, from->executions);
     free(list);
 }
 
@@ -209,19 +199,19 @@ static void take_window(struct reader *reader, const struct hw_profile_field_win
     to->structure = key[0];
     to->field_a = key[1];
     to->field_b = key[2];
-    add(&to->weight, from->weight);
+    hw_sum(&to->weight, from->weight);
 }
 
 static void take_info(struct hw_fields_info *to, const struct hw_fields_info *from)
 {
     to->flags |= from->flags;
     to->modules = from->modules > to->modules ? from->modules : to->modules;
-    add(&to->before_registration, from->before_registration);
-    add(&to->windows, from->windows);
-    keep_greater(&to->period_ns, from->period_ns);
-    keep_greater(&to->window_ns, from->window_ns);
-    keep_greater(&to->groups, from->groups);
-    add(&to->groups_lost, from->groups_lost);
+    hw_sum(&to->before_registration, from->before_registration);
+    hw_sum(&to->windows, from->windows);
+    hw_keep_greater(&to->period_ns, from->period_ns);
+    hw_keep_greater(&to->window_ns, from->window_ns);
+    hw_keep_greater(&to->groups, from->groups);
+    hw_sum(&to->groups_lost, from->groups_lost);
 }
 
 bool hw_merge_fields_add(struct hw_merge *merge, const struct hw_profile *profile)

@@ -99,6 +99,8 @@ struct hw_merge {
     uint64_t duration_ns;
     struct hw_merge_symbols *symbols; /* merge_symbols.c; NULL: no input has any */
     struct hw_merge_fields *fields;   /* merge_fields.c; likewise */
+    bool sampled;                     /* in some input accesses were sampled */
+    struct hw_sample_info sample_info;
     struct hw_merge_text executable, allocator, allocator_path, options, command;
     struct hw_index module_index, frame_index, note_index, run_index;
     struct hw_store modules, frames, notes, runs;
@@ -108,9 +110,10 @@ struct hw_merge {
     struct hw_index node_index;
     struct hw_store nodes;
     pthread_mutex_t lock; /* for what follows */
-    struct hw_index free_index, global_index, histogram_index;
-    struct hw_store free_stacks, globals,
-        histograms; /* globals: `map` is a module; histograms: `context` a reference */
+    struct hw_index free_index, global_index, histogram_index, word_index, sample_index, sampled_index;
+    struct hw_store free_stacks, globals, histograms; /* globals: `map` is a module; elsewhere it and contexts are… */
+    struct hw_store words;                            /* …references. merge_words.c: struct hw_profile_words */
+    struct hw_store samples, sampled_contexts;        /* merge_samples.c: struct hw_sample_count, hw_sample_context */
 };
 
 /* How a map of the input lies. */
@@ -133,6 +136,45 @@ struct hw_merge_input {
 
 /* XXH3 of up to two texts of bytes. */
 struct hw_key hw_merge_key(const void *first, size_t first_size, const void *second, size_t second_size);
+
+/* ---- small sums ---- */
+
+static inline void hw_sum(uint64_t *sum, uint64_t value)
+{
+    *sum = hw_add_saturating(*sum, value);
+}
+
+static inline void hw_sum_signed(int64_t *sum, int64_t value)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
+}
+
+static inline void hw_keep_smaller(uint64_t *least, uint64_t value)
+{
+    *least = value < *least ? value : *least;
+}
+
+static inline void hw_keep_greater(uint64_t *most, uint64_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
+static inline void hw_keep_greater_short(uint32_t *most, uint32_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
+/* What is in ALL but not in PART. A sum that has reached its end stays there. */
+static inline uint64_t hw_without(uint64_t all, uint64_t part)
+{
+    return all == UINT64_MAX ? all : all > part ? all - part : 0;
+}
+
+/* MODULE's place among those of the result, when they are sorted. */
+static inline uint32_t hw_merge_rank(const struct hw_merge *merge, uint32_t module)
+{
+    return module == HW_NONE ? HW_NONE : ((struct hw_merge_module *)hw_store_at(&merge->modules, module))->rank;
+}
 
 static inline struct hw_merge_entry *hw_merge_entry_at(const struct hw_merge *merge, uint32_t reference)
 {
@@ -157,6 +199,22 @@ void hw_merge_fields_free(struct hw_merge_fields *fields);
 bool hw_merge_fields_add(struct hw_merge *merge, const struct hw_profile *profile);
 /* Puts the sections of counted fields into TABLES, in which the strings of all others are; before the symbols. */
 bool hw_merge_fields_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
+
+/* ---- merge_samples.c ---- */
+
+/* By admissions: how accesses were sampled. */
+void hw_merge_samples_admit(struct hw_merge *merge, const struct hw_profile *profile);
+/* By sums, with the lock held: where the samples fell. REFERENCE: by context of the input, HW_NONE where there is none.
+ */
+bool hw_merge_samples_add(struct hw_merge *merge, const struct hw_merge_input *input, const uint32_t *reference);
+/* Puts the sections of samples into TABLES; modules and contexts have their places in the result. */
+bool hw_merge_samples_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
+
+/* ---- merge_words.c ---- */
+
+/* Likewise, used words by position. */
+bool hw_merge_words_add(struct hw_merge *merge, const struct hw_profile *profile, const uint32_t *reference);
+bool hw_merge_words_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 
 /* ---- merge_contexts.c ---- */
 

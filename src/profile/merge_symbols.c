@@ -292,11 +292,11 @@ static bool take_mark(struct reader *reader, const struct hw_module_mark *mark)
 
 /* Modules of which some input tells accesses to data, but not of which variables. */
 static bool note_missing_data(struct hw_merge_symbols *symbols, const struct hw_merge_input *input,
-                              const struct hw_profile *profile)
+                              const struct hw_profile *profile, const struct hw_global_granule *globals, size_t count)
 {
     uint32_t last = HW_NONE;
-    for (size_t i = 0; i < profile->global_count; i++) {
-        const uint32_t map = profile->globals[i].map;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t map = globals[i].map;
         if (map == last || map >= input->map_count)
             continue;
         const struct hw_module_mark *mark = NULL;
@@ -315,12 +315,15 @@ static bool note_missing_data(struct hw_merge_symbols *symbols, const struct hw_
 bool hw_merge_symbols_add(struct hw_merge *merge, const struct hw_merge_input *input, const struct hw_profile *profile)
 {
     const struct hw_symbolised *from = profile->symbolised;
-    if (!merge->symbols && (from || profile->global_count))
+    const bool data = profile->global_count || profile->sampled_global_count;
+    if (!merge->symbols && (from || data))
         merge->symbols = new_symbols();
     struct reader reader = {.symbols = merge->symbols, .input = input, .profile = profile};
-    if (!from && !profile->global_count)
+    if (!from && !data)
         return true;
-    if (!merge->symbols || !note_missing_data(merge->symbols, input, profile))
+    if (!merge->symbols ||
+        !note_missing_data(merge->symbols, input, profile, profile->globals, profile->global_count) ||
+        !note_missing_data(merge->symbols, input, profile, profile->sampled_globals, profile->sampled_global_count))
         return false;
     if (!from)
         return true;
@@ -367,11 +370,6 @@ static uint32_t put_string(struct writer *writer, uint32_t string)
     return string ? put_text(writer, text_of(writer->symbols, string)) : 0;
 }
 
-static uint32_t rank_of(const struct writer *writer, uint32_t module)
-{
-    return module == HW_NONE ? HW_NONE : ((struct hw_merge_module *)hw_store_at(&writer->merge->modules, module))->rank;
-}
-
 static int compare_chains(const void *left, const void *right)
 {
     const struct chain *a = left, *b = right;
@@ -388,7 +386,7 @@ static void put_locations(struct writer *writer)
     writer->failed |= !chains;
     for (uint32_t i = 0; chains && i < symbols->chains.count; i++) {
         chains[i] = *(struct chain *)hw_store_at(&symbols->chains, i);
-        chains[i].rank = rank_of(writer, chains[i].module);
+        chains[i].rank = hw_merge_rank(writer->merge, chains[i].module);
         if (chains[i].module == HW_NONE)
             chains[i].address =
                 ((struct hw_merge_llvm_frame *)hw_store_at(&writer->merge->frames, (uint32_t)chains[i].address))->rank;
@@ -446,7 +444,7 @@ static void put_types_and_data(struct writer *writer)
         types[i] = *(struct hw_type_name *)hw_store_at(&symbols->types, i);
     for (uint32_t i = 0; data && i < symbols->data.count; i++) {
         data[i] = *(struct hw_data_name *)hw_store_at(&symbols->data, i);
-        data[i].map = rank_of(writer, data[i].map);
+        data[i].map = hw_merge_rank(writer->merge, data[i].map);
     }
     if (writer->failed)
         return;

@@ -194,11 +194,6 @@ static void make_frames(struct finisher *finisher)
 
 /* ---- the order of contexts ---- */
 
-static uint32_t rank_of(const struct hw_merge *merge, uint32_t module)
-{
-    return module == HW_NONE ? HW_NONE : ((struct hw_merge_module *)hw_store_at(&merge->modules, module))->rank;
-}
-
 static int compare_stacks(const struct hw_merge *merge, uint32_t a, uint32_t b)
 {
     while (a != b) {
@@ -206,7 +201,8 @@ static int compare_stacks(const struct hw_merge *merge, uint32_t a, uint32_t b)
         if (!a || !b)
             return a ? 1 : -1;
         if (left->module != right->module) {
-            const uint32_t left_rank = rank_of(merge, left->module), right_rank = rank_of(merge, right->module);
+            const uint32_t left_rank = hw_merge_rank(merge, left->module),
+                           right_rank = hw_merge_rank(merge, right->module);
             if (left_rank != right_rank)
                 return left_rank < right_rank ? -1 : 1;
         }
@@ -234,7 +230,7 @@ static void set_first_frames(const struct hw_merge *merge, struct ordered *order
     uint32_t number = ordered->entry->node;
     for (int i = 0; i < 2 && number; i++) {
         const struct hw_merge_node *node = hw_store_at(&merge->nodes, number);
-        const uint64_t rank = (uint64_t)rank_of(merge, node->module) + 1, most = (1ull << 40) - 1;
+        const uint64_t rank = (uint64_t)hw_merge_rank(merge, node->module) + 1, most = (1ull << 40) - 1;
         const bool exact = rank < 1u << 24 && node->offset < most;
         ordered->frame[i] = (rank < 1u << 24 ? rank : (1u << 24) - 1) << 40;
         ordered->frame[i] |= rank < 1u << 24 && node->offset < most ? node->offset : rank < 1u << 24 ? most : 0;
@@ -297,7 +293,7 @@ static void number_node(struct finisher *finisher, struct hw_stack_node *nodes, 
         node->id = --next;
         /* The parent's number is not there yet unless it is an older one: it will be the one before. */
         nodes[next] = (struct hw_stack_node){.pc = node->offset,
-                                             .map = rank_of(merge, node->module),
+                                             .map = hw_merge_rank(merge, node->module),
                                              .parent = !node->parent ? 0
                                                        : parent->id  ? parent->id
                                                                      : next - 1};
@@ -377,47 +373,41 @@ static struct hw_mib make_mib(const struct hw_profile_context *from, uint32_t co
                            .inherited_freed_bytes = from->inherited_freed_bytes};
 }
 
-/* What is in ALL but not in LIVE. A sum that has reached its end stays there. */
-static uint64_t without(uint64_t all, uint64_t live)
-{
-    return all == UINT64_MAX ? all : all > live ? all - live : 0;
-}
-
 /* FROM without the blocks of LIVE, as a row. Its bounds are those of both. */
 static struct hw_access make_access(const struct hw_profile_access *from, const struct hw_profile_access *live,
                                     uint32_t context)
 {
-    const uint64_t blocks = without(from->blocks, live->blocks);
+    const uint64_t blocks = hw_without(from->blocks, live->blocks);
     return (struct hw_access){.context = context,
                               .flags = from->flags,
                               .type = from->type,
                               .blocks = blocks,
-                              .reads = without(from->reads, live->reads),
-                              .writes = without(from->writes, live->writes),
-                              .unsplit = without(from->unsplit, live->unsplit),
+                              .reads = hw_without(from->reads, live->reads),
+                              .writes = hw_without(from->writes, live->writes),
+                              .unsplit = hw_without(from->unsplit, live->unsplit),
                               .accesses_min = blocks ? from->accesses_min : UINT64_MAX,
                               .accesses_max = blocks ? from->accesses_max : 0,
-                              .granules = without(from->granules, live->granules),
-                              .granules_touched = without(from->granules_touched, live->granules_touched),
-                              .utilization_total = without(from->utilization_total, live->utilization_total),
+                              .granules = hw_without(from->granules, live->granules),
+                              .granules_touched = hw_without(from->granules_touched, live->granules_touched),
+                              .utilization_total = hw_without(from->utilization_total, live->utilization_total),
                               .utilization_min = blocks ? from->utilization_min : UINT32_MAX,
                               .utilization_max = blocks ? from->utilization_max : 0,
-                              .density_total = without(from->density_total, live->density_total),
+                              .density_total = hw_without(from->density_total, live->density_total),
                               .density_min = blocks ? from->density_min : 0,
                               .density_max = blocks ? from->density_max : 0,
                               .lifetime_density_total =
-                                  without(from->lifetime_density_total, live->lifetime_density_total),
+                                  hw_without(from->lifetime_density_total, live->lifetime_density_total),
                               .lifetime_density_min = blocks ? from->lifetime_density_min : 0,
                               .lifetime_density_max = blocks ? from->lifetime_density_max : 0,
-                              .never_accessed = without(from->never_accessed, live->never_accessed),
-                              .written_never_read = without(from->written_never_read, live->written_never_read),
-                              .shared_granules = without(from->shared_granules, live->shared_granules),
-                              .shared_written = without(from->shared_written, live->shared_written),
-                              .shared_writers = without(from->shared_writers, live->shared_writers),
-                              .lines_false_shared = without(from->lines_false_shared, live->lines_false_shared),
-                              .lines_true_shared = without(from->lines_true_shared, live->lines_true_shared),
-                              .saturated_cells = without(from->saturated_cells, live->saturated_cells),
-                              .not_owned = without(from->not_owned, live->not_owned)};
+                              .never_accessed = hw_without(from->never_accessed, live->never_accessed),
+                              .written_never_read = hw_without(from->written_never_read, live->written_never_read),
+                              .shared_granules = hw_without(from->shared_granules, live->shared_granules),
+                              .shared_written = hw_without(from->shared_written, live->shared_written),
+                              .shared_writers = hw_without(from->shared_writers, live->shared_writers),
+                              .lines_false_shared = hw_without(from->lines_false_shared, live->lines_false_shared),
+                              .lines_true_shared = hw_without(from->lines_true_shared, live->lines_true_shared),
+                              .saturated_cells = hw_without(from->saturated_cells, live->saturated_cells),
+                              .not_owned = hw_without(from->not_owned, live->not_owned)};
 }
 
 static bool has_live_accesses(const struct hw_merge_entry *entry)
@@ -577,7 +567,7 @@ static void make_globals(struct finisher *finisher)
     struct hw_global_granule *to = make_table(finisher, HW_SECTION_GLOBALS, merge->globals.count);
     for (uint32_t i = 0; to && i < merge->globals.count; i++) {
         to[i] = *(struct hw_global_granule *)hw_store_at(&merge->globals, i);
-        to[i].map = rank_of(merge, to[i].map);
+        to[i].map = hw_merge_rank(merge, to[i].map);
     }
     if (to)
         qsort(to, merge->globals.count, sizeof *to, compare_globals);
@@ -732,6 +722,8 @@ bool hw_merge_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_t
         make_histogram(&finisher);
         make_globals(&finisher);
         make_free_stacks(&finisher);
+        finisher.failed |=
+            !hw_merge_words_finish(merge, arena, tables) || !hw_merge_samples_finish(merge, arena, tables);
         make_runs(&finisher);
         make_notes(&finisher);
         make_totals(&finisher);

@@ -19,7 +19,9 @@ int hw_sample_count_compare(const struct hw_sample_count *a, const struct hw_sam
         return a->context < b->context ? -1 : 1;
     if (a->map != b->map)
         return a->map < b->map ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    if (a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
 static int compare_counts(const void *left, const void *right)
@@ -107,6 +109,12 @@ static bool take_counts(struct hw_profile *profile, struct hw_arena *arena, cons
             hw_problem(problems, "The samples of accesses are damaged: some fell where nothing is known of.");
         else if (from[i].reads || from[i].writes)
             all[kept++] = from[i];
+    }
+    for (size_t i = 0; i < kept; i++) {
+        if (all[i].kind == HW_SAMPLE_WORD)
+            all[i].map = HW_NONE;
+        else if (all[i].kind == HW_SAMPLE_GLOBAL)
+            all[i].context = HW_NONE;
     }
     qsort(all, kept, sizeof *all, compare_counts);
     profile->sample_counts = all;

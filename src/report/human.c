@@ -40,8 +40,9 @@ const char *hw_human_count(char *buffer, uint64_t count)
 const char *hw_human_of(char *buffer, uint64_t count, const char *noun)
 {
     hw_human_count(buffer, count);
-    const size_t used = strlen(buffer);
-    snprintf(buffer + used, HW_HUMAN - used, " %s%s", noun, count == 1 ? "" : "s");
+    const size_t used = strlen(buffer), length = strlen(noun);
+    const char *plural = length && noun[length - 1] == 's' ? "es" : "s";
+    snprintf(buffer + used, HW_HUMAN - used, " %s%s", noun, count == 1 ? "" : plural);
     return buffer;
 }
 

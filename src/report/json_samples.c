@@ -104,9 +104,14 @@ void hw_json_samples(struct json_writer *writer)
         return;
     json_t *sampled = json_object(), *object = json_object(), *where = json_object(), *given_up = json_object();
     set_text(writer, object, "source",
-             info->source == HW_SAMPLE_TRAP  ? "trap flag"
-             : info->source == HW_SAMPLE_PMU ? "pmu"
-                                             : NULL);
+             info->source == HW_SAMPLE_TRAP   ? "trap flag"
+             : info->source == HW_SAMPLE_PMU  ? "pmu"
+             : info->source == HW_SAMPLE_BOTH ? "both"
+                                              : NULL);
+    if (view->profile->process.flags & HW_PROCESS_MERGED) {
+        set_count(writer, object, "runs", info->runs);
+        set_count(writer, object, "runs_ended", info->runs_ended);
+    }
     set_text(writer, object, "ended_because", hw_sample_ended(info));
     set_count(writer, object, "frequency", info->frequency);
     set(writer, object, "burst_length",

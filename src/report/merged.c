@@ -53,7 +53,7 @@ static void add_count(const struct hw_profile *profile, struct hw_buffer *out)
     if (profile->llvm)
         hw_buffer_add(out, "%s of LLVM's (%s)", HW_OF(profile->process.runs, "heap profile"), profile->llvm->kind);
     else
-        hw_buffer_add(out, "%s", profile->process.runs == 1 ? "1 process" : HW_OF(profile->process.runs, "processe"));
+        hw_buffer_add(out, "%s", HW_OF(profile->process.runs, "process"));
 }
 
 void hw_merged_run(const struct hw_profile *profile, bool utf8, struct hw_buffer *out)

@@ -290,7 +290,7 @@ static void add_harvest(const struct hw_profile *profile, struct hw_buffer *out)
                       "they are missing.\n",
                       profile->access_info.unharvested_runs == 1
                           ? "1 process"
-                          : HW_OF(profile->access_info.unharvested_runs, "processe"));
+                          : HW_OF(profile->access_info.unharvested_runs, "process"));
     else if (!(profile->access_info.flags & HW_ACCESS_HARVESTED))
         hw_buffer_add(out, profile->running
                                ? "Accesses to blocks that are still live and to global variables were not read yet: "
@@ -415,6 +415,17 @@ static void add_bursts(const struct hw_sample_info *info, struct hw_buffer *out)
                   (unsigned)info->burst_length);
 }
 
+/* Of merged processes, those of one and those of the other. */
+static void add_both(const struct hw_sample_info *info, struct hw_buffer *out)
+{
+    hw_buffer_add(
+        out,
+        "Accesses were sampled (%s), in some processes by the processor, in others in bursts of single steps: "
+        "shares are estimates, and samples of both kinds are added up, although they do not stand for equally "
+        "many accesses. Samples miss accesses by the kernel and by threads made by a bare clone.\n",
+        HW_OF(hw_add_saturating(info->reads, info->writes), "sample"));
+}
+
 /* What samples of accesses cannot tell. */
 static void add_samples(const struct hw_view *view, struct hw_buffer *out)
 {
@@ -423,17 +434,26 @@ static void add_samples(const struct hw_view *view, struct hw_buffer *out)
     if (!view->profile->accesses_sampled)
         return;
     const bool any = info->bursts || info->instructions, by_timer = info->ended == HW_SAMPLE_NO_TIMER;
-    if (ended)
+    const bool merged = view->profile->process.flags & HW_PROCESS_MERGED;
+    if (ended && merged)
+        hw_buffer_add(out, "In %s of %s that were to be sampled accesses were not, or only up to a moment: %s%s%s.\n",
+                      HW_COUNT(info->runs_ended), HW_OF(info->runs, "process"), ended, by_timer ? ": " : "",
+                      by_timer ? strerror(info->error) : "");
+    else if (ended)
         hw_buffer_add(out, "%s: %s%s%s.\n",
                       any ? "Accesses were sampled up to a moment at which that had to end"
                           : "Accesses could not be sampled",
                       ended, by_timer ? ": " : "", by_timer ? strerror(info->error) : "");
+    if (merged && info->runs < view->profile->process.runs)
+        hw_buffer_add(out, "Accesses were sampled in %s of the processes only.\n", HW_COUNT(info->runs));
     if (info->source == HW_SAMPLE_TRAP && info->error && !by_timer)
         hw_buffer_add(out, "Accesses were not picked by the processor itself: %s.\n", hw_sample_no_pmu(info->error));
     if (!any)
         return;
     if (info->source == HW_SAMPLE_PMU)
         add_picked(info, out);
+    else if (info->source == HW_SAMPLE_BOTH)
+        add_both(info, out);
     else
         add_bursts(info, out);
     if (info->lost)

@@ -134,6 +134,9 @@ static void print_where(struct hw_text *text)
         else
             hw_buffer_add(&text->line, info->source == HW_SAMPLE_PMU
                                            ? " The processor picked them; single numbers are samples, not accesses."
+                                       : info->source == HW_SAMPLE_BOTH
+                                           ? " In some processes the processor picked them, in others they are of CPU "
+                                             "time spent around the accesses; single numbers are samples, not accesses."
                                            : " Shares are of CPU time spent around the accesses; single numbers are "
                                              "samples, not accesses.");
     } else

@@ -171,6 +171,47 @@ static void test_sharing(void **state)
     recording_free(&recording);
 }
 
+/* Two runs as one: sums of samples, by context, word and place. */
+static void test_merged(void **state)
+{
+    struct recording a = record_program("samples", "sharing", NULL), b = record_program("samples", "sharing", NULL);
+    char *directory = make_directory(), *file = join_path(directory, "merged.hwprof");
+    const char *const arguments[] = {"merge", "-o", file, a.files[0], b.files[0], NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 0, "merge");
+    json_t *report = load_report(file, 0);
+    const json_t *reports[3] = {a.report, b.report, report};
+    int64_t samples[3], reads[3], lines[3], words[3], places[3];
+    for (int i = 0; i < 3; i++) {
+        const json_t *context = context_of_size(reports[i], 136), *list;
+        samples[i] = json_number(reports[i], "sampled.accesses.samples");
+        reads[i] = json_number(context, "sampled.accesses.reads");
+        lines[i] = json_number(context, "sampled.accesses.lines.false_shared");
+        list = json_object_get(json_object_get(json_object_get(context, "sampled"), "accesses"), "words");
+        words[i] = json_number(json_array_get(list, 0), "writes") + json_number(json_array_get(list, 0), "reads");
+        list = json_object_get(json_object_get(json_object_get(context, "sampled"), "accesses"), "places");
+        places[i] = 0;
+        for (size_t k = 0; k < json_array_size(list); k++) {
+            places[i] += json_number(json_array_get(list, k), "writes");
+            assert_true(json_is_string(json_object_get(json_array_get(list, k), "function")));
+        }
+    }
+    assert_int_equal(samples[2], samples[0] + samples[1]);
+    assert_int_equal(reads[2], reads[0] + reads[1]);
+    assert_int_equal(lines[2], lines[0] + lines[1]);
+    assert_int_equal(words[2], words[0] + words[1]);
+    assert_int_equal(places[2], places[0] + places[1]);
+    assert_true(places[2] > 0);
+    assert_int_equal(json_number(report, "sampled.accesses.runs"), 2);
+    assert_int_equal(json_number(report, "sampled.accesses.runs_ended"), 0);
+    json_decref(report);
+    run_result_free(&result);
+    free(file);
+    remove_directory(directory);
+    recording_free(&a);
+    recording_free(&b);
+}
+
 /* A string instruction is not followed through all its iterations, and counts what it does within a burst. */
 static void test_strings(void **state)
 {
@@ -484,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_known_shares),
         cmocka_unit_test(test_counted_shares),
         cmocka_unit_test(test_sharing),
+        cmocka_unit_test(test_merged),
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_unnoticed),
         cmocka_unit_test(test_musl),

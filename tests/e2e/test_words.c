@@ -381,6 +381,58 @@ static void test_free_stacks(void **state)
     recording_free(&r);
 }
 
+/* ---- merging ---- */
+
+/* Each number of SUM, a histogram, is the sum of those of A and B. */
+static void assert_sum(const json_t *sum, const json_t *a, const json_t *b)
+{
+    static const char *const arrays[] = {"reads", "writes", "blocks_read", "blocks_written"};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        size_t count = json_array_size(json_object_get(sum, arrays[i]));
+        assert_true(count > 0);
+        assert_int_equal(count, json_array_size(json_object_get(a, arrays[i])));
+        for (size_t word = 0; word < count; word++)
+            assert_int_equal(value(sum, arrays[i], word), value(a, arrays[i], word) + value(b, arrays[i], word));
+    }
+}
+
+/* What blocks of of_pairs that FUNCTION freed were used for. */
+static const json_t *freed_in(const json_t *report, const char *function)
+{
+    json_t *stack;
+    size_t index;
+    json_array_foreach(json_object_get(only_context(report, "of_pairs"), "free_stacks"), index, stack)
+    {
+        if (!strcmp(stack_function(stack, 0), function))
+            return json_object_get(stack, "word_histogram");
+    }
+    fail_msg("nothing freed in %s", function);
+    return NULL;
+}
+
+/* Two runs as one: the sums of both, word by word, also by where blocks were freed. */
+static void test_merged(void **state)
+{
+    (void)state;
+    struct recording a = record(CLANG, "pairs", "free-stacks=1"), b = record(CLANG, "pairs", "free-stacks=1");
+    char *file = join_path(directory, "merged.hwprof");
+    const char *const arguments[] = {"merge", "-f", "-o", file, a.files[0], b.files[0], NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 0, "merge");
+    json_t *report = load_report(file, 0);
+    assert_sum(histogram_of(report, "of_pairs"), histogram_of(a.report, "of_pairs"),
+               histogram_of(b.report, "of_pairs"));
+    assert_sum(freed_in(report, "free_here"), freed_in(a.report, "free_here"), freed_in(b.report, "free_here"));
+    assert_sum(freed_in(report, "free_there"), freed_in(a.report, "free_there"), freed_in(b.report, "free_there"));
+    expect(report, "of_pairs", "6", "1");
+    assert_int_equal(json_number(report, "process.runs"), 2);
+    json_decref(report);
+    run_result_free(&result);
+    free(file);
+    recording_free(&a);
+    recording_free(&b);
+}
+
 /* ---- findings ---- */
 
 /* The finding of KIND on the blocks of CONTEXT; NULL: none. */
@@ -432,4 +484,4 @@ TEST_MAIN(cmocka_unit_test(test_patterns_clang), cmocka_unit_test(test_patterns_
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_dhat), cmocka_unit_test(test_periods),
           cmocka_unit_test(test_carried), cmocka_unit_test(test_without_thread), cmocka_unit_test(test_lines),
           cmocka_unit_test(test_stress), cmocka_unit_test(test_forks), cmocka_unit_test(test_free_stacks),
-          cmocka_unit_test(test_findings))
+          cmocka_unit_test(test_merged), cmocka_unit_test(test_findings))

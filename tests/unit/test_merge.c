@@ -5,73 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/container.h"
-#include "profile/llvm.h"
 #include "profile/merge.h"
-#include "profile/write.h"
+#include "random_profiles.h"
 
-/* ---- chance ---- */
-
-static uint64_t state;
-
-static uint64_t next_random(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
-
-static uint64_t below(uint64_t limit)
-{
-    return next_random() % limit;
-}
-
-/* Mostly small, sometimes as great as can be. */
-static uint64_t any_count(void)
-{
-    switch (below(40)) {
-    case 0:
-        return UINT64_MAX;
-    case 1:
-        return UINT64_MAX - below(3);
-    case 2:
-        return next_random();
-    case 3:
-        return 0;
-    default:
-        return below(1000);
-    }
-}
-
-/* ---- bytes and profiles ---- */
-
-struct bytes {
-    unsigned char *data;
-    size_t size;
-};
-
-static struct bytes serialize(const struct hw_tables *tables, bool packed)
-{
-    const struct hw_write_options options = {.packed = packed, .zstd_level = packed ? 3 : 0};
-    struct hw_error error = {""};
-    struct bytes bytes;
-    bytes.data = hw_tables_serialize(tables, &options, &bytes.size, &error);
-    if (!bytes.data)
-        fail_msg("%s", error.message);
-    return bytes;
-}
-
-static struct hw_profile *read_back(const struct bytes *bytes)
-{
-    struct hw_error error = {""};
-    struct hw_profile *profile = hw_profile_read_bytes(bytes->data, bytes->size, "test", &error);
-    if (!profile)
-        fail_msg("%s", error.message);
-    for (size_t i = 0; i < profile->problem_count; i++)
-        fail_msg("%s", profile->problems[i]);
-    return profile;
-}
+/* ---- merging ---- */
 
 /* The sum of COUNT profiles as a file. */
 static struct bytes merged(struct hw_profile *const *profiles, size_t count)
@@ -107,431 +44,18 @@ static void assert_same(const struct bytes *expected, struct bytes actual, const
     free(actual.data);
 }
 
-/* ---- random profiles of Heapwise's own ---- */
-
-enum { MODULES = 6, SITES = 5, MOST_CONTEXTS = 24, STRINGS = 4096 };
-
-/* What may differ between profiles of the same content. */
-struct placing {
-    uint64_t bias; /* of the first module; the others follow */
-    bool reversed; /* the order of maps */
-};
-
-struct maker {
-    struct hw_arena arena;
-    struct hw_tables tables;
-    size_t string_size;
-};
-
-static void *make_table(struct maker *maker, uint32_t type, size_t count)
-{
-    struct hw_table *table = &maker->tables.of[type];
-    table->entries = hw_arena_allocate(&maker->arena, count + 1, hw_section_rule(type)->size);
-    table->count = count;
-    assert_non_null(table->entries);
-    return table->entries;
-}
-
-static uint32_t add_string(struct maker *maker, const char *text)
-{
-    char *strings = maker->tables.of[HW_SECTION_STRINGS].entries;
-    const uint32_t place = (uint32_t)maker->string_size;
-    assert_true(maker->string_size + strlen(text) + 1 < STRINGS);
-    strcpy(strings + maker->string_size, text);
-    maker->string_size += strlen(text) + 1;
-    return place;
-}
-
-static uint64_t code_start(uint32_t module)
-{
-    return 0x1000 * (module + 1);
-}
-
-static uint64_t bias_of(const struct placing *placing, uint32_t module)
-{
-    return placing->bias + 0x1000000ull * (placing->reversed ? MODULES - module : module);
-}
-
-static uint32_t map_of(const struct placing *placing, uint32_t module)
-{
-    return placing->reversed ? MODULES - 1 - module : module;
-}
-
-/* Two builds of one path, one without a build id, generated code, the runtime itself. */
-static void make_maps(struct maker *maker, const struct placing *placing)
-{
-    static const char *const paths[MODULES] = {"/bin/program", "/bin/program",       "/lib/libplain.so", "",
-                                               "/lib/libz.so", "/lib/libheapwise.so"};
-    struct hw_map_entry *maps = make_table(maker, HW_SECTION_MAPS, MODULES);
-    for (uint32_t i = 0; i < MODULES; i++) {
-        struct hw_map_entry *map = &maps[map_of(placing, i)];
-        *map = (struct hw_map_entry){.start = code_start(i) + bias_of(placing, i),
-                                     .end = code_start(i) + 0x1000 + bias_of(placing, i),
-                                     .bias = bias_of(placing, i),
-                                     .offset = 0x1000,
-                                     .path = *paths[i] ? add_string(maker, paths[i]) : 0,
-                                     .flags = i == 0   ? HW_MAP_MAIN
-                                              : i == 3 ? HW_MAP_ANONYMOUS
-                                              : i == 5 ? HW_MAP_RUNTIME
-                                                       : 0};
-        if (i != 2 && i != 3) {
-            map->build_id_size = 20;
-            memset(map->build_id, 'a' + (int)i, 20);
-        }
-    }
-}
-
-static size_t make_stacks(struct maker *maker, const struct placing *placing)
-{
-    const size_t count = 2 + below(40);
-    struct hw_stack_node *nodes = make_table(maker, HW_SECTION_STACKS, count);
-    nodes[0].map = HW_NONE;
-    for (size_t i = 1; i < count; i++) {
-        const uint32_t module = (uint32_t)below(MODULES), parent = (uint32_t)below(i < 4 ? 1 : i);
-        const uint64_t site = below(SITES);
-        const bool known = below(20);
-        nodes[i] = (struct hw_stack_node){.map = known ? map_of(placing, module) : HW_NONE,
-                                          /* generated code lies anywhere */
-                                          .pc = code_start(module) + 16 * site + bias_of(placing, module) +
-                                                (module == 3 ? placing->bias >> 40 : 0),
-                                          .parent = parent};
-    }
-    return count;
-}
-
-static struct hw_mib make_mib(uint32_t context, uint64_t end)
-{
-    const uint64_t size = below(20) ? below(5000) : any_count() / 2,
-                   lifetime = below(20) ? below(5000) : any_count() / 2;
-    return (struct hw_mib){.context = context,
-                           .allocations = any_count(),
-                           .bytes = any_count(),
-                           .size_min = size / 2,
-                           .size_max = size,
-                           .live_bytes = (int64_t)below(5000) - 100,
-                           .live_blocks = (int64_t)below(50) - 2,
-                           .last_alloc_tick = below(2) ? 500 : below(end), /* often the same */
-                           .last_alloc_cpu = (uint16_t)below(4),
-                           .peak_epoch = below(3),
-                           .peak_bytes = (int64_t)below(9000),
-                           .peak_blocks = (int64_t)below(90),
-                           .live_ticks = below(10) ? below(5 * end) : next_random(),
-                           .alloc_threads = (uint32_t)below(4),
-                           .free_threads = (uint32_t)below(4),
-                           .samples = any_count(),
-                           .temporary = any_count(),
-                           .frees = any_count(),
-                           .lifetime_total = any_count(),
-                           .lifetime_total_high = below(30) ? (uint32_t)below(3) : UINT32_MAX,
-                           .lifetime_min = lifetime / 3,
-                           .lifetime_max = lifetime,
-                           .last_free_tick = below(2) ? 500 : below(end),
-                           .last_free_cpu = (uint16_t)below(4),
-                           .migrated_cpu = any_count(),
-                           .lifetime_overlaps = any_count(),
-                           .same_alloc_cpu = any_count(),
-                           .same_free_cpu = any_count(),
-                           .reallocations = any_count(),
-                           .realloc_moved = any_count(),
-                           .realloc_grown_bytes = any_count(),
-                           .realloc_shrunk_bytes = any_count(),
-                           .inherited_frees = below(5),
-                           .inherited_freed_bytes = any_count(),
-                           .flags = below(8) ? 0 : HW_MIB_POOL};
-}
-
-static uint64_t part_of(uint64_t whole)
-{
-    return whole == UINT64_MAX ? next_random() : below(whole + 1);
-}
-
-static struct hw_access make_access(uint32_t context)
-{
-    const uint64_t blocks = below(6) ? 1 + below(1000) : 0, granules = any_count(), most = any_count();
-    struct hw_access access = {.context = context,
-                               .type = below(3) ? below(4) : 0,
-                               .blocks = blocks,
-                               .reads = any_count(),
-                               .writes = any_count(),
-                               .unsplit = any_count(),
-                               .accesses_min = blocks ? part_of(most) : UINT64_MAX,
-                               .accesses_max = blocks ? most : 0,
-                               .granules = granules,
-                               .granules_touched = part_of(granules),
-                               .utilization_total = part_of(blocks * 10000),
-                               .utilization_min = blocks ? (uint32_t)below(5000) : UINT32_MAX,
-                               .utilization_max = blocks ? 5000 + (uint32_t)below(5001) : 0,
-                               .density_total = any_count(),
-                               .density_min = below(100),
-                               .density_max = 100 + below(100),
-                               .lifetime_density_total = any_count(),
-                               .lifetime_density_min = below(100),
-                               .lifetime_density_max = 100 + below(100),
-                               .never_accessed = part_of(blocks),
-                               .written_never_read = part_of(blocks),
-                               .shared_granules = 200 + below(100),
-                               .shared_written = 100 + below(100),
-                               .shared_writers = below(100),
-                               .lines_false_shared = any_count(),
-                               .lines_true_shared = any_count(),
-                               .saturated_cells = below(5) ? 0 : below(10),
-                               .not_owned = part_of(blocks)};
-    return access;
-}
-
-static void make_words(struct hw_histogram *run, uint32_t context)
-{
-    run->context = context;
-    run->first_word = HW_HISTOGRAM_WORDS * (uint32_t)below(3);
-    run->saturated = below(3);
-    for (size_t i = 0; i < HW_HISTOGRAM_WORDS; i++)
-        run->words[i] = below(4) ? 0 : any_count();
-}
-
-static void make_accesses(struct maker *maker, const struct placing *placing, size_t contexts, uint32_t granule,
-                          uint64_t end)
-{
-    const struct hw_mib *mibs = maker->tables.of[HW_SECTION_MIBS].entries;
-    const size_t count = maker->tables.of[HW_SECTION_MIBS].count, live = below(contexts), globals = below(20),
-                 runs = granule == 8 ? below(20) : 0;
-    struct hw_access_info *info = make_table(maker, HW_SECTION_ACCESS_INFO, 1);
-    struct hw_access *access = make_table(maker, HW_SECTION_ACCESS, count);
-    struct hw_access *living = make_table(maker, HW_SECTION_ACCESS_LIVE, live);
-    struct hw_global_granule *global = make_table(maker, HW_SECTION_GLOBALS, globals);
-    struct hw_histogram *freed_run = make_table(maker, HW_SECTION_HISTOGRAM, runs),
-                        *live_run = make_table(maker, HW_SECTION_HISTOGRAM_LIVE, runs);
-    *info = (struct hw_access_info){.flags = HW_ACCESS_SPLIT | (below(4) ? HW_ACCESS_HARVESTED : 0),
-                                    .granule = granule,
-                                    .planes = (uint32_t)below(9),
-                                    .planes_most = 256,
-                                    .harvest_tick = below(2) ? end : below(end),
-                                    .threads_sharing = below(3),
-                                    .modules = below(5)};
-    for (size_t i = 0; i < count; i++)
-        access[i] = make_access(mibs[i].context);
-    for (size_t i = 0; i < live; i++)
-        living[i] = make_access((uint32_t)i + 1);
-    for (size_t i = 0; i < globals; i++)
-        global[i] = (struct hw_global_granule){.map = map_of(placing, (uint32_t)below(3)),
-                                               .flags = (uint32_t)below(16),
-                                               .offset = 64 * below(6),
-                                               .reads = any_count(),
-                                               .writes = any_count()};
-    for (size_t i = 0; i < runs; i++) {
-        make_words(&freed_run[i], (uint32_t)below(contexts));
-        make_words(&live_run[i], (uint32_t)below(contexts));
-    }
-}
-
-static void make_process(struct maker *maker, uint64_t end, bool accesses)
-{
-    static const char *const programs[] = {"/bin/program", "/bin/other"};
-    struct hw_process_info *process = make_table(maker, HW_SECTION_PROCESS, 1);
-    struct hw_thread_entry *threads = make_table(maker, HW_SECTION_THREADS, 2);
-    *process = (struct hw_process_info){.pid = (uint32_t)below(30000),
-                                        .flags = below(3) ? 0 : HW_PROCESS_FORKED,
-                                        .mode = accesses ? HW_MODE_ACCESS : HW_MODE_HEAP,
-                                        .executable = add_string(maker, programs[below(2)]),
-                                        .allocator = add_string(maker, "glibc 2.36"),
-                                        .command = add_string(maker, "program"),
-                                        .command_count = 2,
-                                        .cpus = 1 + (uint32_t)below(8),
-                                        .start_realtime_ns = below(4) ? 1700000000000000000 + below(1000) : 0,
-                                        .clock_ticks = below(3) ? 1000 : 1000 + below(50),
-                                        .clock_ns = 2000,
-                                        .end_tick = end,
-                                        .exit_kind = (uint32_t)below(4),
-                                        .exit_value = (int32_t)below(2),
-                                        .peak_rss_bytes = below(1000000),
-                                        .sample_bytes = below(4) ? 0 : 512 * below(3),
-                                        .live_bytes = (int64_t)below(1000),
-                                        .peak_bytes = any_count(),
-                                        .peak_tick = below(end),
-                                        .peak_epoch = 1,
-                                        .threads_seen = any_count(),
-                                        .threads_most = any_count(),
-                                        .inherited_blocks = (int64_t)below(10)};
-    add_string(maker, below(3) ? "-x" : "-y"); /* the second argument */
-    for (int i = 0; i < 2; i++)
-        threads[i] = (struct hw_thread_entry){.serial = 1,
-                                              .allocations = any_count() / 2,
-                                              .frees = any_count() / 2,
-                                              .bytes = any_count() / 2,
-                                              .live_bytes = (int64_t)below(1000),
-                                              .failed = below(3),
-                                              .lost = below(2)};
-}
-
-static void make_notes(struct maker *maker)
-{
-    static const char *const texts[] = {"", "/lib/libplain.so", "something"};
-    const size_t count = below(5);
-    struct hw_note *notes = make_table(maker, HW_SECTION_NOTES, count);
-    for (size_t i = 0; i < count; i++)
-        notes[i] = (struct hw_note){.code = 1 + (uint32_t)below(3),
-                                    .text = add_string(maker, texts[below(3)]),
-                                    .count = any_count(),
-                                    .tick = below(1000)};
-}
-
-/* GRANULE 0: accesses are not counted. The same state of chance gives the same content wherever it is placed. */
-static struct hw_profile *make_own(uint32_t granule, const struct placing *placing)
-{
-    struct maker maker = {.string_size = 1};
-    const uint64_t end = 5000 + below(5000);
-    const size_t contexts = 2 + below(MOST_CONTEXTS);
-    make_table(&maker, HW_SECTION_STRINGS, STRINGS);
-    make_process(&maker, end, granule != 0);
-    make_maps(&maker, placing);
-    const size_t nodes = make_stacks(&maker, placing);
-    struct hw_context_entry *entries = make_table(&maker, HW_SECTION_CONTEXTS, contexts);
-    for (size_t i = 1; i < contexts; i++)
-        entries[i] = (struct hw_context_entry){
-            .leaf = (uint32_t)below(nodes), .flags = (uint16_t)(below(8) ? 0 : 1 + below(2)), .first_tick = below(end)};
-    struct hw_mib *mibs = make_table(&maker, HW_SECTION_MIBS, contexts);
-    for (size_t i = 0; i < contexts; i++) {
-        mibs[i] = make_mib((uint32_t)below(contexts), end);
-        if (!mibs[i].allocations)
-            mibs[i].allocations = 1;
-    }
-    struct hw_inherited *inherited = make_table(&maker, HW_SECTION_INHERITED, 3);
-    for (size_t i = 0; i < 3; i++)
-        inherited[i] = (struct hw_inherited){(uint32_t)below(contexts), 0, (int64_t)below(9), (int64_t)below(99)};
-    struct hw_free_stack *freed = make_table(&maker, HW_SECTION_FREE_STACKS, 4);
-    for (size_t i = 0; i < 4; i++)
-        freed[i] =
-            (struct hw_free_stack){(uint32_t)below(contexts), (uint32_t)below(contexts), any_count(), any_count()};
-    make_notes(&maker);
-    if (granule)
-        make_accesses(&maker, placing, contexts, granule, end);
-    struct bytes bytes = serialize(&maker.tables, below(2));
-    hw_arena_free(&maker.arena);
-    struct hw_error error = {""};
-    struct hw_profile *profile = hw_profile_read_bytes(bytes.data, bytes.size, "random", &error);
-    if (!profile)
-        fail_msg("%s", error.message);
-    free(bytes.data);
-    return profile;
-}
-
-/* ---- random profiles of LLVM's ---- */
-
-static struct hw_llvm_mib make_block(void)
-{
-    struct hw_llvm_mib block = {{0}};
-    for (int i = 1; i < HW_LLVM_HISTOGRAM_SIZE; i++)
-        block.field[i] = hw_llvm_saturated((enum hw_llvm_field)i, any_count());
-    block.field[HW_LLVM_ALLOC_TIME] = below(5); /* often the same */
-    block.field[HW_LLVM_FREE_TIME] = below(5);
-    block.field[HW_LLVM_ALLOC_CPU] = below(50) ? below(4) : 70000;
-    block.field[HW_LLVM_FREE_CPU] = below(4);
-    block.field[HW_LLVM_DATA_TYPE] = 0;
-    block.field[HW_LLVM_MIN_ACCESSES] /= 2;
-    if (block.field[HW_LLVM_MIN_ACCESSES] > block.field[HW_LLVM_MAX_ACCESSES])
-        block.field[HW_LLVM_MIN_ACCESSES] = block.field[HW_LLVM_MAX_ACCESSES];
-    block.field[HW_LLVM_MIN_DENSITY] = block.field[HW_LLVM_MIN_LIFETIME_DENSITY] = 0;
-    block.field[HW_LLVM_MIN_SIZE] = block.field[HW_LLVM_MIN_LIFETIME] = 0;
-    return block;
-}
-
-/* One dump of a run with its modules at random addresses, in VERSION. */
-static void write_raw(struct hw_llvm_bytes *out, uint32_t version, bool clang)
-{
-    struct hw_llvm_segment segments[3];
-    struct hw_llvm_context contexts[MOST_CONTEXTS];
-    uint64_t stacks[MOST_CONTEXTS * 8], cells[MOST_CONTEXTS * 100];
-    struct hw_llvm_profile profile = {.segments = segments, .segment_count = 3, .contexts = contexts, .stacks = stacks};
-    const size_t count = 1 + below(MOST_CONTEXTS - 1), start = out->used;
-    for (uint32_t i = 0; i < 3; i++) {
-        const uint64_t bias = 0x10000000ull * (1 + i) + 0x1000 * below(256);
-        segments[i] = (struct hw_llvm_segment){
-            .start = code_start(i) + bias, .end = code_start(i) + 0x1000 + bias, .bias = bias, .build_id_size = 20};
-        memset(segments[i].build_id, 'a' + (int)i, 20);
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct hw_llvm_context *context = &contexts[profile.context_count++];
-        *context =
-            (struct hw_llvm_context){.first = profile.stack_size, .count = 1 + (uint32_t)below(6), .mib = make_block()};
-        for (uint32_t k = 0; k < context->count; k++) {
-            const uint32_t module = (uint32_t)below(3);
-            stacks[profile.stack_size++] = code_start(module) + 16 * below(3) + segments[module].bias;
-        }
-        if (version > 3 && below(3) == 0) {
-            context->mib.field[HW_LLVM_HISTOGRAM_SIZE] = 1 + below(100);
-            context->histogram = cells + 100 * i;
-            for (size_t k = 0; k < 100; k++)
-                cells[100 * i + k] = below(4095);
-        }
-    }
-    assert_true(hw_llvm_raw_write(&profile, version, out));
-    /* Stack ids as those of clang's runtime: the leaf is taken off then. */
-    for (uint64_t at = start; clang && at + 8 <= out->used; at++)
-        if (hw_llvm_get(out->data + at, 8) >> 16 == 0x4857ull << 32)
-            hw_llvm_set(out, at, hw_llvm_get(out->data + at, 8) & 0xffff);
-}
-
-static struct bytes make_raw(void)
-{
-    struct hw_llvm_bytes out = {0};
-    const uint32_t version = 3 + (uint32_t)below(3);
-    const bool clang = below(2);
-    for (uint64_t dumps = 1 + below(3); dumps > 0; dumps--)
-        write_raw(&out, version, clang);
-    return (struct bytes){out.data, out.used};
-}
-
-static struct bytes make_indexed(void)
-{
-    struct hw_llvm_bytes out = {0};
-    struct hw_llvm_frame frames[8];
-    struct hw_llvm_context contexts[MOST_CONTEXTS];
-    uint64_t stacks[MOST_CONTEXTS * 8];
-    struct hw_llvm_profile profile = {.symbolized = true,
-                                      .known = below(2) ? HW_LLVM_KNOWN_ALL
-                                                        : 1u << HW_LLVM_ALLOC_COUNT | 1u << HW_LLVM_TOTAL_SIZE |
-                                                              1u << HW_LLVM_TOTAL_LIFETIME |
-                                                              1u << HW_LLVM_TOTAL_LIFETIME_DENSITY,
-                                      .frames = frames,
-                                      .frame_count = 8,
-                                      .contexts = contexts,
-                                      .stacks = stacks};
-    for (uint32_t i = 0; i < 8; i++)
-        frames[i] = (struct hw_llvm_frame){.function = 1000 + below(6), .line_offset = i, .column = (uint32_t)below(3)};
-    const size_t count = 1 + below(MOST_CONTEXTS - 1);
-    for (size_t i = 0; i < count; i++) {
-        struct hw_llvm_context *context = &contexts[profile.context_count++];
-        *context =
-            (struct hw_llvm_context){.first = profile.stack_size, .count = 1 + (uint32_t)below(6), .mib = make_block()};
-        for (uint32_t k = 0; k < context->count; k++)
-            stacks[profile.stack_size++] = below(8);
-    }
-    assert_true(hw_llvm_indexed_write(&profile, below(2) ? 3 : 4, &out));
-    return (struct bytes){out.data, out.used};
-}
-
-static struct hw_profile *read_any(struct bytes bytes)
-{
-    struct hw_error error = {""};
-    struct hw_profile *profile = hw_profile_read_bytes(bytes.data, bytes.size, "random", &error);
-    if (!profile)
-        fail_msg("%s", error.message);
-    free(bytes.data);
-    return profile;
-}
-
 /* ---- the laws ---- */
 
-enum kind { HEAP, COARSE, FINE, RAW, INDEXED, KINDS };
+enum kind { HEAP, COARSE, FINE, WORDS, RAW, INDEXED, KINDS };
+enum { OWN_KINDS = WORDS + 1 };
+static const uint32_t granule_of[OWN_KINDS] = {[COARSE] = 64, [FINE] = 8, [WORDS] = 4};
 
 static struct hw_profile *make_any(enum kind kind)
 {
     const struct placing placing = {0x400000 * (1 + below(100)), below(2)};
     return kind == RAW       ? read_any(make_raw())
            : kind == INDEXED ? read_any(make_indexed())
-                             : make_own(kind == COARSE ? 64
-                                        : kind == FINE ? 8
-                                                       : 0,
-                                        &placing);
+                             : make_own(granule_of[kind], &placing);
 }
 
 static void check_laws(enum kind kind)
@@ -573,11 +97,11 @@ static void test_order_and_grouping(void **unused)
 static void test_placing(void **unused)
 {
     static const struct placing placings[2] = {{0x400000, false}, {0x7f0000000000, true}};
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 80; seed++) {
         struct hw_profile *p[2];
         for (int i = 0; i < 2; i++) {
             state = seed * 0x9e3779b97f4a7c15u;
-            p[i] = make_own(seed % 3 == 0 ? 0 : seed % 3 == 1 ? 8 : 64, &placings[i]);
+            p[i] = make_own(granule_of[seed % OWN_KINDS], &placings[i]);
         }
         struct bytes first = merged(&p[0], 1);
         assert_same(&first, merged(&p[1], 1), "elsewhere");
@@ -629,11 +153,54 @@ static void assert_doubled(const struct hw_profile_context *one, const struct hw
     assert_int_equal(two->access->live.density_min, one->access->live.density_min);
 }
 
+static void assert_doubled_words(const struct hw_profile_words *one, const struct hw_profile_words *two, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(two[i].free_context, one[i].free_context);
+        assert_int_equal(two[i].first_word, one[i].first_word);
+        assert_int_equal(two[i].saturated, twice(one[i].saturated));
+        for (size_t k = 0; k < HW_WORDS_RUN; k++) {
+            assert_int_equal(two[i].read_periods[k], twice(one[i].read_periods[k]));
+            assert_int_equal(two[i].written_periods[k], twice(one[i].written_periods[k]));
+            assert_int_equal(two[i].read_blocks[k], twice(one[i].read_blocks[k]));
+            assert_int_equal(two[i].written_blocks[k], twice(one[i].written_blocks[k]));
+        }
+    }
+}
+
+static void assert_doubled_samples(const struct hw_profile *one, const struct hw_profile *two)
+{
+    assert_int_equal(two->accesses_sampled, one->accesses_sampled);
+    assert_int_equal(two->sample_info.source, one->sample_info.source);
+    assert_int_equal(two->sample_info.period, one->sample_info.period);
+    assert_int_equal(two->sample_info.ended, one->sample_info.ended);
+    assert_int_equal(two->sample_info.runs, 2 * one->sample_info.runs);
+    assert_int_equal(two->sample_info.runs_ended, 2 * one->sample_info.runs_ended);
+    assert_int_equal(two->sample_info.reads, twice(one->sample_info.reads));
+    assert_int_equal(two->sample_info.heap_reads, twice(one->sample_info.heap_reads));
+    assert_int_equal(two->sample_info.thread_writes, twice(one->sample_info.thread_writes));
+    assert_int_equal(two->sample_context_count, one->sample_context_count);
+    for (size_t i = 0; i < one->sample_context_count; i++) {
+        assert_int_equal(two->sample_contexts[i].context, one->sample_contexts[i].context);
+        assert_int_equal(two->sample_contexts[i].writes, twice(one->sample_contexts[i].writes));
+        assert_int_equal(two->sample_contexts[i].lines_false_shared, twice(one->sample_contexts[i].lines_false_shared));
+    }
+    assert_int_equal(two->sample_count_count, one->sample_count_count);
+    for (size_t i = 0; i < one->sample_count_count; i++) {
+        assert_int_equal(two->sample_counts[i].context, one->sample_counts[i].context);
+        assert_int_equal(two->sample_counts[i].offset, one->sample_counts[i].offset);
+        assert_int_equal(two->sample_counts[i].reads, twice(one->sample_counts[i].reads));
+    }
+    assert_int_equal(two->sampled_global_count, one->sampled_global_count);
+    for (size_t i = 0; i < one->sampled_global_count; i++)
+        assert_int_equal(two->sampled_globals[i].writes, twice(one->sampled_globals[i].writes));
+}
+
 static void test_doubling(void **unused)
 {
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 80; seed++) {
         state = seed * 0x2545f4914f6cdd1du;
-        struct hw_profile *profile = make_any((enum kind)(seed % 3));
+        struct hw_profile *profile = make_any((enum kind)(seed % OWN_KINDS));
         struct hw_profile *pair[2] = {profile, profile};
         struct hw_profile *one = merged_profile(pair, 1), *two = merged_profile(pair, 2);
         assert_int_equal(two->process.runs, 2);
@@ -650,6 +217,11 @@ static void test_doubling(void **unused)
         assert_int_equal(two->histogram_count, one->histogram_count);
         for (size_t i = 0; i < one->histogram_count; i++)
             assert_int_equal(two->histogram[i].words[7], twice(one->histogram[i].words[7]));
+        assert_int_equal(two->word_count, one->word_count);
+        assert_int_equal(two->freed_word_count, one->freed_word_count);
+        assert_doubled_words(one->words, two->words, one->word_count);
+        assert_doubled_words(one->freed_words, two->freed_words, one->freed_word_count);
+        assert_doubled_samples(one, two);
         assert_int_equal(two->free_stack_count, one->free_stack_count);
         for (size_t i = 0; i < one->free_stack_count; i++)
             assert_int_equal(two->free_stacks[i].count, twice(one->free_stacks[i].count));
@@ -705,12 +277,40 @@ static void add_up(const struct hw_profile *profile, uint64_t sums[32])
     }
 }
 
+/* Likewise of words and samples; sums[0] to [2] count what they are of. */
+static void add_up_more(const struct hw_profile *profile, uint64_t sums[12])
+{
+    memset(sums, 0, 12 * sizeof *sums);
+    const struct hw_profile_words *const rows[2] = {profile->words, profile->freed_words};
+    const size_t counts[2] = {profile->word_count, profile->freed_word_count};
+    for (size_t kind = 0; kind < 2; kind++)
+        for (size_t i = 0; i < counts[kind]; i++)
+            for (size_t k = 0; k < HW_WORDS_RUN; k++) {
+                sums[kind] = hw_add_saturating(sums[kind], rows[kind][i].read_periods[k]);
+                sums[kind + 2] = hw_add_saturating(sums[kind + 2], rows[kind][i].written_blocks[k]);
+            }
+    for (size_t i = 0; i < profile->sample_context_count; i++) {
+        sums[4] = hw_add_saturating(sums[4], profile->sample_contexts[i].reads);
+        sums[5] = hw_add_saturating(sums[5], profile->sample_contexts[i].lines_writers);
+    }
+    for (size_t i = 0; i < profile->sample_count_count; i++) {
+        const struct hw_sample_count *count = &profile->sample_counts[i];
+        sums[6 + (count->kind == HW_SAMPLE_PLACE)] =
+            hw_add_saturating(sums[6 + (count->kind == HW_SAMPLE_PLACE)], count->reads);
+        sums[8] = hw_add_saturating(sums[8], count->writes);
+    }
+    for (size_t i = 0; i < profile->sampled_global_count; i++)
+        sums[9] = hw_add_saturating(sums[9], profile->sampled_globals[i].reads);
+    sums[10] = profile->sample_info.steps;
+    sums[11] = profile->access_info.word_rounds;
+}
+
 /* A profile and what merging it alone makes of it say the same. */
 static void test_nothing_is_lost(void **unused)
 {
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 80; seed++) {
         state = seed * 0xd1342543de82ef95u;
-        struct hw_profile *from = make_any((enum kind)(seed % 3)), *to = merged_profile(&from, 1);
+        struct hw_profile *from = make_any((enum kind)(seed % OWN_KINDS)), *to = merged_profile(&from, 1);
         uint64_t allocations[2] = {0}, bytes[2] = {0}, reads[2] = {0}, words[2] = {0}, freed[2] = {0}, noted[2] = {0};
         struct hw_profile *const both[2] = {from, to};
         for (int k = 0; k < 2; k++) {
@@ -744,6 +344,13 @@ static void test_nothing_is_lost(void **unused)
                 fail_msg("sum %zu: %#llx became %#llx", k, (unsigned long long)sums[0][k],
                          (unsigned long long)sums[1][k]);
         assert_memory_equal(signed_sums[0], signed_sums[1], sizeof signed_sums[0]);
+        uint64_t more[2][12];
+        for (int k = 0; k < 2; k++)
+            add_up_more(both[k], more[k]);
+        for (size_t k = 0; k < 12; k++)
+            if (more[0][k] != more[1][k])
+                fail_msg("sum %zu of words and samples: %#llx became %#llx", k, (unsigned long long)more[0][k],
+                         (unsigned long long)more[1][k]);
         assert_int_equal(allocations[0], allocations[1]);
         assert_int_equal(bytes[0], bytes[1]);
         assert_int_equal(reads[0], reads[1]);
@@ -850,6 +457,7 @@ static void assert_refused(enum kind first, enum kind second, const char *why)
 static void test_refusals(void **unused)
 {
     assert_refused(COARSE, FINE, "granules of 8 bytes and cannot be merged with profiles by granules of 64");
+    assert_refused(WORDS, FINE, "granules of 8 bytes and cannot be merged with profiles by granules of 4");
     assert_refused(HEAP, RAW, "a raw heap profile of LLVM's and cannot be merged with a profile of Heapwise's own");
     assert_refused(RAW, INDEXED, "an indexed heap profile of LLVM's and cannot be merged with a raw");
     assert_refused(INDEXED, FINE, "a profile of Heapwise's own and cannot be merged with an indexed");
