@@ -212,7 +212,12 @@ static void say_notes(const struct command *command, const struct hw_llvm_export
         hw_say("export: no debug information was found for any module that was asked for: nothing can be named");
     if (export->left_out)
         hw_say("export: %s left out: no frame of theirs is known", HW_OF(export->left_out, "context"));
-    if (export->uncounted && !command->export.cold_after_ns)
+    if (hw_profile_counts_periods(view->profile))
+        hw_say("export: made with --granule=4: blocks that were never used are written with 0 accesses; how often the "
+               "others were, which words of them, and in how many periods, is left out");
+    if (export->uncounted && hw_profile_counts_periods(view->profile) && !command->export.cold_after_ns)
+        hw_say("export: no context that was used is written as cold (--cold-after decides by lifetime)");
+    else if (export->uncounted && !command->export.cold_after_ns)
         hw_say("export: accesses were not counted: no context is written as cold (--cold-after decides by lifetime)");
     else if (export->uncounted)
         hw_say("export: accesses were not counted: %s of %s cold by lifetime alone", HW_COUNT(export->cold_by_time),
@@ -258,11 +263,6 @@ static int export_file(struct command *command)
     for (size_t i = 0; i < profile->problem_count; i++) {
         hw_say("%s: %s", command->file, profile->problems[i]);
         code = HW_VERB_USAGE;
-    }
-    if (hw_profile_counts_periods(profile)) {
-        hw_say("%s: made with --granule=4, it has no counts of accesses that LLVM's formats could tell", command->file);
-        hw_profile_free(profile);
-        return HW_VERB_USAGE;
     }
     command->names.view.no_symbols = command->format->kind == RAW;
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);

@@ -53,10 +53,12 @@ static void set_accesses(struct hw_llvm_mib *mib, const struct hw_profile_access
     mib->field[HW_LLVM_MAX_LIFETIME_DENSITY] = access->lifetime_density_max / 10;
 }
 
-/* Not counted, or only for a few blocks that need not be like the others. */
-static bool is_counted(const struct hw_profile_context *sum)
+/* Not counted, or only for a few blocks that need not be like the others. Periods of used words are no accesses: only
+ * where there is none it is known how many there were. */
+static bool is_counted(const struct hw_view *view, const struct hw_profile_context *sum)
 {
-    return sum->access && sum->access->all.blocks && sum->access->all.blocks >= sum->allocations / 2;
+    return sum->access && sum->access->all.blocks && sum->access->all.blocks >= sum->allocations / 2 &&
+           !(hw_profile_counts_periods(view->profile) && hw_profile_access_total(&sum->access->all));
 }
 
 static bool lives_long(const struct hw_profile_context *sum, uint64_t cold_after_ns)
@@ -101,7 +103,7 @@ static struct hw_llvm_context make_context(struct hw_llvm_export *export, const 
     field[HW_LLVM_SAME_ALLOC_CPU] = sum->same_alloc_cpu;
     field[HW_LLVM_SAME_FREE_CPU] = sum->same_free_cpu;
     set_lifetimes(&made.mib, sum);
-    if (is_counted(sum)) {
+    if (is_counted(view, sum)) {
         set_accesses(&made.mib, &sum->access->all, sum->allocations);
     } else {
         const bool cold = lives_long(sum, options->cold_after_ns);

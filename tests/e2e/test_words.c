@@ -433,6 +433,43 @@ static void test_merged(void **state)
     recording_free(&b);
 }
 
+/* ---- other formats ---- */
+
+/* The number of FIELD of the blocks that FUNCTION allocates, in llvm-profdata's YAML. */
+static int64_t field_of(const char *yaml, const char *function, const char *field)
+{
+    char text[128];
+    snprintf(text, sizeof text, "# %s\n", function);
+    const char *at = strstr(yaml, text);
+    snprintf(text, sizeof text, " %s:", field);
+    at = at ? strstr(at, text) : NULL;
+    if (!at)
+        fail_msg("no %s of %s in:\n%s", field, function, yaml);
+    return atoll(at + strlen(text));
+}
+
+/* LLVM's formats hold numbers of accesses: of blocks that were never used it is known, of others not. */
+static void test_export(void **state)
+{
+    (void)state;
+    struct recording r = record(CLANG, "patterns", NULL);
+    const char *const arguments[] = {"export", "--format", "memprof-yaml", r.files[0], NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 0, "export");
+    assert_contains(result.err, "made with --granule=4");
+    const json_t *used = only_context(r.report, "of_fields"), *unused = only_context(r.report, "of_nothing");
+    assert_int_equal(field_of(result.out, "of_fields", "AllocCount"), json_number(used, "allocations"));
+    assert_int_equal(field_of(result.out, "of_fields", "TotalSize"), json_number(used, "bytes"));
+    assert_int_equal(field_of(result.out, "of_fields", "TotalAccessCount"), 0);
+    assert_int_equal(field_of(result.out, "of_fields", "TotalLifetimeAccessDensity"),
+                     100 * json_number(used, "allocations")); /* neither hot nor cold */
+    assert_int_equal(field_of(result.out, "of_nothing", "AllocCount"), json_number(unused, "allocations"));
+    assert_int_equal(field_of(result.out, "of_nothing", "TotalLifetimeAccessDensity"), 0);
+    assert_int_equal(field_of(result.out, "of_nothing", "MaxAccessCount"), 0);
+    run_result_free(&result);
+    recording_free(&r);
+}
+
 /* ---- findings ---- */
 
 /* The finding of KIND on the blocks of CONTEXT; NULL: none. */
@@ -484,4 +521,4 @@ TEST_MAIN(cmocka_unit_test(test_patterns_clang), cmocka_unit_test(test_patterns_
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_dhat), cmocka_unit_test(test_periods),
           cmocka_unit_test(test_carried), cmocka_unit_test(test_without_thread), cmocka_unit_test(test_lines),
           cmocka_unit_test(test_stress), cmocka_unit_test(test_forks), cmocka_unit_test(test_free_stacks),
-          cmocka_unit_test(test_merged), cmocka_unit_test(test_findings))
+          cmocka_unit_test(test_merged), cmocka_unit_test(test_export), cmocka_unit_test(test_findings))
