@@ -35,7 +35,7 @@
 struct record {
     /* as asked for */
     const char *output;
-    bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack;
+    bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack, allocator;
     struct hw_view_arguments names;                       /* for `symbolize` */
     uint64_t sample_bytes, sample_accesses, table, depth; /* 0: not given */
     char **command;
@@ -59,7 +59,8 @@ static void print_usage(FILE *out)
           "                        the executable, %p for the process id, %h for the host,\n"
           "                        %n for a number that makes it unique, %% for %\n"
           "  -f, --force           overwrite FILE\n"
-          "      --mode=heap       what to observe; this version knows only heap\n"
+          "      --mode=MODE       what to observe: heap (usual), or allocator: whether the\n"
+          "                        allocator is the problem; every operation of it is counted\n"
           "      --sample-bytes=N  look at one allocation in N bytes only, on average:\n"
           "                        cheaper, but estimates (512K, 1M)\n"
           "      --sample-accesses[=HZ]\n"
@@ -124,15 +125,26 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static bool accept_mode(const char *mode)
+static bool accept_mode(const char *mode, bool *allocator)
 {
-    if (strcmp(mode, "heap") == 0)
+    *allocator = strcmp(mode, "allocator") == 0;
+    if (*allocator || strcmp(mode, "heap") == 0)
         return true;
-    if (strcmp(mode, "allocator") == 0)
-        hw_say("--mode allocator is not there yet: this version observes the heap only (--mode heap)");
-    else
-        hw_say("--mode %s: there is no such mode (heap is the one there is)", mode);
+    hw_say("--mode %s: there is no such mode (heap and allocator are those there are)", mode);
     return false;
+}
+
+/* What allocator mode does not go together with. */
+static bool accept_together(const struct record *record)
+{
+    const char *option = !record->allocator     ? NULL
+                         : record->sample_bytes ? "--sample-bytes"
+                         : record->table        ? "--table"
+                         : record->free_stacks  ? "--free-stacks"
+                                                : NULL;
+    if (option)
+        hw_say("%s has no meaning with --mode allocator: every operation is counted, call stacks are sampled", option);
+    return !option;
 }
 
 static bool accept_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value)
@@ -178,7 +190,7 @@ static bool take_option(struct record *record, int option)
         record->names.view.symbolizer.sysroot = optarg;
         return true;
     case OPTION_MODE:
-        return accept_mode(optarg);
+        return accept_mode(optarg, &record->allocator);
     case OPTION_SAMPLE_BYTES:
         return accept_sample_bytes(optarg, &record->sample_bytes);
     case OPTION_SINGLE_STEPS:
@@ -213,6 +225,8 @@ static int read_options(struct record *record, int argc, char **argv)
             code = HW_VERB_CANNOT_START;
         }
     }
+    if (code < 0 && !accept_together(record))
+        code = HW_VERB_CANNOT_START;
     if (code < 0 && optind >= argc) {
         hw_say("no program given");
         print_usage(stderr);
@@ -233,6 +247,8 @@ static char *make_options(const struct record *record)
     if (!out)
         return NULL;
     fprintf(out, "output=%s:session=%016" PRIx64, record->name.pattern, record->session);
+    if (record->allocator)
+        fputs(":mode=allocator", out);
     if (record->sample_bytes)
         fprintf(out, ":sample-bytes=%" PRIu64, record->sample_bytes);
     if (record->sample_accesses)

@@ -64,6 +64,8 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_SAMPLE_COUNTS] = {"sample counts", 40, sizeof(struct hw_sample_count), false},
     [HW_SECTION_WORDS] = {"words", 1056, sizeof(struct hw_words), false},
     [HW_SECTION_WORDS_LIVE] = {"words of live blocks", 1056, sizeof(struct hw_words), false},
+    [HW_SECTION_ALLOCATOR_INFO] = {"allocator info", 256, sizeof(struct hw_allocator_info), false},
+    [HW_SECTION_OPERATION_COUNTS] = {"operation counts", 128, sizeof(struct hw_operation_counts), true},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

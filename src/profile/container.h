@@ -52,7 +52,7 @@ void hw_problems_finish(struct hw_problems *problems);
 /* ---- container.c ---- */
 
 #define HW_ENTRY_SIZE_MOST      65536u
-#define HW_SECTION_KNOWN        (HW_SECTION_WORDS_LIVE + 1) /* types below this number are known */
+#define HW_SECTION_KNOWN        (HW_SECTION_OPERATION_COUNTS + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
 /* What is known of a section type. */
@@ -173,6 +173,13 @@ bool hw_profile_take_symbols(struct hw_profile *profile, struct hw_arena *arena,
 /* Fills PROFILE's part of sampled accesses, likewise. */
 bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
+
+/* ---- allocator.c ---- */
+
+/* Fills PROFILE's part of what was observed of the allocator; the process section is there already. False when the
+ * memory does not suffice. */
+bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                               struct hw_problems *problems);
 
 /* ---- access.c ---- */
 

@@ -86,10 +86,12 @@ enum hw_section_type {
     HW_SECTION_FIELDS_INFO = 35,    /* one struct hw_fields_info */
     HW_SECTION_CONTEXT_TYPES = 36,  /* struct hw_context_type: where fields, but no granules, are counted */
     HW_SECTION_SAMPLE_INFO = 40,    /* one struct hw_sample_info: only when accesses were sampled, as the next two */
-    HW_SECTION_SAMPLE_CONTEXTS = 41, /* struct hw_sample_context, one for each context with samples */
-    HW_SECTION_SAMPLE_COUNTS = 42,   /* struct hw_sample_count: where the samples fell, and what made the accesses */
-    HW_SECTION_WORDS = 50,           /* struct hw_words of freed blocks, only with 4-byte granules */
-    HW_SECTION_WORDS_LIVE = 51,      /* struct hw_words of live blocks, as of the harvest */
+    HW_SECTION_SAMPLE_CONTEXTS = 41,  /* struct hw_sample_context, one for each context with samples */
+    HW_SECTION_SAMPLE_COUNTS = 42,    /* struct hw_sample_count: where the samples fell, and what made the accesses */
+    HW_SECTION_WORDS = 50,            /* struct hw_words of freed blocks, only with 4-byte granules */
+    HW_SECTION_WORDS_LIVE = 51,       /* struct hw_words of live blocks, as of the harvest */
+    HW_SECTION_ALLOCATOR_INFO = 60,   /* one struct hw_allocator_info: only in allocator mode, as the next ones */
+    HW_SECTION_OPERATION_COUNTS = 61, /* struct hw_operation_counts, HW_SIZE_BUCKETS (192) for each slot of a thread */
 };
 
 enum hw_section_flags {
@@ -669,6 +671,45 @@ struct hw_sample_count {
     uint64_t reads, writes;
 };
 
+/* ---- the allocator itself (mode=allocator) ----
+ *
+ * An operation is a call of the allocator by the program: not one that the allocator makes itself. */
+
+enum hw_operation_kind {
+    HW_OPERATION_NEW = 0,     /* malloc and operator new: an address that was not handed out before; or none (failed) */
+    HW_OPERATION_REUSED = 1,  /* likewise, one that was */
+    HW_OPERATION_FREE = 2,    /* free and operator delete, not of NULL */
+    HW_OPERATION_CALLOC = 3,  /* whatever its address */
+    HW_OPERATION_REALLOC = 4, /* realloc and reallocarray, also of NULL and to size 0; the new size counts */
+    HW_OPERATION_ALIGNED = 5, /* memalign and the like, and the forms of operator new with an alignment */
+    HW_OPERATION_KINDS = 6,
+};
+#define HW_OPERATION_KINDS_ROOM 8
+
+enum hw_phase {
+    HW_PHASE_SERIAL = 0,   /* one thread was alive */
+    HW_PHASE_PARALLEL = 1, /* several */
+    HW_PHASES = 2,
+};
+
+enum hw_allocator_flags {
+    HW_ALLOCATOR_PLACES = 1u << 0, /* what lies where was followed: NEW is told from REUSED, sizes of frees are known */
+};
+
+struct hw_allocator_info {
+    uint32_t flags; /* enum hw_allocator_flags */
+    uint32_t phase; /* enum hw_phase, now */
+    uint64_t reserved[31];
+};
+
+/* Exact numbers of operations of one slot for one size bucket (base/size_bucket.h): entry i is bucket i modulo
+ * HW_SIZE_BUCKETS. By phase and kind. Slots are those of threads that did an operation, one after the other, in any
+ * order; the reader adds them up. Frees are counted by the size that was requested for the block; the last bucket is
+ * for blocks whose size is not known, since they are older than the profile. */
+struct hw_operation_counts {
+    uint64_t count[HW_PHASES][HW_OPERATION_KINDS_ROOM];
+};
+
 /* ---- merged and symbolised profiles (heapwise merge) ---- */
 
 /* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
@@ -780,6 +821,8 @@ _Static_assert(sizeof(struct hw_context_type) == 16, "context type");
 _Static_assert(sizeof(struct hw_sample_info) == 256, "sample info");
 _Static_assert(sizeof(struct hw_sample_context) == 80, "sample context");
 _Static_assert(sizeof(struct hw_sample_count) == 40, "sample count");
+_Static_assert(sizeof(struct hw_allocator_info) == 256, "allocator info");
+_Static_assert(sizeof(struct hw_operation_counts) == 128, "operation counts");
 _Static_assert(sizeof(struct hw_run) == 168, "run");
 _Static_assert(sizeof(struct hw_location) == 24, "location");
 _Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");

@@ -610,6 +610,7 @@ static bool build(struct builder *builder)
     if (!take_timeline(builder) || !take_contexts(builder) ||
         !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_samples(profile, builder->arena, builder->tables, builder->problems) ||
+        !hw_profile_take_allocator(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;

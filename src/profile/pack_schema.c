@@ -408,6 +408,16 @@ static const struct hw_pack_field sample_contexts[] = {
     F(9, hw_sample_context, lines_writers, VALUE),
 };
 
+static const struct hw_pack_field allocator_info[] = {
+    F(1, hw_allocator_info, flags, VALUE),
+    F(2, hw_allocator_info, phase, VALUE),
+};
+
+/* The others are words that no field covers. */
+static const struct hw_pack_field operation_counts[] = {
+    F(1, hw_operation_counts, count[0][0], VALUE),
+};
+
 static const struct hw_pack_field sample_counts[] = {
     F(1, hw_sample_count, kind, PREVIOUS),
     F(2, hw_sample_count, context, PREVIOUS),
@@ -466,6 +476,8 @@ static const struct schema {
     [HW_SECTION_SAMPLE_INFO] = TABLE(sample_info),
     [HW_SECTION_SAMPLE_CONTEXTS] = TABLE(sample_contexts),
     [HW_SECTION_SAMPLE_COUNTS] = TABLE(sample_counts),
+    [HW_SECTION_ALLOCATOR_INFO] = TABLE(allocator_info),
+    [HW_SECTION_OPERATION_COUNTS] = TABLE(operation_counts),
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)

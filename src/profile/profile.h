@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/size_bucket.h"
 #include "profile/error.h"
 #include "profile/format.h"
 
@@ -124,6 +125,23 @@ struct hw_profile_fields {
     size_t window_count;
     uint64_t attributed_reads, attributed_writes;     /* of all structs */
     uint64_t unattributed_reads, unattributed_writes; /* it is not known to what */
+};
+
+/* ---- the allocator itself (record --mode allocator) ---- */
+
+/* Operations of one phase, kind and size. */
+struct hw_profile_operation {
+    uint64_t count; /* exact */
+};
+
+/* Sizes as the allocator tells them apart. */
+enum hw_size_group { HW_SIZE_SMALL, HW_SIZE_MEDIUM, HW_SIZE_LARGE, HW_SIZE_NOT_KNOWN, HW_SIZE_GROUPS };
+
+struct hw_profile_allocator {
+    struct hw_allocator_info info; /* all zero when it is missing */
+    /* Where medium (0: there are none) and large sizes begin. */
+    uint64_t medium_least, large_least;
+    struct hw_profile_operation operations[HW_PHASES][HW_OPERATION_KINDS][HW_SIZE_BUCKETS];
 };
 
 /* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns.
@@ -251,12 +269,16 @@ struct hw_profile {
     size_t sample_count_count;
     const struct hw_global_granule *sampled_globals; /* in 8 bytes each; sorted by map and offset */
     size_t sampled_global_count;
+    const struct hw_profile_allocator *observed; /* NULL: the allocator itself was not */
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
     size_t problem_count;
     void *storage; /* private */
 };
+
+enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allocator, uint32_t bucket);
+void hw_profile_operation_add(struct hw_profile_operation *to, const struct hw_profile_operation *from);
 
 int hw_sample_count_compare(const struct hw_sample_count *a, const struct hw_sample_count *b);
 void hw_sample_context_add(struct hw_sample_context *to, const struct hw_sample_context *from);

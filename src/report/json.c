@@ -556,6 +556,7 @@ static void print_report(struct json_writer *writer)
                    {BIT(HW_REPORT_FIELDS), hw_json_fields},
                    {BIT(HW_REPORT_FINDINGS), hw_json_findings},
                    {BIT(HW_REPORT_SAMPLES), hw_json_samples},
+                   {BIT(HW_REPORT_ALLOCATOR), hw_json_allocator},
                    {BIT(HW_REPORT_TIMELINE), print_timeline},
                    {BIT(HW_REPORT_MEMORY), print_memory},
                    {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_modules},

@@ -119,6 +119,10 @@ void hw_json_context_samples(struct json_writer *writer, json_t *object, const s
 /* Prints the member "sampled"; nothing where accesses were not sampled. */
 void hw_json_samples(struct json_writer *writer);
 
+/* ---- json_allocator.c: member "allocator"; nothing where it was not observed ---- */
+
+void hw_json_allocator(struct json_writer *writer);
+
 /* ---- json_fields.c: members "fields" and "findings"; nothing where neither was looked for ---- */
 
 void hw_json_fields(struct json_writer *writer);

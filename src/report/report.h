@@ -16,9 +16,10 @@ enum hw_report_section {
     HW_REPORT_ACCESS, /* counted accesses, by function */
     HW_REPORT_LISTS,
     HW_REPORT_GLOBALS = HW_REPORT_LISTS + HW_SORT_KEYS,
-    HW_REPORT_FINDINGS, /* what to do */
-    HW_REPORT_FIELDS,   /* of structs */
-    HW_REPORT_SAMPLES, /* sampled accesses */
+    HW_REPORT_FINDINGS,  /* what to do */
+    HW_REPORT_FIELDS,    /* of structs */
+    HW_REPORT_SAMPLES,   /* sampled accesses */
+    HW_REPORT_ALLOCATOR, /* the allocator itself */
     HW_REPORT_NOT_OBSERVED,
     HW_REPORT_SECTIONS
 };

@@ -25,6 +25,7 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_LISTS + HW_SORT_POOLS] = "pools",
     [HW_REPORT_ACCESS] = "access",
     [HW_REPORT_SAMPLES] = "sampled",
+    [HW_REPORT_ALLOCATOR] = "allocator",
     [HW_REPORT_LISTS + HW_SORT_ACCESSES] = "accesses",
     [HW_REPORT_LISTS + HW_SORT_DENSITY] = "density",
     [HW_REPORT_LISTS + HW_SORT_COLD] = "cold",
@@ -324,8 +325,8 @@ static void print_sections(struct hw_text *text, uint32_t sections)
         [HW_REPORT_MEMORY] = hw_text_memory,           [HW_REPORT_FUNCTIONS] = hw_text_functions,
         [HW_REPORT_NOT_OBSERVED] = print_not_observed, [HW_REPORT_ACCESS] = hw_text_accesses,
         [HW_REPORT_GLOBALS] = hw_text_globals,         [HW_REPORT_FINDINGS] = hw_text_findings,
-        [HW_REPORT_FIELDS] = hw_text_fields,
-        [HW_REPORT_SAMPLES] = hw_text_samples,
+        [HW_REPORT_FIELDS] = hw_text_fields,           [HW_REPORT_SAMPLES] = hw_text_samples,
+        [HW_REPORT_ALLOCATOR] = hw_text_allocator,
     };
     /* With the summary the tables of functions are the answer on the first screen. Who counted accesses asks for them.
      */
@@ -343,6 +344,7 @@ static void print_sections(struct hw_text *text, uint32_t sections)
                                                       HW_REPORT_LISTS + HW_SORT_SHARED,
                                                       HW_REPORT_GLOBALS,
                                                       HW_REPORT_SAMPLES,
+                                                      HW_REPORT_ALLOCATOR,
                                                       HW_REPORT_TIMELINE,
                                                       HW_REPORT_MEMORY,
                                                       HW_REPORT_LISTS + HW_SORT_PEAK,
@@ -406,6 +408,8 @@ static uint32_t sections_with_content(const struct hw_view *view, bool findings)
             sections |= LIST(HW_SORT_POOLS);
     if (view->sampled)
         sections |= 1u << HW_REPORT_SAMPLES;
+    if (view->profile->observed)
+        sections |= 1u << HW_REPORT_ALLOCATOR;
     if (view->profile->access_counted)
         sections |= access_sections_with_content(view);
     if (findings)
@@ -415,7 +419,8 @@ static uint32_t sections_with_content(const struct hw_view *view, bool findings)
                       1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_NOT_OBSERVED);
     if (!view->context_count)
         sections &= 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY |
-                    1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_NOT_OBSERVED;
+                    1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_ALLOCATOR |
+                    1u << HW_REPORT_NOT_OBSERVED;
     return sections;
 }
 

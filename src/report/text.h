@@ -74,6 +74,9 @@ void hw_text_fields(struct hw_text *text);
 /* text_samples.c: sampled accesses. */
 void hw_text_samples(struct hw_text *text);
 
+/* text_allocator.c: the allocator itself. */
+void hw_text_allocator(struct hw_text *text);
+
 /* text_memory.c: heap beside resident memory. */
 void hw_text_memory(struct hw_text *text);
 void hw_text_timeline(struct hw_text *text);

@@ -64,6 +64,8 @@ static const struct {
     [HW_POOL_FIELD_WINDOWS] = {HW_SECTION_FIELD_WINDOWS, sizeof(struct hw_field_window), 12 * M, 1, 0},
     [HW_POOL_FIELDS_INFO] = {HW_SECTION_FIELDS_INFO, sizeof(struct hw_fields_info), 4 * K, 0, 4 * K},
     [HW_POOL_CONTEXT_TYPES] = {HW_SECTION_CONTEXT_TYPES, sizeof(struct hw_context_type), 256 * M, 2, 4 * K},
+    [HW_POOL_ALLOCATOR_INFO] = {HW_SECTION_ALLOCATOR_INFO, sizeof(struct hw_allocator_info), 4 * K, 0, 4 * K},
+    [HW_POOL_OPERATION_COUNTS] = {HW_SECTION_OPERATION_COUNTS, sizeof(struct hw_operation_counts), 2 * G, 8, 48 * K},
 };
 struct hw_pool hw_pools[HW_POOL_COUNT];
 
@@ -365,16 +367,22 @@ static bool is_access_pool(int id)
 
 static bool is_fields_pool(int id)
 {
-    return id >= HW_POOL_STRUCTS;
+    return id >= HW_POOL_STRUCTS && id < HW_POOL_ALLOCATOR_INFO;
+}
+
+static bool is_allocator_pool(int id)
+{
+    return id >= HW_POOL_ALLOCATOR_INFO;
 }
 
 static bool is_wanted(int id)
 {
     bool sampled = id >= HW_POOL_SAMPLE_INFO && id <= HW_POOL_SAMPLE_COUNTS;
-    return sampled              ? hw_options.sample_accesses != 0
-           : is_access_pool(id) ? hw_access_on()
-           : is_fields_pool(id) ? hw_shadow.fields != 0
-                                : true;
+    return sampled                 ? hw_options.sample_accesses != 0
+           : is_access_pool(id)    ? hw_access_on()
+           : is_fields_pool(id)    ? hw_shadow.fields != 0
+           : is_allocator_pool(id) ? hw_runtime.mode == HW_MODE_ALLOCATOR
+                                   : true;
 }
 
 /* Address space for a section; in a forked child, what it inherited is taken over. */

@@ -5,9 +5,10 @@
  *
  * Sampling: hw_until_sample is the number of bytes up to the next sampled one. It is 0 in exact runs, so that one
  * comparison at the top of each hook decides in both modes. hw_filter tells for most pointers that they are no sampled
- * block (a counting Bloom filter with one hash); in exact runs its mask is 0 and its only cell is never zero. */
-#include "runtime/runtime.h"
-
+ * block (a counting Bloom filter with one hash); in exact runs its mask is 0 and its only cell is never zero.
+ *
+ * In allocator mode all of them go to operations.c, which may begin in the middle of the first call. */
+#include "runtime/operations.h"
 #include "runtime/operators.h"
 
 #define FILTER_CELLS 65536
@@ -38,12 +39,12 @@ static inline bool surely_not_tracked(const void *pointer)
  * instructions that save no register, and this one's frame has the return address and the stack of the hook's caller.
  */
 #define COUNTED __attribute__((noinline)) static
-#define ALLOCATE(size, call)                                                                                           \
+#define ALLOCATE(size, call, operation)                                                                                \
     do {                                                                                                               \
         uintptr_t frame = FRAME;                                                                                       \
         struct hw_thread *thread = hw_enter(frame, false);                                                             \
         if (hw_unlikely(!thread))                                                                                      \
-            return (call);                                                                                             \
+            return hw_operations_on ? (operation) : (call);                                                            \
         hw_gate(thread, frame | HW_GATE_REAL);                                                                         \
         void *result = (call);                                                                                         \
         hw_gate(thread, frame | HW_GATE_RUNTIME);                                                                      \
@@ -57,64 +58,78 @@ static inline bool surely_not_tracked(const void *pointer)
 
 COUNTED void *counted_malloc(size_t size)
 {
-    ALLOCATE(size, hw_real.malloc(size));
+    ALLOCATE(size, hw_real.malloc(size), hw_operation_malloc(size));
 }
 HW_HOOK(void *, malloc, (size_t size))
 HW_EXPORT void *malloc(size_t size)
 {
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_malloc(size);
     return not_sampled(size) ? hw_real.malloc(size) : counted_malloc(size);
 }
 
 COUNTED void *counted_calloc(size_t count, size_t size)
 {
-    ALLOCATE(count * size, hw_real.calloc(count, size));
+    ALLOCATE(count * size, hw_real.calloc(count, size), hw_operation_calloc(count, size));
 }
 HW_HOOK(void *, calloc, (size_t count, size_t size))
 HW_EXPORT void *calloc(size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || not_sampled(bytes))
-        return hw_real.calloc(count, size); /* an overflow fails there and sets errno */
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return hw_real.calloc(count, size); /* fails and sets errno */
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_calloc(count, size);
+    if (not_sampled(bytes))
+        return hw_real.calloc(count, size);
     return counted_calloc(count, size);
 }
 
 COUNTED void *counted_memalign(size_t alignment, size_t size)
 {
-    ALLOCATE(size, hw_real.memalign(alignment, size));
+    ALLOCATE(size, hw_real.memalign(alignment, size), hw_operation_memalign(alignment, size));
 }
 HW_HOOK(void *, memalign, (size_t alignment, size_t size))
 HW_EXPORT void *memalign(size_t alignment, size_t size)
 {
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_memalign(alignment, size);
     return not_sampled(size) ? hw_real.memalign(alignment, size) : counted_memalign(alignment, size);
 }
 
 COUNTED void *counted_aligned_alloc(size_t alignment, size_t size)
 {
-    ALLOCATE(size, hw_real.aligned_alloc(alignment, size));
+    ALLOCATE(size, hw_real.aligned_alloc(alignment, size), hw_operation_aligned_alloc(alignment, size));
 }
 HW_HOOK(void *, aligned_alloc, (size_t alignment, size_t size))
 HW_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_aligned_alloc(alignment, size);
     return not_sampled(size) ? hw_real.aligned_alloc(alignment, size) : counted_aligned_alloc(alignment, size);
 }
 
 COUNTED void *counted_valloc(size_t size)
 {
-    ALLOCATE(size, hw_real.valloc(size));
+    ALLOCATE(size, hw_real.valloc(size), hw_operation_valloc(size));
 }
 HW_HOOK(void *, valloc, (size_t size))
 HW_EXPORT void *valloc(size_t size)
 {
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_valloc(size);
     return not_sampled(size) ? hw_real.valloc(size) : counted_valloc(size);
 }
 
 COUNTED void *counted_pvalloc(size_t size)
 {
-    ALLOCATE(size, hw_real.pvalloc(size));
+    ALLOCATE(size, hw_real.pvalloc(size), hw_operation_pvalloc(size));
 }
 HW_HOOK(void *, pvalloc, (size_t size))
 HW_EXPORT void *pvalloc(size_t size)
 {
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_pvalloc(size);
     return not_sampled(size) ? hw_real.pvalloc(size) : counted_pvalloc(size);
 }
 
@@ -123,7 +138,8 @@ COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size
     uintptr_t frame = FRAME;
     struct hw_thread *thread = hw_enter(frame, false);
     if (hw_unlikely(!thread))
-        return hw_real.posix_memalign(pointer, alignment, size);
+        return hw_operations_on ? hw_operation_posix_memalign(pointer, alignment, size)
+                                : hw_real.posix_memalign(pointer, alignment, size);
     hw_gate(thread, frame | HW_GATE_REAL);
     int error = hw_real.posix_memalign(pointer, alignment, size);
     hw_gate(thread, frame | HW_GATE_RUNTIME);
@@ -138,6 +154,8 @@ COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size
 HW_HOOK(int, posix_memalign, (void **pointer, size_t alignment, size_t size))
 HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
 {
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_posix_memalign(pointer, alignment, size);
     return not_sampled(size) ? hw_real.posix_memalign(pointer, alignment, size)
                              : counted_posix_memalign(pointer, alignment, size);
 }
@@ -184,7 +202,7 @@ COUNTED void *counted_realloc(void *pointer, size_t size)
         return realloc_sampled(pointer, size, frame);
     struct hw_thread *thread = hw_enter(frame, true);
     if (hw_unlikely(!thread))
-        return hw_real.realloc(pointer, size);
+        return hw_operations_on ? hw_operation_realloc(pointer, size) : hw_real.realloc(pointer, size);
     struct hw_block block;
     bool known = hw_heap_realloc_begin(thread, pointer, &block);
     hw_gate(thread, frame | HW_GATE_REAL);
@@ -207,12 +225,14 @@ COUNTED void *counted_realloc(void *pointer, size_t size)
 
 COUNTED void *counted_realloc_null(size_t size)
 {
-    ALLOCATE(size, hw_real.realloc(NULL, size));
+    ALLOCATE(size, hw_real.realloc(NULL, size), hw_operation_realloc(NULL, size));
 }
 
 HW_HOOK(void *, realloc, (void *pointer, size_t size))
 HW_EXPORT void *realloc(void *pointer, size_t size)
 {
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_realloc(pointer, size);
     if (pointer)
         return surely_not_tracked(pointer) && not_sampled(size) ? hw_real.realloc(pointer, size)
                                                                 : counted_realloc(pointer, size);
@@ -225,6 +245,8 @@ HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         return hw_real.calloc(count, size); /* fails the same way: NULL and ENOMEM */
+    if (hw_unlikely(hw_operations_on))
+        return hw_operation_realloc(pointer, bytes);
     return pointer              ? counted_realloc(pointer, bytes)
            : not_sampled(bytes) ? hw_real.realloc(NULL, bytes)
                                 : counted_realloc_null(bytes);
@@ -260,7 +282,9 @@ HW_EXPORT void free(void *pointer)
 {
     if (!pointer)
         return;
-    if (surely_not_tracked(pointer))
+    if (hw_unlikely(hw_operations_on))
+        hw_operation_free(pointer);
+    else if (surely_not_tracked(pointer))
         hw_real.free(pointer);
     else
         counted_free(pointer);
@@ -269,6 +293,10 @@ HW_EXPORT void free(void *pointer)
 HW_HOOK(void, free_sized, (void *pointer, size_t size))
 HW_EXPORT void free_sized(void *pointer, size_t size)
 {
+    if (pointer && hw_unlikely(hw_operations_on)) {
+        hw_operation_free_sized(pointer, size);
+        return;
+    }
     if (!pointer || (!surely_not_tracked(pointer) && !account_free(pointer, FRAME)))
         return;
     if (hw_real.free_sized)
@@ -280,6 +308,10 @@ HW_EXPORT void free_sized(void *pointer, size_t size)
 HW_HOOK(void, free_aligned_sized, (void *pointer, size_t alignment, size_t size))
 HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
 {
+    if (pointer && hw_unlikely(hw_operations_on)) {
+        hw_operation_free_aligned_sized(pointer, alignment, size);
+        return;
+    }
     if (!pointer || (!surely_not_tracked(pointer) && !account_free(pointer, FRAME)))
         return;
     if (hw_real.free_aligned_sized)
@@ -325,16 +357,21 @@ static void *find_late(const char *name)
     return found;
 }
 
+static void find_real_new(int form)
+{
+    if (hw_real.op_new[form])
+        return;
+    void *found = find_late(hw_new_names[form]);
+    if (!found)
+        __builtin_trap(); /* out of memory in a program whose C++ library cannot be found to throw */
+    __atomic_store_n((void **)&hw_real.op_new[form], found, __ATOMIC_RELEASE);
+}
+
 /* The library's own operator new: throws, calls the new-handler. What it gets from malloc is counted there; what it
  * gets elsewhere (allocators with operators of their own) is counted here. No gate is held: exceptions may pass. */
 static void *call_real_new(int form, size_t size, size_t second, const void *third, uintptr_t frame)
 {
-    if (!hw_real.op_new[form]) {
-        void *found = find_late(hw_new_names[form]);
-        if (!found)
-            __builtin_trap(); /* out of memory in a program whose C++ library cannot be found to throw */
-        __atomic_store_n((void **)&hw_real.op_new[form], found, __ATOMIC_RELEASE);
-    }
+    find_real_new(form);
     struct hw_thread *before = hw_self;
     uint64_t serial = before ? before->allocation_serial : 0, until = hw_until_sample;
     void *result = hw_real.op_new[form](size, second, third);
@@ -352,10 +389,27 @@ static void *call_real_new(int form, size_t size, size_t second, const void *thi
     return result;
 }
 
+/* Allocator mode. The C++ library's own operator new is malloc; where that fails it is called itself: to call the
+ * handler and to throw. What it then tries is counted as what it is, operations of malloc. */
+static void *operation_new(int form, bool aligned, size_t size, size_t second, const void *third)
+{
+    if (!hw_real.new_is_malloc) {
+        find_real_new(form);
+        return hw_operation_new(form, size, second, third, aligned);
+    }
+    void *result = aligned ? hw_operation_memalign(second, size ? size : 1) : hw_operation_malloc(size ? size : 1);
+    if (hw_likely(result != NULL))
+        return result;
+    find_real_new(form);
+    return hw_real.op_new[form](size, second, third);
+}
+
 static inline void *operator_new(int form, bool aligned, size_t size, size_t second, const void *third, uintptr_t frame)
 {
     if (hw_unlikely(hw_runtime.state == HW_STATE_NEW))
         hw_start();
+    if (hw_unlikely(hw_operations_on))
+        return operation_new(form, aligned, size, second, third);
     if (!hw_real.new_is_malloc || (aligned && !hw_access_on()))
         return call_real_new(form, size, second, third, frame);
     void *result;
@@ -390,6 +444,13 @@ static inline void operator_delete(int form, void *pointer, size_t second, size_
 {
     if (!pointer)
         return;
+    if (hw_unlikely(hw_operations_on)) {
+        if (!hw_real.new_is_malloc && hw_real.op_delete[form])
+            hw_operation_delete(form, pointer, second, third);
+        else
+            hw_operation_free(pointer);
+        return;
+    }
     if (!surely_not_tracked(pointer)) {
         struct hw_thread *thread = hw_enter(frame, true);
         if (thread) {

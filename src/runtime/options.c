@@ -51,7 +51,7 @@ static uint64_t parse_seconds(const char *value)
     return ns && ns < 1000000 ? 1000000 : ns; /* a file each millisecond is more than enough */
 }
 
-enum option_kind { OPTION_TEXT, OPTION_U32, OPTION_SIZE, OPTION_HEX, OPTION_SECONDS };
+enum option_kind { OPTION_TEXT, OPTION_NAME, OPTION_U32, OPTION_SIZE, OPTION_HEX, OPTION_SECONDS };
 static const struct option {
     const char *name;
     enum option_kind kind;
@@ -61,6 +61,7 @@ static const struct option {
     {"output", OPTION_TEXT, hw_options.output,
      "name of the profile: %e executable, %p pid, %h host, %n number, %c colon, %%"},
     {"session", OPTION_HEX, &hw_options.session, "number that joins the profiles of one `heapwise record`"},
+    {"mode", OPTION_NAME, hw_options.mode, "heap, or allocator: what the allocator itself does and costs"},
     {"sample-bytes", OPTION_SIZE, &hw_options.sample_bytes, "mean bytes between sampled allocations; 0: count all"},
     {"sample-accesses", OPTION_SIZE, &hw_options.sample_accesses,
      "look at accesses to memory so many times a second of CPU time, 1 to 1000; 0: no"},
@@ -95,6 +96,7 @@ static void print_help(void)
         hw_text_string(&text, "=");
         switch (option_table[i].kind) {
         case OPTION_TEXT:
+        case OPTION_NAME:
             hw_text_string(&text, option_table[i].value);
             break;
         case OPTION_U32:
@@ -126,6 +128,9 @@ static void set_option(const char *name, const char *value)
         switch (option->kind) {
         case OPTION_TEXT:
             set_text(option->value, sizeof hw_options.output, value);
+            break;
+        case OPTION_NAME:
+            set_text(option->value, sizeof hw_options.mode, value);
             break;
         case OPTION_U32:
             *(uint32_t *)option->value = (uint32_t)hw_parse_u64(&cursor, 10);
@@ -215,6 +220,7 @@ void hw_options_read(void)
         set_text(hw_options.output, sizeof hw_options.output, "%e.%p.hwprof");
     if (__heapwise_output && *__heapwise_output)
         set_text(hw_options.output, sizeof hw_options.output, __heapwise_output);
+    set_text(hw_options.mode, sizeof hw_options.mode, "heap");
     hw_options.depth = HW_DEPTH_MAX;
     hw_options.dump_signal = HW_NONE;
     hw_options.windows = 1;

@@ -6,6 +6,7 @@
 #include "runtime/runtime.h"
 
 #include "runtime/count.h"
+#include "runtime/operations.h"
 #include "runtime/operators.h"
 
 struct hw_runtime hw_runtime;
@@ -187,7 +188,7 @@ static void describe_process(void)
     hw_sys(SYS_clock_gettime, 0 /* CLOCK_REALTIME */, &now);
     process->pid = (uint32_t)hw_sys(SYS_getpid);
     process->parent_pid = (uint32_t)hw_sys(SYS_getppid);
-    process->mode = hw_access_on() ? HW_MODE_ACCESS : HW_MODE_HEAP;
+    process->mode = hw_access_on() ? HW_MODE_ACCESS : hw_runtime.mode;
     process->executable = hw_file_string(path);
     process->options = hw_file_string(hw_options.text);
     process->start_realtime_ns = (uint64_t)now.seconds * 1000000000ull + (uint64_t)now.nanoseconds;
@@ -221,7 +222,8 @@ static bool start_parts(void)
     hw_unwind_start();
     hw_describe_allocator();
     hw_heap_start();
-    if (!hw_contexts_start() || !hw_blocks_start() || !hw_access_start() || !hw_fields_start()) {
+    if (!hw_contexts_start() || !hw_blocks_start() || !hw_access_start() || !hw_fields_start() ||
+        !hw_operations_start()) {
         hw_message("not enough memory to profile this program", NULL);
         return false;
     }
@@ -260,7 +262,12 @@ void hw_start(void)
     hw_options_read();
     hw_shadow_set_granule(hw_shadow_granule_of_modules());
     uint64_t sampling = hw_options.sample_bytes;
-    if (hw_access_on())
+    bool allocator = hw_streq(hw_options.mode, "allocator");
+    if (!allocator && !hw_streq(hw_options.mode, "heap"))
+        hw_message("HEAPWISE_OPTIONS: mode is heap or allocator, not ", hw_options.mode);
+    if (allocator && !hw_planes_on())
+        hw_runtime.mode = HW_MODE_ALLOCATOR;
+    if (hw_access_on() || hw_runtime.mode == HW_MODE_ALLOCATOR)
         hw_options.sample_bytes = 0;
     hw_runtime.text_start = (uintptr_t)__ehdr_start;
     hw_runtime.text_end = (uintptr_t)etext;
@@ -279,6 +286,12 @@ void hw_start(void)
         if (sampling && hw_access_on())
             hw_note(HW_NOTE_OTHER,
                     "sample-bytes has no effect in programs that count accesses: all blocks were counted");
+        if (allocator && hw_planes_on())
+            hw_note(HW_NOTE_OTHER,
+                    "mode=allocator has no effect in programs that count accesses: their blocks are laid "
+                    "out otherwise");
+        if (sampling && hw_runtime.mode == HW_MODE_ALLOCATOR)
+            hw_note(HW_NOTE_OTHER, "sample-bytes has no effect in allocator mode: every operation is counted");
         hw_runtime.process->block_store = hw_blocks_store();
         hw_runtime.process->startup_ns = hw_clock_monotonic_ns() - begin;
     }
@@ -482,6 +495,7 @@ void hw_fork_child(void)
         hw_describe_allocator();
         hw_access_start();
         hw_fields_fork();
+        hw_operations_fork();
         hw_runtime.process->block_store = hw_blocks_store();
         store_inherited();
         hw_timeline_start();

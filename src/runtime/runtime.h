@@ -25,6 +25,7 @@
 #define HW_CONTEXT_MAX  (1u << HW_CONTEXT_BITS)
 
 struct hw_thread;
+struct hw_operator; /* operations.h */
 
 /* ---- real.c: the allocator that is wrapped ---- */
 
@@ -90,6 +91,7 @@ struct hw_options {
     uint32_t free_stacks;
     uint32_t block_table; /* 1: use the table store even where the map is possible */
     uint32_t verbose;
+    char mode[16];             /* "allocator"; else heap */
     uint64_t sample_accesses;  /* bursts a second of a thread's CPU time; 0: none */
     uint64_t sample_period;    /* accesses from one sample of the processor's to the next; 0: by sample_accesses */
     char event_sources[1024];  /* where the kernel describes what events there are; empty: the usual directory */
@@ -133,6 +135,7 @@ struct hw_runtime {
     uint64_t clock_start_ns;        /* CLOCK_MONOTONIC at tick 0 */
     uint64_t old_below;             /* blocks with a smaller stamp: inherited, or older than the latest reset */
     uint32_t stopped;               /* events wait at their begin: hw_threads_stop */
+    uint32_t mode;                  /* enum hw_mode, as of the start */
 };
 extern HW_HIDDEN struct hw_runtime hw_runtime;
 
@@ -220,6 +223,8 @@ enum hw_pool_id {
     HW_POOL_FIELD_WINDOWS,
     HW_POOL_FIELDS_INFO,
     HW_POOL_CONTEXT_TYPES,
+    HW_POOL_ALLOCATOR_INFO, /* from here on only in allocator mode */
+    HW_POOL_OPERATION_COUNTS,
     HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
@@ -522,7 +527,8 @@ struct hw_thread {
     uint8_t resume;                /* a burst of single steps goes on then (trap.c) */
     struct hw_thread *next_free;
     struct hw_stack stack;
-    uint64_t random; /* of the sampler */
+    uint64_t random;              /* of the sampler */
+    struct hw_operator *operator; /* operations.h; memory of this state */
     uint64_t allocation_serial;
     struct hw_walk *walks;  /* HW_WALK_SETS * HW_WALK_WAYS */
     uint64_t *ring;         /* HW_WALK_RING values of slots */

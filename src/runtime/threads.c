@@ -4,7 +4,7 @@
  * filled: the number of states is the greatest number of threads at once, and nothing has to be added up at thread
  * exit. A signal handler that interrupts the runtime in its thread borrows a state of its own for each call, so that
  * events in handlers are counted like any other. A forked child sees all states as zero (MADV_WIPEONFORK). */
-#include "runtime/runtime.h"
+#include "runtime/operations.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -50,10 +50,13 @@ void hw_threads_fork(void)
     hw_until_sample = 0;
 }
 
+/* The operator has lines of its own. */
+#define OPERATOR_OFFSET HW_ALIGN_UP(sizeof(struct hw_thread), 64)
+#define THREAD_BYTES    HW_ALIGN_UP(OPERATOR_OFFSET + sizeof(struct hw_operator), HW_PAGE)
+
 static size_t state_bytes(uint32_t contexts)
 {
-    return HW_ALIGN_UP(sizeof(struct hw_thread), HW_PAGE) +
-           HW_ALIGN_UP(sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS, HW_PAGE) +
+    return THREAD_BYTES + HW_ALIGN_UP(sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS, HW_PAGE) +
            (sizeof(uint64_t) + sizeof(uint16_t)) * HW_WALK_RING + sizeof(uint32_t) * contexts;
 }
 
@@ -76,7 +79,8 @@ static struct hw_thread *new_state(void)
         left = slab_bytes;
     }
     struct hw_thread *thread = (struct hw_thread *)slab;
-    char *next = slab + HW_ALIGN_UP(sizeof *thread, HW_PAGE);
+    char *next = slab + THREAD_BYTES;
+    thread->operator=(struct hw_operator *)(slab + OPERATOR_OFFSET);
     thread->walks = (struct hw_walk *)next;
     next += HW_ALIGN_UP(sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS, HW_PAGE);
     thread->ring = (uint64_t *)next;
@@ -202,6 +206,7 @@ static void sweep(void)
             thread->entry->serial = 0;
             thread->gate = HW_GATE_CLOSED;
             threads.in_use--;
+            hw_operations_thread_gone(thread);
             put_back(thread);
         }
     }
@@ -268,6 +273,7 @@ static void at_thread_exit(void *value)
         return;
     }
     self_ended = true;
+    hw_operations_thread_ends(thread);
     hw_self = NULL;
     release(thread, false);
 }
@@ -320,10 +326,11 @@ static struct hw_thread *first_call(void)
 struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
 {
     if (hw_runtime.state != HW_STATE_ON) {
-        if (hw_runtime.state == HW_STATE_NEW)
+        bool first = hw_runtime.state == HW_STATE_NEW;
+        if (first)
             hw_start();
-        if (hw_runtime.state != HW_STATE_ON)
-            return NULL;
+        if (hw_runtime.state != HW_STATE_ON || (first && hw_operations_on))
+            return NULL; /* the hook goes to operations.c with it */
     }
     if (hw_unlikely(hw_fork_pending())) {
         hw_fork_child();

@@ -113,6 +113,12 @@ static inline int64_t hw_arch_add(int64_t *target, int64_t value)
     return old + value;
 }
 
+/* *TARGET += 1, likewise. */
+static inline void hw_arch_increment(uint64_t *target)
+{
+    __asm__("addq $1, %0" : "+m"(*target) : : "cc");
+}
+
 /* Puts DESIRED at ADDRESS (aligned to 16) if *EXPECTED is there, else sets *EXPECTED to what is; whether it did. A full
  * barrier. Every x86-64 since 2006 has the instruction; the compiler would call libatomic. */
 static inline bool hw_arch_compare_exchange_128(volatile unsigned __int128 *address, unsigned __int128 *expected,
