@@ -18,6 +18,7 @@ static const struct verb {
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},
     {"dump", hw_verb_dump, "write a profile of a recorded process now, while it goes on"},
+    {"allocators", hw_verb_allocators, "run a program under every allocator installed and compare"},
     {"doctor", hw_verb_doctor, "what works on this machine and what does not, and why"},
 };
 
@@ -35,7 +36,7 @@ static void print_usage(FILE *out)
           "Verbs:\n",
           out);
     for (size_t i = 0; i < VERB_COUNT; i++)
-        fprintf(out, "    %-9s %s\n", verbs[i].name, verbs[i].summary);
+        fprintf(out, "    %-10s %s\n", verbs[i].name, verbs[i].summary);
     fputs("\n"
           "heapwise VERB --help explains a verb; heapwise --version prints the version.\n",
           out);

@@ -1,0 +1,38 @@
+/* installed.h - the allocators of this machine, and their facts.
+ *
+ * Allocators are found as programs find them: the dynamic linker is given their names. */
+#ifndef HW_ALLOCATORS_INSTALLED_H
+#define HW_ALLOCATORS_INSTALLED_H
+
+#include "allocators/facts.h"
+#include "cli/preload.h"
+
+#define HW_ALLOCATORS_MOST 16
+
+struct hw_allocator {
+    char name[64];             /* as it is called here: "glibc", "jemalloc", or what the user said */
+    struct hw_preload preload; /* path: value of LD_PRELOAD that brings it into a program */
+    struct hw_facts facts;     /* name is "" when it could not be probed */
+    char problem[256];         /* then: why */
+};
+
+struct hw_allocators {
+    struct hw_allocator *of;
+    size_t count;
+};
+
+/* The facts of the allocator that PRELOAD brings (NULL: the C library's own), from the cache or by a probe. False with
+ * ERROR when it cannot be probed; then only path, name and version are what they could be found to be. */
+bool hw_facts_find(struct hw_facts *facts, const char *preload, struct hw_error *error);
+
+/* The same as text, always by a probe. To be freed; NULL with ERROR. */
+char *hw_facts_text(const char *preload, struct hw_error *error);
+
+/* glibc and those of jemalloc, tcmalloc and mimalloc that are installed, then ADDED ones ("NAME=PATH", ended by NULL,
+ * may be NULL; a name that was found already replaces that one). One that cannot be probed has a `problem`, but is
+ * there. False with ERROR when an added one is malformed or not there. Free in any case. */
+bool hw_allocators_find(struct hw_allocators *allocators, const char *const added[], struct hw_error *error);
+void hw_allocators_free(struct hw_allocators *allocators);
+const struct hw_allocator *hw_allocators_named(const struct hw_allocators *allocators, const char *name);
+
+#endif

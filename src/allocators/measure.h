@@ -1,0 +1,50 @@
+/* measure.h - really runs a program, and says what a run cost. Nothing is loaded into it but the allocator. */
+#ifndef HW_ALLOCATORS_MEASURE_H
+#define HW_ALLOCATORS_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profile/error.h"
+#include "profile/format.h"
+
+/* The standard input of the runs: each gets the same, from the beginning. A file is opened anew, what comes from a pipe
+ * is read to its end and kept in a temporary file; a terminal is replaced by nothing. */
+struct hw_input {
+    int fd;        /* owned; what runs read */
+    int64_t start; /* where they begin; -1: it has no position (/dev/null) */
+    bool terminal; /* there was one: the runs get an empty input */
+};
+
+/* False with ERROR when the input cannot be kept. */
+bool hw_input_take(struct hw_input *input, struct hw_error *error);
+void hw_input_free(struct hw_input *input);
+/* For one run: an open file of its own at the start. -1 with errno. */
+int hw_input_open(const struct hw_input *input);
+
+struct hw_run_request {
+    const char *path;    /* the file to execute */
+    char **arguments;    /* argv[0] and the rest */
+    bool text;           /* as hw_launch.text */
+    const char *preload; /* first in LD_PRELOAD; NULL: LD_PRELOAD stays as it is */
+    const struct hw_input *input;
+    bool show;           /* its output goes to our stderr, else nowhere */
+    double seconds_most; /* then it is killed, with its process group; 0: no limit */
+};
+
+struct hw_run_cost {
+    double wall_s, user_s, system_s; /* of it and the children that it waited for */
+    uint64_t peak_rss_bytes;         /* of the largest process; 0: less than this process has itself */
+    uint64_t minor_faults, major_faults;
+    enum hw_exit_kind exit_kind; /* HW_EXIT_CODE or HW_EXIT_SIGNAL */
+    int exit_value;
+    bool timed_out;
+    int interrupted; /* the signal that this process got meanwhile and passed on; 0: none */
+};
+
+/* Runs it and waits for its end. False with ERROR when it could not be started. SIGINT, SIGTERM, SIGHUP and SIGQUIT
+ * that come meanwhile end the run. The process gets a group of its own. */
+bool hw_run_measure(const struct hw_run_request *request, struct hw_run_cost *cost, struct hw_error *error);
+
+#endif

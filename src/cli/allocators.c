@@ -1,0 +1,352 @@
+/* allocators.c - heapwise allocators: runs a program under every allocator there is, and compares.
+ *
+ * Three steps: one profiled run, from which the other allocators' times are predicted; runs with nothing but the
+ * allocator loaded, in turn; the table. */
+#include "cli/allocators.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/target.h"
+
+#define ROUNDS_USUAL   5
+#define WARM_UP_MOST_S 2.0  /* programs that run longer are not warmed up under each allocator */
+#define SLOWER_MOST    20.0 /* a run that takes so many times as long as the slowest so far, and */
+#define SECONDS_MORE   60.0 /* so many seconds more, is ended, where no limit was given */
+#define ADDED_MOST     8
+
+struct command {
+    bool json, show, quiet;
+    uint64_t rounds, timeout_s;
+    const char *facts; /* --facts */
+    bool list, no_prediction;
+    const char *added[ADDED_MOST + 1];
+    size_t added_count;
+    char **program;
+    struct hw_target target;
+    struct hw_allocators allocators;
+    struct hw_input input;
+    struct hw_comparison comparison;
+    double slowest_s;
+    int interrupted;
+};
+
+static void print_usage(FILE *out)
+{
+    fputs("Usage: heapwise allocators [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+          "\n"
+          "Runs PROGRAM under every allocator that is installed (glibc, jemalloc, tcmalloc,\n"
+          "mimalloc), in turn and several times, and says what each costs: time, memory, page\n"
+          "faults, beside what a profile of one run predicts. PROGRAM must do the same each\n"
+          "time it is run.\n"
+          "\n"
+          "  -n, --rounds=N             runs under each allocator, 1 to 101 (default 5)\n"
+          "      --allocator=NAME=PATH  compare this one, too: a library to preload\n"
+          "      --list                 print what is known of the allocators instead: how they\n"
+          "                             work, in the form that record --facts reads\n"
+          "      --no-prediction        only measure: no profiled run before\n"
+          "      --timeout=S            end a run after S seconds\n"
+          "      --show-output          show what all runs print; else what the first one\n"
+          "                             prints, on stderr\n"
+          "      --json                 a JSON list of runs instead of text\n"
+          "  -q, --quiet                say nothing but problems\n"
+          "      --help                 this text\n"
+          "\n"
+          "Each run reads the same standard input: a file from the beginning, a pipe from a\n"
+          "copy; a terminal is replaced by nothing.\n"
+          "\n"
+          "Exits with 0, 2 when PROGRAM cannot be compared, 128 + n after signal n.\n",
+          out);
+}
+
+/* ---- options ---- */
+
+enum {
+    OPTION_ALLOCATOR = 256,
+    OPTION_NO_PREDICTION,
+    OPTION_LIST,
+    OPTION_TIMEOUT,
+    OPTION_SHOW,
+    OPTION_JSON,
+    OPTION_HELP
+};
+
+static const struct option long_options[] = {
+    {"rounds", required_argument, NULL, 'n'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"allocator", required_argument, NULL, OPTION_ALLOCATOR},
+    {"list", no_argument, NULL, OPTION_LIST},
+    {"no-prediction", no_argument, NULL, OPTION_NO_PREDICTION},
+    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"show-output", no_argument, NULL, OPTION_SHOW},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static bool accept_number(const char *option, uint64_t least, uint64_t most, uint64_t *value)
+{
+    if (hw_parse_number(optarg, least, most, value))
+        return true;
+    hw_say("%s=%s: a number from %llu to %llu is needed", option, optarg, (unsigned long long)least,
+           (unsigned long long)most);
+    return false;
+}
+
+static bool take_option(struct command *command, int option)
+{
+    switch (option) {
+    case 'n':
+        return accept_number("--rounds", 1, HW_ROUNDS_MOST, &command->rounds);
+    case 'q':
+        return command->quiet = true;
+    case OPTION_TIMEOUT:
+        return accept_number("--timeout", 1, 7 * 86400, &command->timeout_s);
+    case OPTION_SHOW:
+        return command->show = true;
+    case OPTION_JSON:
+        return command->json = true;
+    case OPTION_NO_PREDICTION:
+        return command->no_prediction = true;
+    case OPTION_LIST:
+        return command->list = true;
+    case OPTION_ALLOCATOR:
+        if (command->added_count < ADDED_MOST) {
+            command->added[command->added_count++] = optarg;
+            return true;
+        }
+        hw_say("--allocator: at most %d can be added", ADDED_MOST);
+        return false;
+    default: /* getopt has said what is wrong */
+        fputs("Try heapwise allocators --help.\n", stderr);
+        return false;
+    }
+}
+
+/* Returns -1 to go on, or the exit code. */
+static int read_options(struct command *command, int argc, char **argv)
+{
+    char verb[] = "heapwise allocators"; /* getopt's messages begin with it */
+    argv[0] = verb;
+    optind = 1;
+    for (int option; (option = getopt_long(argc, argv, "+n:q", long_options, NULL)) != -1;) {
+        if (option == OPTION_HELP) {
+            print_usage(stdout);
+            return HW_VERB_FINE;
+        }
+        if (!take_option(command, option))
+            return HW_VERB_USAGE;
+    }
+    if (optind >= argc && !command->list) {
+        hw_say("no program given");
+        print_usage(stderr);
+        return HW_VERB_USAGE;
+    }
+    command->program = argv + optind;
+    return -1;
+}
+
+/* ---- what is compared ---- */
+
+static bool prepare(struct command *command, struct hw_error *error)
+{
+    if (hw_target_resolve(command->program[0], &command->target, error) != 0)
+        return false;
+    if (command->target.musl) {
+        hw_error_set(error, "%s uses musl's C library: the allocators of this machine cannot be loaded into it",
+                     command->program[0]);
+        return false;
+    }
+    return hw_allocators_find(&command->allocators, command->added, error) && hw_input_take(&command->input, error);
+}
+
+static void fill_comparison(struct command *command)
+{
+    struct hw_comparison *comparison = &command->comparison;
+    comparison->command = command->program;
+    comparison->rounds = command->rounds;
+    comparison->empty_input = command->input.terminal;
+    for (size_t i = 0; i < command->allocators.count; i++) {
+        const struct hw_allocator *allocator = &command->allocators.of[i];
+        struct hw_compared *one = &comparison->of[comparison->count++];
+        *one = (struct hw_compared){.allocator = allocator, .preload = allocator->preload.path};
+    }
+    comparison->of[comparison->present].preload = NULL; /* the program as it is */
+}
+
+/* ---- runs ---- */
+
+static const char *describe_end(const struct hw_run_cost *cost, char *buffer, size_t size)
+{
+    if (cost->timed_out)
+        snprintf(buffer, size, "it was ended after %.1f s", cost->wall_s);
+    else if (cost->exit_kind == HW_EXIT_SIGNAL)
+        snprintf(buffer, size, "it was killed by signal %d (%s)", cost->exit_value, strsignal(cost->exit_value));
+    else
+        snprintf(buffer, size, "it exited with code %d", cost->exit_value);
+    return buffer;
+}
+
+static bool same_end(const struct hw_run_cost *a, const struct hw_run_cost *b)
+{
+    return !a->timed_out && !b->timed_out && a->exit_kind == b->exit_kind && a->exit_value == b->exit_value;
+}
+
+static void show_progress(const struct command *command, const char *what, const char *name)
+{
+    if (!command->quiet && !command->show && isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%s%s%s", what, *name ? ": " : "", name);
+}
+
+/* One run. False with ERROR when it could not be started, or was interrupted. */
+static bool run_once(struct command *command, size_t index, bool show, struct hw_error *error)
+{
+    struct hw_compared *one = &command->comparison.of[index];
+    const struct hw_run_request request = {
+        .path = command->target.path,
+        .arguments = command->program,
+        .text = command->target.text,
+        .preload = one->preload,
+        .input = &command->input,
+        .show = show || command->show,
+        .seconds_most = command->timeout_s       ? (double)command->timeout_s
+                        : command->slowest_s > 0 ? command->slowest_s * SLOWER_MOST + SECONDS_MORE
+                                                 : 0,
+    };
+    if (!hw_run_measure(&request, &one->last, error))
+        return false;
+    if (one->last.interrupted) {
+        command->interrupted = one->last.interrupted;
+        hw_error_set(error, "interrupted by signal %d (%s)", one->last.interrupted, strsignal(one->last.interrupted));
+        return false;
+    }
+    if (!one->last.timed_out && one->last.wall_s > command->slowest_s)
+        command->slowest_s = one->last.wall_s;
+    return true;
+}
+
+/* A run that ended in another way than the program's own does not count, nor do further ones. */
+static void note_run(struct command *command, size_t index)
+{
+    struct hw_compared *one = &command->comparison.of[index];
+    struct hw_candidate *candidate = &command->comparison.candidates[index];
+    const struct hw_run_cost *expected = &command->comparison.of[command->comparison.present].last;
+    char end[128], usual[128];
+    if (!same_end(&one->last, expected)) {
+        candidate->failed = true;
+        snprintf(one->note, sizeof one->note, "%s; with the present allocator %s",
+                 describe_end(&one->last, end, sizeof end), describe_end(expected, usual, sizeof usual));
+        return;
+    }
+    const size_t round = candidate->rounds++;
+    candidate->wall_s[round] = one->last.wall_s;
+    candidate->rss_bytes[round] = one->last.peak_rss_bytes;
+    candidate->faults[round] = (double)(one->last.minor_faults + one->last.major_faults);
+}
+
+/* The present allocator first: the other runs are compared with how its run ends. */
+static bool warm_up(struct command *command, struct hw_error *error)
+{
+    struct hw_comparison *comparison = &command->comparison;
+    show_progress(command, "warming up", "");
+    if (!run_once(command, comparison->present, true, error))
+        return false;
+    const struct hw_run_cost *first = &comparison->of[comparison->present].last;
+    if (first->timed_out) {
+        hw_error_set(error, "%s did not end within %llu s", command->program[0],
+                     (unsigned long long)command->timeout_s);
+        return false;
+    }
+    if (first->wall_s > WARM_UP_MOST_S)
+        return true;
+    for (size_t i = 0; i < comparison->count; i++)
+        if (i != comparison->present && !run_once(command, i, false, error))
+            return false;
+    return true;
+}
+
+/* In turn, every other round the other way round: what a run leaves behind for the next one falls on all alike. */
+static bool measure(struct command *command, struct hw_error *error)
+{
+    struct hw_comparison *comparison = &command->comparison;
+    char what[64];
+    for (size_t round = 0; round < command->rounds; round++) {
+        for (size_t k = 0; k < comparison->count; k++) {
+            const size_t index = round % 2 ? comparison->count - 1 - k : k;
+            if (comparison->candidates[index].failed)
+                continue;
+            snprintf(what, sizeof what, "round %zu of %zu", round + 1, (size_t)command->rounds);
+            show_progress(command, what, comparison->of[index].allocator->name);
+            if (!run_once(command, index, false, error))
+                return false;
+            note_run(command, index);
+        }
+    }
+    return true;
+}
+
+static bool print_list(struct command *command, struct hw_error *error)
+{
+    if (!hw_allocators_find(&command->allocators, command->added, error))
+        return false;
+    for (size_t i = 0; i < command->allocators.count; i++) {
+        const struct hw_allocator *allocator = &command->allocators.of[i];
+        char *text = hw_facts_text(allocator->preload.path, error);
+        if (!text)
+            return false;
+        printf("%s%s", i ? "\n" : "", text);
+        free(text);
+    }
+    return true;
+}
+
+static bool compare(struct command *command, struct hw_error *error)
+{
+    struct hw_comparison *comparison = &command->comparison;
+    const bool fine = warm_up(command, error) && measure(command, error);
+    show_progress(command, "", "");
+    if (!fine)
+        return false;
+    if (comparison->candidates[comparison->present].rounds == 0) {
+        hw_error_set(error, "%s does not end in the same way each time: %s", command->program[0],
+                     comparison->of[comparison->present].note);
+        return false;
+    }
+    hw_compare(comparison->candidates, comparison->count, comparison->present);
+    comparison->choice = hw_choose(comparison->candidates, comparison->count, comparison->present);
+    return true;
+}
+
+int hw_verb_allocators(int argc, char **argv)
+{
+    static struct command command;
+    command = (struct command){.rounds = ROUNDS_USUAL, .input.fd = -1};
+    int code = read_options(&command, argc, argv);
+    if (code >= 0)
+        return code;
+    struct hw_error error = {""};
+    bool fine = command.list ? print_list(&command, &error) : prepare(&command, &error);
+    if (fine && !command.list) {
+        fill_comparison(&command);
+        fine = compare(&command, &error);
+    }
+    if (!fine)
+        hw_say("%s", error.message);
+    else if (command.list)
+        ;
+    else if (!command.json)
+        hw_comparison_print(&command.comparison);
+    else if (!hw_comparison_print_json(&command.comparison))
+        hw_say("not enough memory");
+    code = fine ? HW_VERB_FINE : command.interrupted ? 128 + command.interrupted : HW_VERB_USAGE;
+    hw_input_free(&command.input);
+    hw_allocators_free(&command.allocators);
+    return code;
+}

@@ -1,0 +1,34 @@
+/* allocators.h - what the files of the verb `heapwise allocators` share. */
+#ifndef HW_CLI_ALLOCATORS_H
+#define HW_CLI_ALLOCATORS_H
+
+#include "allocators/compare.h"
+#include "allocators/installed.h"
+#include "allocators/measure.h"
+
+/* One allocator in the comparison. */
+struct hw_compared {
+    const struct hw_allocator *allocator;
+    const char *preload; /* NULL: the program is run as it is */
+    struct hw_run_cost last;
+    bool predicted;
+    struct hw_speedup prediction; /* of the time, against the present allocator */
+    char note[256];               /* what has to be said of its runs, "" when nothing */
+};
+
+struct hw_comparison {
+    char **command;
+    size_t rounds; /* as asked for */
+    struct hw_compared of[HW_ALLOCATORS_MOST + 1];
+    struct hw_candidate candidates[HW_ALLOCATORS_MOST + 1];
+    size_t count, present;
+    struct hw_choice choice;
+    char prediction_note[512]; /* why nothing was predicted, or what the prediction lacks; "" when all is well */
+    bool empty_input;          /* the terminal was replaced by nothing */
+};
+
+void hw_comparison_print(const struct hw_comparison *comparison);
+/* False: no memory. */
+bool hw_comparison_print_json(const struct hw_comparison *comparison);
+
+#endif
