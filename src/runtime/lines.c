@@ -1,0 +1,111 @@
+/* lines.c - whose live blocks are on a cache line: false sharing that the allocator makes, without looking at accesses.
+ *
+ * A block is handed out on a line on which another thread's block lives: at a new address that is active false sharing
+ * (the allocator parts the line among threads), at an address that was handed out before passive (a block came to
+ * another thread). Only the first and the last line of a block can have others on it.
+ *
+ * The word of a line holds one owner: all live blocks there are its. Nobody looks at it when a block is freed; whoever
+ * gets a block on a line of another one's looks whether anything still lives there, by the marks in the planes. Lines
+ * of several have the owner of each block beside them, by the address of its mark.
+ *
+ * While a line is looked at its word is HW_PLACE_BUSY; others wait. A block is marked before its line is looked at, so of
+ * two threads that are given parts of one line one sees the other; unless the line was already the one's, who then
+ * does not wait: within some ten nanoseconds its block may be missed. */
+#include "runtime/places.h"
+
+#define WAITS_MOST 100000u /* the thread that looked may be gone: a forked child */
+
+static uint16_t *mixed_of(uintptr_t mark)
+{
+    return hw_places.mixed + (mark >> 4) + (mark & 8) * (HW_PLACE_PLANE_BYTES / 8);
+}
+
+uint32_t hw_place_line_events(uintptr_t address)
+{
+    return hw_places.owners[address >> 6] & (HW_PLACE_ACTIVE | HW_PLACE_PASSIVE);
+}
+
+static uint16_t take(uint16_t *line)
+{
+    for (unsigned waits = 0;; waits++) {
+        uint16_t word = __atomic_load_n(line, __ATOMIC_RELAXED);
+        if ((word & HW_PLACE_OWNER_MASK) == HW_PLACE_BUSY) {
+            if (waits < WAITS_MOST) {
+                if (waits % 64 == 63)
+                    hw_sys(SYS_sched_yield);
+                hw_arch_pause();
+                continue;
+            }
+            word = (uint16_t)((word & ~HW_PLACE_OWNER_MASK) | HW_PLACE_MIXED);
+            return word;
+        }
+        if (__atomic_compare_exchange_n(line, &word, word | HW_PLACE_BUSY, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            return word;
+    }
+}
+
+/* Marks of live blocks on the line at FIRST (its first address), into MARKS: begins, and that of a block from before. */
+static unsigned live_marks(uintptr_t first, uintptr_t marks[8])
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        const uint8_t even = *(volatile uint8_t *)hw_place_byte(first + i * 16);
+        if ((even & HW_PLACE_START) ||
+            (i == 0 && (even & (HW_PLACE_BODY | HW_PLACE_LIVE)) == (HW_PLACE_BODY | HW_PLACE_LIVE)))
+            marks[count++] = first + i * 16;
+        if (hw_places.odd_used && (*(volatile uint8_t *)hw_place_byte(first + i * 16 + 8) & HW_PLACE_START))
+            marks[count++] = first + i * 16 + 8;
+    }
+    return count;
+}
+
+/* Is another thread's block on the line of MARK? MARK is that of the new block. */
+static bool look_at(struct hw_place_thread *self, uintptr_t mark, bool reused)
+{
+    uint16_t *line = &hw_places.owners[mark >> 6];
+    uint16_t word = take(line);
+    uint32_t owner = word & HW_PLACE_OWNER_MASK, events = word & ~HW_PLACE_OWNER_MASK;
+    uintptr_t marks[8];
+    unsigned count = live_marks(mark & ~63ul, marks);
+    bool shared = false;
+    for (unsigned i = 0; i < count; i++) {
+        if (marks[i] == mark)
+            continue;
+        uint32_t who = owner == HW_PLACE_MIXED ? *mixed_of(marks[i]) : owner;
+        if (who == self->owner)
+            continue;
+        shared = true;
+        self->shared_with = marks[i];
+    }
+    if (shared) {
+        for (unsigned i = 0; i < count; i++)
+            if (owner != HW_PLACE_MIXED && marks[i] != mark)
+                *mixed_of(marks[i]) = (uint16_t)owner;
+        *mixed_of(mark) = self->owner;
+        const uint32_t event = reused ? HW_PLACE_PASSIVE : HW_PLACE_ACTIVE;
+        if (!(events & event))
+            ++*(reused ? &self->sharing.passive_lines : &self->sharing.active_lines);
+        events |= event;
+    }
+    __atomic_store_n(line, (uint16_t)(events | (shared ? HW_PLACE_MIXED : self->owner)), __ATOMIC_SEQ_CST);
+    return shared;
+}
+
+void hw_place_lines(struct hw_place_thread *self, uintptr_t address, uintptr_t last, bool reused)
+{
+    if (self->in_line) { /* a signal handler, in the middle of this */
+        self->skipped++;
+        return;
+    }
+    self->in_line = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    bool shared = !hw_place_owned(self, address) && look_at(self, address, reused);
+    if ((address ^ last) >> 6 && !hw_place_owned(self, last))
+        shared |= look_at(self, last & ~63ul, reused);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self->in_line = 0;
+    if (shared) {
+        ++*(reused ? &self->sharing.passive_blocks : &self->sharing.active_blocks);
+        self->shared = reused ? 1 : 2;
+    }
+}

@@ -1,0 +1,783 @@
+/* places.c - what is at each address: everything that is not the usual way (places.h).
+ *
+ * Nothing here takes a lock, but for the set-up of threads: bytes belong to who owns the block, entries of big blocks
+ * likewise, and regions change by compare-and-exchange. A signal handler may come in between anywhere: it works on
+ * blocks of its own. */
+#include "runtime/places.h"
+
+#define PLACES_HINT  0x110000000000ul /* below where programs, heaps and libraries lie, beside the map of blocks.c */
+#define REGION_SHIFT 16
+#define REGIONS      (1ul << (HW_ARCH_ADDRESS_BITS - REGION_SHIFT))
+#define BIG_MOST     (1u << 26)
+#define THREADS_MOST (1u << 20)
+#define OUT_OF_REACH (1ll << 62)
+#define OWNER_LAST   (HW_PLACE_MIXED - 1)
+
+struct hw_places hw_places;
+
+static struct {
+    struct hw_place_thread *free;
+    uint32_t owners; /* that were given out */
+} threads;
+/* The calling thread's number on lines, plus one; 0: none yet. Stays over fork. */
+static __thread uint32_t own_owner __attribute__((tls_model("initial-exec")));
+
+/* ---- usable sizes ---- */
+
+struct extent {
+    uint64_t usable;
+    bool ask;      /* others of this size have another one */
+    bool unmapped; /* a free gives the memory back to the system */
+};
+
+static uint64_t ask(uintptr_t address, uint64_t size)
+{
+    uint64_t usable = hw_real.malloc_usable_size ? hw_real.malloc_usable_size((void *)address) : 0;
+    if (usable < size || usable > 2 * size + (64 << 20)) /* not a block of that allocator itself */
+        usable = size;
+    return usable ? HW_ALIGN_UP(usable, 8) : 8;
+}
+
+static struct extent extent_of(uintptr_t address, uint64_t size, bool odd_one)
+{
+    struct extent extent = {0};
+    if (hw_places.glibc) {
+        uint64_t header = *(const uint64_t *)(address - 8);
+        extent.unmapped = header & 2;
+        extent.usable = (header & ~7ul) - (extent.unmapped ? 16 : 8);
+        if (extent.usable < size || extent.usable >> HW_ARCH_ADDRESS_BITS)
+            extent.usable = HW_ALIGN_UP(size, 8);
+        return extent;
+    }
+    if (size >= HW_PLACE_BIG_BYTES) {
+        extent.usable = ask(address, size);
+        return extent;
+    }
+    uint64_t known = hw_places.units[size] * 8ul;
+    if (known && !odd_one) {
+        extent.usable = known;
+        return extent;
+    }
+    extent.usable = ask(address, size);
+    if (!odd_one)
+        hw_places.units[size] = (uint16_t)(extent.usable / 8 > UINT16_MAX ? 0 : extent.usable / 8);
+    else if (extent.usable < 64 && known) /* too small to hold its size in another form */
+        extent.usable = known;
+    else if (extent.usable < 64)
+        hw_places.units[size] = (uint16_t)(extent.usable / 8);
+    else
+        extent.ask = extent.usable != known;
+    return extent;
+}
+
+/* ---- payloads: four bits in each byte behind the first ---- */
+
+static void put_payload(uint8_t *byte, unsigned count, uint64_t value, uint32_t live)
+{
+    for (unsigned i = 1; i <= count; i++, value >>= 4)
+        byte[i] = (uint8_t)((byte[i] & HW_PLACE_BEGUN) | HW_PLACE_BODY | live | (value & 15));
+}
+
+static uint64_t payload(const uint8_t *byte, unsigned count)
+{
+    uint64_t value = 0;
+    for (unsigned i = count; i; i--)
+        value = value << 4 | (byte[i] & 15);
+    return value;
+}
+
+/* Bytes of payload of a live block: a long one has 16 bits of its size and 4 of untouched pages, one that is asked for 8
+ * bits of its size, if it is short, and a big one the 32 bits of its entry's number. */
+static unsigned payload_bytes(uint32_t code, uint64_t size)
+{
+    return code == HW_PLACE_BIG ? 8 : code == HW_PLACE_LONG ? 5 : code != HW_PLACE_ASK ? 0 : size < 256 ? 3 : 5;
+}
+
+/* ---- big blocks ---- */
+
+static uint32_t take_big(struct hw_place_thread *self)
+{
+    uint32_t index = self->big_free;
+    if (index) {
+        self->big_free = hw_places.bigs[index].next_free;
+        return index;
+    }
+    index = __atomic_fetch_add(&hw_places.bigs_used, 1, __ATOMIC_RELAXED);
+    return index < BIG_MOST ? index : 0;
+}
+
+static void put_big(struct hw_place_thread *self, uint32_t index)
+{
+    struct hw_place_big *big = &hw_places.bigs[index];
+    for (uintptr_t r = (big->address >> REGION_SHIFT) + 1; r << REGION_SHIFT < big->address + big->usable; r++)
+        if (hw_places.regions[r].big == index)
+            hw_places.regions[r].big = 0;
+    __atomic_store_n(&big->address, 0, __ATOMIC_RELEASE);
+    big->next_free = self->big_free;
+    self->big_free = index;
+}
+
+/* ---- blocks as the planes have them ---- */
+
+static uint8_t *byte_of(uintptr_t address)
+{
+    return hw_place_byte(address);
+}
+
+struct found {
+    struct hw_place place;
+    uint32_t code, index; /* of its entry, if it is big */
+    uint64_t untouched;   /* bytes */
+    bool unmapped;
+};
+
+/* A live block, or one that is listed as free. */
+static inline bool begins(uint8_t value)
+{
+    return (value & HW_PLACE_START) || (!(value & HW_PLACE_BODY) && (value & HW_PLACE_FREE_LONG));
+}
+
+/* Whether something is known to begin at ADDRESS, live or listed as free. DEEP: with what only the allocator knows of live
+ * blocks; without, nothing but the planes is read. */
+static bool look(uintptr_t address, struct found *found, bool deep)
+{
+    const uint8_t *byte = byte_of(address);
+    const uint32_t value = *byte;
+    *found = (struct found){.place = {.start = address}};
+    struct hw_place *place = &found->place;
+    if (value & HW_PLACE_START) {
+        place->live = true;
+        found->code = value & 0x7f;
+        bool by_size = found->code == HW_PLACE_ASK && (byte[1] & 15) != 15;
+        if (found->code == HW_PLACE_BIG)
+            found->index = (uint32_t)payload(byte, 8);
+        else if (found->code == HW_PLACE_LONG)
+            place->requested = payload(byte, 4);
+        else if (found->code == HW_PLACE_ASK) /* the first four bits tell which of the two */
+            place->requested = by_size ? payload(byte, 3) >> 4 : payload(byte, 5) >> 4;
+        else
+            place->requested = found->code;
+        if (!deep) {
+            place->usable = place->requested;
+        } else if (found->code == HW_PLACE_ASK) {
+            place->usable = ask(address, place->requested);
+        } else if (found->code != HW_PLACE_BIG) {
+            struct extent extent = extent_of(address, place->requested, false);
+            place->usable = extent.usable;
+            found->unmapped = extent.unmapped;
+            if (found->code == HW_PLACE_LONG)
+                found->untouched = (uint64_t)(byte[5] & 15) << 12;
+        }
+    } else if (!(value & HW_PLACE_BODY) && (value & 31)) {
+        found->code = value & 31;
+        if (found->code == HW_PLACE_FREE_BIG)
+            found->index = (uint32_t)payload(byte, 8);
+        else if (found->code == HW_PLACE_FREE_LONG) {
+            place->usable = payload(byte, 4) * 8;
+            found->untouched = (uint64_t)(byte[5] & 15) << 12;
+        } else {
+            place->usable = found->code * 8;
+        }
+    } else {
+        return false;
+    }
+    if (found->index) {
+        const struct hw_place_big *big = &hw_places.bigs[found->index < BIG_MOST ? found->index : 0];
+        place->usable = big->usable;
+        place->requested = place->live ? big->requested : 0;
+        found->untouched = (big->usable - big->touched) & ~(HW_PAGE - 1);
+        if (place->live && deep && hw_places.glibc)
+            found->unmapped = *(const uint64_t *)(address - 8) & 2;
+    }
+    return true;
+}
+
+/* ---- counters ---- */
+
+static struct hw_place_class_counts *class_of(struct hw_place_thread *self, uint64_t usable)
+{
+    return &self->classes[hw_place_class(usable)];
+}
+
+static bool is_wide(const struct hw_place_thread *self, const struct hw_place_class_counts *class)
+{
+    return class > &self->classes[HW_PLACE_EXACT];
+}
+
+static void note_peak(int64_t live)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    if (live <= __atomic_load_n(&hw_places.peak_limit, __ATOMIC_RELAXED))
+        return;
+    hw_places.peak = live;
+    hw_places.peak_tick = hw_ticks_raw() - hw_runtime.tick_base;
+    hw_places.peak_limit = hw_places.many ? live + live / 1024 : live;
+    process->peak_bytes = (uint64_t)live;
+    process->peak_tick = hw_places.peak_tick;
+    hw_places.epoch = __atomic_add_fetch(&process->peak_epoch, 1, __ATOMIC_RELAXED);
+}
+
+static void flush(struct hw_place_thread *self)
+{
+    int64_t delta = self->requested - self->flushed;
+    self->flushed += delta;
+    int64_t all = __atomic_add_fetch(&hw_places.requested, delta, __ATOMIC_RELAXED);
+    note_peak(all);
+    int64_t step = hw_places.peak / 256 / (hw_places.threads_used + 1);
+    step = step < 512 ? 512 : step;
+    self->high = self->requested + step;
+    self->low = self->requested - step;
+    self->span = (uint64_t)OUT_OF_REACH;
+}
+
+static void flush_class(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    struct hw_place_total *total = &hw_places.totals[class - self->classes];
+    int64_t delta = class->now.live - class->flushed;
+    class->flushed += delta;
+    int64_t live = __atomic_add_fetch(&total->live, delta, __ATOMIC_RELAXED);
+    int64_t most = __atomic_load_n(&total->most, __ATOMIC_RELAXED);
+    while (live > most &&
+           !__atomic_compare_exchange_n(&total->most, &most, live, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    int64_t step = most / 256 / (hw_places.threads_used + 1);
+    step = step < 8 ? 8 : step;
+    class->high = class->now.live + step;
+    class->low = class->now.live - step;
+    class->span = (uint64_t)OUT_OF_REACH;
+}
+
+/* With one thread: a greatest number is noted when it is left, exactly. With several: a thread tells what has changed
+ * when that is more than a small part of the greatest number. */
+void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    if (hw_places.many) {
+        if (class->now.live > class->high || (uint64_t)(class->now.live - class->low) > class->span)
+            flush_class(self, class);
+        if (self->requested > self->high || (uint64_t)(self->requested - self->low) > self->span)
+            flush(self);
+        return;
+    }
+    struct hw_place_total *total = &hw_places.totals[class - self->classes];
+    if (class->now.live > total->most)
+        total->most = class->now.live;
+    class->span = (uint64_t)(OUT_OF_REACH + total->most);
+    note_peak(self->requested);
+    self->span = (uint64_t)(OUT_OF_REACH + hw_places.peak_limit);
+}
+
+static void settle_before(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    if ((uint64_t)(class->now.live - class->low) > class->span || (uint64_t)(self->requested - self->low) > self->span)
+        hw_place_settle(self, class);
+    hw_place_keep(class);
+}
+
+static void settle_after(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    if (class->now.live > class->high || self->requested > self->high)
+        hw_place_settle(self, class);
+}
+
+static void count_free(struct hw_place_thread *self, const struct found *found)
+{
+    struct hw_place_class_counts *class = class_of(self, found->place.usable);
+    settle_before(self, class);
+    hw_place_add(&class->now.live, -1);
+    hw_place_add(&class->now.requested, -(int64_t)found->place.requested);
+    hw_place_add(&self->requested, -(int64_t)found->place.requested);
+    if (is_wide(self, class)) {
+        hw_place_add(&class->now.usable, -(int64_t)found->place.usable);
+        hw_place_add(&class->now.untouched, -(int64_t)found->untouched);
+    }
+}
+
+/* A free block that leaves the list. AGAIN: its memory goes to a block of the same class at the same address. */
+static void count_taken(struct hw_place_thread *self, const struct found *found, bool again)
+{
+    struct hw_place_class_counts *class = class_of(self, found->place.usable);
+    hw_place_keep(class);
+    if (!again)
+        hw_place_add(&class->now.taken, 1);
+    if (is_wide(self, class))
+        hw_place_add(&class->now.free_bytes, -(int64_t)found->place.usable);
+}
+
+/* ---- freeing ---- */
+
+static void unmark_last(const struct found *found)
+{
+    const uintptr_t start = found->place.start, last = start + found->place.requested - (found->place.requested != 0);
+    if ((start ^ last) >> 6)
+        hw_places.even[last >> 6 << 2] &= HW_PLACE_BEGUN;
+}
+
+/* The live block is one no more; it is in the list of free ones if LISTED. */
+static void release(struct hw_place_thread *self, const struct found *found, bool listed)
+{
+    const struct hw_place *place = &found->place;
+    uint8_t *byte = byte_of(place->start);
+    count_free(self, found);
+    unmark_last(found);
+    if (found->code == HW_PLACE_LONG)
+        put_payload(byte, 5, 0, 0);
+    else if (found->code == HW_PLACE_ASK)
+        put_payload(byte, payload_bytes(HW_PLACE_ASK, place->requested), 0, 0);
+    if (found->code == HW_PLACE_BIG) {
+        if (listed) {
+            hw_places.bigs[found->index].live = 0;
+            put_payload(byte, 8, found->index, 0);
+            *byte = HW_PLACE_BEGUN | HW_PLACE_FREE_BIG;
+        } else {
+            put_payload(byte, 8, 0, 0);
+            *byte = HW_PLACE_BEGUN;
+            put_big(self, found->index);
+        }
+    } else if (!listed) {
+        *byte = HW_PLACE_BEGUN;
+    } else if (place->usable <= HW_PLACE_UNITS_MOST * 8) {
+        *byte = (uint8_t)(HW_PLACE_BEGUN | ((place->usable + 7) >> 3));
+    } else {
+        put_payload(byte, 5, (place->usable >> 3 & 0xffff) | found->untouched >> 12 << 16, 0);
+        *byte = HW_PLACE_BEGUN | HW_PLACE_FREE_LONG;
+    }
+    struct hw_place_class_counts *class = class_of(self, place->usable);
+    if (!listed)
+        hw_place_add(&class->now.taken, 1);
+    else if (is_wide(self, class))
+        hw_place_add(&class->now.free_bytes, (int64_t)place->usable);
+}
+
+size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address)
+{
+    struct hw_place_thread *self = op->places;
+    struct found found;
+    if (!self || (address & 7) || address >> HW_ARCH_ADDRESS_BITS || !(*byte_of(address) & HW_PLACE_START) ||
+        !look(address, &found, true))
+        return SIZE_MAX;
+    release(self, &found, !found.unmapped);
+    return found.place.requested;
+}
+
+/* ---- handing out ---- */
+
+/* What is known of FOUND gives way to a new block. AGAIN: as of count_taken. KEEP: its entry is used again. */
+static void give_way(struct hw_place_thread *self, const struct found *found, bool again, bool keep)
+{
+    if (found->place.live) {
+        self->unseen++;
+        release(self, found, false);
+        return;
+    }
+    count_taken(self, found, again);
+    *byte_of(found->place.start) = HW_PLACE_BEGUN;
+    if (found->code == HW_PLACE_FREE_BIG && !keep)
+        put_big(self, found->index);
+}
+
+#define ANY_BEGIN 0xdfdfdfdfdfdfdfdful /* all but the bits that say a block began here once */
+
+static bool nothing_in(const uint8_t *bytes)
+{
+    uint64_t word;
+    __builtin_memcpy(&word, bytes, 8);
+    return !(word & ANY_BEGIN);
+}
+
+/* All that begins in bytes [from, end) of a plane gives way. ODD: 8 for the odd plane. */
+static void sweep(struct hw_place_thread *self, uintptr_t odd, uintptr_t from, uintptr_t end)
+{
+    const uint8_t *plane = byte_of(odd);
+    struct found found;
+    while (from < end) {
+        if (nothing_in(plane + from)) {
+            from += 8;
+            continue;
+        }
+        if (begins(plane[from]) && look((from << 4) + odd, &found, true))
+            give_way(self, &found, false, false);
+        from++;
+    }
+}
+
+/* Clears what begins in [start, end), region by region: most of a large block's were never used. */
+static void sweep_extent(struct hw_place_thread *self, uintptr_t start, uintptr_t end)
+{
+    for (uintptr_t r = start >> REGION_SHIFT; r << REGION_SHIFT < end; r++) {
+        const struct hw_place_region *region = &hw_places.regions[r];
+        uintptr_t low = r << REGION_SHIFT, high = low + (uintptr_t)region->high * 16;
+        low = low < start ? start : low;
+        high = high > end ? end : high;
+        if (low >= high)
+            continue;
+        sweep(self, 0, (low + 15) >> 4, (high + 15) >> 4);
+        if (region->odd)
+            sweep(self, 8, (low + 7) >> 4, (high + 7) >> 4);
+    }
+}
+
+/* The nearest begin of a live or listed block before ADDRESS in a plane, as far as one that is not big can reach; 0. */
+static uintptr_t nearest_before(uintptr_t address, uintptr_t odd)
+{
+    const uint8_t *plane = byte_of(odd);
+    const uintptr_t farthest = address > HW_PLACE_BIG_BYTES ? (address - HW_PLACE_BIG_BYTES) >> 4 : 0;
+    uintptr_t at = ((address + (odd ? 7 : 15)) >> 4) - 1;
+    while (at > farthest) {
+        if (at - farthest >= 8 && nothing_in(plane + at - 7)) {
+            at -= 8;
+            continue;
+        }
+        if (begins(plane[at]))
+            return (at << 4) + odd;
+        at--;
+    }
+    return 0;
+}
+
+/* The block, live or listed, that began before ADDRESS and reaches beyond it. */
+static bool look_before(uintptr_t address, struct found *found, bool deep)
+{
+    const struct hw_place_region *region = &hw_places.regions[address >> REGION_SHIFT];
+    const bool alone = !region->high || (address & (HW_PLACE_BIG_BYTES - 1)) == 0;
+    if (alone && address >= HW_PLACE_BIG_BYTES && region[-1].high < HW_PLACE_BIG_BYTES / 16)
+        return false; /* nothing reaches into this region */
+    uintptr_t start = nearest_before(address, 0), other = hw_places.odd_used ? nearest_before(address, 8) : 0;
+    start = other > start ? other : start;
+    if (!start || !look(start, found, deep) || found->place.start + found->place.usable <= address) {
+        const uint32_t index = region->big;
+        if (!index || index >= BIG_MOST || !look(hw_places.bigs[index].address, found, deep))
+            return false;
+    }
+    return found->place.start < address && found->place.start + found->place.usable > address;
+}
+
+bool hw_place_at(uintptr_t address, struct hw_place *place)
+{
+    struct found found;
+    if (!hw_places.even || address >> HW_ARCH_ADDRESS_BITS)
+        return false;
+    const uintptr_t unit = address & ~7ul;
+    bool here = look(unit, &found, false) || look_before(unit, &found, false);
+    *place = found.place;
+    return here;
+}
+
+void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, const struct hw_place *place),
+                    void *closure)
+{
+    struct found found;
+    for (uintptr_t at = start >> 4; at << 4 < end; at++) {
+        if (nothing_in(hw_places.even + at) && (!hw_places.odd_used || nothing_in(byte_of(8) + at))) {
+            at += 7;
+            continue;
+        }
+        for (uintptr_t odd = 0; odd <= (hw_places.odd_used ? 8 : 0); odd += 8) {
+            const uintptr_t address = (at << 4) + odd;
+            if (address >= start && address < end && begins(*byte_of(address)) && look(address, &found, false))
+                each(closure, &found.place);
+        }
+    }
+}
+
+/* Nothing was ever handed out in [start, end). */
+static bool never_used(uintptr_t start, uintptr_t end)
+{
+    const struct hw_place_region *region = &hw_places.regions[start >> REGION_SHIFT];
+    if ((start & (HW_PLACE_BIG_BYTES - 1)) >> 4 < region->high)
+        return false;
+    for (uintptr_t r = (start >> REGION_SHIFT) + 1; r << REGION_SHIFT < end; r++)
+        if ((++region)->high)
+            return false;
+    return true;
+}
+
+/* Regions learn of the block from START to END; BIG: its entry, or 0. */
+static void note_regions(uintptr_t start, uintptr_t end, uint32_t big)
+{
+    struct hw_place_region *region = &hw_places.regions[start >> REGION_SHIFT];
+    if ((start & 8) && !region->odd)
+        region->odd = hw_places.odd_used = 1;
+    for (uintptr_t low = start & ~(uintptr_t)(HW_PLACE_BIG_BYTES - 1); low < end; low += HW_PLACE_BIG_BYTES, region++) {
+        uint64_t units = (end - low + 15) / 16;
+        uint16_t high = (uint16_t)(units < HW_PLACE_BIG_BYTES / 16 ? units : HW_PLACE_BIG_BYTES / 16);
+        uint16_t old = __atomic_load_n(&region->high, __ATOMIC_RELAXED);
+        while (old < high &&
+               !__atomic_compare_exchange_n(&region->high, &old, high, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            ;
+        if (big && low > start)
+            region->big = big;
+    }
+}
+
+/* Makes room for the block; true: a free one of the same class was at the same address. *KEPT: its entry, which serves
+ * again. TOUCHED is raised to what was asked for there before. */
+static bool make_room(struct hw_place_thread *self, uintptr_t address, uint64_t usable, uint32_t *kept,
+                      uint64_t *touched)
+{
+    struct found found;
+    uintptr_t clear = address;
+    bool again = false;
+    if (look(address, &found, true)) {
+        const bool same = !found.place.live && found.place.usable == usable;
+        again = !found.place.live && hw_place_class(found.place.usable) == hw_place_class(usable);
+        *kept = same ? found.index : 0;
+        if (same && *touched < usable - found.untouched)
+            *touched = usable - found.untouched;
+        give_way(self, &found, again, *kept != 0);
+        clear = address + HW_ALIGN_UP(found.place.usable, 8) - 8;
+    } else if (look_before(address, &found, true)) {
+        give_way(self, &found, false, false);
+    }
+    if (clear + 8 < address + usable)
+        sweep_extent(self, clear + 8, address + usable);
+    return again;
+}
+
+static void mark_last(uintptr_t address, uint64_t size, unsigned payload)
+{
+    const uintptr_t last = address + size - (size != 0), at = last >> 6 << 2;
+    if (!((address ^ last) >> 6) || (!(address & 8) && at - (address >> 4) <= payload))
+        return;
+    hw_places.even[at] = (uint8_t)((hw_places.even[at] & HW_PLACE_BEGUN) | HW_PLACE_BODY | HW_PLACE_LIVE);
+}
+
+bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t size, bool aligned)
+{
+    struct hw_place_thread *self = op->places;
+    if (!self)
+        return false;
+    if ((address & 7) || address >> HW_ARCH_ADDRESS_BITS || size >> HW_ARCH_ADDRESS_BITS) {
+        self->odd++;
+        return false;
+    }
+    const struct extent extent = extent_of(address, size, aligned);
+    uint8_t *byte = byte_of(address);
+    const bool reused = (*byte & HW_PLACE_START) || (*byte & HW_PLACE_BEGUN);
+    uint64_t touched = size;
+    uint32_t big = 0;
+    bool again = !never_used(address, address + extent.usable) &&
+                 make_room(self, address, extent.usable, &big, &touched);
+    uint32_t code = extent.ask ? HW_PLACE_ASK : size > HW_PLACE_SHORT_MOST ? HW_PLACE_LONG : (uint32_t)size;
+    if (extent.usable >= HW_PLACE_BIG_BYTES) {
+        big = big ? big : take_big(self);
+        if (!big) {
+            self->odd++;
+            return reused;
+        }
+        hw_places.bigs[big] = (struct hw_place_big){address, extent.usable, size, touched, 1, 0};
+        code = HW_PLACE_BIG;
+    }
+    note_regions(address, address + extent.usable, big);
+    const uint64_t untouched = (extent.usable - touched) & ~(HW_PAGE - 1);
+    put_payload(byte, payload_bytes(code, size),
+                code == HW_PLACE_BIG                ? big
+                : code == HW_PLACE_LONG             ? size | untouched >> 12 << 16
+                : code == HW_PLACE_ASK && size > 255 ? size << 4 | 15
+                                                     : size << 4,
+                HW_PLACE_LIVE);
+    *byte = (uint8_t)(HW_PLACE_START | code);
+    mark_last(address, size, payload_bytes(code, size));
+
+    struct hw_place_class_counts *class = class_of(self, extent.usable);
+    hw_place_keep(class);
+    hw_place_add(&class->now.live, 1);
+    hw_place_add(&class->now.requested, (int64_t)size);
+    hw_place_add(again ? &class->now.again : reused ? &class->now.other : &class->now.fresh, 1);
+    if (is_wide(self, class)) {
+        hw_place_add(&class->now.usable, (int64_t)extent.usable);
+        hw_place_add(&class->now.untouched, code == HW_PLACE_BIG || code == HW_PLACE_LONG ? (int64_t)untouched : 0);
+    }
+    hw_place_add(&self->requested, (int64_t)size);
+    settle_after(self, class);
+    if (hw_places.many)
+        hw_place_lines(self, address, address + size - (size != 0), reused);
+    return reused;
+}
+
+/* ---- threads ---- */
+
+static uint16_t take_owner(void)
+{
+    if (!own_owner)
+        own_owner = ++threads.owners;
+    uint32_t number = own_owner - 1;
+    if (number <= OWNER_LAST)
+        return (uint16_t)number;
+    hw_places.owners_wrapped = 1;
+    return (uint16_t)(1 + (number - 1) % OWNER_LAST);
+}
+
+/* Limits of a thread that is alone; or such that its next event settles. */
+static void set_limits(struct hw_place_thread *thread, bool alone)
+{
+    for (uint32_t i = 0; i < HW_PLACE_CLASSES; i++) {
+        struct hw_place_class_counts *class = &thread->classes[i];
+        class->high = alone ? INT64_MAX : INT64_MIN;
+        class->low = alone ? -OUT_OF_REACH : INT64_MAX;
+        class->span = (uint64_t)(OUT_OF_REACH + hw_places.totals[i].most);
+    }
+    thread->high = alone ? INT64_MAX : INT64_MIN;
+    thread->low = alone ? -OUT_OF_REACH : INT64_MAX;
+    thread->span = (uint64_t)(OUT_OF_REACH + hw_places.peak_limit);
+}
+
+/* Another thread has come: the first one has told nothing so far. Lock held. */
+static void become_many(void)
+{
+    hw_places.many = 1;
+    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+        struct hw_place_thread *thread = hw_places.threads[i];
+        for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+            struct hw_place_class_counts *class = &thread->classes[c];
+            int64_t live = class->now.live;
+            hw_places.totals[c].live += live - class->flushed;
+            class->flushed = live;
+            if (hw_places.totals[c].live > hw_places.totals[c].most)
+                hw_places.totals[c].most = hw_places.totals[c].live;
+        }
+        int64_t requested = thread->requested;
+        hw_places.requested += requested - thread->flushed;
+        thread->flushed = requested;
+        set_limits(thread, false);
+    }
+}
+
+static struct hw_place_thread *new_thread(void)
+{
+    if (hw_places.threads_used >= THREADS_MOST)
+        return NULL;
+    struct hw_place_thread *thread = hw_own_pages(sizeof *thread, false);
+    if (!thread)
+        return NULL;
+    thread->index = hw_places.threads_used;
+    if (!hw_places.many) /* else limits of 0 settle at the first event of a class, and pages stay untouched */
+        set_limits(thread, true);
+    hw_places.threads[hw_places.threads_used] = thread;
+    __atomic_store_n(&hw_places.threads_used, hw_places.threads_used + 1, __ATOMIC_RELEASE);
+    return thread;
+}
+
+void hw_places_attach(struct hw_operator *op)
+{
+    op->places = NULL;
+    if (!hw_places.even)
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    const uint16_t owner = take_owner();
+    if ((owner || threads.owners > 1) && !hw_places.many)
+        become_many();
+    struct hw_place_thread *thread = threads.free;
+    if (thread)
+        threads.free = thread->next_free;
+    else
+        thread = new_thread();
+    if (thread) {
+        thread->owner = owner;
+        thread->in_use = 1;
+        thread->in_line = 0;
+        op->places = thread;
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+void hw_places_detach(struct hw_operator *op)
+{
+    struct hw_place_thread *thread = op->places;
+    if (!thread)
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    op->places = NULL;
+    thread->in_use = 0;
+    thread->next_free = threads.free;
+    threads.free = thread;
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* ---- start, fork ---- */
+
+static bool reserve(void)
+{
+    /* In the order of their sizes: mixed owners 32 TiB, planes 16, lines 4, regions 16 GiB, … */
+    const uint64_t mixed = 2 * HW_PLACE_PLANE_BYTES * sizeof(uint16_t), planes = 2 * HW_PLACE_PLANE_BYTES;
+    const uint64_t owners = (1ul << (HW_ARCH_ADDRESS_BITS - 6)) * sizeof(uint16_t);
+    const uint64_t regions = REGIONS * sizeof(struct hw_place_region), bigs = BIG_MOST * sizeof(struct hw_place_big);
+    const uint64_t list = THREADS_MOST * sizeof(struct hw_place_thread *), units = HW_PLACE_BIG_BYTES * sizeof(uint16_t);
+    const uint64_t totals = HW_ALIGN_UP(HW_PLACE_CLASSES * sizeof(struct hw_place_total), HW_PAGE);
+    const uint64_t all = mixed + planes + owners + regions + bigs + list + units + totals;
+    long result = hw_sys(SYS_mmap, PLACES_HINT, all, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (hw_sys_failed(result))
+        return false;
+    hw_sys(SYS_madvise, result, all, 15 /* MADV_NOHUGEPAGE */);
+    hw_sys(SYS_madvise, result, all, 16 /* MADV_DONTDUMP */);
+    hw_own_range((void *)result, all);
+    char *next = (char *)result;
+    hw_places.mixed = (uint16_t *)next;
+    hw_places.owners = (uint16_t *)(next += mixed + planes);
+    hw_places.regions = (struct hw_place_region *)(next += owners);
+    hw_places.bigs = (struct hw_place_big *)(next += regions);
+    hw_places.threads = (struct hw_place_thread **)(next += bigs);
+    hw_places.units = (uint16_t *)(next += list);
+    hw_places.totals = (struct hw_place_total *)(next += units);
+    hw_places.bigs_used = 1;
+    hw_places.glibc = hw_real.is_glibc;
+    hw_places.even = (uint8_t *)result + mixed;
+    return true;
+}
+
+/* A forked child: what is live and free is so here, too; events count from zero. */
+static void start_again(void)
+{
+    struct hw_place_thread *all = hw_places.threads_used ? hw_places.threads[0] : NULL;
+    for (uint32_t c = 0; all && c < HW_PLACE_CLASSES; c++) {
+        struct hw_place_state sum = {0};
+        for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+            const struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
+            for (size_t n = 0; n < sizeof sum / sizeof(int64_t); n++)
+                ((int64_t *)&sum)[n] += ((const int64_t *)now)[n];
+        }
+        sum.taken = -sum.live - hw_place_listed(&sum);
+        sum.again = sum.fresh = sum.other = 0;
+        all->classes[c] = (struct hw_place_class_counts){.now = sum, .flushed = sum.live};
+        hw_places.totals[c].live = sum.live;
+    }
+    hw_places.requested = 0;
+    threads.free = NULL;
+    for (uint32_t i = hw_places.threads_used; i-- > 0;) {
+        struct hw_place_thread *thread = hw_places.threads[i];
+        hw_places.requested += thread->requested;
+        const uint32_t big_free = thread->big_free;
+        if (i) { /* pages that were never touched stay so: read, not written */
+            for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
+                if (thread->classes[c].now.live | thread->classes[c].now.fresh | thread->classes[c].now.taken |
+                    thread->classes[c].now.again | thread->classes[c].now.other | thread->classes[c].flushed)
+                    thread->classes[c] = (struct hw_place_class_counts){0};
+            thread->requested = thread->flushed = thread->high = thread->low = 0;
+            thread->span = 0;
+        }
+        thread->big_free = big_free;
+        thread->in_use = thread->in_line = 0;
+        thread->odd = thread->unseen = thread->skipped = 0;
+        thread->sharing = (struct hw_place_sharing){0};
+        thread->next_free = threads.free;
+        threads.free = thread;
+    }
+    if (all) {
+        all->requested = all->flushed = hw_places.requested;
+        set_limits(all, !hw_places.many);
+    }
+    hw_places.peak = hw_places.peak_limit = 0;
+    hw_places.epoch = ++hw_runtime.process->peak_epoch;
+}
+
+bool hw_places_start(void)
+{
+    if (hw_places.even) {
+        start_again();
+        return true;
+    }
+    if (hw_address_space_limited() || !reserve())
+        return false;
+    hw_places.epoch = ++hw_runtime.process->peak_epoch;
+    return true;
+}

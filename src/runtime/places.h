@@ -1,0 +1,276 @@
+/* places.h - mode=allocator: what is at each address, and what the allocator makes of its memory.
+ *
+ * Two planes of one byte for each 16 bytes of address space: the even one for the first half of the 16, the odd one for
+ * the second. A block that begins at a multiple of 8 has its byte where it begins, and owns, in that plane, those of the
+ * 16 bytes that follow. The odd plane is touched by allocators alone that have blocks of 8 bytes or at distances of 24.
+ *
+ *  1sssssss  a live block begins: its requested size, or one of HW_PLACE_ASK, _BIG, _LONG
+ *  01b1pppp  live: payload of a block's size, or the mark of a block at the begin of its last cache line
+ *  01b0pppp  payload of a free one: nothing that anybody looks for
+ *  00buuuuu  no live block begins; u: one was freed here, and its memory has not been handed out since: so many times 8
+ *            bytes, or _FREE_BIG, _FREE_LONG; 0: none
+ *  b         a block began here once (with 1sssssss: certainly)
+ *
+ * Invariants: bytes are written by who owns the block that they belong to, so that plain stores suffice. Listed free
+ * blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it.
+ *
+ * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (lines.c); they are looked at when
+ * there is more than one thread. What is 0 belongs to the first thread, so that a program with one touches none of it.
+ *
+ * Per thread and class of usable size there are counters; sums over threads are taken when somebody wants to know. */
+#ifndef HW_RUNTIME_PLACES_H
+#define HW_RUNTIME_PLACES_H
+
+#include "runtime/operations.h"
+
+#define HW_PLACE_START      0x80u
+#define HW_PLACE_BODY       0x40u
+#define HW_PLACE_BEGUN      0x20u
+#define HW_PLACE_LIVE       0x10u
+#define HW_PLACE_SHORT_MOST 124u /* requested bytes that the first byte holds */
+#define HW_PLACE_ASK        125u /* usable bytes are not what others of this size have */
+#define HW_PLACE_BIG        126u /* usable bytes from HW_PLACE_BIG_BYTES on: an entry of its own */
+#define HW_PLACE_LONG       127u
+#define HW_PLACE_UNITS_MOST 29u /* of 8 bytes: free blocks that the first byte holds */
+#define HW_PLACE_FREE_BIG   30u
+#define HW_PLACE_FREE_LONG  31u
+#define HW_PLACE_BIG_BYTES  65536u
+
+/* Classes of usable sizes: one for each multiple of 8 up to 1024, then four for each doubling. */
+#define HW_PLACE_EXACT   128u
+#define HW_PLACE_CLASSES (HW_PLACE_EXACT + 1 + 37 * 4)
+static inline uint32_t hw_place_class(uint64_t usable)
+{
+    if (usable <= HW_PLACE_EXACT * 8)
+        return (uint32_t)((usable + 7) >> 3);
+    uint32_t log = 63u - (uint32_t)__builtin_clzll(usable - 1); /* from 10 */
+    uint32_t index = HW_PLACE_EXACT + 1 + (log - 10) * 4 + ((uint32_t)((usable - 1) >> (log - 2)) & 3);
+    return index < HW_PLACE_CLASSES ? index : HW_PLACE_CLASSES - 1;
+}
+/* The greatest usable size of a class. */
+static inline uint64_t hw_place_class_most(uint32_t index)
+{
+    if (index <= HW_PLACE_EXACT)
+        return index * 8;
+    return (uint64_t)(5 + (index - HW_PLACE_EXACT - 1) % 4) << (8 + (index - HW_PLACE_EXACT - 1) / 4);
+}
+
+/* What was live and free of one class. Sums over threads count: one thread's may be negative. */
+struct hw_place_state {
+    int64_t live, requested;   /* blocks handed out and not freed; their requested bytes */
+    int64_t usable, untouched; /* classes above HW_PLACE_EXACT: of live ones, all bytes; those in whole pages that were
+                                * never asked for */
+    int64_t again, fresh;      /* handed out where one of the same class was free; at addresses never handed out */
+    int64_t other;             /* handed out at other addresses where a block began once */
+    int64_t taken;             /* free blocks whose memory went to other classes, or back to the system */
+    int64_t free_bytes;        /* above HW_PLACE_EXACT: of free ones */
+};
+/* Blocks that were freed and not handed out since. */
+static inline int64_t hw_place_listed(const struct hw_place_state *state)
+{
+    return state->fresh + state->other - state->live - state->taken;
+}
+
+/* One thread's share of a class. The first line is what a usual operation touches. */
+struct hw_place_class_counts {
+    struct hw_place_state now;
+    uint64_t epoch;          /* of the peak whose state is in `peak` */
+    int64_t high, low;       /* settle (places.c) when live is above, or… */
+    uint64_t span;           /* …live - low is above this */
+    int64_t flushed;         /* of `now.live`: in the total */
+    struct hw_place_state peak; /* as of the peak, if epoch is the present one; else it is `now` */
+};
+
+/* Events on lines, of one thread. */
+struct hw_place_sharing {
+    uint64_t active_lines, passive_lines; /* lines on which it happened for the first time */
+    uint64_t active_blocks, passive_blocks;
+};
+
+struct hw_place_thread {
+    int64_t requested; /* live bytes */
+    int64_t high, low;
+    uint64_t span;
+    int64_t flushed;
+    uint16_t owner;       /* of lines */
+    uint8_t in_line;      /* inside lines.c: a signal handler must not wait for itself */
+    uint8_t shared;       /* the latest block handed out shares a line: `shared_*` say with whom */
+    uint32_t index;       /* among all */
+    uintptr_t shared_with; /* address of the mark of another thread's block */
+    uint64_t shared_active;
+    uint32_t big_free; /* list of entries for big blocks, 0 at the end */
+    uint32_t in_use;
+    uint64_t odd;        /* blocks at addresses that are no multiple of 8: nothing is known of them */
+    uint64_t unseen;     /* blocks whose memory was handed out again although no free was seen */
+    uint64_t skipped;    /* looks at lines that a signal handler could not take */
+    struct hw_place_sharing sharing;
+    struct hw_place_thread *next_free;
+    struct hw_place_class_counts classes[HW_PLACE_CLASSES];
+};
+
+/* What was handed out in 64 KiB of address space. */
+struct hw_place_region {
+    uint16_t high; /* end of the farthest block there ever was, in units of 16 bytes */
+    uint16_t odd;  /* blocks began at odd multiples of 8 */
+    uint32_t big;  /* entry of the big block, live or free, that covers the begin of the region; 0: none */
+};
+
+struct hw_place_big {
+    uintptr_t address; /* 0: not in use, or being written */
+    uint64_t usable, requested, touched; /* touched: the largest request ever at this address, of this usable size */
+    uint32_t live;
+    uint32_t next_free;
+};
+
+/* A class in the whole process: in steps while there are several threads. */
+struct hw_place_total {
+    int64_t live, most;
+};
+
+struct hw_places {
+    uint8_t *even;    /* NULL: places are not kept */
+    uint16_t *owners; /* by line */
+    uint32_t many;    /* there has been more than one thread */
+    uint32_t glibc;
+    uint64_t epoch; /* as hw_process_info.peak_epoch */
+    uint16_t *units; /* requested size below HW_PLACE_BIG_BYTES -> usable bytes / 8, 0 while it is not known */
+    struct hw_place_region *regions;
+    uint16_t *mixed; /* owners of single blocks on lines of several: even plane, odd plane */
+    struct hw_place_big *bigs;
+    uint32_t bigs_used, threads_used;
+    struct hw_place_thread **threads;
+    struct hw_place_total *totals;
+    int64_t requested, peak, peak_limit; /* live bytes; their greatest sum; a new one is noted above this */
+    uint64_t peak_tick;
+    uint32_t odd_used, owners_wrapped;
+};
+extern HW_HIDDEN struct hw_places hw_places;
+
+#define HW_PLACE_PLANE_BYTES (1ul << (HW_ARCH_ADDRESS_BITS - 4))
+#define HW_PLACE_OWNER_MASK  0x3fffu
+#define HW_PLACE_MIXED       0x3ffeu
+#define HW_PLACE_BUSY        0x3fffu
+#define HW_PLACE_ACTIVE      0x8000u /* has happened on this line */
+#define HW_PLACE_PASSIVE     0x4000u
+
+/* ---- places.c ---- */
+
+bool hw_places_start(void);
+void hw_places_attach(struct hw_operator *op);
+void hw_places_detach(struct hw_operator *op);
+bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t size, bool aligned);
+size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address);
+/* A limit was passed: totals, greatest totals, the peak. */
+void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class);
+/* A block, as the planes say. */
+struct hw_place {
+    uintptr_t start;
+    uint64_t requested, usable;
+    bool live; /* else free */
+};
+/* The block, live or free, that ADDRESS lies in (in its usable bytes). Reads only: signal safe, may be wrong about blocks
+ * that are changing. */
+bool hw_place_at(uintptr_t address, struct hw_place *place);
+/* Calls EACH for the blocks that begin in [start, end). */
+void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, const struct hw_place *place),
+                    void *closure);
+
+/* ---- lines.c: whose live blocks are on a line ---- */
+
+/* SELF was given the block from ADDRESS to LAST, which bears its marks already. REUSED: the address was handed out
+ * before. Only when there has been more than one thread. */
+void hw_place_lines(struct hw_place_thread *self, uintptr_t address, uintptr_t last, bool reused);
+/* What happened on a line so far: HW_PLACE_ACTIVE, HW_PLACE_PASSIVE. */
+uint32_t hw_place_line_events(uintptr_t address);
+
+/* ---- the usual way ---- */
+
+static inline uint8_t *hw_place_byte(uintptr_t address)
+{
+    return hw_places.even + (address >> 4) + (address & 8) * (HW_PLACE_PLANE_BYTES / 8);
+}
+
+static inline void hw_place_add(int64_t *target, int64_t value) /* one instruction: signal handlers may do the same */
+{
+    __asm__("addq %1, %0" : "+m"(*target) : "er"(value) : "cc");
+}
+
+static inline uint32_t hw_place_units(uintptr_t address, size_t size)
+{
+    return hw_likely(hw_places.glibc) ? (uint32_t)(*(const uint64_t *)(address - 8) >> 3) - 1 : hw_places.units[size];
+}
+
+static inline void hw_place_keep(struct hw_place_class_counts *class)
+{
+    if (hw_unlikely(class->epoch != hw_places.epoch)) {
+        class->peak = class->now;
+        class->epoch = hw_places.epoch;
+    }
+}
+
+static inline bool hw_place_owned(const struct hw_place_thread *self, uintptr_t address)
+{
+    return (hw_places.owners[address >> 6] & HW_PLACE_OWNER_MASK) == self->owner;
+}
+
+static inline bool hw_place_allocated(struct hw_operator *op, void *pointer, size_t size)
+{
+    struct hw_place_thread *self = op->places;
+    const uintptr_t address = (uintptr_t)pointer;
+    if (hw_likely(self && size <= HW_PLACE_SHORT_MOST && !(address & 7) && !(address >> HW_ARCH_ADDRESS_BITS))) {
+        const uint32_t units = hw_place_units(address, size);
+        uint8_t *byte = hw_place_byte(address);
+        if (hw_likely(units - 1 < HW_PLACE_UNITS_MOST && *byte == (HW_PLACE_BEGUN | units))) {
+            struct hw_place_class_counts *class = &self->classes[units];
+            const uintptr_t last = address + size - (size != 0);
+            hw_place_keep(class);
+            *byte = (uint8_t)(HW_PLACE_START | size);
+            if ((address ^ last) >> 6) {
+                uint8_t *mark = hw_places.even + (last >> 6 << 2);
+                *mark = (uint8_t)((*mark & HW_PLACE_BEGUN) | HW_PLACE_BODY | HW_PLACE_LIVE);
+            }
+            if (hw_unlikely(hw_places.many) &&
+                hw_unlikely(!hw_place_owned(self, address) || !hw_place_owned(self, last)))
+                hw_place_lines(self, address, last, true);
+            hw_place_add(&class->now.live, 1);
+            hw_place_add(&class->now.requested, (int64_t)size);
+            hw_place_add(&class->now.again, 1);
+            hw_place_add(&self->requested, (int64_t)size);
+            if (hw_unlikely(class->now.live > class->high || self->requested > self->high))
+                hw_place_settle(self, class);
+            return true;
+        }
+    }
+    return hw_place_allocated_slow(op, address, size, false);
+}
+
+static inline size_t hw_place_freed(struct hw_operator *op, void *pointer)
+{
+    struct hw_place_thread *self = op->places;
+    const uintptr_t address = (uintptr_t)pointer;
+    if (hw_likely(self && !(address & 7) && !(address >> HW_ARCH_ADDRESS_BITS))) {
+        uint8_t *byte = hw_place_byte(address);
+        const uint32_t size = *byte - HW_PLACE_START;
+        if (hw_likely(size <= HW_PLACE_SHORT_MOST)) {
+            const uint32_t units = hw_place_units(address, size);
+            if (hw_likely(units - 1 < HW_PLACE_UNITS_MOST)) {
+                struct hw_place_class_counts *class = &self->classes[units];
+                const uintptr_t last = address + size - (size != 0);
+                if (hw_unlikely((uint64_t)(class->now.live - class->low) > class->span ||
+                                (uint64_t)(self->requested - self->low) > self->span))
+                    hw_place_settle(self, class);
+                hw_place_keep(class);
+                *byte = (uint8_t)(HW_PLACE_BEGUN | units);
+                if ((address ^ last) >> 6)
+                    hw_places.even[last >> 6 << 2] &= HW_PLACE_BEGUN;
+                hw_place_add(&class->now.live, -1);
+                hw_place_add(&class->now.requested, -(int64_t)size);
+                hw_place_add(&self->requested, -(int64_t)size);
+                return size;
+            }
+        }
+    }
+    return hw_place_freed_slow(op, address);
+}
+
+#endif
