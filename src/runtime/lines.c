@@ -8,16 +8,30 @@
  * gets a block on a line of another one's looks whether anything still lives there, by the marks in the planes. Lines
  * of several have the owner of each block beside them, by the address of its mark.
  *
- * While a line is looked at its word is HW_PLACE_BUSY; others wait. A block is marked before its line is looked at, so of
- * two threads that are given parts of one line one sees the other; unless the line was already the one's, who then
+ * While a line is looked at its word is HW_PLACE_BUSY; others wait. A block is marked before its line is looked at, so
+ * of two threads that are given parts of one line one sees the other; unless the line was already the one's, who then
  * does not wait: within some ten nanoseconds its block may be missed. */
 #include "runtime/places.h"
 
 #define WAITS_MOST 100000u /* the thread that looked may be gone: a forked child */
 
+/* Where the owner of the block with this mark is written down; NULL: nowhere, there is no more room. */
 static uint16_t *mixed_of(uintptr_t mark)
 {
-    return hw_places.mixed + (mark >> 4) + (mark & 8) * (HW_PLACE_PLANE_BYTES / 8);
+    struct hw_place_region *region = &hw_places.regions[mark / HW_PLACE_BIG_BYTES];
+    uint32_t page = __atomic_load_n(&region->mixed, __ATOMIC_ACQUIRE);
+    if (hw_unlikely(!page)) {
+        uint32_t fresh = __atomic_fetch_add(&hw_places.mixed_used, 1, __ATOMIC_RELAXED);
+        if (fresh >= HW_PLACE_MIXED_MOST) {
+            hw_places.mixed_used = HW_PLACE_MIXED_MOST;
+            return NULL;
+        }
+        page = fresh;
+        uint32_t none = 0;
+        if (!__atomic_compare_exchange_n(&region->mixed, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            page = none;
+    }
+    return &hw_places.mixed[page].owner[mark >> 3 & 1][(mark & (HW_PLACE_BIG_BYTES - 1)) >> 4];
 }
 
 uint32_t hw_place_line_events(uintptr_t address)
@@ -44,7 +58,8 @@ static uint16_t take(uint16_t *line)
     }
 }
 
-/* Marks of live blocks on the line at FIRST (its first address), into MARKS: begins, and that of a block from before. */
+/* Marks of live blocks on the line at FIRST (its first address), into MARKS: begins, and that of a block from before.
+ */
 static unsigned live_marks(uintptr_t first, uintptr_t marks[8])
 {
     unsigned count = 0;
@@ -59,6 +74,13 @@ static unsigned live_marks(uintptr_t first, uintptr_t marks[8])
     return count;
 }
 
+static void write_down(uintptr_t mark, uint16_t owner)
+{
+    uint16_t *where = mixed_of(mark);
+    if (where)
+        *where = owner;
+}
+
 /* Is another thread's block on the line of MARK? MARK is that of the new block. */
 static bool look_at(struct hw_place_thread *self, uintptr_t mark, bool reused)
 {
@@ -71,7 +93,8 @@ static bool look_at(struct hw_place_thread *self, uintptr_t mark, bool reused)
     for (unsigned i = 0; i < count; i++) {
         if (marks[i] == mark)
             continue;
-        uint32_t who = owner == HW_PLACE_MIXED ? *mixed_of(marks[i]) : owner;
+        const uint16_t *written = owner == HW_PLACE_MIXED ? mixed_of(marks[i]) : NULL;
+        uint32_t who = written ? *written : owner;
         if (who == self->owner)
             continue;
         shared = true;
@@ -79,9 +102,8 @@ static bool look_at(struct hw_place_thread *self, uintptr_t mark, bool reused)
     }
     if (shared) {
         for (unsigned i = 0; i < count; i++)
-            if (owner != HW_PLACE_MIXED && marks[i] != mark)
-                *mixed_of(marks[i]) = (uint16_t)owner;
-        *mixed_of(mark) = self->owner;
+            if (marks[i] == mark || owner != HW_PLACE_MIXED)
+                write_down(marks[i], marks[i] == mark ? self->owner : (uint16_t)owner);
         const uint32_t event = reused ? HW_PLACE_PASSIVE : HW_PLACE_ACTIVE;
         if (!(events & event))
             ++*(reused ? &self->sharing.passive_lines : &self->sharing.active_lines);

@@ -216,7 +216,8 @@ static inline enum hw_operation_kind placed(struct hw_operator *op, enum hw_oper
         op->thread->entry->failed++;
         return kind;
     }
-    bool known = hw_place_allocated(op, result, size);
+    bool known = kind == HW_OPERATION_ALIGNED ? hw_place_allocated_slow(op, (uintptr_t)result, size, true)
+                                              : hw_place_allocated(op, result, size);
     return kind == HW_OPERATION_NEW && known ? HW_OPERATION_REUSED : kind;
 }
 

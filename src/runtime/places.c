@@ -5,9 +5,10 @@
  * blocks of its own. */
 #include "runtime/places.h"
 
-#define PLACES_HINT  0x110000000000ul /* below where programs, heaps and libraries lie, beside the map of blocks.c */
+#define PLACES_HINT  0x0a0000000000ul /* below where programs, heaps and libraries lie, and the map of blocks.c */
 #define REGION_SHIFT 16
 #define REGIONS      (1ul << (HW_ARCH_ADDRESS_BITS - REGION_SHIFT))
+#define LINES        (1ul << (HW_ARCH_ADDRESS_BITS - 6))
 #define BIG_MOST     (1u << 26)
 #define THREADS_MOST (1u << 20)
 #define OUT_OF_REACH (1ll << 62)
@@ -72,10 +73,10 @@ static struct extent extent_of(uintptr_t address, uint64_t size, bool odd_one)
 
 /* ---- payloads: four bits in each byte behind the first ---- */
 
-static void put_payload(uint8_t *byte, unsigned count, uint64_t value, uint32_t live)
+static void put_payload(uint8_t *byte, unsigned count, uint64_t value)
 {
     for (unsigned i = 1; i <= count; i++, value >>= 4)
-        byte[i] = (uint8_t)((byte[i] & HW_PLACE_BEGUN) | HW_PLACE_BODY | live | (value & 15));
+        byte[i] = (uint8_t)((byte[i] & HW_PLACE_BEGUN) | HW_PLACE_BODY | (value & 15));
 }
 
 static uint64_t payload(const uint8_t *byte, unsigned count)
@@ -86,8 +87,8 @@ static uint64_t payload(const uint8_t *byte, unsigned count)
     return value;
 }
 
-/* Bytes of payload of a live block: a long one has 16 bits of its size and 4 of untouched pages, one that is asked for 8
- * bits of its size, if it is short, and a big one the 32 bits of its entry's number. */
+/* Bytes of payload of a live block: a long one has 16 bits of its size and 4 of untouched pages, one that is asked for
+ * 8 bits of its size, if it is short, and a big one the 32 bits of its entry's number. */
 static unsigned payload_bytes(uint32_t code, uint64_t size)
 {
     return code == HW_PLACE_BIG ? 8 : code == HW_PLACE_LONG ? 5 : code != HW_PLACE_ASK ? 0 : size < 256 ? 3 : 5;
@@ -137,8 +138,8 @@ static inline bool begins(uint8_t value)
     return (value & HW_PLACE_START) || (!(value & HW_PLACE_BODY) && (value & HW_PLACE_FREE_LONG));
 }
 
-/* Whether something is known to begin at ADDRESS, live or listed as free. DEEP: with what only the allocator knows of live
- * blocks; without, nothing but the planes is read. */
+/* Whether something is known to begin at ADDRESS, live or listed as free. DEEP: with what only the allocator knows of
+ * live blocks; without, nothing but the planes is read. */
 static bool look(uintptr_t address, struct found *found, bool deep)
 {
     const uint8_t *byte = byte_of(address);
@@ -320,16 +321,16 @@ static void release(struct hw_place_thread *self, const struct found *found, boo
     count_free(self, found);
     unmark_last(found);
     if (found->code == HW_PLACE_LONG)
-        put_payload(byte, 5, 0, 0);
+        put_payload(byte, 5, 0);
     else if (found->code == HW_PLACE_ASK)
-        put_payload(byte, payload_bytes(HW_PLACE_ASK, place->requested), 0, 0);
+        put_payload(byte, payload_bytes(HW_PLACE_ASK, place->requested), 0);
     if (found->code == HW_PLACE_BIG) {
         if (listed) {
             hw_places.bigs[found->index].live = 0;
-            put_payload(byte, 8, found->index, 0);
+            put_payload(byte, 8, found->index);
             *byte = HW_PLACE_BEGUN | HW_PLACE_FREE_BIG;
         } else {
-            put_payload(byte, 8, 0, 0);
+            put_payload(byte, 8, 0);
             *byte = HW_PLACE_BEGUN;
             put_big(self, found->index);
         }
@@ -338,7 +339,7 @@ static void release(struct hw_place_thread *self, const struct found *found, boo
     } else if (place->usable <= HW_PLACE_UNITS_MOST * 8) {
         *byte = (uint8_t)(HW_PLACE_BEGUN | ((place->usable + 7) >> 3));
     } else {
-        put_payload(byte, 5, (place->usable >> 3 & 0xffff) | found->untouched >> 12 << 16, 0);
+        put_payload(byte, 5, (place->usable >> 3 & 0xffff) | found->untouched >> 12 << 16);
         *byte = HW_PLACE_BEGUN | HW_PLACE_FREE_LONG;
     }
     struct hw_place_class_counts *class = class_of(self, place->usable);
@@ -536,9 +537,10 @@ static bool make_room(struct hw_place_thread *self, uintptr_t address, uint64_t 
 static void mark_last(uintptr_t address, uint64_t size, unsigned payload)
 {
     const uintptr_t last = address + size - (size != 0), at = last >> 6 << 2;
-    if (!((address ^ last) >> 6) || (!(address & 8) && at - (address >> 4) <= payload))
-        return;
-    hw_places.even[at] = (uint8_t)((hw_places.even[at] & HW_PLACE_BEGUN) | HW_PLACE_BODY | HW_PLACE_LIVE);
+    const bool in_payload = !(address & 8) && at - (address >> 4) <= payload;
+    if ((address ^ last) >> 6)
+        hw_places.even[at] =
+            (uint8_t)((hw_places.even[at] & (in_payload ? 0xff : HW_PLACE_BEGUN)) | HW_PLACE_BODY | HW_PLACE_LIVE);
 }
 
 bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t size, bool aligned)
@@ -555,8 +557,8 @@ bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t s
     const bool reused = (*byte & HW_PLACE_START) || (*byte & HW_PLACE_BEGUN);
     uint64_t touched = size;
     uint32_t big = 0;
-    bool again = !never_used(address, address + extent.usable) &&
-                 make_room(self, address, extent.usable, &big, &touched);
+    bool again =
+        !never_used(address, address + extent.usable) && make_room(self, address, extent.usable, &big, &touched);
     uint32_t code = extent.ask ? HW_PLACE_ASK : size > HW_PLACE_SHORT_MOST ? HW_PLACE_LONG : (uint32_t)size;
     if (extent.usable >= HW_PLACE_BIG_BYTES) {
         big = big ? big : take_big(self);
@@ -570,11 +572,10 @@ bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t s
     note_regions(address, address + extent.usable, big);
     const uint64_t untouched = (extent.usable - touched) & ~(HW_PAGE - 1);
     put_payload(byte, payload_bytes(code, size),
-                code == HW_PLACE_BIG                ? big
-                : code == HW_PLACE_LONG             ? size | untouched >> 12 << 16
+                code == HW_PLACE_BIG                 ? big
+                : code == HW_PLACE_LONG              ? size | untouched >> 12 << 16
                 : code == HW_PLACE_ASK && size > 255 ? size << 4 | 15
-                                                     : size << 4,
-                HW_PLACE_LIVE);
+                                                     : size << 4);
     *byte = (uint8_t)(HW_PLACE_START | code);
     mark_last(address, size, payload_bytes(code, size));
 
@@ -697,13 +698,13 @@ void hw_places_detach(struct hw_operator *op)
 
 static bool reserve(void)
 {
-    /* In the order of their sizes: mixed owners 32 TiB, planes 16, lines 4, regions 16 GiB, … */
-    const uint64_t mixed = 2 * HW_PLACE_PLANE_BYTES * sizeof(uint16_t), planes = 2 * HW_PLACE_PLANE_BYTES;
-    const uint64_t owners = (1ul << (HW_ARCH_ADDRESS_BITS - 6)) * sizeof(uint16_t);
+    const uint64_t planes = 2 * HW_PLACE_PLANE_BYTES, owners = LINES * sizeof(uint16_t);
     const uint64_t regions = REGIONS * sizeof(struct hw_place_region), bigs = BIG_MOST * sizeof(struct hw_place_big);
-    const uint64_t list = THREADS_MOST * sizeof(struct hw_place_thread *), units = HW_PLACE_BIG_BYTES * sizeof(uint16_t);
+    const uint64_t mixed = HW_PLACE_MIXED_MOST * sizeof(struct hw_place_owners);
+    const uint64_t list = THREADS_MOST * sizeof(struct hw_place_thread *);
+    const uint64_t units = HW_PLACE_BIG_BYTES * sizeof(uint16_t);
     const uint64_t totals = HW_ALIGN_UP(HW_PLACE_CLASSES * sizeof(struct hw_place_total), HW_PAGE);
-    const uint64_t all = mixed + planes + owners + regions + bigs + list + units + totals;
+    const uint64_t all = planes + owners + regions + bigs + mixed + list + units + totals;
     long result = hw_sys(SYS_mmap, PLACES_HINT, all, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (hw_sys_failed(result))
@@ -712,16 +713,17 @@ static bool reserve(void)
     hw_sys(SYS_madvise, result, all, 16 /* MADV_DONTDUMP */);
     hw_own_range((void *)result, all);
     char *next = (char *)result;
-    hw_places.mixed = (uint16_t *)next;
-    hw_places.owners = (uint16_t *)(next += mixed + planes);
+    hw_places.owners = (uint16_t *)(next += planes);
     hw_places.regions = (struct hw_place_region *)(next += owners);
     hw_places.bigs = (struct hw_place_big *)(next += regions);
-    hw_places.threads = (struct hw_place_thread **)(next += bigs);
+    hw_places.mixed = (struct hw_place_owners *)(next += bigs);
+    hw_places.threads = (struct hw_place_thread **)(next += mixed);
     hw_places.units = (uint16_t *)(next += list);
     hw_places.totals = (struct hw_place_total *)(next += units);
+    hw_places.mixed_used = 1;
     hw_places.bigs_used = 1;
     hw_places.glibc = hw_real.is_glibc;
-    hw_places.even = (uint8_t *)result + mixed;
+    hw_places.even = (uint8_t *)result;
     return true;
 }
 

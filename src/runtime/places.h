@@ -1,21 +1,22 @@
 /* places.h - mode=allocator: what is at each address, and what the allocator makes of its memory.
  *
  * Two planes of one byte for each 16 bytes of address space: the even one for the first half of the 16, the odd one for
- * the second. A block that begins at a multiple of 8 has its byte where it begins, and owns, in that plane, those of the
- * 16 bytes that follow. The odd plane is touched by allocators alone that have blocks of 8 bytes or at distances of 24.
+ * the second. A block that begins at a multiple of 8 has its byte where it begins, and owns, in that plane, those of
+ * the 16 bytes that follow. The odd plane is touched by allocators alone that have blocks of 8 bytes or at distances
+ * of 24.
  *
  *  1sssssss  a live block begins: its requested size, or one of HW_PLACE_ASK, _BIG, _LONG
- *  01b1pppp  live: payload of a block's size, or the mark of a block at the begin of its last cache line
- *  01b0pppp  payload of a free one: nothing that anybody looks for
- *  00buuuuu  no live block begins; u: one was freed here, and its memory has not been handed out since: so many times 8
- *            bytes, or _FREE_BIG, _FREE_LONG; 0: none
- *  b         a block began here once (with 1sssssss: certainly)
+ *  01blpppp  payload of a block, live or free; l: the mark of a live block at the begin of its last cache line, if that
+ * is not the one it begins on 00buuuuu  no live block begins; u: one was freed here, and its memory has not been handed
+ * out since: so many times 8 bytes, or _FREE_BIG, _FREE_LONG; 0: none b         a block began here once (with 1sssssss:
+ * certainly)
  *
  * Invariants: bytes are written by who owns the block that they belong to, so that plain stores suffice. Listed free
  * blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it.
  *
- * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (lines.c); they are looked at when
- * there is more than one thread. What is 0 belongs to the first thread, so that a program with one touches none of it.
+ * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (lines.c); they are looked at
+ * when there is more than one thread. What is 0 belongs to the first thread, so that a program with one touches none of
+ * it.
  *
  * Per thread and class of usable size there are counters; sums over threads are taken when somebody wants to know. */
 #ifndef HW_RUNTIME_PLACES_H
@@ -23,6 +24,7 @@
 
 #include "runtime/operations.h"
 
+#define HW_HAVE_PLACES      1
 #define HW_PLACE_START      0x80u
 #define HW_PLACE_BODY       0x40u
 #define HW_PLACE_BEGUN      0x20u
@@ -35,6 +37,7 @@
 #define HW_PLACE_FREE_BIG   30u
 #define HW_PLACE_FREE_LONG  31u
 #define HW_PLACE_BIG_BYTES  65536u
+#define HW_PLACE_MIXED_MOST (1u << 22) /* times 64 KiB of address space in which lines had several owners */
 
 /* Classes of usable sizes: one for each multiple of 8 up to 1024, then four for each doubling. */
 #define HW_PLACE_EXACT   128u
@@ -74,10 +77,10 @@ static inline int64_t hw_place_listed(const struct hw_place_state *state)
 /* One thread's share of a class. The first line is what a usual operation touches. */
 struct hw_place_class_counts {
     struct hw_place_state now;
-    uint64_t epoch;          /* of the peak whose state is in `peak` */
-    int64_t high, low;       /* settle (places.c) when live is above, or… */
-    uint64_t span;           /* …live - low is above this */
-    int64_t flushed;         /* of `now.live`: in the total */
+    uint64_t epoch;             /* of the peak whose state is in `peak` */
+    int64_t high, low;          /* settle (places.c) when live is above, or… */
+    uint64_t span;              /* …live - low is above this */
+    int64_t flushed;            /* of `now.live`: in the total */
     struct hw_place_state peak; /* as of the peak, if epoch is the present one; else it is `now` */
 };
 
@@ -92,17 +95,17 @@ struct hw_place_thread {
     int64_t high, low;
     uint64_t span;
     int64_t flushed;
-    uint16_t owner;       /* of lines */
-    uint8_t in_line;      /* inside lines.c: a signal handler must not wait for itself */
-    uint8_t shared;       /* the latest block handed out shares a line: `shared_*` say with whom */
-    uint32_t index;       /* among all */
+    uint16_t owner;        /* of lines */
+    uint8_t in_line;       /* inside lines.c: a signal handler must not wait for itself */
+    uint8_t shared;        /* the latest block handed out shares a line: `shared_*` say with whom */
+    uint32_t index;        /* among all */
     uintptr_t shared_with; /* address of the mark of another thread's block */
     uint64_t shared_active;
     uint32_t big_free; /* list of entries for big blocks, 0 at the end */
     uint32_t in_use;
-    uint64_t odd;        /* blocks at addresses that are no multiple of 8: nothing is known of them */
-    uint64_t unseen;     /* blocks whose memory was handed out again although no free was seen */
-    uint64_t skipped;    /* looks at lines that a signal handler could not take */
+    uint64_t odd;     /* blocks at addresses that are no multiple of 8: nothing is known of them */
+    uint64_t unseen;  /* blocks whose memory was handed out again although no free was seen */
+    uint64_t skipped; /* looks at lines that a signal handler could not take */
     struct hw_place_sharing sharing;
     struct hw_place_thread *next_free;
     struct hw_place_class_counts classes[HW_PLACE_CLASSES];
@@ -113,10 +116,17 @@ struct hw_place_region {
     uint16_t high; /* end of the farthest block there ever was, in units of 16 bytes */
     uint16_t odd;  /* blocks began at odd multiples of 8 */
     uint32_t big;  /* entry of the big block, live or free, that covers the begin of the region; 0: none */
+    uint32_t mixed; /* page of owners, if some line here had several; 0: none */
+    uint32_t reserved0;
+};
+
+/* Owners of single blocks, on lines of several, by the address of their mark: first those at multiples of 16. */
+struct hw_place_owners {
+    uint16_t owner[2][HW_PLACE_BIG_BYTES / 16];
 };
 
 struct hw_place_big {
-    uintptr_t address; /* 0: not in use, or being written */
+    uintptr_t address;                   /* 0: not in use, or being written */
     uint64_t usable, requested, touched; /* touched: the largest request ever at this address, of this usable size */
     uint32_t live;
     uint32_t next_free;
@@ -132,10 +142,11 @@ struct hw_places {
     uint16_t *owners; /* by line */
     uint32_t many;    /* there has been more than one thread */
     uint32_t glibc;
-    uint64_t epoch; /* as hw_process_info.peak_epoch */
+    uint64_t epoch;  /* as hw_process_info.peak_epoch */
     uint16_t *units; /* requested size below HW_PLACE_BIG_BYTES -> usable bytes / 8, 0 while it is not known */
     struct hw_place_region *regions;
-    uint16_t *mixed; /* owners of single blocks on lines of several: even plane, odd plane */
+    struct hw_place_owners *mixed;
+    uint32_t mixed_used;
     struct hw_place_big *bigs;
     uint32_t bigs_used, threads_used;
     struct hw_place_thread **threads;
@@ -168,8 +179,8 @@ struct hw_place {
     uint64_t requested, usable;
     bool live; /* else free */
 };
-/* The block, live or free, that ADDRESS lies in (in its usable bytes). Reads only: signal safe, may be wrong about blocks
- * that are changing. */
+/* The block, live or free, that ADDRESS lies in (in its usable bytes). Reads only: signal safe, may be wrong about
+ * blocks that are changing. */
 bool hw_place_at(uintptr_t address, struct hw_place *place);
 /* Calls EACH for the blocks that begin in [start, end). */
 void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, const struct hw_place *place),

@@ -174,6 +174,7 @@ void hw_describe_allocator(void)
     hw_real.new_is_malloc = !hw_real.op_new[0] || contains(cxx, "libstdc++") || contains(cxx, "libc++");
     if (!hw_real.new_is_malloc)
         hw_real.is_glibc = false; /* blocks of an operator new of its own may lie at any distance */
+    hw_places.glibc = hw_real.is_glibc;
 }
 
 static void describe_process(void)
