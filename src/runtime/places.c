@@ -87,6 +87,27 @@ static uint64_t payload(const uint8_t *byte, unsigned count)
     return value;
 }
 
+/* The same for blocks that own 8 bytes of a plane: 20 bits, in and out of the word that begins with the block's byte.
+ */
+#define PAYLOAD_BEGUN 0x0000202020202000ul
+#define PAYLOAD_BODY  0x0000404040404000ul
+
+static inline uint64_t spread(uint64_t value)
+{
+    uint64_t low = value & 0xffff;
+    low = (low | low << 8) & 0x00ff00ff;
+    low = (low | low << 4) & 0x0f0f0f0f;
+    return low << 8 | (value >> 16 & 15) << 40;
+}
+
+static inline uint64_t gather(uint64_t word)
+{
+    uint64_t low = word >> 8 & 0x0f0f0f0f;
+    low = (low | low >> 4) & 0x00ff00ff;
+    low = (low | low >> 8) & 0xffff;
+    return low | (word >> 40 & 15) << 16;
+}
+
 /* Bytes of payload of a live block: a long one has 16 bits of its size and 4 of untouched pages, one that is asked for
  * 8 bits of its size, if it is short, and a big one the 32 bits of its entry's number. */
 static unsigned payload_bytes(uint32_t code, uint64_t size)
@@ -349,12 +370,101 @@ static void release(struct hw_place_thread *self, const struct found *found, boo
         hw_place_add(&class->now.free_bytes, (int64_t)place->usable);
 }
 
+static void mark_last(uintptr_t address, uint64_t size, unsigned payload)
+{
+    const uintptr_t last = address + size - (size != 0), at = last >> 6 << 2;
+    const bool in_payload = !(address & 8) && at - (address >> 4) <= payload;
+    if ((address ^ last) >> 6)
+        hw_places.even[at] =
+            (uint8_t)((hw_places.even[at] & (in_payload ? 0xff : HW_PLACE_BEGUN)) | HW_PLACE_BODY | HW_PLACE_LIVE);
+}
+
+/* A usual block that the first byte cannot hold: long, or its usable size is. False: it is not that simple. */
+static inline bool free_long(struct hw_place_thread *self, uintptr_t address, size_t *size)
+{
+    uint8_t *byte = byte_of(address);
+    uint64_t word;
+    if (*byte != (HW_PLACE_START | HW_PLACE_LONG))
+        return false;
+    __builtin_memcpy(&word, byte, 8);
+    const uint64_t value = gather(word), requested = value & 0xffff;
+    if (hw_places.glibc && (*(const uint64_t *)(address - 8) & 2))
+        return false;
+    const uint32_t units = hw_place_units(address, requested);
+    if (hw_unlikely(units < 16 || units >= HW_PLACE_BIG_BYTES / 8))
+        return false;
+    struct hw_place_class_counts *class = class_of(self, units * 8ul);
+    const uintptr_t last = address + requested - 1;
+    settle_before(self, class);
+    const bool short_one = units <= HW_PLACE_UNITS_MOST;
+    hw_places.even[last >> 6 << 2] &= (uint8_t)~HW_PLACE_LIVE; /* what else is there is payload, or nothing */
+    __builtin_memcpy(&word, byte, 8);
+    word = (word & (PAYLOAD_BEGUN | 0xffff000000000000ul)) | PAYLOAD_BODY | spread(units | value >> 16 << 16) |
+           HW_PLACE_BEGUN | (short_one ? units : HW_PLACE_FREE_LONG);
+    __builtin_memcpy(byte, &word, 8);
+    hw_place_add(&class->now.live, -1);
+    hw_place_add(&class->now.requested, -(int64_t)requested);
+    hw_place_add(&self->requested, -(int64_t)requested);
+    if (is_wide(self, class)) {
+        hw_place_add(&class->now.usable, -(int64_t)(units * 8ul));
+        hw_place_add(&class->now.untouched, -(int64_t)(value >> 16 << 12));
+        hw_place_add(&class->now.free_bytes, (int64_t)(units * 8ul));
+    }
+    *size = requested;
+    return true;
+}
+
+/* A long block where one of the same usable size was. False: it is something else, nothing was done. */
+static inline bool allocate_long(struct hw_place_thread *self, uintptr_t address, size_t size)
+{
+    if (size <= HW_PLACE_SHORT_MOST || size >= HW_PLACE_BIG_BYTES)
+        return false;
+    const uint32_t units = hw_place_units(address, size);
+    if (units < 16 || units >= HW_PLACE_BIG_BYTES / 8 || (hw_places.glibc && (*(const uint64_t *)(address - 8) & 2)))
+        return false;
+    uint8_t *byte = byte_of(address);
+    uint64_t word, untouched = (units * 8ul - size) >> 12;
+    __builtin_memcpy(&word, byte, 8);
+    if ((word & 0xff) == (HW_PLACE_BEGUN | HW_PLACE_FREE_LONG)) {
+        const uint64_t value = gather(word);
+        if ((value & 0xffff) != units)
+            return false;
+        untouched = untouched < value >> 16 ? untouched : value >> 16;
+    } else if ((word & 0xff) != (HW_PLACE_BEGUN | units) || units > HW_PLACE_UNITS_MOST) {
+        return false;
+    }
+    word = (word & (PAYLOAD_BEGUN | 0xffff000000000000ul)) | PAYLOAD_BODY | spread(size | untouched << 16) |
+           HW_PLACE_START | HW_PLACE_LONG;
+    __builtin_memcpy(byte, &word, 8);
+    const uintptr_t last = address + size - 1;
+    mark_last(address, size, 5);
+    struct hw_place_class_counts *class = class_of(self, units * 8ul);
+    hw_place_keep(class);
+    hw_place_add(&class->now.live, 1);
+    hw_place_add(&class->now.requested, (int64_t)size);
+    hw_place_add(&class->now.again, 1);
+    hw_place_add(&self->requested, (int64_t)size);
+    if (is_wide(self, class)) {
+        hw_place_add(&class->now.usable, (int64_t)(units * 8ul));
+        hw_place_add(&class->now.untouched, (int64_t)(untouched << 12));
+        hw_place_add(&class->now.free_bytes, -(int64_t)(units * 8ul));
+    }
+    settle_after(self, class);
+    if (hw_unlikely(hw_places.many) && (!hw_place_owned(self, address) || !hw_place_owned(self, last)))
+        hw_place_lines(self, address, last, true);
+    return true;
+}
+
 size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address)
 {
     struct hw_place_thread *self = op->places;
     struct found found;
-    if (!self || (address & 7) || address >> HW_ARCH_ADDRESS_BITS || !(*byte_of(address) & HW_PLACE_START) ||
-        !look(address, &found, true))
+    if (!self || (address & 7) || address >> HW_ARCH_ADDRESS_BITS || !(*byte_of(address) & HW_PLACE_START))
+        return SIZE_MAX;
+    size_t size;
+    if (hw_likely(free_long(self, address, &size)))
+        return size;
+    if (!look(address, &found, true))
         return SIZE_MAX;
     release(self, &found, !found.unmapped);
     return found.place.requested;
@@ -534,15 +644,6 @@ static bool make_room(struct hw_place_thread *self, uintptr_t address, uint64_t 
     return again;
 }
 
-static void mark_last(uintptr_t address, uint64_t size, unsigned payload)
-{
-    const uintptr_t last = address + size - (size != 0), at = last >> 6 << 2;
-    const bool in_payload = !(address & 8) && at - (address >> 4) <= payload;
-    if ((address ^ last) >> 6)
-        hw_places.even[at] =
-            (uint8_t)((hw_places.even[at] & (in_payload ? 0xff : HW_PLACE_BEGUN)) | HW_PLACE_BODY | HW_PLACE_LIVE);
-}
-
 bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t size, bool aligned)
 {
     struct hw_place_thread *self = op->places;
@@ -552,6 +653,8 @@ bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t s
         self->odd++;
         return false;
     }
+    if (!aligned && hw_likely(allocate_long(self, address, size)))
+        return true;
     const struct extent extent = extent_of(address, size, aligned);
     uint8_t *byte = byte_of(address);
     const bool reused = (*byte & HW_PLACE_START) || (*byte & HW_PLACE_BEGUN);
@@ -705,8 +808,8 @@ static bool reserve(void)
     const uint64_t units = HW_PLACE_BIG_BYTES * sizeof(uint16_t);
     const uint64_t totals = HW_ALIGN_UP(HW_PLACE_CLASSES * sizeof(struct hw_place_total), HW_PAGE);
     const uint64_t all = planes + owners + regions + bigs + mixed + list + units + totals;
-    long result = hw_sys(SYS_mmap, PLACES_HINT, all, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long result =
+        hw_sys(SYS_mmap, PLACES_HINT, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (hw_sys_failed(result))
         return false;
     hw_sys(SYS_madvise, result, all, 15 /* MADV_NOHUGEPAGE */);
