@@ -154,8 +154,10 @@ static const char *take_line(struct hw_facts *facts, char *line)
     *equals = '\0';
     const char *name = trim(line), *value = trim(equals + 1);
     if (strncmp(value, "unknown", 7) == 0 && (value[7] == '\0' || value[7] == ' ')) {
-        if (!facts->why[0] && value[7])
-            snprintf(facts->why, sizeof facts->why, "%s: %.200s", name, value + 8);
+        const char *reason = value + 7 + strspn(value + 7, " (");
+        if (!facts->why[0] && *reason)
+            snprintf(facts->why, sizeof facts->why, "%s: %.*s", name,
+                     (int)(strlen(reason) - (reason[strlen(reason) - 1] == ')')), reason);
         return NULL;
     }
     if (strcmp(name, "large_by") == 0) {

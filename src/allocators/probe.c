@@ -264,7 +264,7 @@ static size_t first_size(void (*question)(size_t), size_t low, size_t high)
 
 static void find_large(size_t *large)
 {
-    *large = first_size(ask_own_mapping, 2 * PAGE, ASKED_MOST);
+    *large = first_size(ask_own_mapping, 64, ASKED_MOST);
     if (!*large) {
         say("large = unknown (no request up to %zu MiB has memory mapped for itself alone)\n", ASKED_MOST >> 20);
         return;

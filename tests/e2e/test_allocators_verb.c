@@ -1,0 +1,425 @@
+/* test_allocators_verb.c - heapwise allocators: what it finds out about allocators whose ways are known, how it runs
+ * programs, and what it says when it cannot. */
+#include "support/check.h"
+#include "support/recording.h"
+#include "test_config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define VERB "allocators"
+
+static char *cache; /* of this test program: nothing of the user's is read or written */
+static char cache_variable[4096];
+
+static struct run_result verb(const char *const arguments[], const char *input)
+{
+    const char *const environment[] = {cache_variable, "LD_PRELOAD", NULL};
+    return heapwise(arguments, &(struct run_options){.environment = environment, .input = input, .timeout_s = 120});
+}
+
+/* The lines of one allocator in the list of facts; "" when there is none. */
+static const char *facts_of(const char *list, const char *name)
+{
+    static char part[65536];
+    char line[128];
+    snprintf(line, sizeof line, "name = %s\n", name);
+    const char *begin = strstr(list, line);
+    const char *end = begin ? strstr(begin, "\n\n") : NULL;
+    const size_t length = !begin ? 0 : end ? (size_t)(end - begin) + 1 : strlen(begin);
+    snprintf(part, sizeof part, "%.*s", (int)length, begin ? begin : "");
+    return part;
+}
+
+static void check_facts(const char *name, const char *const lines[])
+{
+    const char *const list[] = {VERB, "--list", NULL};
+    struct run_result result = verb(list, NULL);
+    assert_exit(&result, 0, "heapwise allocators --list");
+    const char *facts = facts_of(result.out, name);
+    if (!*facts) {
+        run_result_free(&result);
+        SKIP("%s is not installed", name);
+    }
+    for (; *lines; lines++)
+        assert_contains(facts, *lines);
+    run_result_free(&result);
+}
+
+static void test_facts_of_glibc(void **state)
+{
+    static const char *const lines[] = {"style = sequential\n",
+                                        "alignment = 16\n",
+                                        "alignment_small = 16\n",
+                                        "least = 24\n",
+                                        "step = 16\n",
+                                        "header = 8\n",
+                                        "medium = 1033\n",
+                                        "large = 131049\n", /* 128 KiB with its header */
+                                        "large_by = mmap\n",
+                                        "large_returned = yes\n",
+                                        "reuse = lifo\n",
+                                        "thread_cache = freeing\n",
+                                        "large_rises_to = 335",
+                                        NULL}; /* 32 MiB */
+    check_facts("glibc", lines);
+}
+
+static void test_facts_of_jemalloc(void **state)
+{
+    static const char *const lines[] = {"version = 5.",
+                                        "style = bibop\n",
+                                        "alignment_small = 8\n",
+                                        "classes = 8 16 32 48 64 80 96 112 128 160 192 224 256 320 ",
+                                        "medium = 14337\n",
+                                        "large = unknown",
+                                        "thread_cache = freeing\n",
+                                        NULL};
+    check_facts("jemalloc", lines);
+}
+
+static void test_facts_of_tcmalloc(void **state)
+{
+    static const char *const lines[] = {
+        "version = 2.",          "style = bibop\n",  "classes = 8 16 32 48 64 ", "medium = 262145\n",
+        "classes_step = 8192\n", "large_by = brk\n", "thread_cache = freeing\n", NULL};
+    check_facts("tcmalloc", lines);
+}
+
+static void test_facts_of_mimalloc(void **state)
+{
+    static const char *const lines[] = {
+        "version = 2.",       "style = bibop\n",         "classes = 8 16 32 48 64 80 96 112 128 160 ",
+        "reuse = deferred\n", "thread_cache = owning\n", NULL};
+    check_facts("mimalloc", lines);
+}
+
+static const char *class_option(void)
+{
+    static char option[4096];
+    const char *library = program_path("libclassmalloc.so");
+    if (!library)
+        SKIP("the test allocator was not built");
+    snprintf(option, sizeof option, "--allocator=class=%s", library);
+    return option;
+}
+
+static void test_facts_of_a_known_allocator(void **state)
+{
+    static const char *const lines[] = {"style = bibop\n",
+                                        "alignment = 16\n",
+                                        "classes = 16 32 64 128 256 512 1024 2048 4096\n",
+                                        "classes_step = 4096\n",
+                                        "medium = 4097\n",
+                                        "large = 4097\n",
+                                        "large_by = mmap\n",
+                                        "large_returned = yes\n",
+                                        "reuse = fifo\n",
+                                        "thread_cache = none\n",
+                                        NULL};
+    const char *const list[] = {VERB, "--list", class_option(), NULL};
+    struct run_result result = verb(list, NULL);
+    assert_exit(&result, 0, "heapwise allocators --list");
+    const char *facts = facts_of(result.out, "classmalloc");
+    for (const char *const *line = lines; *line; line++)
+        assert_contains(facts, *line);
+    run_result_free(&result);
+}
+
+/* ---- the verb ---- */
+
+static json_t *runs_of(const char *const arguments[], const char *input, struct run_result *result)
+{
+    *result = verb(arguments, input);
+    assert_exit(result, 0, "heapwise allocators --json");
+    json_error_t error;
+    json_t *runs = json_loads(result->out, 0, &error);
+    if (!json_is_array(runs))
+        fail_msg("no list of runs: %s: %s", error.text, result->out);
+    return runs;
+}
+
+static const json_t *run_named(const json_t *runs, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(runs); i++)
+        if (strcmp(json_text(json_array_get(runs, i), "allocator"), name) == 0)
+            return json_array_get(runs, i);
+    return NULL;
+}
+
+static const char *differs(void)
+{
+    const char *program = program_path("differs");
+    if (!program)
+        SKIP("the program was not built");
+    return program;
+}
+
+static void test_runs(void **state)
+{
+    const char *const arguments[] = {VERB,           "--json", "-n",      "2",    "--no-prediction",
+                                     class_option(), "--",     differs(), "work", NULL};
+    struct run_result result;
+    json_t *runs = runs_of(arguments, NULL, &result);
+    size_t present = 0, chosen = 0;
+    assert_true(json_array_size(runs) >= 2);
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *one = json_array_get(runs, i);
+        assert_int_equal(json_number(one, "rounds"), 2);
+        assert_true(json_real_value(json_object_get(one, "time_s")) > 0);
+        assert_int_equal(json_array_size(json_object_get(one, "times_s")), 2);
+        assert_int_equal(json_number(one, "exit.code"), 0);
+        assert_true(json_real_value(json_object_get(json_object_get(one, "measured"), "speedup")) > 0);
+        assert_true(json_is_null(json_object_get(one, "predicted")));
+        assert_true(json_number(one, "page_faults") > 0);
+        present += json_is_true(json_object_get(one, "present"));
+        chosen += json_is_true(json_object_get(one, "chosen"));
+    }
+    assert_int_equal(present, 1);
+    assert_int_equal(chosen, 1);
+    assert_non_null(run_named(runs, "class"));
+    assert_string_equal(json_text(run_named(runs, "glibc"), "version"), json_text(json_array_get(runs, 0), "version"));
+    json_decref(runs);
+    run_result_free(&result);
+}
+
+static void test_text(void **state)
+{
+    const char *const arguments[] = {VERB, "-n", "1", "--no-prediction", "--", differs(), "work", NULL};
+    struct run_result result = verb(arguments, NULL);
+    assert_exit(&result, 0, "heapwise allocators");
+    assert_contains(result.out, "allocator             time");
+    assert_contains(result.out, "* glibc ");
+    run_result_free(&result);
+    const char *const quick[] = {VERB, "-n", "1", "--no-prediction", "--", differs(), NULL};
+    result = verb(quick, NULL);
+    assert_exit(&result, 0, "heapwise allocators");
+    assert_contains(result.out, "Too short to tell");
+    run_result_free(&result);
+}
+
+/* Every run reads the same bytes: with other bytes it would exit with another code. */
+static void test_input(void **state)
+{
+    char text[1000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    const char *const arguments[] = {VERB, "--json", "-n", "2", "--no-prediction", "--", differs(), "input", NULL};
+    struct run_result result;
+    json_t *runs = runs_of(arguments, text, &result);
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        assert_int_equal(json_number(json_array_get(runs, i), "rounds"), 2);
+        assert_int_equal(json_number(json_array_get(runs, i), "exit.code"), 99);
+    }
+    assert_contains(result.err, "input 999\n");
+    assert_null(strstr(strstr(result.err, "input 999\n") + 1, "input")); /* of one run only */
+    json_decref(runs);
+    run_result_free(&result);
+
+    char command[8192]; /* from a pipe */
+    snprintf(command, sizeof command,
+             "printf 12345 | '%s' allocators --json -n 1 --no-prediction --show-output -- '%s' input", heapwise_path(),
+             differs());
+    const char *const shell[] = {"sh", "-c", command, NULL};
+    const char *const environment[] = {cache_variable, NULL};
+    result = run(shell, &(struct run_options){.environment = environment});
+    assert_exit(&result, 0, "with a pipe");
+    assert_contains(result.out, "\"code\": 5");
+    assert_lacks(result.out, "\"code\": 0");
+    assert_contains(result.err, "input 5\ninput 5\n");
+    run_result_free(&result);
+}
+
+static void check_failing(const char *how, const char *expected)
+{
+    const char *const arguments[] = {VERB,          "--json", "-n",      "1", "--no-prediction",
+                                     "--timeout=2", "--",     differs(), how, NULL};
+    struct run_result result;
+    json_t *runs = runs_of(arguments, NULL, &result);
+    const json_t *failing = run_named(runs, "jemalloc");
+    if (!failing) {
+        json_decref(runs);
+        run_result_free(&result);
+        SKIP("jemalloc is not installed");
+    }
+    assert_int_equal(json_number(failing, "rounds"), 0);
+    assert_true(json_is_null(json_object_get(failing, "time_s")));
+    assert_contains(json_text(failing, "note"), expected);
+    assert_false(json_is_true(json_object_get(failing, "chosen")));
+    assert_int_equal(json_number(run_named(runs, "glibc"), "rounds"), 1);
+    json_decref(runs);
+    run_result_free(&result);
+}
+
+static void test_a_failing_run_is_told(void **state)
+{
+    check_failing("code", "exited with code 3");
+    check_failing("signal", "killed by signal 6");
+    check_failing("hang", "ended after 2.");
+}
+
+static void check_refused(const char *const arguments[], int code, const char *said)
+{
+    struct run_result result = verb(arguments, NULL);
+    if (result.code != code)
+        fail_msg("%s: exit code %d instead of %d: %s", run_describe(arguments), result.code, code, result.err);
+    assert_contains(result.err, said);
+    assert_string_equal(result.out, "");
+    run_result_free(&result);
+}
+
+static void test_wrong_usage(void **state)
+{
+    check_refused((const char *const[]){VERB, NULL}, 2, "no program given");
+    check_refused((const char *const[]){VERB, "--nonsense", NULL}, 2, "Try heapwise allocators --help");
+    check_refused((const char *const[]){VERB, "-n", "0", "true", NULL}, 2, "--rounds=0");
+    check_refused((const char *const[]){VERB, "-n", "102", "true", NULL}, 2, "--rounds=102");
+    check_refused((const char *const[]){VERB, "--timeout=soon", "true", NULL}, 2, "--timeout=soon");
+    check_refused((const char *const[]){VERB, "not-there-at-all", NULL}, 2, "not-there-at-all");
+    check_refused((const char *const[]){VERB, "/etc/passwd", NULL}, 2, "/etc/passwd");
+    check_refused((const char *const[]){VERB, "--allocator=mine", "true", NULL}, 2, "NAME=PATH");
+    check_refused((const char *const[]){VERB, "--allocator=mine=/not/there.so", "true", NULL}, 2, "No such file");
+    check_refused((const char *const[]){VERB, "--allocator=mine=/etc/passwd", "true", NULL}, 2, "no malloc");
+    check_refused((const char *const[]){VERB, "--allocator=mine=libnotthere.so.7", "true", NULL}, 2, "no malloc");
+    check_refused((const char *const[]){VERB, "-n1", "--no-prediction", "--timeout=1", "sleep", "30", NULL}, 2,
+                  "did not end within 1 s");
+    if (program_path("hello-static"))
+        check_refused((const char *const[]){VERB, program_path("hello-static"), NULL}, 2, "static");
+    if (program_path("hello-musl"))
+        check_refused((const char *const[]){VERB, program_path("hello-musl"), NULL}, 2, "musl");
+}
+
+static void test_a_signal_ends_it(void **state)
+{
+    char command[8192];
+    snprintf(command, sizeof command,
+             "timeout -s INT 1 '%s' allocators -n 1 --no-prediction -- sleep 60; echo $?; pgrep -f '^sleep 60$'",
+             heapwise_path());
+    const char *const shell[] = {"sh", "-c", command, NULL};
+    const char *const environment[] = {cache_variable, NULL};
+    struct run_result result = run(shell, &(struct run_options){.environment = environment, .timeout_s = 30});
+    assert_contains(result.err, "interrupted by signal 2");
+    run_result_free(&result);
+}
+
+/* ---- the cache ---- */
+
+static char *contents(const char *path)
+{
+    static char text[65536];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* The file with the facts of glibc; the test fails when there is none. */
+static char *cached_file(void)
+{
+    size_t count = 0;
+    char *folder = join_path(cache, "heapwise"), *found = NULL;
+    char **files = list_files(folder, ".facts", &count);
+    for (size_t i = 0; i < count && !found; i++)
+        if (strstr(contents(files[i]), "name = glibc\n"))
+            found = strdup(files[i]);
+    free_list(files);
+    free(folder);
+    assert_non_null(found);
+    return found;
+}
+
+static void overwrite(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_cache(void **state)
+{
+    const char *const arguments[] = {VERB, "--json", "-n", "1", "--no-prediction", "true", NULL};
+    struct run_result result = verb(arguments, NULL);
+    assert_exit(&result, 0, "with an empty cache");
+    run_result_free(&result);
+    char *file = cached_file();
+    char *good = strdup(contents(file));
+    assert_contains(good, "# complete\n");
+
+    /* What is in the cache is used: */
+    char *changed = strdup(good), *version = strstr(changed, "version = ");
+    memcpy(version, "version = 9", 11);
+    overwrite(file, changed);
+    result = verb(arguments, NULL);
+    assert_contains(result.out, "\"version\": \"9");
+    run_result_free(&result);
+    /* cut short or not of facts, it is not, and made anew: */
+    changed[strlen(changed) / 2] = '\0';
+    static const char *const bad[] = {NULL, "", "\x89PNG", "name = x\n# complete\n", "medium = lots\n# complete\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        overwrite(file, bad[i] ? bad[i] : changed);
+        result = verb(arguments, NULL);
+        assert_exit(&result, 0, "with a damaged cache");
+        assert_lacks(result.out, "\"version\": \"9");
+        assert_string_equal(contents(file), good);
+        run_result_free(&result);
+    }
+    free(good);
+    free(changed);
+    free(file);
+}
+
+static void test_without_a_cache(void **state)
+{
+    static const char *const environments[][4] = {{"XDG_CACHE_HOME=/proc/1/nowhere", NULL},
+                                                  {"XDG_CACHE_HOME=relative", "HOME", NULL},
+                                                  {"XDG_CACHE_HOME", "HOME", NULL}};
+    const char *const arguments[] = {VERB, "-n", "1", "--no-prediction", "true", NULL};
+    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++) {
+        struct run_result result = heapwise(arguments, &(struct run_options){.environment = environments[i]});
+        assert_exit(&result, 0, "without a cache");
+        assert_contains(result.out, "glibc");
+        assert_string_equal(result.err, "");
+        run_result_free(&result);
+    }
+}
+
+/* Settings of allocators are part of what facts are kept by. */
+static void test_settings_change_facts(void **state)
+{
+    const char *const environment[] = {cache_variable, "MALLOC_MMAP_THRESHOLD_=65536", NULL};
+    const char *const arguments[] = {VERB, "--list", NULL};
+    struct run_result result = heapwise(arguments, &(struct run_options){.environment = environment});
+    assert_contains(facts_of(result.out, "glibc"), "large = 65513\n");
+    run_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_facts_of_glibc),
+        cmocka_unit_test(test_facts_of_jemalloc),
+        cmocka_unit_test(test_facts_of_tcmalloc),
+        cmocka_unit_test(test_facts_of_mimalloc),
+        cmocka_unit_test(test_facts_of_a_known_allocator),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_input),
+        cmocka_unit_test(test_a_failing_run_is_told),
+        cmocka_unit_test(test_wrong_usage),
+        cmocka_unit_test(test_a_signal_ends_it),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_without_a_cache),
+        cmocka_unit_test(test_settings_change_facts),
+    };
+    if (getenv("HEAPWISE_TEST"))
+        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
+    cache = make_directory();
+    snprintf(cache_variable, sizeof cache_variable, "XDG_CACHE_HOME=%s", cache);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    remove_directory(cache);
+    return failed;
+}
