@@ -25,6 +25,7 @@ int hw_verb_report(int argc, char **argv);
 int hw_verb_merge(int argc, char **argv);
 int hw_verb_fields(int argc, char **argv);
 int hw_verb_export(int argc, char **argv);
+int hw_verb_view(int argc, char **argv);
 int hw_verb_dump(int argc, char **argv);
 int hw_verb_allocators(int argc, char **argv);
 int hw_verb_doctor(int argc, char **argv);

@@ -12,6 +12,7 @@ static const struct verb {
 } verbs[] = {
     {"record", hw_verb_record, "run a program and write down how it uses its heap"},
     {"report", hw_verb_report, "show what a profile says: where the memory went"},
+    {"view", hw_verb_view, "write a page that shows a profile in a browser"},
     {"merge", hw_verb_merge, "add up profiles of many runs into one"},
     {"fields", hw_verb_fields, "show how structs lie in cache lines, and how they should"},
     {"export", hw_verb_export, "write a profile in a format of LLVM's tools"},

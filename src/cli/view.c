@@ -1,0 +1,263 @@
+/* view.c - heapwise view: a profile as a page to look at. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/view_options.h"
+#include "profile/write.h"
+#include "report/page_data.h"
+
+static const char help[] = "Usage: heapwise view [OPTION]... FILE\n"
+                           "Write a page that shows a profile in a browser: timeline, flame graphs, places,\n"
+                           "structs, blocks. One file, which needs no network and no server.\n"
+                           "\n"
+                           "  -o, --output OUT   write to OUT, - is standard output (default: the name of\n"
+                           "                     FILE with .html, in the current directory)\n"
+                           "  -f, --force        overwrite OUT\n"
+                           "  --open             open the page in the browser of the desktop\n"
+                           "  --baseline OLD     show what has changed since the profile OLD\n"
+                           "  --function NAME    only the places in NAME (as shown, or as in the symbol\n"
+                           "                     table), wherever it was inlined\n" HW_VIEW_OPTIONS_HELP
+                           "  -q, --quiet        no progress, and do not say where the page is\n"
+                           "  -h, --help         this text\n"
+                           "\n"
+                           "Exit code: 0, or 2 for wrong usage and for files that are damaged or no profiles.\n";
+
+struct command {
+    const char *file, *baseline; /* baseline: or NULL */
+    const char *output;          /* "-": standard output */
+    char *own_output;            /* storage of it, or NULL */
+    struct hw_view_arguments names;
+    bool force, open;
+};
+
+/* ---- the command line ---- */
+
+enum view_option { OPTION_OPEN = 256, OPTION_BASELINE, OPTION_FUNCTION };
+
+static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                        {"force", no_argument, NULL, 'f'},
+                                        {"open", no_argument, NULL, OPTION_OPEN},
+                                        {"baseline", required_argument, NULL, OPTION_BASELINE},
+                                        {"function", required_argument, NULL, OPTION_FUNCTION},
+                                        HW_VIEW_OPTIONS,
+                                        {0}};
+
+/* One option; -1 when help was printed. */
+static int take_option(struct command *command, int option, char **argv)
+{
+    switch (option) {
+    case 'o':
+        command->output = optarg;
+        return HW_VERB_FINE;
+    case 'f':
+        command->force = true;
+        return HW_VERB_FINE;
+    case OPTION_OPEN:
+        command->open = true;
+        return HW_VERB_FINE;
+    case OPTION_BASELINE:
+        command->baseline = optarg;
+        return HW_VERB_FINE;
+    case OPTION_FUNCTION:
+        command->names.view.function = optarg;
+        return HW_VERB_FINE;
+    default:
+        return hw_view_arguments_take(&command->names, option, argv, help);
+    }
+}
+
+/* "perl.17.html" for "runs/perl.17.hwprof". */
+static bool name_output(struct command *command)
+{
+    static const char ending[] = ".hwprof";
+    const char *slash = strrchr(command->file, '/'), *name = slash ? slash + 1 : command->file;
+    int size = (int)strnlen(name, NAME_MAX);
+    if (size > (int)sizeof ending - 1 && !strcmp(name + size - (sizeof ending - 1), ending))
+        size -= (int)sizeof ending - 1;
+    if (asprintf(&command->own_output, "%.*s.html", size, name) < 0) {
+        command->own_output = NULL;
+        hw_say("view: not enough memory");
+        return false;
+    }
+    command->output = command->own_output;
+    return true;
+}
+
+/* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
+static int parse(struct command *command, int argc, char **argv)
+{
+    hw_view_arguments_begin();
+    for (int option; (option = getopt_long(argc, argv, ":o:f" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
+        const int code = take_option(command, option, argv);
+        if (code)
+            return code;
+    }
+    if (argc - optind != 1) {
+        hw_say(argc == optind ? "view: which FILE? (see heapwise view --help)"
+                              : "view: one FILE at a time, not %d (heapwise merge adds them up; --baseline compares)",
+               argc - optind);
+        return HW_VERB_USAGE;
+    }
+    command->file = argv[optind];
+    if (!command->output && !name_output(command))
+        return HW_VERB_USAGE;
+    struct stat status; /* before names are looked for, which may take a while */
+    if (!command->force && strcmp(command->output, "-") && !lstat(command->output, &status)) {
+        hw_say("view: '%s' exists already: -f overwrites it", command->output);
+        return HW_VERB_USAGE;
+    }
+    if (!strcmp(command->output, "-") && (command->open || isatty(STDOUT_FILENO))) {
+        hw_say(command->open ? "view: --open takes a page in a file, not '-'"
+                             : "view: a page is not for a terminal: -o OUT writes it to a file");
+        return HW_VERB_USAGE;
+    }
+    return HW_VERB_FINE;
+}
+
+/* ---- the template ---- */
+
+/* The built viewer, to be freed; NULL with a message. */
+static char *read_template(size_t *size)
+{
+    char path[PATH_MAX];
+    char *text = NULL;
+    if (!hw_installed_path(path, sizeof path, HEAPWISE_DATADIR "/page.html")) {
+        hw_say("view: cannot find the page template: %s", strerror(errno));
+        return NULL;
+    }
+    FILE *file = fopen(path, "re");
+    struct stat status;
+    errno = 0;
+    if (file && fstat(fileno(file), &status) == 0 && (text = malloc((size_t)status.st_size + 1))) {
+        *size = fread(text, 1, (size_t)status.st_size, file);
+        if (!ferror(file) && *size) {
+            fclose(file);
+            return text;
+        }
+    }
+    if (!file && errno == ENOENT)
+        hw_say("view: this heapwise was built without the page (%s): building it takes npm; run scripts/setup with a "
+               "network, then build again",
+               path);
+    else
+        hw_say("view: the page template %s: %s", path, errno ? strerror(errno) : "cannot be read");
+    if (file)
+        fclose(file);
+    free(text);
+    return NULL;
+}
+
+/* ---- the page ---- */
+
+/* The stream of one file, to be freed; NULL with a message. *CODE becomes HW_VERB_USAGE when the file is damaged. */
+static unsigned char *make_stream(struct command *command, const char *path, size_t *size, int *code)
+{
+    struct hw_error error = {""};
+    struct hw_profile *profile = hw_profile_read(path, &error);
+    if (!profile) {
+        hw_say("%s", error.message);
+        return NULL;
+    }
+    for (size_t i = 0; i < profile->problem_count; i++) {
+        hw_say("%s: %s", path, profile->problems[i]);
+        *code = HW_VERB_USAGE;
+    }
+    unsigned char *stream = NULL;
+    struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
+    hw_view_arguments_clear_progress(&command->names);
+    if (view && command->names.view.function && !view->context_count && path == command->file)
+        hw_error_set(&error, "%s: nothing was allocated by a function '%s'", path, command->names.view.function);
+    else if (view)
+        stream = hw_page_data(view, size, &error);
+    if (!stream)
+        hw_say("%s", error.message);
+    hw_view_free(view);
+    hw_profile_free(profile);
+    return stream;
+}
+
+static bool write_page(const struct command *command, const char *page, size_t size)
+{
+    struct hw_error error = {""};
+    if (strcmp(command->output, "-")) {
+        if (hw_file_write(command->output, command->force, page, size, &error))
+            return true;
+        hw_say("view: %s", error.message);
+        return false;
+    }
+    if (hw_write_all(STDOUT_FILENO, page, size, -1))
+        return true;
+    hw_say("view: cannot write 'standard output': %s", strerror(errno));
+    return false;
+}
+
+/* Hands PATH to the desktop, which goes on by itself. */
+static void open_page(const char *path)
+{
+    char *whole = realpath(path, NULL);
+    const pid_t child = whole ? fork() : -1;
+    if (child == 0) {
+        const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (int fd = 0; null >= 0 && fd < 3; fd++)
+            dup2(null, fd);
+        execlp("xdg-open", "xdg-open", whole, (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status))
+        hw_say(WIFEXITED(status) && WEXITSTATUS(status) == 127
+                   ? "view: there is no xdg-open here: open '%s' in a browser"
+                   : "view: xdg-open could not open a browser: open '%s' in one",
+               path);
+    free(whole);
+}
+
+static int make_page(struct command *command)
+{
+    struct hw_error error = {""};
+    unsigned char *streams[2] = {NULL, NULL};
+    size_t sizes[2], template_size, size = 0;
+    const size_t count = command->baseline ? 2 : 1;
+    int code = HW_VERB_FINE;
+    char *template = read_template(&template_size), *page = NULL;
+    hw_view_arguments_show_progress(&command->names);
+    bool fine = template && (streams[0] = make_stream(command, command->file, &sizes[0], &code));
+    if (fine && command->baseline)
+        fine = (streams[1] = make_stream(command, command->baseline, &sizes[1], &code)) != NULL;
+    if (fine) {
+        page =
+            hw_page_fill(template, template_size, (const unsigned char *const *)streams, sizes, count, &size, &error);
+        if (!page)
+            hw_say("view: %s", error.message);
+    }
+    fine = page && write_page(command, page, size);
+    if (fine && !command->names.quiet && strcmp(command->output, "-"))
+        hw_say("view: %s", command->output);
+    if (fine && command->open)
+        open_page(command->output);
+    free(page);
+    free(template);
+    free(streams[0]);
+    free(streams[1]);
+    return fine ? code : HW_VERB_USAGE;
+}
+
+int hw_verb_view(int argc, char **argv)
+{
+    struct command command = {.file = NULL};
+    int code = hw_view_arguments_init(&command.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    if (!code)
+        code = make_page(&command);
+    free(command.own_output);
+    hw_view_arguments_free(&command.names);
+    return code < 0 ? HW_VERB_FINE : code;
+}

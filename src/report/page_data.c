@@ -1,0 +1,518 @@
+/* page_data.c - see page_data.h. Columns hold what their names say, as struct hw_profile_context has it; docs/json.md
+ * explains the same figures. */
+#include "report/page_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define ZLIB_CONST
+#include <zlib.h>
+
+#include "report/buffer.h"
+#include "report/pairs.h"
+#include "report/stack_fold.h"
+
+enum part_kind { PART_TEXT, PART_STRINGS, PART_NUMBERS, PART_SIGNED, PART_STEPS };
+
+/* The stream being written: parts go through the compressor one after the other. */
+struct writer {
+    const struct hw_view *view;
+    z_stream deflate;
+    unsigned char *out; /* what is compressed so far */
+    size_t used, capacity;
+    struct hw_buffer part; /* the part at hand */
+    struct hw_buffer strings, cleaned;
+    struct hw_pairs known; /* strings by address: equal names are the same pointer in a view */
+    uint32_t string_count;
+    uint64_t last; /* of a column of steps */
+    bool failed;
+};
+
+/* ---- the stream ---- */
+
+static void deflate_bytes(struct writer *writer, const void *bytes, size_t size, int flush)
+{
+    z_stream *stream = &writer->deflate;
+    stream->next_in = bytes;
+    do {
+        const size_t piece = size > UINT32_MAX ? UINT32_MAX : size;
+        stream->avail_in = (uInt)piece;
+        size -= piece;
+        do {
+            if (writer->used == writer->capacity) {
+                const size_t capacity = writer->capacity ? writer->capacity * 2 : 1 << 16;
+                unsigned char *out = realloc(writer->out, capacity);
+                if (!out) {
+                    writer->failed = true;
+                    return;
+                }
+                writer->out = out;
+                writer->capacity = capacity;
+            }
+            const size_t room = writer->capacity - writer->used;
+            const uInt given = room > UINT32_MAX ? UINT32_MAX : (uInt)room;
+            stream->next_out = writer->out + writer->used;
+            stream->avail_out = given;
+            deflate(stream, size ? Z_NO_FLUSH : flush);
+            writer->used += given - stream->avail_out;
+        } while (stream->avail_out == 0);
+    } while (size);
+}
+
+static size_t varint(unsigned char *out, uint64_t value)
+{
+    size_t size = 0;
+    for (; value > 127; value >>= 7)
+        out[size++] = (unsigned char)(value | 128);
+    out[size++] = (unsigned char)value;
+    return size;
+}
+
+/* Ends the part at hand. */
+static void end_part(struct writer *writer, const char *name, enum part_kind kind, const struct hw_buffer *bytes)
+{
+    unsigned char head[64];
+    const size_t length = strlen(name);
+    size_t size = varint(head, length);
+    memcpy(head + size, name, length);
+    size += length;
+    head[size++] = (unsigned char)kind;
+    size += varint(head + size, bytes->used);
+    deflate_bytes(writer, head, size, Z_NO_FLUSH);
+    deflate_bytes(writer, bytes->data, bytes->used, Z_NO_FLUSH);
+    hw_buffer_clear(&writer->part);
+    writer->last = 0;
+}
+
+static void add_number(struct writer *writer, uint64_t value)
+{
+    unsigned char bytes[10];
+    hw_buffer_bytes(&writer->part, (const char *)bytes, varint(bytes, value));
+}
+
+static void add_signed(struct writer *writer, int64_t value)
+{
+    add_number(writer, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+}
+
+static void add_step(struct writer *writer, uint64_t value)
+{
+    add_signed(writer, (int64_t)(value - writer->last));
+    writer->last = value;
+}
+
+static void end_numbers(struct writer *writer, const char *name)
+{
+    end_part(writer, name, PART_NUMBERS, &writer->part);
+}
+
+static void end_steps(struct writer *writer, const char *name)
+{
+    end_part(writer, name, PART_STEPS, &writer->part);
+}
+
+/* ---- strings ---- */
+
+/* The number of TEXT; 0 for NULL and for the empty string. */
+static uint32_t string_number(struct writer *writer, const char *text)
+{
+    bool new;
+    if (!text || !*text)
+        return 0;
+    const uint32_t number = hw_pairs_intern(&writer->known, (uint64_t)(uintptr_t)text, 0, writer->string_count, &new);
+    if (new) {
+        hw_buffer_clear(&writer->cleaned);
+        hw_buffer_clean(&writer->cleaned, text, HW_CLEAN_JSON);
+        hw_buffer_bytes(&writer->strings, hw_buffer_text(&writer->cleaned), writer->cleaned.used + 1);
+        writer->string_count++;
+    }
+    return number;
+}
+
+static bool begin_strings(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    size_t most = 2 * view->module_count + view->context_count + 2;
+    for (size_t i = 0; i < view->location_count; i++)
+        most += (size_t)2 * view->locations[i].frames.count;
+    hw_buffer_bytes(&writer->strings, "", 1);
+    writer->string_count = 1;
+    return hw_pairs_make(&writer->known, most);
+}
+
+/* ---- modules, frames, locations, nodes ---- */
+
+static void add_modules(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    for (size_t i = 0; i < view->module_count; i++)
+        add_number(writer, string_number(writer, view->modules[i].path));
+    end_numbers(writer, "module.path");
+    for (size_t i = 0; i < view->module_count; i++)
+        add_number(writer, view->modules[i].kind);
+    end_numbers(writer, "module.kind");
+    for (size_t i = 0; i < view->module_count; i++)
+        add_number(writer, string_number(writer, view->modules[i].used ? view->modules[i].problem : NULL));
+    end_numbers(writer, "module.problem");
+}
+
+enum frame_column { FRAME_FUNCTION, FRAME_FILE, FRAME_LINE, FRAME_COLUMN, FRAME_COLUMNS };
+
+static uint64_t frame_value(struct writer *writer, const struct hw_frame *frame, enum frame_column column)
+{
+    return column == FRAME_FUNCTION ? string_number(writer, frame->function)
+           : column == FRAME_FILE   ? string_number(writer, frame->file)
+           : column == FRAME_LINE   ? frame->line
+                                    : frame->column;
+}
+
+/* The frames of all locations, one location after the other. */
+static void add_frames(struct writer *writer)
+{
+    static const char *const names[FRAME_COLUMNS] = {"frame.function", "frame.file", "frame.line", "frame.column"};
+    const struct hw_view *view = writer->view;
+    for (enum frame_column column = FRAME_FUNCTION; column < FRAME_COLUMNS; column++) {
+        for (size_t i = 0; i < view->location_count; i++)
+            for (uint32_t k = 0; k < view->locations[i].frames.count; k++)
+                add_number(writer, frame_value(writer, &view->locations[i].frames.frame[k], column));
+        end_numbers(writer, names[column]);
+    }
+}
+
+static void add_locations(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    for (size_t i = 0; i < view->location_count; i++)
+        add_number(writer, view->locations[i].frames.count);
+    end_numbers(writer, "location.frames");
+    for (size_t i = 0; i < view->location_count; i++)
+        add_number(writer, view->locations[i].module == HW_NONE ? 0 : (uint64_t)view->locations[i].module + 1);
+    end_numbers(writer, "location.module"); /* from 1 on; 0: unknown */
+    for (size_t i = 0; i < view->location_count; i++)
+        add_step(writer, view->locations[i].address);
+    end_steps(writer, "location.address");
+}
+
+static void add_nodes(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    for (size_t i = 0; i < view->node_count; i++)
+        add_number(writer, i ? i - view->nodes[i].parent : 0);
+    end_numbers(writer, "node.above"); /* how far above the parent stands */
+    for (size_t i = 0; i < view->node_count; i++)
+        add_step(writer, i ? view->nodes[i].location : 0);
+    end_steps(writer, "node.location");
+}
+
+/* ---- contexts ---- */
+
+/* What a column of contexts tells, and what has to be measured for that. */
+enum needs { ALWAYS, EVENTS, SIZES, LIFETIMES, LIFETIME_RANGE, LAST, ACCESSES, GRANULES, PERIODLESS, SAMPLES };
+
+static bool is_told(const struct hw_view *view, enum needs needs)
+{
+    const struct hw_profile *profile = view->profile;
+    switch (needs) {
+    case EVENTS:
+        return hw_view_measured(view, HW_MEASURED_EVENTS);
+    case SIZES:
+        return hw_view_measured(view, HW_MEASURED_SIZE_RANGE);
+    case LIFETIMES:
+        return hw_view_measured(view, HW_MEASURED_LIFETIMES);
+    case LIFETIME_RANGE:
+        return hw_view_measured(view, HW_MEASURED_LIFETIME_RANGE);
+    case LAST:
+        return hw_view_measured(view, HW_MEASURED_LAST);
+    case ACCESSES:
+        return profile->access_counted;
+    case GRANULES:
+        return profile->access_counted && hw_view_measured(view, HW_MEASURED_GRANULES);
+    case PERIODLESS:
+        return profile->access_counted && !hw_profile_counts_periods(profile);
+    case SAMPLES:
+        return view->sampled != NULL;
+    default:
+        return true;
+    }
+}
+
+#define SUM(member)                                                                                                    \
+    static uint64_t of_##member(const struct hw_view_context *context)                                                 \
+    {                                                                                                                  \
+        return (uint64_t)context->sum.member;                                                                          \
+    }
+#define ACCESS(member)                                                                                                 \
+    static uint64_t of_access_##member(const struct hw_view_context *context)                                          \
+    {                                                                                                                  \
+        return context->sum.access ? (uint64_t)context->sum.access->all.member : 0;                                    \
+    }
+SUM(id)
+SUM(leaf)
+SUM(allocations)
+SUM(frees)
+SUM(reallocations)
+SUM(realloc_moved)
+SUM(temporary)
+SUM(bytes)
+SUM(size_min)
+SUM(size_max)
+SUM(live_blocks)
+SUM(live_bytes)
+SUM(peak_blocks)
+SUM(peak_bytes)
+SUM(lifetime_min_ns)
+SUM(lifetime_max_ns)
+SUM(live_age_total_ns)
+SUM(first_ns)
+SUM(last_alloc_ns)
+SUM(last_free_ns)
+SUM(alloc_threads)
+SUM(free_threads)
+SUM(pool)
+ACCESS(blocks)
+ACCESS(reads)
+ACCESS(writes)
+ACCESS(unsplit)
+ACCESS(granules)
+ACCESS(granules_touched)
+ACCESS(density_total)
+ACCESS(lifetime_density_total)
+ACCESS(never_accessed)
+ACCESS(written_never_read)
+ACCESS(shared_granules)
+ACCESS(shared_written)
+ACCESS(lines_false_shared)
+ACCESS(lines_true_shared)
+
+static uint64_t of_lifetime_total(const struct hw_view_context *context)
+{
+    return context->sum.lifetime_total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)context->sum.lifetime_total_ns;
+}
+
+static uint64_t of_incomplete(const struct hw_view_context *context)
+{
+    return !context->sum.leaf || context->sum.flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE);
+}
+
+static const struct column {
+    const char *name;
+    enum needs needs;
+    enum part_kind kind;
+    uint64_t (*value)(const struct hw_view_context *context);
+} columns[] = {
+    {"context.id", ALWAYS, PART_STEPS, of_id},
+    {"context.leaf", ALWAYS, PART_STEPS, of_leaf},
+    {"context.incomplete", ALWAYS, PART_NUMBERS, of_incomplete},
+    {"context.pool", ALWAYS, PART_NUMBERS, of_pool},
+    {"context.allocations", ALWAYS, PART_NUMBERS, of_allocations},
+    {"context.bytes", ALWAYS, PART_NUMBERS, of_bytes},
+    {"context.frees", ALWAYS, PART_NUMBERS, of_frees},
+    {"context.size_min", SIZES, PART_NUMBERS, of_size_min},
+    {"context.size_max", SIZES, PART_NUMBERS, of_size_max},
+    {"context.reallocations", EVENTS, PART_NUMBERS, of_reallocations},
+    {"context.realloc_moved", EVENTS, PART_NUMBERS, of_realloc_moved},
+    {"context.temporary", EVENTS, PART_NUMBERS, of_temporary},
+    {"context.live_blocks", EVENTS, PART_SIGNED, of_live_blocks},
+    {"context.live_bytes", EVENTS, PART_SIGNED, of_live_bytes},
+    {"context.peak_blocks", EVENTS, PART_SIGNED, of_peak_blocks},
+    {"context.peak_bytes", EVENTS, PART_SIGNED, of_peak_bytes},
+    {"context.live_age_ns", EVENTS, PART_NUMBERS, of_live_age_total_ns},
+    {"context.first_ns", EVENTS, PART_NUMBERS, of_first_ns},
+    {"context.lifetime_ns", LIFETIMES, PART_NUMBERS, of_lifetime_total},
+    {"context.lifetime_min_ns", LIFETIME_RANGE, PART_NUMBERS, of_lifetime_min_ns},
+    {"context.lifetime_max_ns", LIFETIME_RANGE, PART_NUMBERS, of_lifetime_max_ns},
+    {"context.last_alloc_ns", LAST, PART_NUMBERS, of_last_alloc_ns},
+    {"context.last_free_ns", LAST, PART_NUMBERS, of_last_free_ns},
+    {"context.threads", ALWAYS, PART_NUMBERS, of_alloc_threads},
+    {"context.free_threads", EVENTS, PART_NUMBERS, of_free_threads},
+    {"context.access_blocks", ACCESSES, PART_NUMBERS, of_access_blocks},
+    {"context.reads", ACCESSES, PART_NUMBERS, of_access_reads},
+    {"context.writes", ACCESSES, PART_NUMBERS, of_access_writes},
+    {"context.unsplit", ACCESSES, PART_NUMBERS, of_access_unsplit},
+    {"context.density", PERIODLESS, PART_NUMBERS, of_access_density_total},
+    {"context.lifetime_density", PERIODLESS, PART_NUMBERS, of_access_lifetime_density_total},
+    {"context.granules", GRANULES, PART_NUMBERS, of_access_granules},
+    {"context.granules_touched", GRANULES, PART_NUMBERS, of_access_granules_touched},
+    {"context.never_accessed", GRANULES, PART_NUMBERS, of_access_never_accessed},
+    {"context.never_read", GRANULES, PART_NUMBERS, of_access_written_never_read},
+    {"context.shared_granules", GRANULES, PART_NUMBERS, of_access_shared_granules},
+    {"context.shared_written", GRANULES, PART_NUMBERS, of_access_shared_written},
+    {"context.lines_false_shared", GRANULES, PART_NUMBERS, of_access_lines_false_shared},
+    {"context.lines_true_shared", GRANULES, PART_NUMBERS, of_access_lines_true_shared},
+};
+
+static void add_column(struct writer *writer, const struct column *column)
+{
+    const struct hw_view *view = writer->view;
+    if (!is_told(view, column->needs))
+        return;
+    for (size_t i = 0; i < view->context_count; i++) {
+        const uint64_t value = column->value(&view->contexts[i]);
+        if (column->kind == PART_STEPS)
+            add_step(writer, value);
+        else if (column->kind == PART_SIGNED)
+            add_signed(writer, (int64_t)value);
+        else
+            add_number(writer, value);
+    }
+    end_part(writer, column->name, column->kind, &writer->part);
+}
+
+/* The frame that names a context: its place in the stack, inlined functions counted, from the leaf on. */
+static void add_headlines(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    struct hw_view_stack stack = {0};
+    for (size_t i = 0; i < view->context_count; i++) {
+        if (!hw_view_stack(view, view->contexts[i].sum.leaf, &stack)) {
+            writer->failed = true;
+            break;
+        }
+        add_number(writer, stack.count ? hw_stack_headline(&stack) : 0);
+    }
+    hw_view_stack_free(&stack);
+    end_numbers(writer, "context.headline");
+}
+
+static void add_contexts(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        add_column(writer, &columns[i]);
+    add_headlines(writer);
+    for (size_t i = 0; i < view->context_count; i++)
+        add_number(writer, string_number(writer, hw_view_type(view, &view->contexts[i].sum)));
+    end_numbers(writer, "context.type");
+    if (!is_told(view, SAMPLES))
+        return;
+    for (size_t i = 0; i < view->context_count; i++)
+        add_number(writer, view->sampled[i].reads);
+    end_numbers(writer, "context.sampled_reads");
+    for (size_t i = 0; i < view->context_count; i++)
+        add_number(writer, view->sampled[i].writes);
+    end_numbers(writer, "context.sampled_writes");
+}
+
+static void add_free_stacks(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    const struct hw_view_free_stack *stacks = view->free_stacks;
+    const size_t count = view->free_stack_count;
+    if (!count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        add_step(writer, stacks[i].context);
+    end_steps(writer, "free.context");
+    for (size_t i = 0; i < count; i++)
+        add_number(writer, stacks[i].leaf);
+    end_numbers(writer, "free.leaf");
+    for (size_t i = 0; i < count; i++)
+        add_number(writer, stacks[i].count);
+    end_numbers(writer, "free.count");
+    for (size_t i = 0; i < count; i++)
+        add_number(writer, stacks[i].bytes);
+    end_numbers(writer, "free.bytes");
+}
+
+/* ---- words of blocks: runs of neighbours, by context ---- */
+
+static void add_histogram(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    const size_t count = view->histogram_count;
+    if (!count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        add_step(writer, view->histogram[i].context);
+    end_steps(writer, "words8.context");
+    for (size_t i = 0; i < count; i++)
+        add_number(writer, view->histogram[i].first_word);
+    end_numbers(writer, "words8.first");
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < HW_HISTOGRAM_WORDS; k++)
+            add_number(writer, view->histogram[i].words[k]);
+    end_numbers(writer, "words8.accesses"); /* HW_HISTOGRAM_WORDS of each run */
+}
+
+static void add_words(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    const struct hw_view_words *words = &view->words;
+    if (!words->count)
+        return;
+    for (size_t i = 0; i < words->count; i++)
+        add_step(writer, words->runs[i].context);
+    end_steps(writer, "words4.context");
+    for (size_t i = 0; i < words->count; i++)
+        add_number(writer, words->runs[i].first_word);
+    end_numbers(writer, "words4.first");
+    for (size_t i = 0; i < words->count; i++)
+        for (size_t k = 0; k < HW_WORDS_RUN; k++)
+            add_number(writer, words->runs[i].read_periods[k]);
+    end_numbers(writer, "words4.reads");
+    for (size_t i = 0; i < words->count; i++)
+        for (size_t k = 0; k < HW_WORDS_RUN; k++)
+            add_number(writer, words->runs[i].written_periods[k]);
+    end_numbers(writer, "words4.writes");
+}
+
+/* ---- the short parts ---- */
+
+#define BIT(section) (1u << (section))
+
+/* Everything but the lists of contexts. */
+static bool add_report(struct writer *writer, struct hw_error *error)
+{
+    const uint32_t lists =
+        (BIT(HW_REPORT_GLOBALS) - BIT(HW_REPORT_LISTS)) | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS);
+    const struct hw_report_options options = {.sections = ~lists};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    bool made = stream && hw_report_json(writer->view, &options, stream, error);
+    if (stream && fclose(stream))
+        made = false;
+    if (made) {
+        hw_buffer_bytes(&writer->part, text, size);
+        end_part(writer, "report", PART_TEXT, &writer->part);
+    }
+    free(text);
+    return made;
+}
+
+static void add_tables(struct writer *writer)
+{
+    add_modules(writer);
+    add_frames(writer);
+    add_locations(writer);
+    add_nodes(writer);
+    add_contexts(writer);
+    add_free_stacks(writer);
+    add_histogram(writer);
+    add_words(writer);
+    end_part(writer, "strings", PART_STRINGS, &writer->strings);
+    deflate_bytes(writer, "", 0, Z_FINISH);
+}
+
+unsigned char *hw_page_data(const struct hw_view *view, size_t *size, struct hw_error *error)
+{
+    struct writer writer = {.view = view};
+    hw_error_set(error, "%s: not enough memory for the page", view->profile->path ? view->profile->path : "profile");
+    const bool ready = deflateInit(&writer.deflate, Z_BEST_COMPRESSION) == Z_OK;
+    const bool reported = ready && begin_strings(&writer) && add_report(&writer, error);
+    if (reported)
+        add_tables(&writer);
+    const bool failed =
+        !reported || writer.failed || writer.part.failed || writer.strings.failed || writer.cleaned.failed;
+    if (ready)
+        deflateEnd(&writer.deflate);
+    hw_buffer_free(&writer.part);
+    hw_buffer_free(&writer.strings);
+    hw_buffer_free(&writer.cleaned);
+    hw_pairs_free(&writer.known);
+    *size = writer.used;
+    if (!failed)
+        return writer.out;
+    free(writer.out);
+    return NULL;
+}

@@ -1,0 +1,120 @@
+/* detail.ts - all that is known of one context, as elements and as text to copy. */
+import { h, name } from './dom';
+import * as format from './format';
+import { measure, measures } from './measures';
+import { place, type Frame, type Profile } from './model';
+
+const lineHeight = 20;
+const most = 200; // frames that are shown
+
+function frameLine(frame: Frame, head: boolean): HTMLElement {
+    return h(
+        'li',
+        { class: head ? 'head' : null },
+        name(frame.name),
+        h('span', { class: 'place', title: frame.file ? `${frame.file}${frame.line ? `:${frame.line}` : ''}` : frame.module }, h('bdi', null, place(frame))),
+    );
+}
+
+function stackList(frames: Frame[], headline: number): HTMLElement {
+    return h(
+        'ol',
+        { class: 'stack' },
+        frames.slice(0, most).map((frame, index) => frameLine(frame, index === headline)),
+        frames.length > most && h('li', null, `… and ${format.plural(frames.length - most, 'more frame')}`),
+    );
+}
+
+function facts(profile: Profile, context: number): [string, string][] {
+    const found: [string, string][] = [];
+    for (const each of measures) {
+        const value = each.values(profile)?.[context];
+        if (value)
+            found.push([each.title, each.format(value)]);
+    }
+    const least = profile.column('size_min')?.[context];
+    const greatest = profile.column('size_max')?.[context];
+    if (least !== undefined && greatest !== undefined && greatest > least)
+        found.push(['Sizes', `${format.bytes(least)} to ${format.bytes(greatest)}`]);
+    if (profile.column('frees')?.[context] && profile.column('lifetime_max_ns'))
+        found.push(['Lifetimes', `${format.duration(profile.column('lifetime_min_ns')![context]!)} to ${format.duration(profile.column('lifetime_max_ns')![context]!)}`]);
+    if (profile.column('first_ns'))
+        found.push(['First block', `after ${format.duration(profile.column('first_ns')![context]!)}`]);
+    if (profile.column('never_read')?.[context])
+        found.push(['Blocks written, never read', format.count(profile.column('never_read')![context]!)]);
+    if (profile.column('pool')?.[context])
+        found.push(['Pool', 'blocks of an allocator of the program’s own; they are in no total']);
+    return found;
+}
+
+export function detail(profile: Profile, context: number): { element: HTMLElement; height: number } {
+    const frames = profile.stack(context);
+    const known = facts(profile, context);
+    const type = profile.type(context);
+    const frees = profile.freeStacks(context).slice(0, 3);
+    const freed = frees.map((each) => profile.stackOf(each.leaf).slice(0, 12));
+    const left = 1 + Math.min(frames.length, most) + (frames.length > most ? 1 : 0) + (profile.column('incomplete')?.[context] ? 1 : 0) +
+        freed.reduce((lines, stack) => lines + 1 + stack.length, 0);
+    const lines = Math.min(30, Math.max(left, known.length + (type ? 2 : 1)));
+    const element = h(
+        'div',
+        { class: 'detail', tabindex: left > lines ? 0 : null, role: left > lines ? 'group' : null, 'aria-label': left > lines ? 'Call stack' : null },
+        h(
+            'div',
+            { class: 'stacks' },
+            h('p', { class: 'caption' }, 'Allocated by'),
+            stackList(frames, profile.headline[context]!),
+            profile.column('incomplete')?.[context] ? h('p', { class: 'caption' }, 'the stack is not complete') : null,
+            frees.map((each, index) => [
+                h('p', { class: 'caption' }, `Freed by (${format.plural(each.count, 'block')}, ${format.bytes(each.bytes)})`),
+                stackList(freed[index]!, -1),
+            ]).flat(),
+        ),
+        h(
+            'dl',
+            { class: 'facts' },
+            type ? [h('dt', null, 'Type'), h('dd', null, name(type))] : null,
+            known.flatMap(([key, value]) => [h('dt', null, key), h('dd', null, value)]),
+        ),
+    );
+    return { element, height: lines * lineHeight + 24 };
+}
+
+/* One context as text. */
+export function asText(profile: Profile, context: number): string {
+    const lines = [profile.title(context)];
+    const type = profile.type(context);
+    lines.push(...facts(profile, context).map(([key, value]) => `  ${key}: ${value}`));
+    if (type)
+        lines.push(`  Type: ${type}`);
+    for (const frame of profile.stack(context))
+        lines.push(`    ${frame.name}${frame.file ? `  ${frame.file}:${frame.line}` : `  ${frame.module}`}`);
+    return lines.join('\n') + '\n';
+}
+
+/* A table as text, tab-separated. */
+export function tableText(profile: Profile, contexts: ArrayLike<number>, columns: string[]): string {
+    const chosen = columns.map((key) => measure(key)!).filter(Boolean);
+    const lines = [[...chosen.map((each) => each.title), 'Function', 'Where'].join('\t')];
+    for (let i = 0; i < contexts.length; i++) {
+        const context = contexts[i]!;
+        const clean = (text: string) => text.replace(/[\t\n]/g, ' ');
+        lines.push([...chosen.map((each) => each.format(each.values(profile)?.[context] ?? 0)), clean(profile.title(context)), clean(profile.place(context))].join('\t'));
+    }
+    return lines.join('\n') + '\n';
+}
+
+export async function copy(text: string): Promise<boolean> {
+    try {
+        await navigator.clipboard.writeText(text);
+        return true;
+    } catch {
+        const area = h('textarea', { class: 'offscreen', 'aria-hidden': 'true' });
+        area.value = text;
+        document.body.append(area);
+        area.select();
+        const done = document.execCommand('copy');
+        area.remove();
+        return done;
+    }
+}

@@ -1,0 +1,430 @@
+/* flame.ts - calls as a flame graph, an icicle, or from the leaf on; widths are any value, also a change of one. */
+import { add, debounce, fitCanvas, h, name, replace, select, themed } from './dom';
+import { copy } from './detail';
+import { changeColor, heatColor, layout, nameColor, type Box } from './flame_layout';
+import * as format from './format';
+import { measure, partValues, told, usual, type Measure } from './measures';
+import { onTheme, say } from './shell';
+import * as state from './state';
+import { CallTree } from './tree';
+import type { Page, View } from './view';
+
+const rowHeight = 19;
+const minimum = 0.4; // CSS pixels of a box that is drawn
+
+/* What widths and colours mean. */
+interface Values {
+    measure: Measure;
+    width: Float64Array; // by node
+    own: Float64Array;
+    old: Float64Array | null; // of the baseline
+    ratio: { of: Float64Array; over: Float64Array; least: number; most: number } | null;
+}
+
+const trees = new WeakMap<object, Map<boolean, CallTree>>();
+
+function treeOf(page: Page, inverted: boolean): CallTree {
+    const known = trees.get(page) ?? new Map<boolean, CallTree>();
+    trees.set(page, known);
+    let tree = known.get(inverted);
+    if (!tree) {
+        tree = new CallTree(page.baseline ? [page.profile, page.baseline] : [page.profile], inverted);
+        known.set(inverted, tree);
+    }
+    return tree;
+}
+
+/* Paths in the address: functions, one after the other. */
+const joinPath = (path: string[]) => path.map(encodeURIComponent).join('/');
+const splitPath = (text: string) => {
+    try {
+        return text ? text.split('/').map(decodeURIComponent) : [];
+    } catch {
+        return [];
+    }
+};
+
+class FlameGraph {
+    private tree!: CallTree;
+    private values!: Values;
+    private boxes: Box[] = [];
+    private rows: Box[][] = [];
+    private zoom = 0;
+    private selected = 0;
+    private found: Uint8Array | null = null; // by name
+    private readonly canvas = h('canvas', { tabindex: 0, role: 'application', 'aria-roledescription': 'flame graph', 'aria-describedby': 'flame-said' });
+    private readonly spacer = h('div', { class: 'flame-spacer' }, this.canvas);
+    private readonly scroller = h('div', { class: 'flame-scroller' }, this.spacer);
+    private readonly said = h('div', { class: 'flame-said', id: 'flame-said', role: 'status' });
+    private readonly tip = h('div', { class: 'tip', 'aria-hidden': 'true' });
+    private readonly crumbs = h('div', { class: 'crumbs' });
+    private readonly tools = h('div', { class: 'tools' });
+    private readonly search: HTMLInputElement;
+    private readonly matched = h('span', { class: 'matched', role: 'status' });
+    private readonly undo: (() => void)[] = [];
+
+    constructor(
+        private readonly page: Page,
+        root: HTMLElement,
+    ) {
+        this.search = h('input', {
+            type: 'search', id: 'search', value: state.get('q'), placeholder: 'Search functions', 'aria-label': 'Search functions', spellcheck: 'false', autocomplete: 'off',
+            oninput: debounce(120, () => { state.note({ q: this.search.value }); this.find(); this.draw(); }),
+        });
+        add(root, this.tools, this.crumbs, this.scroller, this.said, this.tip);
+        this.listen();
+        this.load();
+        const size = new ResizeObserver(() => this.place());
+        size.observe(this.scroller);
+        this.undo.push(() => size.disconnect(), onTheme(() => { this.fillTools(); this.draw(); }));
+    }
+
+    end(): void {
+        this.undo.forEach((each) => each());
+    }
+
+    /* ---- what is shown ---- */
+
+    private get kind(): string {
+        return state.get('shape', 'icicle');
+    }
+
+    private get measure(): Measure {
+        const wanted = measure(state.get('value'));
+        return wanted?.values(this.page.profile) ? wanted : usual(this.page.profile);
+    }
+
+    /* Everything anew: another shape, value or focus. */
+    private load(): void {
+        const start = performance.now();
+        this.tree = treeOf(this.page, this.kind === 'inverted');
+        const focus = state.get('focus');
+        const mask = (profile: number) => (focus ? this.tree.through(profile, focus) : null);
+        const { measure } = this;
+        const base = measure.additive ? measure.values(this.page.profile)! : this.page.profile.column('bytes')!;
+        const old = this.page.baseline && (measure.additive ? measure.values(this.page.baseline) : this.page.baseline.column('bytes'));
+        this.values = {
+            measure,
+            width: this.tree.sums(0, base, mask(0)),
+            own: this.tree.own(0, base, mask(0)),
+            old: old ? this.tree.sums(1, old, mask(1)) : null,
+            ratio: measure.parts ? this.ratio(measure.parts, mask(0)) : null,
+        };
+        if (this.values.old && state.get('widths', 'new') === 'old')
+            [this.values.width, this.values.old] = [this.values.old, this.values.width];
+        this.zoom = this.tree.find(splitPath(state.get('zoom')));
+        this.selected = this.zoom;
+        this.fillTools();
+        this.find();
+        this.place();
+        this.canvas.dataset.ms = (performance.now() - start).toFixed(0);
+    }
+
+    private ratio(parts: [string, string], mask: Uint8Array | null): Values['ratio'] {
+        const [a, b] = parts.map((key) => partValues(this.page.profile, key));
+        if (!a || !b)
+            return null;
+        const of = this.tree.sums(0, a, mask);
+        const over = this.tree.sums(0, b, mask);
+        let least = Infinity;
+        let most = 0;
+        for (let node = 0; node < of.length; node++)
+            if (of[node]! > 0 && over[node]! > 0) {
+                least = Math.min(least, of[node]! / over[node]!);
+                most = Math.max(most, of[node]! / over[node]!);
+            }
+        return { of, over, least: Math.max(least, most / 1e6), most };
+    }
+
+    private fillTools(): void {
+        const { profile } = this.page;
+        const shapes = [['icicle', 'Icicle'], ['flame', 'Flame'], ['inverted', 'Inverted (by callee)']] as const;
+        const values = told(profile).filter((each) => each.additive || each.key === 'density' || each.key === 'lifetime');
+        const change = (key: string) => (value: string) => { state.note({ [key]: value, ...(key === 'shape' ? { zoom: '' } : {}) }); this.load(); };
+        replace(
+            this.tools,
+            this.search, this.matched, h('span', { class: 'space' }),
+            this.page.baseline ? select('Widths', [['new', 'this profile'], ['old', 'the baseline']], state.get('widths', 'new'), change('widths')) : null,
+            select('Value', values.map((each) => [each.key, each.title] as const), this.measure.key, change('value')),
+            select('Shape', shapes, this.kind, change('shape')),
+            this.legend(),
+        );
+    }
+
+    private legend(): HTMLElement {
+        const { ratio, old } = this.values;
+        const dark = isDark();
+        const swatch = (color: string) => { const box = h('i'); box.style.background = color; return box; };
+        if (old)
+            return h('span', { class: 'scale' }, 'less ', [-1, -0.4, -0.1, 0, 0.1, 0.4, 1].map((at) => swatch(changeColor(at, dark))), ' more');
+        if (ratio)
+            return h('span', { class: 'scale' }, `${this.values.measure.format(ratio.least)} `, [0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => swatch(heatColor(at, dark))), ` ${this.values.measure.format(ratio.most)}; widths are bytes`);
+        return h('span', { class: 'scale' }, swatch(nameColor('a', false, dark)), ' program ', swatch(nameColor('a', true, dark)), ' system');
+    }
+
+    /* ---- boxes ---- */
+
+    private get width(): number {
+        return Math.max(200, this.scroller.clientWidth);
+    }
+
+    private place(): void {
+        this.boxes = layout(this.tree, this.values.width, this.zoom, minimum / this.width);
+        this.rows = [];
+        for (const box of this.boxes)
+            (this.rows[box.row] ??= []).push(box);
+        const height = this.rows.length * rowHeight;
+        this.spacer.style.height = `${height}px`;
+        if (this.kind === 'flame')
+            this.scroller.scrollTop = height;
+        this.showCrumbs();
+        this.draw();
+        this.tell(this.selected);
+    }
+
+    /* The top of a row in the whole picture. */
+    private rowTop(row: number): number {
+        return (this.kind === 'flame' ? Math.max(this.rows.length * rowHeight, this.scroller.clientHeight) / rowHeight - 1 - row : row) * rowHeight;
+    }
+
+    private draw(): void {
+        const { width } = this;
+        const height = Math.max(rowHeight, this.scroller.clientHeight);
+        const top = this.scroller.scrollTop;
+        const context = fitCanvas(this.canvas, width, height);
+        this.canvas.style.transform = `translateY(${top}px)`;
+        context.clearRect(0, 0, width, height);
+        context.font = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
+        context.textBaseline = 'middle';
+        const dark = isDark();
+        const ink = themed('--ink');
+        const paper = themed('--paper');
+        const letter = context.measureText('n').width;
+        for (const [row, boxes] of this.rows.entries()) {
+            const y = this.rowTop(row) - top;
+            if (y < -rowHeight || y > height)
+                continue;
+            for (const box of boxes)
+                this.drawBox(context, box, y, width, { dark, ink, paper, letter });
+        }
+    }
+
+    private drawBox(context: CanvasRenderingContext2D, box: Box, y: number, width: number, style: { dark: boolean; ink: string; paper: string; letter: number }): void {
+        const x = box.x * width;
+        const wide = box.width * width;
+        const number = this.tree.name[box.node]!;
+        const out = this.found && number >= 0 && !this.found[number];
+        context.globalAlpha = out ? 0.28 : box.row < this.tree.depth[this.zoom]! ? 0.6 : 1;
+        context.fillStyle = this.color(box.node, style.dark);
+        context.fillRect(x, y, Math.max(0.5, wide - (wide > 2 ? 0.7 : 0)), rowHeight - 1);
+        if (this.found && number >= 0 && this.found[number]) {
+            context.fillStyle = themed('--found');
+            context.fillRect(x, y + rowHeight - 4, Math.max(1, wide - 0.7), 3);
+        }
+        if (wide > 28) {
+            const text = this.nameOf(box.node);
+            const room = Math.floor((wide - 6) / style.letter);
+            context.fillStyle = style.ink;
+            context.fillText(text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text, x + 4, y + rowHeight / 2, wide - 6);
+        }
+        context.globalAlpha = 1;
+        if (box.node === this.selected && document.activeElement === this.canvas) {
+            context.strokeStyle = themed('--focus');
+            context.lineWidth = 2;
+            context.strokeRect(x + 1, y + 1, Math.max(2, wide - 2.7), rowHeight - 3);
+        }
+    }
+
+    private color(node: number, dark: boolean): string {
+        const { ratio, old, width } = this.values;
+        if (old) {
+            const swap = state.get('widths', 'new') === 'old';
+            const [before, after] = swap ? [width[node]!, old[node]!] : [old[node]!, width[node]!];
+            return changeColor(before + after ? (after - before) / Math.max(before, after) : 0, dark);
+        }
+        if (ratio) {
+            const value = ratio.over[node] ? ratio.of[node]! / ratio.over[node]! : 0;
+            const span = Math.log(ratio.most / ratio.least) || 1;
+            return heatColor(value > 0 ? Math.log(value / ratio.least) / span : 0, dark);
+        }
+        const number = this.tree.name[node]!;
+        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : nameColor(this.tree.names[number]!, Boolean(this.tree.system[number]), dark);
+    }
+
+    private nameOf(node: number): string {
+        const number = this.tree.name[node]!;
+        return number < 0 ? 'all' : this.tree.names[number]!;
+    }
+
+    /* ---- search ---- */
+
+    private find(): void {
+        const word = this.search.value.trim().toLowerCase();
+        this.found = word ? Uint8Array.from(this.tree.names, (text) => (text.toLowerCase().includes(word) ? 1 : 0)) : null;
+        this.matched.textContent = '';
+        if (!this.found)
+            return;
+        /* Of nested matches the outermost counts. */
+        const within = new Uint8Array(this.tree.size);
+        let sum = 0;
+        let names = 0;
+        for (let node = 1; node < this.tree.size; node++) {
+            const above = within[this.tree.parent[node]!]!;
+            const hit = this.found[this.tree.name[node]!]!;
+            within[node] = above | hit;
+            if (hit && !above)
+                sum += this.values.width[node]!;
+        }
+        for (const hit of this.found)
+            names += hit;
+        this.matched.textContent = names ? `${format.plural(names, 'function')}, ${format.percent(sum, this.values.width[0]!) || '0 %'}` : 'no function';
+    }
+
+    /* ---- words ---- */
+
+    private facts(node: number): string {
+        const { measure, width, own, old, ratio } = this.values;
+        const unit = measure.additive ? measure.format : format.bytes;
+        const parts = [`${unit(width[node]!)} (${format.percent(width[node]!, width[0]!) || '0 %'})`];
+        if (own[node] && !(old && state.get('widths') === 'old'))
+            parts.push(`itself ${unit(own[node]!)}`);
+        if (old) {
+            const swap = state.get('widths', 'new') === 'old';
+            const change = swap ? old[node]! - width[node]! : width[node]! - old[node]!;
+            parts.push(`${format.change(change, unit)} since the baseline`);
+        }
+        if (ratio)
+            parts.push(`${measure.title.toLowerCase()} ${ratio.over[node] ? measure.format(ratio.of[node]! / ratio.over[node]!) : 'not known'}`);
+        return parts.join(', ');
+    }
+
+    private tell(node: number): void {
+        const text = this.nameOf(node);
+        const isFunction = this.tree.name[node]! >= 0;
+        const focus = () => { state.note({ focus: text, zoom: '' }); this.load(); };
+        replace(
+            this.said,
+            h('p', null, name(text), ` ${this.facts(node)}`),
+            h('p', { class: 'links' },
+                node !== this.zoom ? h('button', { type: 'button', onclick: () => this.zoomTo(node) }, 'Zoom') : null,
+                isFunction ? h('button', { type: 'button', onclick: focus, title: 'only stacks through this function (f)' }, 'Focus') : null,
+                isFunction ? h('a', { href: state.link('contexts', { q: `"${text.replaceAll('"', '')}"` }) }, 'Its places') : null,
+                h('button', { type: 'button', onclick: () => void copy(this.tree.path(node).join(';') + '\n').then((done) => say(done ? 'Copied the stack' : 'The browser does not let this page copy')) }, 'Copy stack')),
+        );
+        this.canvas.setAttribute('aria-label', `${text}: ${this.facts(node)}`);
+    }
+
+    private showCrumbs(): void {
+        const focus = state.get('focus');
+        const path = this.tree.path(this.zoom);
+        const steps = path.slice(-6).map((text, index, shown) => {
+            let node = this.zoom;
+            for (let up = shown.length - 1; up > index; up--)
+                node = this.tree.parent[node]!;
+            return [' › ', h('button', { type: 'button', onclick: () => this.zoomTo(node) }, name(text))];
+        });
+        replace(
+            this.crumbs,
+            h('button', { type: 'button', onclick: () => this.zoomTo(0), disabled: !this.zoom }, 'All'),
+            path.length > 6 ? ' › …' : null,
+            steps.flat(),
+            focus ? h('span', { class: 'chip' }, 'only stacks through ', name(focus), h('button', { type: 'button', 'aria-label': 'All stacks again', onclick: () => { state.note({ focus: '' }); this.load(); } }, '×')) : null,
+        );
+    }
+
+    /* ---- moving ---- */
+
+    private zoomTo(node: number): void {
+        this.zoom = node;
+        this.selected = node;
+        state.note({ zoom: joinPath(this.tree.path(node)) });
+        this.place();
+    }
+
+    private at(event: MouseEvent): Box | undefined {
+        const box = this.canvas.getBoundingClientRect();
+        const y = event.clientY - box.top + this.scroller.scrollTop;
+        const x = (event.clientX - box.left) / box.width;
+        const row = this.rows.findIndex((_, index) => y >= this.rowTop(index) && y < this.rowTop(index) + rowHeight);
+        return this.rows[row]?.find((each) => x >= each.x && x < each.x + each.width);
+    }
+
+    private hover(event: MouseEvent): void {
+        const box = this.at(event);
+        this.tip.classList.toggle('shown', Boolean(box));
+        this.canvas.style.cursor = box ? 'pointer' : '';
+        if (!box)
+            return;
+        replace(this.tip, name(this.nameOf(box.node), 'name whole'), h('br'), this.facts(box.node));
+        const left = Math.min(event.clientX + 14, innerWidth - this.tip.offsetWidth - 8);
+        const below = event.clientY + 18 + this.tip.offsetHeight < innerHeight;
+        this.tip.style.transform = `translate(${Math.max(4, left)}px, ${below ? event.clientY + 18 : event.clientY - this.tip.offsetHeight - 8}px)`;
+    }
+
+    private choose(box: Box | undefined): void {
+        if (!box)
+            return;
+        this.selected = box.node;
+        const top = this.rowTop(box.row);
+        if (top < this.scroller.scrollTop || top + rowHeight > this.scroller.scrollTop + this.scroller.clientHeight)
+            this.scroller.scrollTop = top - this.scroller.clientHeight / 2;
+        this.draw();
+        this.tell(box.node);
+    }
+
+    private keyDown(event: KeyboardEvent): void {
+        if (event.ctrlKey || event.metaKey || event.altKey)
+            return;
+        const row = this.rows.findIndex((boxes) => boxes.some((box) => box.node === this.selected));
+        const boxes = this.rows[row] ?? [];
+        const index = boxes.findIndex((box) => box.node === this.selected);
+        const inward = this.kind === 'flame' ? 'ArrowUp' : 'ArrowDown';
+        const child = () => this.rows[row + 1]?.find((box) => this.tree.parent[box.node] === this.selected);
+        const parent = () => this.rows[row - 1]?.find((box) => box.node === this.tree.parent[this.selected]);
+        if (event.key === 'ArrowLeft' || event.key === 'ArrowRight')
+            this.choose(boxes[index + (event.key === 'ArrowLeft' ? -1 : 1)]);
+        else if (event.key === 'ArrowUp' || event.key === 'ArrowDown')
+            this.choose(event.key === inward ? child() : parent());
+        else if (event.key === 'Enter')
+            this.zoomTo(this.selected);
+        else if (event.key === 'Backspace')
+            this.zoomTo(Math.max(0, this.tree.parent[this.zoom]!));
+        else if (event.key === '0' || event.key === 'Escape')
+            this.zoomTo(0);
+        else if (event.key === 'f' && this.tree.name[this.selected]! >= 0) {
+            state.note({ focus: this.nameOf(this.selected), zoom: '' });
+            this.load();
+        } else
+            return;
+        event.preventDefault();
+    }
+
+    private listen(): void {
+        this.scroller.addEventListener('scroll', () => this.draw());
+        this.canvas.addEventListener('mousemove', (event) => this.hover(event));
+        this.canvas.addEventListener('mouseleave', () => this.tip.classList.remove('shown'));
+        this.canvas.addEventListener('click', (event) => {
+            const box = this.at(event);
+            if (box)
+                this.zoomTo(box.node);
+        });
+        this.canvas.addEventListener('keydown', (event) => this.keyDown(event));
+        this.canvas.addEventListener('focus', () => this.draw());
+        this.canvas.addEventListener('blur', () => this.draw());
+    }
+}
+
+export function isDark(): boolean {
+    const { theme } = document.documentElement.dataset;
+    return theme === 'dark' || (theme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+}
+
+export const flame: View = {
+    key: 'flame',
+    title: 'Flame graph',
+    missing: (page: Page) => (page.profile.count ? null : 'This profile has no call stacks: nothing was allocated, or nothing of it was saved.'),
+    show: (page: Page, root: HTMLElement) => {
+        const graph = new FlameGraph(page, root);
+        return () => graph.end();
+    },
+};

@@ -1,0 +1,71 @@
+/* flame_layout.ts - which boxes a flame graph has, and what colour they are. Only those that can be seen: the work
+ * grows with what is drawn, not with the profile. */
+import type { CallTree } from './tree';
+
+export interface Box {
+    node: number;
+    row: number; // from the root of what is shown
+    x: number;
+    width: number; // both 0 to 1
+}
+
+/* Boxes of the subtree at ROOT, rows one after the other, from the left to the right; ancestors of ROOT, all as wide
+ * as everything, come first. Nothing narrower than LEAST. */
+export function layout(tree: CallTree, values: Float64Array, root: number, least: number): Box[] {
+    const above: number[] = [];
+    for (let node = tree.parent[root]!; node >= 0; node = tree.parent[node]!)
+        above.push(node);
+    const boxes: Box[] = above.reverse().map((node, row) => ({ node, row, x: 0, width: 1 }));
+    const whole = values[root]!;
+    if (!(whole > 0))
+        return [...boxes, { node: root, row: above.length, x: 0, width: 1 }];
+    let row: Box[] = [{ node: root, row: above.length, x: 0, width: 1 }];
+    while (row.length) {
+        boxes.push(...row);
+        const next: Box[] = [];
+        for (const box of row) {
+            const children: number[] = [];
+            for (let child = tree.firstChild[box.node]!; child >= 0; child = tree.nextSibling[child]!)
+                if (values[child]! / whole >= least)
+                    children.push(child);
+            children.sort((a, b) => values[b]! - values[a]! || tree.name[a]! - tree.name[b]!);
+            let x = box.x;
+            for (const child of children) {
+                next.push({ node: child, row: box.row + 1, x, width: values[child]! / whole });
+                x += values[child]! / whole;
+            }
+        }
+        row = next;
+    }
+    return boxes;
+}
+
+/* ---- colours ---- */
+
+function hash(text: string): number {
+    let value = 2166136261;
+    for (let i = 0; i < text.length; i++)
+        value = Math.imul(value ^ text.charCodeAt(i), 16777619);
+    return (value >>> 0) / 2 ** 32;
+}
+
+/* Of a function: the program's own are warm, those of the system's libraries grey. */
+export function nameColor(name: string, system: boolean, dark: boolean): string {
+    const shade = hash(name);
+    if (system)
+        return dark ? `hsl(220 6% ${30 + shade * 8}%)` : `hsl(220 10% ${82 + shade * 6}%)`;
+    return dark ? `hsl(${18 + shade * 30} ${42 + shade * 12}% ${34 + shade * 9}%)` : `hsl(${22 + shade * 30} ${72 + shade * 14}% ${68 + shade * 9}%)`;
+}
+
+/* Of a share from 0 (cold) to 1 (hot). */
+export function heatColor(share: number, dark: boolean): string {
+    const at = Math.max(0, Math.min(1, share));
+    return dark ? `hsl(${222 - 200 * at} ${30 + 40 * at}% ${28 + 16 * at}%)` : `hsl(${216 - 196 * at} ${45 + 40 * at}% ${88 - 26 * at}%)`;
+}
+
+/* Of a change from -1 (less) to 1 (more). */
+export function changeColor(change: number, dark: boolean): string {
+    const size = Math.min(1, Math.abs(change)) ** 0.6;
+    const hue = change > 0 ? 8 : 212;
+    return dark ? `hsl(${hue} ${60 * size}% ${30 + 10 * size}%)` : `hsl(${hue} ${75 * size}% ${90 - 26 * size}%)`;
+}

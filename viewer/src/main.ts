@@ -1,0 +1,26 @@
+/* main.ts - reads the profiles that stand in the page and shows them. */
+import 'uplot/dist/uPlot.min.css';
+import './style.css';
+import { h } from './dom';
+import { Profile } from './model';
+import { start } from './shell';
+import { contexts } from './contexts';
+import { flame } from './flame';
+import { overview } from './overview';
+
+async function main(): Promise<void> {
+    const root = document.getElementById('app')!;
+    try {
+        const holder = document.getElementById('profiles')!;
+        const streams = holder.textContent!.trim().split(' ');
+        holder.remove();
+        const [profile, baseline] = await Promise.all(streams.map((each) => Profile.read(each)));
+        start({ profile: profile!, baseline: baseline ?? null }, [overview, flame, contexts], root);
+    } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        const old = typeof DecompressionStream === 'undefined' ? ' This browser is too old for it: any current one will do.' : '';
+        root.replaceChildren(h('p', { class: 'loading', role: 'alert' }, `The profile cannot be shown: ${reason}.${old}`));
+    }
+}
+
+void main();

@@ -1,0 +1,220 @@
+/* model.ts - one profile: columns of contexts, the tree of calls, names. Made from what decode.ts read; nothing here
+ * knows how it is shown. */
+import { decode, visible, type Column } from './decode';
+import type { Counts, Report } from './report';
+
+export interface Frame {
+    name: string; // the function, or module+offset: never empty
+    file: string; // '' when not known
+    line: number; // 0 when not known
+    module: string; // path, '' when not known
+    address: number;
+}
+
+export const enum ModuleKind {
+    Program,
+    System,
+    Generated,
+}
+
+export function baseName(path: string): string {
+    return path.slice(path.lastIndexOf('/') + 1);
+}
+
+const nothing = new Float64Array(0);
+
+export class Profile {
+    readonly report: Report;
+    readonly count: number;
+    readonly frameName: Int32Array; // by frame: number of its name in `names`
+    readonly names: string[] = []; // of functions, each once
+    readonly firstFrame: Int32Array; // by location, and one more
+    readonly parent: Int32Array; // by node; 0 is the root
+    readonly location: Int32Array; // by node
+    readonly leaf: Int32Array; // by context: node
+    readonly headline: Int32Array; // by context: place in the stack
+    readonly total: { peak: number; bytes: number };
+    private readonly headNames: Int32Array;
+    private readonly byId = new Map<number, number>();
+
+    private constructor(
+        private readonly columns: Map<string, Column>,
+        private readonly strings: string[],
+        report: Report,
+    ) {
+        this.report = report;
+        this.count = this.need('context.id').length;
+        const counts = this.need('location.frames');
+        this.firstFrame = new Int32Array(counts.length + 1);
+        for (let i = 0; i < counts.length; i++)
+            this.firstFrame[i + 1] = this.firstFrame[i]! + counts[i]!;
+        this.frameName = this.nameFrames();
+        const above = this.need('node.above');
+        this.parent = Int32Array.from(above, (distance, node) => Math.max(0, node - distance));
+        this.location = Int32Array.from(this.need('node.location'));
+        this.leaf = Int32Array.from(this.need('context.leaf'));
+        this.headline = Int32Array.from(this.need('context.headline'));
+        this.headNames = new Int32Array(this.count).fill(-2);
+        this.total = { peak: this.counts.peak_bytes ?? 0, bytes: this.counts.bytes_allocated ?? 0 };
+    }
+
+    static async read(base64: string): Promise<Profile> {
+        const parts = await decode(base64);
+        const text = parts.texts.get('report');
+        if (!text)
+            throw new Error('there is no report in this page');
+        const clean = (_key: string, value: unknown) => (typeof value === 'string' ? visible(value) : value);
+        return new Profile(parts.columns, parts.strings, JSON.parse(text, clean) as Report);
+    }
+
+    private need(name: string): Column {
+        return this.columns.get(name) ?? nothing;
+    }
+
+    /* A column of contexts; null when it was not measured. */
+    column(name: string): Column | null {
+        return this.columns.get(`context.${name}`) ?? null;
+    }
+
+    table(name: string): Column | null {
+        return this.columns.get(name) ?? null;
+    }
+
+    /* Counts of the whole run; those of sampled runs are estimates. */
+    get counts(): Counts {
+        return this.report.totals.sampled ?? this.report.totals;
+    }
+
+    get sampled(): boolean {
+        return this.report.totals.sampled !== undefined;
+    }
+
+    private text(number: number | undefined): string {
+        return this.strings[number ?? 0] ?? '';
+    }
+
+    /* ---- names ---- */
+
+    private moduleOf(location: number): string {
+        const module = this.need('location.module')[location] ?? 0;
+        return module ? this.text(this.need('module.path')[module - 1]) : '';
+    }
+
+    private nameFrames(): Int32Array {
+        const functions = this.need('frame.function');
+        const addresses = this.need('location.address');
+        const numbers = new Map<string, number>();
+        const frames = new Int32Array(functions.length);
+        for (let at = 0; at + 1 < this.firstFrame.length; at++)
+            for (let i = this.firstFrame[at]!; i < this.firstFrame[at + 1]!; i++) {
+                const name = this.text(functions[i]) || `${baseName(this.moduleOf(at)) || '?'}+0x${addresses[at]!.toString(16)}`;
+                let number = numbers.get(name);
+                if (number === undefined) {
+                    number = this.names.length;
+                    numbers.set(name, number);
+                    this.names.push(name);
+                }
+                frames[i] = number;
+            }
+        return frames;
+    }
+
+    moduleKind(location: number): ModuleKind {
+        const module = this.need('location.module')[location] ?? 0;
+        return module ? this.need('module.kind')[module - 1] ?? ModuleKind.Program : ModuleKind.Generated;
+    }
+
+    /* The frames from a node to the root, leaf first. */
+    stackOf(leaf: number): Frame[] {
+        const frames: Frame[] = [];
+        for (let node = leaf; node > 0; node = this.parent[node]!) {
+            const location = this.location[node]!;
+            for (let i = this.firstFrame[location]!; i < this.firstFrame[location + 1]!; i++)
+                frames.push({
+                    name: this.names[this.frameName[i]!]!,
+                    file: this.text(this.need('frame.file')[i]),
+                    line: this.need('frame.line')[i] ?? 0,
+                    module: this.moduleOf(location),
+                    address: this.need('location.address')[location] ?? 0,
+                });
+        }
+        return frames;
+    }
+
+    stack(context: number): Frame[] {
+        return this.stackOf(this.leaf[context]!);
+    }
+
+    /* The name that stands for a context: that of its headline; a number in `names`, -1 without a stack. */
+    headName(context: number): number {
+        const known = this.headNames[context]!;
+        if (known !== -2)
+            return known;
+        let skip = this.headline[context] ?? 0;
+        let name = -1;
+        for (let node = this.leaf[context]!; node > 0 && name < 0; node = this.parent[node]!) {
+            const location = this.location[node]!;
+            const frames = this.firstFrame[location + 1]! - this.firstFrame[location]!;
+            if (skip < frames)
+                name = this.frameName[this.firstFrame[location]! + skip]!;
+            skip -= frames;
+        }
+        this.headNames[context] = name;
+        return name;
+    }
+
+    title(context: number): string {
+        const name = this.headName(context);
+        return name < 0 ? '(stack not known)' : this.names[name]!;
+    }
+
+    /* "table.c:554", or the module's name, or ''. */
+    place(context: number): string {
+        const frame = this.stack(context)[this.headline[context] ?? 0];
+        return frame ? place(frame) : '';
+    }
+
+    type(context: number): string {
+        return this.text(this.column('type')?.[context]);
+    }
+
+    /* By frame: whether its file's name has WORD (in small letters). */
+    filesWith(word: string): Uint8Array {
+        const known = this.strings.map((text) => (text.toLowerCase().includes(word) ? 1 : 0));
+        return Uint8Array.from(this.need('frame.file'), (file) => known[file] ?? 0);
+    }
+
+    /* The context of an id; -1 when there is none. */
+    contextOf(id: number): number {
+        if (!this.byId.size)
+            this.need('context.id').forEach((value, index) => this.byId.set(value, index));
+        return this.byId.get(id) ?? -1;
+    }
+
+    /* Who freed the blocks of a context, most first. */
+    freeStacks(context: number): { leaf: number; count: number; bytes: number }[] {
+        const contexts = this.need('free.context');
+        const found = [];
+        let low = 0;
+        for (let high = contexts.length; low < high; ) {
+            const middle = (low + high) >> 1;
+            if (contexts[middle]! < context)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; contexts[low] === context; low++)
+            found.push({
+                leaf: this.need('free.leaf')[low] ?? 0,
+                count: this.need('free.count')[low] ?? 0,
+                bytes: this.need('free.bytes')[low] ?? 0,
+            });
+        return found;
+    }
+}
+
+export function place(frame: Frame): string {
+    if (frame.file)
+        return baseName(frame.file) + (frame.line ? `:${frame.line}` : '');
+    return baseName(frame.module);
+}

@@ -1,0 +1,168 @@
+/* shell.ts - what is around the views: heading, tabs, messages, help, light and dark. */
+import { add, h, name } from './dom';
+import * as format from './format';
+import * as state from './state';
+import type { Page, View } from './view';
+
+const status = h('p', { class: 'toast', role: 'status', 'aria-live': 'polite' });
+let quiet = 0;
+
+/* A short message at the foot of the page, for a while. */
+export function say(text: string): void {
+    status.textContent = text;
+    status.classList.add('shown');
+    clearTimeout(quiet);
+    quiet = window.setTimeout(() => status.classList.remove('shown'), 3500);
+}
+
+/* ---- light and dark ---- */
+
+const themes = ['auto', 'light', 'dark'] as const;
+type Theme = (typeof themes)[number];
+const themeListeners = new Set<() => void>();
+
+function storedTheme(): Theme {
+    try {
+        const stored = localStorage.getItem('heapwise-theme') as Theme;
+        return themes.includes(stored) ? stored : 'auto';
+    } catch {
+        return 'auto'; // a page from disk may have no storage
+    }
+}
+
+let theme: Theme = storedTheme();
+
+function setTheme(next: Theme): void {
+    theme = next;
+    document.documentElement.dataset.theme = next;
+    try {
+        localStorage.setItem('heapwise-theme', next);
+    } catch {
+        // then it lasts as long as the page is open
+    }
+    themeListeners.forEach((each) => each());
+}
+
+/* Calls LISTENER when colours change; returns what ends that. Canvases have to be drawn anew. */
+export function onTheme(listener: () => void): () => void {
+    themeListeners.add(listener);
+    return () => themeListeners.delete(listener);
+}
+
+/* ---- keys ---- */
+
+const keys: [string, string][] = [
+    ['1 … 9', 'go to a view'],
+    ['/', 'filter or search'],
+    ['↑ ↓ PgUp PgDn Home End', 'move in a table'],
+    ['→ ← Enter', 'open and close a row'],
+    ['c', 'copy the place at the cursor as text'],
+    ['← → ↑ ↓', 'move in a flame graph, among points, along a timeline'],
+    ['Enter, Backspace, 0', 'flame graph: zoom in, out, all'],
+    ['f', 'flame graph: only stacks through this function'],
+    ['Esc', 'leave the search; back to everything'],
+    ['t', 'automatic, light or dark colours'],
+    ['?', 'this list'],
+];
+
+const help = h(
+    'dialog',
+    { class: 'help', 'aria-label': 'Keys' },
+    h('h2', null, 'Keys'),
+    h('dl', null, keys.flatMap(([key, what]) => [h('dt', null, h('kbd', null, key)), h('dd', null, what)])),
+    h('form', { method: 'dialog' }, h('button', { type: 'submit' }, 'Close')),
+);
+
+function nextTheme(): void {
+    setTheme(themes[(themes.indexOf(theme) + 1) % themes.length]!);
+    say(`Colours: ${theme === 'auto' ? 'as the system has them' : theme}`);
+}
+
+function keyDown(event: KeyboardEvent, views: View[]): void {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey)
+        return;
+    if (target.closest('input, select, textarea, dialog')) {
+        if (event.key === 'Escape' && !target.closest('dialog'))
+            target.blur();
+        return;
+    }
+    const number = Number(event.key);
+    if (event.key === '/') {
+        event.preventDefault();
+        document.getElementById('search')?.focus();
+    } else if (event.key === '?')
+        help.showModal();
+    else if (event.key === 't')
+        nextTheme();
+    else if (number >= 1 && number <= views.length && !event.defaultPrevented)
+        state.go(views[number - 1]!.key);
+}
+
+/* ---- the frame ---- */
+
+function heading(page: Page): HTMLElement {
+    const { process } = page.profile.report;
+    const program = (process.executable ?? process.command?.[0] ?? process.file ?? 'a program').split('/').pop()!;
+    document.title = `${program} – Heapwise`;
+    const facts = [
+        process.pid ? `process ${process.pid}` : process.runs ? format.plural(process.runs, 'run') : '',
+        process.duration_ns ? format.duration(process.duration_ns) : '',
+        process.allocator ?? '',
+    ].filter(Boolean);
+    return h(
+        'div',
+        { class: 'brand' },
+        h('h1', null, name(program)),
+        h('p', { title: process.command?.join(' ') ?? null }, page.baseline ? 'compared with a baseline · ' : null, facts.join(' · ')),
+    );
+}
+
+let undo: (() => void) | void;
+
+function showView(page: Page, views: View[], main: HTMLElement, tabs: HTMLElement): void {
+    const wanted = views.find((each) => each.key === state.view()) ?? views[0]!;
+    undo?.();
+    undo = undefined;
+    main.replaceChildren();
+    main.className = `view ${wanted.key}`;
+    for (const tab of tabs.querySelectorAll('a'))
+        if (tab.dataset.view === wanted.key)
+            tab.setAttribute('aria-current', 'page');
+        else
+            tab.removeAttribute('aria-current');
+    main.append(h('h2', { class: 'offscreen' }, wanted.title));
+    const missing = wanted.missing(page);
+    if (missing)
+        main.append(h('p', { class: 'empty' }, missing));
+    else
+        undo = wanted.show(page, main);
+}
+
+export function start(page: Page, views: View[], root: HTMLElement): void {
+    setTheme(theme);
+    const main = h('main', { id: 'main', tabindex: -1 });
+    const tabs = h(
+        'nav',
+        { 'aria-label': 'Views' },
+        views.map((each, index) =>
+            h('a', { href: state.link(each.key), 'data-view': each.key, class: each.missing(page) ? 'without' : null, title: `key ${index + 1}` }, each.title)),
+    );
+    const header = h(
+        'header',
+        null,
+        heading(page),
+        tabs,
+        h('div', { class: 'corner' },
+            h('button', { type: 'button', onclick: nextTheme, title: 'light or dark (t)', 'aria-label': 'Light or dark colours' }, '◐'),
+            h('button', { type: 'button', onclick: () => help.showModal(), title: 'keys (?)', 'aria-label': 'Keys' }, '?')),
+    );
+    const skip = h('a', { class: 'skip', href: '#main', onclick: (event: Event) => { event.preventDefault(); main.focus(); } }, 'Skip to the view');
+    root.replaceChildren();
+    add(root, skip, header, main, status, help);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => themeListeners.forEach((each) => each()));
+    addEventListener('keydown', (event) => keyDown(event, views));
+    const show = () => showView(page, views, main, tabs);
+    state.onChange(show);
+    show();
+}

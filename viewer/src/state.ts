@@ -1,0 +1,56 @@
+/* state.ts - what is being looked at, kept in the address of the page: a link restores it.
+ *
+ *     #/contexts?sort=peak&q=parse
+ *
+ * Every view has its own keys; what has its usual value is not in the address. */
+
+const listeners = new Set<() => void>();
+
+function parse(): { view: string; values: URLSearchParams } {
+    const [path, query] = location.hash.replace(/^#\/?/, '').split('?', 2);
+    return { view: path ?? '', values: new URLSearchParams(query ?? '') };
+}
+
+export function view(): string {
+    return parse().view;
+}
+
+export function get(key: string, usual = ''): string {
+    return parse().values.get(key) ?? usual;
+}
+
+export function getNumber(key: string, usual: number): number {
+    const value = Number(parse().values.get(key) ?? NaN);
+    return Number.isFinite(value) ? value : usual;
+}
+
+export function link(view: string, values: Record<string, string | number> = {}): string {
+    const query = new URLSearchParams();
+    for (const [key, value] of Object.entries(values))
+        if (value !== '')
+            query.set(key, String(value));
+    const text = query.toString();
+    return `#/${view}${text ? `?${text}` : ''}`;
+}
+
+/* Goes somewhere else: a step that the Back key takes back. */
+export function go(view: string, values: Record<string, string | number> = {}): void {
+    location.hash = link(view, values);
+}
+
+/* Changes values of this view ('' drops one) without a step of its own, and without drawing the view anew. */
+export function note(changes: Record<string, string | number>): void {
+    const { view, values } = parse();
+    for (const [key, value] of Object.entries(changes))
+        if (value === '')
+            values.delete(key);
+        else
+            values.set(key, String(value));
+    history.replaceState(null, '', link(view, Object.fromEntries(values)));
+}
+
+export function onChange(listener: () => void): void {
+    if (!listeners.size)
+        addEventListener('hashchange', () => listeners.forEach((each) => each()));
+    listeners.add(listener);
+}

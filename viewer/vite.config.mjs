@@ -1,0 +1,47 @@
+/* The page as one file: scripts and styles stand in the HTML, and its content security policy names their hashes, so
+ * that nothing else can ever run in it or be fetched by it. */
+import { createHash } from 'node:crypto';
+import { defineConfig } from 'vite';
+
+const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+function inlineEverything() {
+    return {
+        name: 'inline-everything',
+        enforce: 'post',
+        generateBundle(options, bundle) {
+            const files = Object.values(bundle);
+            const html = files.find((file) => file.fileName.endsWith('.html'));
+            const scripts = files.filter((file) => file.type === 'chunk');
+            const styles = files.filter((file) => file.fileName.endsWith('.css'));
+            if (scripts.length !== 1 || files.length !== 2 + styles.length)
+                this.error(`one script and one style sheet expected, not ${files.map((file) => file.fileName)}`);
+            const script = `\n${scripts[0].code.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--')}`;
+            const style = styles.map((file) => file.source).join('\n');
+            const policy =
+                `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; ` +
+                `base-uri 'none'; form-action 'none'`;
+            html.source = html.source
+                .replace(/<script type="module"[^>]*><\/script>\s*/g, '')
+                .replace(/<link rel="stylesheet"[^>]*>\s*/g, '')
+                .replace('<title>', () => `<meta http-equiv="Content-Security-Policy" content="${policy}">\n<title>`)
+                .replace('</head>', () => `<style>${style}</style>\n</head>`)
+                .replace('</body>', () => `<script type="module">${script}</script>\n</body>`);
+            for (const file of [...scripts, ...styles])
+                delete bundle[file.fileName];
+        },
+    };
+}
+
+export default defineConfig({
+    build: {
+        target: ['chrome103', 'firefox113', 'safari16.4'],
+        modulePreload: false,
+        cssCodeSplit: false,
+        assetsInlineLimit: 1 << 20,
+        emptyOutDir: true,
+        reportCompressedSize: false,
+        rollupOptions: { input: 'page.html' },
+    },
+    plugins: [inlineEverything()],
+});
