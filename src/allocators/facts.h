@@ -11,24 +11,10 @@
 #include <stdint.h>
 
 #include "profile/error.h"
+#include "profile/format.h"
 
 #define HW_FACTS_CLASSES_MOST 1024
 #define HW_FACTS_TEXT_MOST    (64u << 10) /* bytes of a text of facts */
-
-enum hw_allocator_style { HW_STYLE_UNKNOWN = 0, HW_STYLE_SEQUENTIAL = 1, HW_STYLE_BIBOP = 2 };
-enum hw_reuse_order {
-    HW_REUSE_UNKNOWN = 0,
-    HW_REUSE_LIFO = 1,
-    HW_REUSE_FIFO = 2,
-    HW_REUSE_MIXED = 3,
-    HW_REUSE_DEFERRED = 4, /* freed blocks do not come back at once */
-};
-enum hw_thread_cache {
-    HW_CACHE_UNKNOWN = 0,
-    HW_CACHE_NONE = 1,    /* a freed block goes to whoever asks next */
-    HW_CACHE_FREEING = 2, /* to the thread that freed it */
-    HW_CACHE_OWNING = 3,  /* back to the thread that allocated it */
-};
 
 /* Sizes in bytes as requested; 0 stands for what is not known, unless said otherwise. */
 struct hw_facts {

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "allocators/observe.h"
 #include "cli/launch.h"
 #include "cli/output_name.h"
 #include "cli/preload.h"
@@ -35,7 +36,9 @@
 struct record {
     /* as asked for */
     const char *output;
-    bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack, allocator;
+    bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack, allocator, no_prediction;
+    const char *facts; /* file that tells how the allocator works */
+    struct hw_facts told;
     struct hw_view_arguments names;                       /* for `symbolize` */
     uint64_t sample_bytes, sample_accesses, table, depth; /* 0: not given */
     char **command;
@@ -61,6 +64,10 @@ static void print_usage(FILE *out)
           "  -f, --force           overwrite FILE\n"
           "      --mode=MODE       what to observe: heap (usual), or allocator: whether the\n"
           "                        allocator is the problem; every operation of it is counted\n"
+          "      --facts=FILE      with that: how the allocator works is as FILE tells, not\n"
+          "                        tried out\n"
+          "      --no-prediction   with that: do not replay the program's operations with the\n"
+          "                        other allocators at the end\n"
           "      --sample-bytes=N  look at one allocation in N bytes only, on average:\n"
           "                        cheaper, but estimates (512K, 1M)\n"
           "      --sample-accesses[=HZ]\n"
@@ -99,6 +106,8 @@ enum {
     OPTION_FREE_STACKS,
     OPTION_DEPTH,
     OPTION_NO_PACK,
+    OPTION_FACTS,
+    OPTION_NO_PREDICTION,
     OPTION_REPORT,
     OPTION_SYMBOLIZE,
     OPTION_HELP
@@ -116,6 +125,8 @@ static const struct option long_options[] = {
     {"table", required_argument, NULL, OPTION_TABLE},
     {"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
     {"depth", required_argument, NULL, OPTION_DEPTH},
+    {"facts", required_argument, NULL, OPTION_FACTS},
+    {"no-prediction", no_argument, NULL, OPTION_NO_PREDICTION},
     {"no-pack", no_argument, NULL, OPTION_NO_PACK},
     {"report", no_argument, NULL, OPTION_REPORT},
     {"symbolize", no_argument, NULL, OPTION_SYMBOLIZE},
@@ -144,6 +155,10 @@ static bool accept_together(const struct record *record)
                                                 : NULL;
     if (option)
         hw_say("%s has no meaning with --mode allocator: every operation is counted, call stacks are sampled", option);
+    if (!option && !record->allocator && (record->facts || record->no_prediction)) {
+        option = record->facts ? "--facts" : "--no-prediction";
+        hw_say("%s has a meaning with --mode allocator only", option);
+    }
     return !option;
 }
 
@@ -184,6 +199,11 @@ static bool take_option(struct record *record, int option)
         return record->report = true;
     case OPTION_SYMBOLIZE:
         return record->symbolize = true;
+    case OPTION_FACTS:
+        record->facts = optarg;
+        return true;
+    case OPTION_NO_PREDICTION:
+        return record->no_prediction = true;
     case HW_OPTION_NO_DEBUGINFOD:
         return record->names.view.symbolizer.no_debuginfod = true;
     case HW_OPTION_SYSROOT:
@@ -297,6 +317,8 @@ static int prepare(struct record *record, struct hw_error *error)
     if (code)
         return code;
     choose_session(record);
+    if (record->facts && !hw_facts_read(&record->told, record->facts, error))
+        return HW_VERB_CANNOT_START;
     if (!hw_find_runtime(runtime, sizeof runtime, error) || !hw_preload_init(&record->preload, runtime, error) ||
         !choose_name(record, error))
         return HW_VERB_CANNOT_START;
@@ -426,6 +448,26 @@ static void symbolise_profiles(struct record *record, const struct hw_session *s
     }
 }
 
+/* Finds out what there is to know of the allocators of the processes. What others would do is predicted for one: the
+ * one that allocated most. A profile without is one all the same. */
+static void observe_allocators(struct record *record, const struct hw_session *session)
+{
+    const struct hw_session_file *most = NULL;
+    for (size_t i = 0; i < session->count; i++)
+        if (session->files[i].closed && (!most || session->files[i].process.peak_bytes > most->process.peak_bytes))
+            most = &session->files[i];
+    for (size_t i = 0; i < session->count; i++) {
+        const struct hw_session_file *file = &session->files[i];
+        const struct hw_observe_options options = {
+            .told = record->facts ? &record->told : NULL,
+            .predict = file == most && !record->no_prediction,
+        };
+        struct hw_error error = {""};
+        if (file->closed && !hw_observe(file->path, &options, &error))
+            hw_say("%s does not say how its allocator works: %s", short_path(file->path), error.message);
+    }
+}
+
 /* A report of such a profile has totals, but not all of the stacks. */
 static void say_lost(const struct hw_profile *profile)
 {
@@ -523,6 +565,8 @@ static void conclude(struct record *record)
         if (!session.files[i].running)
             session.files[i].closed =
                 close_profile(record, &session, &session.files[i], &session.files[i] == main_file);
+    if (record->allocator)
+        observe_allocators(record, &session);
     if (record->symbolize)
         symbolise_profiles(record, &session);
     if (!record->no_pack)

@@ -66,6 +66,9 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_WORDS_LIVE] = {"words of live blocks", 1056, sizeof(struct hw_words), false},
     [HW_SECTION_ALLOCATOR_INFO] = {"allocator info", 256, sizeof(struct hw_allocator_info), false},
     [HW_SECTION_OPERATION_COUNTS] = {"operation counts", 128, sizeof(struct hw_operation_counts), true},
+    [HW_SECTION_ALLOCATOR_FACTS] = {"allocator facts", 672, sizeof(struct hw_allocator_facts), false},
+    [HW_SECTION_SIZE_CLASSES] = {"size classes", 8, sizeof(struct hw_size_class), false},
+    [HW_SECTION_PREDICTIONS] = {"predictions", 480, sizeof(struct hw_allocator_prediction), false},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

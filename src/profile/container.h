@@ -52,7 +52,7 @@ void hw_problems_finish(struct hw_problems *problems);
 /* ---- container.c ---- */
 
 #define HW_ENTRY_SIZE_MOST      65536u
-#define HW_SECTION_KNOWN        (HW_SECTION_OPERATION_COUNTS + 1) /* types below this number are known */
+#define HW_SECTION_KNOWN        (HW_SECTION_PREDICTIONS + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
 /* What is known of a section type. */
@@ -194,5 +194,12 @@ bool hw_profile_take_accesses(struct hw_profile *profile, struct hw_arena *arena
  * are there already. False when the memory does not suffice. */
 bool hw_profile_take_fields(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                             struct hw_problems *problems);
+
+/* ---- allocator_facts.c ---- */
+
+/* Fills what ALLOCATOR says of how the allocator works and what others would do. False when the memory does not
+ * suffice. */
+bool hw_profile_take_facts(struct hw_profile_allocator *allocator, struct hw_arena *arena,
+                           const struct hw_tables *tables, struct hw_problems *problems);
 
 #endif

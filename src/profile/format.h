@@ -92,6 +92,9 @@ enum hw_section_type {
     HW_SECTION_WORDS_LIVE = 51,       /* struct hw_words of live blocks, as of the harvest */
     HW_SECTION_ALLOCATOR_INFO = 60,   /* one struct hw_allocator_info: only in allocator mode, as the next ones */
     HW_SECTION_OPERATION_COUNTS = 61, /* struct hw_operation_counts, HW_SIZE_BUCKETS (192) for each slot of a thread */
+    HW_SECTION_ALLOCATOR_FACTS = 74,  /* one struct hw_allocator_facts: how the allocator works; added after the run */
+    HW_SECTION_SIZE_CLASSES = 75,     /* struct hw_size_class, ascending: the sizes that its blocks have */
+    HW_SECTION_PREDICTIONS = 76,      /* struct hw_allocator_prediction: what others would do; added after the run */
 };
 
 enum hw_section_flags {
@@ -710,6 +713,64 @@ struct hw_operation_counts {
     uint64_t count[HW_PHASES][HW_OPERATION_KINDS_ROOM];
 };
 
+enum hw_allocator_style { HW_STYLE_UNKNOWN = 0, HW_STYLE_SEQUENTIAL = 1, HW_STYLE_BIBOP = 2 };
+
+enum hw_reuse_order {
+    HW_REUSE_UNKNOWN = 0,
+    HW_REUSE_LIFO = 1,
+    HW_REUSE_FIFO = 2,
+    HW_REUSE_MIXED = 3,
+    HW_REUSE_DEFERRED = 4, /* freed blocks do not come back at once */
+};
+
+enum hw_thread_cache {
+    HW_CACHE_UNKNOWN = 0,
+    HW_CACHE_NONE = 1,    /* a freed block goes to whoever asks next */
+    HW_CACHE_FREEING = 2, /* to the thread that freed it */
+    HW_CACHE_OWNING = 3,  /* back to the thread that allocated it */
+};
+
+enum hw_allocator_facts_flags {
+    HW_FACTS_PROBED = 1u << 0,         /* the allocator was tried out; else only what it is called is known */
+    HW_FACTS_TOLD = 1u << 1,           /* they come from a file (record --facts) */
+    HW_FACTS_LARGE_BY_BRK = 1u << 2,   /* large blocks are taken from the end of the heap, not by mmap */
+    HW_FACTS_LARGE_RETURNED = 1u << 3, /* their memory goes back to the system when they are freed */
+};
+
+/* How the allocator of the run works: docs/allocators.md. Sizes in bytes, as requested; 0: not known. */
+struct hw_allocator_facts {
+    char name[64], version[64]; /* "" when not known */
+    char build_id[136];         /* of the file it is in, hexadecimal */
+    char why[256];              /* a reason for something that is not known */
+    uint32_t flags;             /* enum hw_allocator_facts_flags */
+    uint32_t style;             /* enum hw_allocator_style */
+    uint32_t reuse;             /* enum hw_reuse_order: of blocks of 64 bytes, in one thread */
+    uint32_t thread_cache;      /* enum hw_thread_cache */
+    uint64_t alignment;         /* divides the address of every block of more than 8 bytes */
+    uint64_t alignment_small;   /* of every block */
+    uint64_t medium;            /* the smallest size that takes another path than small ones */
+    uint64_t large;             /* the smallest size of which each block has memory mapped for itself */
+    uint64_t large_rises_to;    /* freeing such a block raises the threshold to its size, up to this; 0: it does not */
+    uint64_t least, step;       /* sequential: usable sizes are least + k * step */
+    uint64_t header;            /* sequential: bytes between blocks */
+    uint64_t classes_step;      /* beyond the last of SIZE_CLASSES: multiples of this; 0: not known */
+    uint64_t reserved[8];
+};
+
+struct hw_size_class {
+    uint64_t size; /* usable bytes of a block */
+};
+
+/* What the run would have been with another allocator; or that nothing was predicted (`replays` 0), and why. */
+struct hw_allocator_prediction {
+    char allocator[64], version[64];
+    char problem[256];
+    uint32_t replays, flags; /* flags: 0 */
+    uint64_t speedup;        /* time now by the time then, in millionths: above 1,000,000 it is faster */
+    uint64_t low, high;      /* its range */
+    uint64_t reserved[8];
+};
+
 /* ---- merged and symbolised profiles (heapwise merge) ---- */
 
 /* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
@@ -823,6 +884,9 @@ _Static_assert(sizeof(struct hw_sample_context) == 80, "sample context");
 _Static_assert(sizeof(struct hw_sample_count) == 40, "sample count");
 _Static_assert(sizeof(struct hw_allocator_info) == 256, "allocator info");
 _Static_assert(sizeof(struct hw_operation_counts) == 128, "operation counts");
+_Static_assert(sizeof(struct hw_allocator_facts) == 672, "allocator facts");
+_Static_assert(sizeof(struct hw_size_class) == 8, "size class");
+_Static_assert(sizeof(struct hw_allocator_prediction) == 480, "prediction");
 _Static_assert(sizeof(struct hw_run) == 168, "run");
 _Static_assert(sizeof(struct hw_location) == 24, "location");
 _Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");

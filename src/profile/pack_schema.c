@@ -427,6 +427,35 @@ static const struct hw_pack_field sample_counts[] = {
     F(6, hw_sample_count, reads, VALUE),
     F(7, hw_sample_count, writes, VALUE),
 };
+
+/* Their texts are packed word by word. */
+static const struct hw_pack_field allocator_facts[] = {
+    F(1, hw_allocator_facts, flags, VALUE),
+    F(2, hw_allocator_facts, style, VALUE),
+    F(3, hw_allocator_facts, reuse, VALUE),
+    F(4, hw_allocator_facts, thread_cache, VALUE),
+    F(5, hw_allocator_facts, alignment, VALUE),
+    F(6, hw_allocator_facts, alignment_small, VALUE),
+    F(7, hw_allocator_facts, medium, VALUE),
+    F(8, hw_allocator_facts, large, VALUE),
+    F(9, hw_allocator_facts, large_rises_to, VALUE),
+    F(10, hw_allocator_facts, least, VALUE),
+    F(11, hw_allocator_facts, step, VALUE),
+    F(12, hw_allocator_facts, header, VALUE),
+    F(13, hw_allocator_facts, classes_step, VALUE),
+};
+
+static const struct hw_pack_field size_classes[] = {
+    F(1, hw_size_class, size, PREVIOUS),
+};
+
+static const struct hw_pack_field predictions[] = {
+    F(1, hw_allocator_prediction, replays, VALUE),
+    F(2, hw_allocator_prediction, flags, VALUE),
+    F(3, hw_allocator_prediction, speedup, VALUE),
+    F(4, hw_allocator_prediction, low, FIELD, 3),
+    F(5, hw_allocator_prediction, high, FIELD, 3),
+};
 // clang-format on
 
 #define TABLE(table)                                                                                                   \
@@ -478,6 +507,9 @@ static const struct schema {
     [HW_SECTION_SAMPLE_COUNTS] = TABLE(sample_counts),
     [HW_SECTION_ALLOCATOR_INFO] = TABLE(allocator_info),
     [HW_SECTION_OPERATION_COUNTS] = TABLE(operation_counts),
+    [HW_SECTION_ALLOCATOR_FACTS] = TABLE(allocator_facts),
+    [HW_SECTION_SIZE_CLASSES] = TABLE(size_classes),
+    [HW_SECTION_PREDICTIONS] = TABLE(predictions),
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)

@@ -141,6 +141,12 @@ struct hw_profile_allocator {
     struct hw_allocator_info info; /* all zero when it is missing */
     /* Where medium (0: there are none) and large sizes begin. */
     uint64_t medium_least, large_least;
+    bool facts_known;                /* how the allocator works was found out: what follows */
+    struct hw_allocator_facts facts; /* its texts are terminated */
+    const struct hw_size_class *classes;
+    size_t class_count;
+    const struct hw_allocator_prediction *predictions; /* likewise */
+    size_t prediction_count;
     struct hw_profile_operation operations[HW_PHASES][HW_OPERATION_KINDS][HW_SIZE_BUCKETS];
 };
 

@@ -21,7 +21,7 @@ struct repack {
 
 static bool refuse(struct repack *repack, const char *why)
 {
-    hw_error_set(repack->error, "cannot pack '%s': %s", repack->container.path, why);
+    hw_error_set(repack->error, "cannot write '%s' anew: %s", repack->container.path, why);
     return false;
 }
 
@@ -113,11 +113,11 @@ static bool check(struct repack *repack, bool *done)
     return true;
 }
 
-static bool write_packed(struct repack *repack, int level)
+static bool write_sections(struct repack *repack, bool packed, int level)
 {
     const struct hw_file_header *header = &repack->container.header;
     const struct hw_write_options options = {
-        .packed = true,
+        .packed = packed,
         .zstd_level = level,
         .file_flags = header->flags,
         .session = header->session,
@@ -130,7 +130,30 @@ static bool write_packed(struct repack *repack, int level)
     return fine;
 }
 
-bool hw_profile_pack(const char *path, int zstd_level, struct hw_error *error)
+/* Takes the place of the section of that type, if there is one. */
+static bool add_section(struct repack *repack, const struct hw_section_source *added)
+{
+    struct hw_section_source *section = NULL;
+    for (size_t i = 0; i < repack->count; i++)
+        if (repack->sections[i].type == added->type)
+            section = &repack->sections[i];
+    if (!section && repack->count == HW_FIRST_DIRECTORY_MOST)
+        return refuse(repack, "it has too many sections");
+    char *bytes = malloc(added->size ? added->size : 1);
+    if (!bytes)
+        return refuse(repack, "not enough memory");
+    memcpy(bytes, added->bytes, added->size);
+    if (section)
+        free((void *)(uintptr_t)section->bytes);
+    else
+        section = &repack->sections[repack->count++];
+    *section = *added;
+    section->bytes = bytes;
+    return true;
+}
+
+static bool rewrite(const char *path, const struct hw_section_source *added, size_t added_count, int zstd_level,
+                    struct hw_error *error)
 {
     struct hw_arena arena = {0};
     struct hw_problems problems = {.arena = &arena};
@@ -139,12 +162,30 @@ bool hw_profile_pack(const char *path, int zstd_level, struct hw_error *error)
     if (repack.container.fd < 0)
         return false;
     bool done = false;
-    bool fine = hw_container_load(&repack.container, error) && check(&repack, &done) &&
-                (done || (read_sections(&repack) && write_packed(&repack, zstd_level)));
+    bool fine = hw_container_load(&repack.container, error) && check(&repack, &done);
+    if (fine && done && added_count)
+        fine = refuse(&repack, "it is packed already");
+    else if (fine && !done) {
+        fine = read_sections(&repack);
+        for (size_t i = 0; fine && i < added_count; i++)
+            fine = add_section(&repack, &added[i]);
+        fine = fine && write_sections(&repack, added_count == 0, zstd_level);
+    }
     for (size_t i = 0; i < repack.count; i++)
         free((void *)(uintptr_t)repack.sections[i].bytes);
     close(repack.container.fd);
     hw_container_free(&repack.container);
     hw_arena_free(&arena);
     return fine;
+}
+
+bool hw_profile_pack(const char *path, int zstd_level, struct hw_error *error)
+{
+    return rewrite(path, NULL, 0, zstd_level, error);
+}
+
+bool hw_profile_add_sections(const char *path, const struct hw_section_source *added, size_t count,
+                             struct hw_error *error)
+{
+    return count == 0 || rewrite(path, added, count, 0, error);
 }

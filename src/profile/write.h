@@ -39,6 +39,11 @@ unsigned char *hw_sections_serialize(const struct hw_section_source *sections, s
 unsigned char *hw_tables_serialize(const struct hw_tables *tables, const struct hw_write_options *options, size_t *size,
                                    struct hw_error *error);
 
+/* Writes the sealed profile PATH anew with the sections ADDED, which take the places of sections of their types, in
+ * place: aside and renamed. Files that are packed, damaged or not sealed are refused and stay as they are. */
+bool hw_profile_add_sections(const char *path, const struct hw_section_source *added, size_t count,
+                             struct hw_error *error);
+
 /* Writes the file PATH aside and renames it, so that nobody ever sees half of it. A file that exists is refused unless
  * OVERWRITE; then the new one takes over its permissions, and where PATH is no regular file (a pipe, /dev/null) it is
  * written into. False with ERROR. */

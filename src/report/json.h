@@ -123,6 +123,9 @@ void hw_json_samples(struct json_writer *writer);
 
 void hw_json_allocator(struct json_writer *writer);
 
+/* json_allocator_facts.c: members of "allocator", OBJECT: how it works, what others would do. */
+void hw_json_allocator_facts(struct json_writer *writer, json_t *object);
+
 /* ---- json_fields.c: members "fields" and "findings"; nothing where neither was looked for ---- */
 
 void hw_json_fields(struct json_writer *writer);

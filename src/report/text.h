@@ -77,6 +77,9 @@ void hw_text_samples(struct hw_text *text);
 /* text_allocator.c: the allocator itself. */
 void hw_text_allocator(struct hw_text *text);
 
+/* text_allocator_facts.c: how the allocator works, what others would do. */
+void hw_text_allocator_facts(struct hw_text *text);
+
 /* text_memory.c: heap beside resident memory. */
 void hw_text_memory(struct hw_text *text);
 void hw_text_timeline(struct hw_text *text);
