@@ -9,49 +9,79 @@
 
 #include "cli/view_options.h"
 #include "profile/write.h"
+#include "report/export.h"
 #include "report/human.h"
 #include "report/llvm_export.h"
 
 static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... FILE\n"
-                           "Write a profile in a format of LLVM's tools, to standard output.\n"
+                           "Write a profile in a format of other tools, to standard output.\n"
                            "\n"
-                           "  --format FORMAT  memprofraw: for llvm-profdata, with the program at hand\n"
+                           "  --format FORMAT  pprof: profile.proto, gzip'd, with all values\n"
+                           "                   dhat: for Valgrind's dh_view.html\n"
+                           "                   collapsed: a line for each stack, for flamegraph.pl\n"
+                           "                   speedscope: for speedscope.app, with all values\n"
+                           "                   sqlite: a database for questions of your own\n"
+                           "                   csv: a line for each context, with all values\n"
+                           "                   memprofraw: for llvm-profdata, with the program at hand\n"
                            "                   memprof-yaml: for llvm-profdata merge, and for people\n"
                            "                   profdata: for clang -fmemory-profile-use=\n"
+                           "  --value KEY      of collapsed: what is written; of pprof and speedscope: what\n"
+                           "                   is shown first. peak (default), peak-count, bytes, count,\n"
+                           "                   leaked, live-count, frees, temporary, realloc, lifetime, pools;\n"
+                           "                   where accesses were counted also accesses, reads, writes,\n"
+                           "                   utilization, never-accessed, never-read, shared\n"
                            "  --version N      of memprofraw: 3, 4 or 5 (default); of profdata: 3 or 4\n"
                            "                   (default)\n"
                            "  -o, --output OUT write to OUT, which must not exist\n"
                            "  -f, --force      overwrite OUT\n"
-                           "  --module NAME    keep only frames of the program or library NAME (a file name\n"
-                           "                   or a path); may be repeated. Default: the program and the\n"
-                           "                   libraries with debug information that are not the\n"
-                           "                   system's. memprofraw keeps all frames.\n"
-                           "  --cold-after S   where accesses were not counted: call blocks cold that live S\n"
-                           "                   seconds or longer on average (default: no block is called\n"
-                           "                   cold that may have been used)\n" HW_VIEW_OPTIONS_HELP
+                           "  --module NAME    of memprof-yaml and profdata: keep only frames of the program\n"
+                           "                   or library NAME (a file name or a path); may be repeated.\n"
+                           "                   Default: the program and the libraries with debug information\n"
+                           "                   that are not the system's\n"
+                           "  --cold-after S   of LLVM's formats, where accesses were not counted: call blocks\n"
+                           "                   cold that live S seconds or longer on average (default: no\n"
+                           "                   block is called cold that may have been used)\n" HW_VIEW_OPTIONS_HELP
                            "  -q, --quiet      no notes about what the format cannot hold\n"
                            "  -h, --help       this text\n"
                            "\n"
                            "Exit code: 0, or 2 for wrong usage and for files that are damaged or no profiles.\n";
 
-enum kind { RAW, YAML, INDEXED };
+enum kind { RAW, YAML, INDEXED, OTHER }; /* of LLVM's, or of anybody else's */
 
 static const struct format {
     const char *name;
     enum kind kind;
     uint32_t oldest, newest; /* versions; 0: there are none */
+    hw_export_format *make;  /* of OTHER */
+    bool text;               /* fit for a terminal */
+    bool value;              /* takes --value */
+    const char *note;        /* what it cannot hold */
 } formats[] = {
-    {"memprofraw", RAW, HW_LLVM_RAW_VERSION_V3, HW_LLVM_RAW_VERSION},
-    {"memprof-yaml", YAML, 0, 0},
-    {"profdata", INDEXED, HW_LLVM_INDEXED_WRITABLE, HW_LLVM_INDEXED_VERSION},
+    {.name = "pprof", .kind = OTHER, .make = hw_export_pprof, .value = true},
+    {.name = "dhat",
+     .kind = OTHER,
+     .make = hw_export_dhat,
+     .text = true,
+     .note = "DHAT wants each place's own peak, which is not recorded: \"Max\" is the greater of what was live at the "
+             "peak of the process and at its end"},
+    {.name = "collapsed", .kind = OTHER, .make = hw_export_collapsed, .text = true, .value = true},
+    {.name = "speedscope", .kind = OTHER, .make = hw_export_speedscope, .text = true, .value = true},
+    {.name = "sqlite", .kind = OTHER, .make = hw_export_sqlite},
+    {.name = "csv", .kind = OTHER, .make = hw_export_csv, .text = true},
+    {.name = "memprofraw", .kind = RAW, .oldest = HW_LLVM_RAW_VERSION_V3, .newest = HW_LLVM_RAW_VERSION},
+    {.name = "memprof-yaml", .kind = YAML, .text = true},
+    {.name = "profdata", .kind = INDEXED, .oldest = HW_LLVM_INDEXED_WRITABLE, .newest = HW_LLVM_INDEXED_VERSION},
 };
 
-#define FORMATS (sizeof formats / sizeof *formats)
+#define FORMATS      (sizeof formats / sizeof *formats)
+#define FORMAT_NAMES "pprof, dhat, collapsed, speedscope, sqlite, csv, memprofraw, memprof-yaml, profdata"
 
 struct command {
     const struct format *format;
     uint32_t version;
     const char *output, *file;
+    enum hw_measure_id value; /* HW_MEASURES: not asked for */
+    const char *of_llvm;      /* an option that was given and only LLVM's formats take */
     const char **modules;
     struct hw_llvm_export_options export;
     struct hw_view_arguments names;
@@ -67,7 +97,7 @@ static bool set_format(struct command *command, const char *value)
             command->format = &formats[i];
     if (command->format && !strcmp(command->format->name, value))
         return true;
-    hw_say("export: --format does not know '%s' (memprofraw, memprof-yaml, profdata)", value);
+    hw_say("export: --format does not know '%s' (" FORMAT_NAMES ")", value);
     return false;
 }
 
@@ -95,9 +125,20 @@ static bool set_cold_after(struct command *command, const char *value)
     return true;
 }
 
-enum export_option { OPTION_FORMAT = 256, OPTION_VERSION, OPTION_MODULE, OPTION_COLD_AFTER };
+static bool set_value(struct command *command, const char *value)
+{
+    char keys[512];
+    command->value = hw_measure_find(value);
+    if (command->value < HW_MEASURES)
+        return true;
+    hw_say("export: --value does not know '%s' (%s)", value, hw_measure_keys(keys, sizeof keys));
+    return false;
+}
+
+enum export_option { OPTION_FORMAT = 256, OPTION_VALUE, OPTION_VERSION, OPTION_MODULE, OPTION_COLD_AFTER };
 
 static const struct option options[] = {{"format", required_argument, NULL, OPTION_FORMAT},
+                                        {"value", required_argument, NULL, OPTION_VALUE},
                                         {"version", required_argument, NULL, OPTION_VERSION},
                                         {"output", required_argument, NULL, 'o'},
                                         {"force", no_argument, NULL, 'f'},
@@ -114,6 +155,9 @@ static int take_option(struct command *command, int option, char **argv)
     case OPTION_FORMAT:
         fine = set_format(command, optarg);
         break;
+    case OPTION_VALUE:
+        fine = set_value(command, optarg);
+        break;
     case OPTION_VERSION:
         fine = set_version(command, optarg);
         break;
@@ -124,9 +168,11 @@ static int take_option(struct command *command, int option, char **argv)
         command->force = true;
         break;
     case OPTION_MODULE: /* there are no more of them than arguments */
+        command->of_llvm = "--module";
         command->modules[command->export.module_count++] = optarg;
         break;
     case OPTION_COLD_AFTER:
+        command->of_llvm = "--cold-after";
         fine = set_cold_after(command, optarg);
         break;
     default:
@@ -152,6 +198,21 @@ static bool check_version(struct command *command)
     return false;
 }
 
+/* Options that would have no effect are mistakes. */
+static bool check_options(const struct command *command)
+{
+    const struct format *format = command->format;
+    if (command->value < HW_MEASURES && !format->value)
+        hw_say(format->kind == OTHER ? "export: %s has all values: --value is of no use"
+                                     : "export: --value is not for %s",
+               format->name);
+    else if (command->of_llvm && format->kind == OTHER)
+        hw_say("export: %s is not for %s", command->of_llvm, format->name);
+    else
+        return true;
+    return false;
+}
+
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
@@ -163,12 +224,12 @@ static int parse(struct command *command, int argc, char **argv)
     }
     command->export.modules = command->modules;
     if (!command->format)
-        hw_say("export: which --format? (memprofraw, memprof-yaml, profdata)");
+        hw_say("export: which --format? (" FORMAT_NAMES ")");
     else if (argc - optind != 1)
         hw_say(argc == optind ? "export: which FILE? (see heapwise export --help)"
                               : "export: one FILE at a time, not %d",
                argc - optind);
-    else if (check_version(command)) {
+    else if (check_version(command) && check_options(command)) {
         command->file = argv[optind];
         return HW_VERB_FINE;
     }
@@ -177,24 +238,24 @@ static int parse(struct command *command, int argc, char **argv)
 
 /* ---- output ---- */
 
-static bool write_file(const struct command *command, const struct hw_llvm_bytes *bytes)
+static bool is_for_terminal(const struct command *command)
 {
-    struct hw_error error = {""};
-    if (hw_file_write(command->output, command->force, bytes->data, bytes->used, &error))
+    if (command->output || command->format->text || !isatty(STDOUT_FILENO))
         return true;
-    hw_say("export: %s", error.message);
+    hw_say("export: %s is not for a terminal: -o OUT writes it to a file", command->format->name);
     return false;
 }
 
-static bool write_output(const struct command *command, const struct hw_llvm_bytes *bytes)
+static bool write_output(const struct command *command, const void *bytes, size_t size)
 {
-    if (command->output)
-        return write_file(command, bytes);
-    if (command->format->kind != YAML && isatty(STDOUT_FILENO)) {
-        hw_say("export: %s is not for a terminal: -o OUT writes it to a file", command->format->name);
+    struct hw_error error = {""};
+    if (command->output) {
+        if (hw_file_write(command->output, command->force, bytes, size, &error))
+            return true;
+        hw_say("export: %s", error.message);
         return false;
     }
-    if (hw_write_all(STDOUT_FILENO, bytes->data, bytes->used, -1))
+    if (hw_write_all(STDOUT_FILENO, bytes, size, -1))
         return true;
     hw_say("export: cannot write 'standard output': %s", strerror(errno));
     return false;
@@ -202,7 +263,8 @@ static bool write_output(const struct command *command, const struct hw_llvm_byt
 
 /* ---- what the format cannot hold ---- */
 
-static void say_notes(const struct command *command, const struct hw_llvm_export *export, const struct hw_view *view)
+static void say_llvm_notes(const struct command *command, const struct hw_llvm_export *export,
+                           const struct hw_view *view)
 {
     if (command->names.quiet)
         return;
@@ -228,7 +290,38 @@ static void say_notes(const struct command *command, const struct hw_llvm_export
 
 /* ---- the verb ---- */
 
-static bool export_view(struct command *command, const struct hw_view *view)
+/* What whoever reads the output must know; formats with room for it have it, too. */
+static void say_notes(const struct command *command, const struct hw_view *view)
+{
+    if (command->names.quiet)
+        return;
+    if (command->format->note)
+        hw_say("export: %s", command->format->note);
+    if (hw_view_sampled(view))
+        hw_say("export: the profile was sampled: all counts are estimates, scaled up already");
+}
+
+static bool export_other(const struct command *command, const struct hw_view *view)
+{
+    const struct hw_export_options what = {.value = command->value, .version = HEAPWISE_VERSION};
+    struct hw_buffer out = {0};
+    struct hw_error error = {""};
+    const char *unknown = command->value < HW_MEASURES ? hw_measure_unknown(view, command->value) : NULL;
+    if (unknown) {
+        hw_say("%s: there is no --value %s: %s", command->file, hw_measures[command->value].key, unknown);
+        return false;
+    }
+    bool fine = command->format->make(view, &what, &out, &error);
+    if (fine)
+        say_notes(command, view);
+    else
+        hw_say("%s", error.message);
+    fine = fine && write_output(command, hw_buffer_text(&out), out.used);
+    hw_buffer_free(&out);
+    return fine;
+}
+
+static bool export_llvm(const struct command *command, const struct hw_view *view)
 {
     struct hw_llvm_export export;
     struct hw_llvm_bytes bytes = {0};
@@ -242,10 +335,10 @@ static bool export_view(struct command *command, const struct hw_view *view)
                 : kind == YAML ? hw_llvm_yaml_write(&export.profile, &bytes)
                                : hw_llvm_indexed_write(&export.profile, command->version, &bytes);
     if (fine)
-        say_notes(command, &export, view);
+        say_llvm_notes(command, &export, view);
     else
         hw_say("export: not enough memory");
-    fine = fine && write_output(command, &bytes);
+    fine = fine && write_output(command, bytes.data, bytes.used);
     free(bytes.data);
     hw_llvm_export_free(&export);
     return fine;
@@ -254,6 +347,9 @@ static bool export_view(struct command *command, const struct hw_view *view)
 static int export_file(struct command *command)
 {
     struct hw_error error = {""};
+    if (!is_for_terminal(command))
+        return HW_VERB_USAGE;
+    hw_view_arguments_show_progress(&command->names);
     struct hw_profile *profile = hw_profile_read(command->file, &error);
     if (!profile) {
         hw_say("%s", error.message);
@@ -268,7 +364,9 @@ static int export_file(struct command *command)
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     if (!view)
         hw_say("%s", error.message);
-    if (!view || !export_view(command, view))
+    const bool llvm = command->format->kind != OTHER;
+    hw_view_arguments_clear_progress(&command->names);
+    if (!view || !(llvm ? export_llvm : export_other)(command, view))
         code = HW_VERB_USAGE;
     hw_view_free(view);
     hw_profile_free(profile);
@@ -277,7 +375,7 @@ static int export_file(struct command *command)
 
 int hw_verb_export(int argc, char **argv)
 {
-    struct command command = {.modules = calloc((size_t)argc + 1, sizeof *command.modules)};
+    struct command command = {.value = HW_MEASURES, .modules = calloc((size_t)argc + 1, sizeof *command.modules)};
     const bool memory = hw_view_arguments_init(&command.names, argc) && command.modules;
     int code = memory ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)

@@ -15,7 +15,7 @@ static const struct verb {
     {"view", hw_verb_view, "write a page that shows a profile in a browser"},
     {"merge", hw_verb_merge, "add up profiles of many runs into one"},
     {"fields", hw_verb_fields, "show how structs lie in cache lines, and how they should"},
-    {"export", hw_verb_export, "write a profile in a format of LLVM's tools"},
+    {"export", hw_verb_export, "write a profile in a format of other tools"},
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},
     {"dump", hw_verb_dump, "write a profile of a recorded process now, while it goes on"},

@@ -52,6 +52,16 @@ void hw_buffer_add(struct hw_buffer *buffer, const char *format, ...)
     va_end(again);
 }
 
+void hw_buffer_number(struct hw_buffer *buffer, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    hw_buffer_bytes(buffer, digits + at, sizeof digits - at);
+}
+
 /* Length of the UTF-8 sequence at TEXT with its code point, 0 when it is not one (overlong, surrogate, too great, cut).
  */
 static size_t decode(const unsigned char *text, uint32_t *point)

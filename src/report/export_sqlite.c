@@ -1,0 +1,489 @@
+/* export_sqlite.c - a SQLite database with everything a profile has: sqlite_schema.h, docs/sqlite.md.
+ *
+ * Made in memory and handed over as the bytes of a database file. */
+#include "report/export.h"
+
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/analyse.h"
+#include "report/human.h"
+#include "report/merged.h"
+#include "report/not_observed.h"
+#include "report/pairs.h"
+#include "report/sqlite_schema.h"
+#include "report/stack_fold.h"
+
+struct database {
+    const struct hw_view *view;
+    const struct hw_view_analysis *analysis;
+    sqlite3 *handle;
+    struct hw_buffer text; /* foreign text, cleaned */
+    struct hw_pairs functions;
+    uint32_t function_count;
+    uint32_t *first_frame; /* by location: the id of its first frame; 0 where it is not in use */
+    struct hw_view_stack stack;
+    bool failed;
+};
+
+/* ---- rows ---- */
+
+static sqlite3_stmt *statement(struct database *database, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    if (!database->failed && sqlite3_prepare_v2(database->handle, sql, -1, &statement, NULL) != SQLITE_OK)
+        database->failed = true;
+    return statement;
+}
+
+static int bind_text(struct database *database, sqlite3_stmt *statement, int column, const char *text)
+{
+    if (!text)
+        return sqlite3_bind_null(statement, column);
+    hw_buffer_clear(&database->text);
+    hw_buffer_clean(&database->text, text, HW_CLEAN_JSON);
+    database->failed |= database->text.failed;
+    return sqlite3_bind_text(statement, column, hw_buffer_text(&database->text), (int)database->text.used,
+                             SQLITE_TRANSIENT);
+}
+
+/* Inserts a row. TYPES has a letter for each column: i int64_t, u uint64_t (what does not fit is the greatest number
+ * there is), t text or NULL, k a bool and a uint64_t: the number, or NULL unless the bool is true. */
+static void insert(struct database *database, sqlite3_stmt *statement, const char *types, ...)
+{
+    va_list values;
+    if (database->failed)
+        return;
+    va_start(values, types);
+    for (int column = 1; types[column - 1]; column++) {
+        const char type = types[column - 1];
+        int code;
+        if (type == 't') {
+            code = bind_text(database, statement, column, va_arg(values, const char *));
+        } else if (type == 'i') {
+            code = sqlite3_bind_int64(statement, column, va_arg(values, int64_t));
+        } else {
+            const bool known = type == 'k' ? va_arg(values, int) : true;
+            const uint64_t value = va_arg(values, uint64_t);
+            code = known ? sqlite3_bind_int64(statement, column, value > INT64_MAX ? INT64_MAX : (int64_t)value)
+                         : sqlite3_bind_null(statement, column);
+        }
+        database->failed |= code != SQLITE_OK;
+    }
+    va_end(values);
+    database->failed |= sqlite3_step(statement) != SQLITE_DONE;
+    database->failed |= sqlite3_reset(statement) != SQLITE_OK;
+}
+
+static void execute(struct database *database, const char *sql)
+{
+    if (!database->failed && sqlite3_exec(database->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+        database->failed = true;
+}
+
+/* ---- the process ---- */
+
+static void put_profile(struct database *database, const struct hw_export_options *options)
+{
+    static const char *const modes[] = {
+        [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
+    const struct hw_view *view = database->view;
+    const struct hw_profile *profile = view->profile;
+    const struct hw_process_info *process = &profile->process;
+    const bool known = hw_view_measured(view, HW_MEASURED_PROCESS), merged = hw_is_merged(profile);
+    const bool events = hw_view_measured(view, HW_MEASURED_EVENTS);
+    struct hw_buffer command = {0};
+    hw_export_command(&command, view, HW_CLEAN_JSON);
+    sqlite3_stmt *put = statement(database, "INSERT INTO profile VALUES(?, ?)");
+    const struct {
+        const char *key;
+        bool known;
+        uint64_t value;
+    } numbers[] = {
+        {"pid", known && !merged, process->pid},
+        {"started_ns", known, process->start_realtime_ns},
+        {"duration_ns", known, profile->duration_ns},
+        {"exit_code", process->exit_kind == HW_EXIT_CODE, (uint64_t)process->exit_value},
+        {"exit_signal", process->exit_kind == HW_EXIT_SIGNAL, (uint64_t)process->exit_value},
+        {"sample_bytes", hw_view_sampled(view), process->sample_bytes},
+        {"runs", merged, process->runs},
+        {"allocations", true, view->totals.allocations},
+        {"bytes_allocated", true, view->totals.bytes},
+        {"frees", events, view->totals.frees},
+        {"reallocations", !hw_measure_unknown(view, HW_MEASURE_REALLOC), view->totals.reallocations},
+        {"temporary_allocations", !hw_measure_unknown(view, HW_MEASURE_TEMPORARY), view->totals.temporary},
+        {"live_allocations", events, hw_not_negative(view->totals.live_blocks)},
+        {"live_bytes", events, hw_not_negative(view->totals.live_bytes)},
+        {"peak_bytes", events, process->peak_bytes},
+        {"peak_time_ns", events && !merged, profile->peak_time_ns},
+        {"peak_rss_bytes", hw_view_peak_rss(profile) != 0, hw_view_peak_rss(profile)},
+        {"threads", known, process->threads_seen},
+        {"granule", profile->access_counted, profile->access_info.granule},
+    };
+    insert(database, put, "tt", "exporter", "heapwise");
+    insert(database, put, "tt", "version", options->version);
+    insert(database, put, "tt", "command", hw_buffer_text(&command));
+    insert(database, put, "tt", "executable", profile->executable);
+    insert(database, put, "tt", "allocator", profile->allocator);
+    insert(database, put, "tt", "mode", process->mode < sizeof modes / sizeof *modes ? modes[process->mode] : NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        insert(database, put, "tk", numbers[i].key, numbers[i].known, numbers[i].value);
+    database->failed |= command.failed;
+    hw_buffer_free(&command);
+    sqlite3_finalize(put);
+}
+
+static void put_timeline(struct database *database)
+{
+    static const char *const moments[] = {
+        [HW_MOMENT_PEAK] = "peak", [HW_MOMENT_END] = "end", [HW_MOMENT_DUMP] = "dump"};
+    const struct hw_profile *profile = database->view->profile;
+    sqlite3_stmt *put = statement(database, "INSERT INTO timeline VALUES(?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < profile->timeline_count; i++) {
+        const struct hw_profile_point *point = &profile->timeline[i];
+        insert(database, put, "uikuu", point->time_ns, point->live_bytes, point->rss_bytes != 0, point->rss_bytes,
+               point->allocations, point->frees);
+    }
+    sqlite3_finalize(put);
+    put = statement(database, "INSERT INTO memory VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        const struct hw_memory_breakdown *memory = hw_view_memory(database->view, (enum hw_memory_moment)i);
+        if (memory)
+            insert(database, put, "tuuuuuuui", moments[i], memory->rss, memory->heap, memory->file, memory->stack,
+                   memory->runtime, memory->other, memory->swap, memory->live_bytes);
+    }
+    sqlite3_finalize(put);
+}
+
+static void put_notes(struct database *database)
+{
+    struct hw_buffer lines = {0};
+    sqlite3_stmt *put = statement(database, "INSERT INTO notes(kind, text) VALUES(?, ?)");
+    for (int kind = 0; kind < 2; kind++) {
+        hw_buffer_clear(&lines);
+        if (kind)
+            hw_not_observed(database->view, &lines);
+        else
+            hw_export_notes(&lines, database->view);
+        for (char *line = lines.data, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+            *end = '\0';
+            insert(database, put, "tt", kind ? "not observed" : "values", line);
+        }
+    }
+    database->failed |= lines.failed;
+    hw_buffer_free(&lines);
+    sqlite3_finalize(put);
+}
+
+/* ---- code ---- */
+
+static const char *known_text(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
+static void put_modules(struct database *database)
+{
+    static const char *const kinds[] = {
+        [HW_MODULE_PROGRAM] = "program", [HW_MODULE_SYSTEM] = "system", [HW_MODULE_GENERATED] = "generated code"};
+    const struct hw_view *view = database->view;
+    sqlite3_stmt *put = statement(database, "INSERT INTO modules VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < view->module_count; i++) {
+        const struct hw_view_module *module = &view->modules[i];
+        char hex[2 * sizeof((struct hw_map_entry *)0)->build_id + 1] = "";
+        for (uint32_t k = 0; k < module->build_id_size; k++)
+            snprintf(hex + (size_t)2 * k, 3, "%02x", module->build_id[k]);
+        insert(database, put, "uttttuut", (uint64_t)i + 1, known_text(module->path), known_text(module->name),
+               known_text(hex), kinds[module->kind], (uint64_t) !!(module->flags & HW_MAP_MAIN),
+               (uint64_t)module->has_debug_info, module->problem);
+    }
+    sqlite3_finalize(put);
+}
+
+/* The id of a frame's function, which is inserted when it is met first. Symbols are interned: pointers tell them
+ * apart. */
+static uint32_t function_id(struct database *database, sqlite3_stmt *put, uint32_t location, uint32_t index)
+{
+    const struct hw_view_location *of = &database->view->locations[location];
+    const struct hw_frame *symbol = &of->frames.frame[index];
+    const uint64_t name = symbol->linkage_name ? (uintptr_t)symbol->linkage_name
+                          : symbol->function   ? (uintptr_t)symbol->function
+                                               : (uint64_t)1 << 63 | location;
+    bool new;
+    const uint32_t id = hw_pairs_intern(&database->functions, name, of->module, database->function_count + 1, &new);
+    if (!new)
+        return id;
+    struct hw_buffer text = {0};
+    hw_export_function(&text, database->view, of, index, HW_CLEAN_JSON);
+    insert(database, put, "utttk", (uint64_t)id, hw_buffer_text(&text), symbol->linkage_name, symbol->file,
+           symbol->start_line != 0, (uint64_t)symbol->start_line);
+    database->failed |= text.failed;
+    hw_buffer_free(&text);
+    database->function_count++;
+    return id;
+}
+
+static void put_frames(struct database *database)
+{
+    const struct hw_view *view = database->view;
+    sqlite3_stmt *functions = statement(database, "INSERT INTO functions VALUES(?, ?, ?, ?, ?)");
+    sqlite3_stmt *put = statement(database, "INSERT INTO frames VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+    uint32_t next = 1;
+    for (size_t i = 0; i < view->location_count && !database->failed; i++) {
+        const struct hw_view_location *location = &view->locations[i];
+        database->first_frame[i] = next;
+        for (uint32_t k = 0; k < location->frames.count; k++) {
+            const struct hw_frame *symbol = &location->frames.frame[k];
+            insert(database, put, "uukktkku", (uint64_t)next++,
+                   (uint64_t)function_id(database, functions, (uint32_t)i, k), location->module != HW_NONE,
+                   (uint64_t)location->module + 1, !hw_view_llvm_frame(view, location), location->address, symbol->file,
+                   symbol->line != 0, (uint64_t)symbol->line, symbol->column != 0, (uint64_t)symbol->column,
+                   (uint64_t)symbol->inlined);
+        }
+    }
+    sqlite3_finalize(functions);
+    sqlite3_finalize(put);
+}
+
+/* ---- contexts ---- */
+
+/* The loaded stack, into a table whose first column is OF. */
+static void put_stack(struct database *database, sqlite3_stmt *put, uint64_t of)
+{
+    for (size_t i = 0; i < database->stack.count; i++) {
+        const struct hw_view_frame *frame = &database->stack.frames[i];
+        const struct hw_frame *chain = database->view->locations[frame->location].frames.frame;
+        insert(database, put, "uuu", of, (uint64_t)i,
+               database->first_frame[frame->location] + (uint64_t)(frame->symbol - chain));
+    }
+}
+
+static bool load(struct database *database, uint32_t leaf)
+{
+    database->failed |= !hw_view_stack(database->view, leaf, &database->stack);
+    return !database->failed;
+}
+
+static void put_context(struct database *database, sqlite3_stmt *put, const struct hw_view_context *context,
+                        uint64_t id)
+{
+    const struct hw_view *view = database->view;
+    const struct hw_profile_context *sum = &context->sum;
+    static const struct hw_profile_access none;
+    const struct hw_profile_access *access = sum->access ? &sum->access->all : &none;
+    const bool events = hw_view_measured(view, HW_MEASURED_EVENTS), sampled = hw_view_sampled(view);
+    const bool sizes = sum->allocations && hw_view_measured(view, HW_MEASURED_SIZE_RANGE);
+    const bool lives = hw_view_measured(view, HW_MEASURED_LIFETIMES);
+    const bool range = sum->frees && hw_view_measured(view, HW_MEASURED_LIFETIME_RANGE);
+    const bool cpus = hw_view_measured(view, HW_MEASURED_CPUS);
+    const bool counted = sum->access && access->blocks,
+               accesses = counted && !hw_measure_unknown(view, HW_MEASURE_ACCESSES);
+    const bool split = counted && !hw_measure_unknown(view, HW_MEASURE_READS);
+    const bool granules = counted && !hw_measure_unknown(view, HW_MEASURE_UNTOUCHED);
+    uint64_t headline = 0;
+    if (database->stack.count) {
+        const struct hw_view_frame *frame = &database->stack.frames[hw_stack_headline(&database->stack)];
+        headline = database->first_frame[frame->location] +
+                   (uint64_t)(frame->symbol - view->locations[frame->location].frames.frame);
+    }
+    insert(database, put, "uktuukuukkkkkkkkkkkkkkkkkkkkkkkkkk", id, headline != 0, headline, hw_view_type(view, sum),
+           (uint64_t)sum->pool, (uint64_t)(sum->leaf && !(sum->flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE))),
+           sampled, sum->samples, sum->allocations, sum->bytes, events, sum->frees, events && !sampled,
+           sum->reallocations, events && !sampled, sum->temporary, sizes, sum->size_min, sizes, sum->size_max, events,
+           hw_not_negative(sum->live_blocks), events, hw_not_negative(sum->live_bytes), events,
+           hw_not_negative(sum->peak_blocks), events, hw_not_negative(sum->peak_bytes), lives,
+           sum->lifetime_total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)sum->lifetime_total_ns, range,
+           sum->lifetime_min_ns, range, sum->lifetime_max_ns, events && sum->live_age_total_ns != UINT64_MAX,
+           sum->live_age_total_ns, events, sum->first_ns, events, sum->alloc_threads, events, sum->free_threads, cpus,
+           sum->migrated_cpu, cpus, sum->lifetime_overlaps, accesses, hw_profile_access_total(access), split,
+           access->reads, split, access->writes, granules, access->granules, granules, access->granules_touched,
+           granules, access->never_accessed, granules && split, access->written_never_read, granules,
+           access->shared_granules);
+}
+
+/* Ids are those of reports. */
+static void put_contexts(struct database *database)
+{
+    const struct hw_view *view = database->view;
+    sqlite3_stmt *put = statement(
+        database,
+        "INSERT INTO contexts VALUES("
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *stacks = statement(database, "INSERT INTO stacks VALUES(?, ?, ?)");
+    sqlite3_stmt *frees = statement(database, "INSERT INTO free_stacks VALUES(?, ?, ?, ?)");
+    sqlite3_stmt *free_frames = statement(database, "INSERT INTO free_stack_frames VALUES(?, ?, ?)");
+    sqlite3_stmt *sampled = statement(database, "INSERT INTO sampled_accesses VALUES(?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < view->context_count && !database->failed; i++) {
+        const struct hw_view_context *context = &view->contexts[i];
+        const uint64_t id = context->sum.id;
+        if (!load(database, context->sum.leaf))
+            break;
+        put_context(database, put, context, id);
+        put_stack(database, stacks, id);
+        if (view->sampled)
+            insert(database, sampled, "uuuuu", id, view->sampled[i].reads, view->sampled[i].writes,
+                   view->sampled[i].lines, view->sampled[i].lines_false_shared);
+    }
+    for (size_t i = 0; i < view->free_stack_count && !database->failed; i++) {
+        const struct hw_view_free_stack *of = &view->free_stacks[i];
+        insert(database, frees, "uuuu", (uint64_t)i + 1, (uint64_t)view->contexts[of->context].sum.id, of->count,
+               of->bytes);
+        if (load(database, of->leaf))
+            put_stack(database, free_frames, (uint64_t)i + 1);
+    }
+    sqlite3_finalize(put);
+    sqlite3_finalize(stacks);
+    sqlite3_finalize(frees);
+    sqlite3_finalize(free_frames);
+    sqlite3_finalize(sampled);
+}
+
+/* Accesses by position in blocks: of 8 bytes, or periods of 4. Words without any are left out. */
+static void put_words(struct database *database)
+{
+    const struct hw_view *view = database->view;
+    sqlite3_stmt *put = statement(database, "INSERT INTO words VALUES(?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < view->histogram_count; i++) {
+        const struct hw_profile_histogram *run = &view->histogram[i];
+        for (uint64_t k = 0; k < HW_HISTOGRAM_WORDS; k++)
+            if (run->words[k])
+                insert(database, put, "uukkk", (uint64_t)view->contexts[run->context].sum.id, 8 * (run->first_word + k),
+                       true, run->words[k], false, (uint64_t)0, false, (uint64_t)0);
+    }
+    for (size_t i = 0; i < view->words.count; i++) {
+        const struct hw_profile_words *run = &view->words.runs[i];
+        for (uint64_t k = 0; k < HW_WORDS_RUN; k++)
+            if (run->read_periods[k] || run->written_periods[k])
+                insert(database, put, "uukkk", (uint64_t)view->contexts[run->context].sum.id, 4 * (run->first_word + k),
+                       false, (uint64_t)0, true, run->read_periods[k], true, run->written_periods[k]);
+    }
+    sqlite3_finalize(put);
+}
+
+/* ---- data ---- */
+
+static void put_globals(struct database *database)
+{
+    const struct hw_view *view = database->view;
+    sqlite3_stmt *put = statement(database, "INSERT INTO globals VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < view->global_count; i++) {
+        const struct hw_view_global *global = &view->globals[i];
+        struct hw_buffer names = {0};
+        for (uint32_t k = 0; k < global->symbol_count; k++)
+            hw_buffer_add(&names, "%s%s", k ? ", " : "", global->symbols[k].name);
+        insert(database, put, "ukttuuuuuuk", (uint64_t)i + 1, global->module != HW_NONE, (uint64_t)global->module + 1,
+               known_text(hw_buffer_text(&names)), global->section, global->address, global->size,
+               (uint64_t)!view->profile->access_counted, global->reads, global->writes, global->unsplit,
+               view->profile->access_counted, global->shared_granules);
+        database->failed |= names.failed;
+        hw_buffer_free(&names);
+    }
+    sqlite3_finalize(put);
+}
+
+static void put_structs(struct database *database)
+{
+    const struct hw_profile_fields *fields = &database->view->profile->fields;
+    sqlite3_stmt *put = statement(database, "INSERT INTO structs VALUES(?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *put_field = statement(database, "INSERT INTO fields VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; fields->counted && i < fields->struct_count; i++) {
+        const struct hw_profile_struct *of = &fields->structs[i];
+        insert(database, put, "uttkuuu", (uint64_t)i + 1, known_text(of->name), known_text(of->file), of->line != 0,
+               (uint64_t)of->line, of->size, of->reads, of->writes);
+        for (size_t k = 0; k < of->field_count; k++) {
+            const struct hw_profile_field *field = &fields->fields[of->first_field + k];
+            const bool bits = field->flags & HW_FIELD_BITS;
+            insert(database, put_field, "uuttuukkuu", (uint64_t)i + 1, (uint64_t)k, known_text(field->name),
+                   known_text(field->type_name), field->offset, field->size, bits, (uint64_t)field->bit_offset, bits,
+                   (uint64_t)field->bit_size, field->reads, field->writes);
+        }
+    }
+    sqlite3_finalize(put);
+    sqlite3_finalize(put_field);
+}
+
+static void put_findings(struct database *database)
+{
+    const struct hw_analysis *analysis = database->analysis->analysis;
+    struct hw_finding_words words = {0};
+    sqlite3_stmt *put = statement(database, "INSERT INTO findings VALUES(?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *contexts = statement(database, "INSERT OR IGNORE INTO finding_contexts VALUES(?, ?)");
+    for (size_t i = 0; i < analysis->finding_count; i++) {
+        const struct hw_finding *finding = &analysis->findings[i];
+        hw_finding_words(database->view, analysis, finding, HW_CLEAN_UTF8, &words);
+        uint64_t structure = 0;
+        if (finding->structure != SIZE_MAX)
+            structure =
+                (uint64_t)(analysis->structs[finding->structure].structure - database->view->profile->fields.structs) +
+                1;
+        insert(database, put, "utttttk", (uint64_t)i + 1, hw_finding_kind_names[finding->kind],
+               hw_buffer_text(&words.title), hw_buffer_text(&words.why), hw_buffer_text(&words.what),
+               known_text(hw_buffer_text(&words.gain)), structure != 0, structure);
+        for (size_t k = 0; k < finding->context_count; k++)
+            insert(database, contexts, "uu", (uint64_t)i + 1,
+                   (uint64_t)database->view->contexts[finding->contexts[k]].sum.id);
+    }
+    hw_finding_words_free(&words);
+    sqlite3_finalize(put);
+    sqlite3_finalize(contexts);
+}
+
+/* ---- the database ---- */
+
+static bool make(struct database *database, const struct hw_export_options *options)
+{
+    const struct hw_view *view = database->view;
+    size_t frames = 0;
+    for (size_t i = 0; i < view->location_count; i++)
+        frames += view->locations[i].frames.count;
+    database->first_frame = calloc(view->location_count + 1, sizeof *database->first_frame);
+    if (!database->first_frame || sqlite3_open(":memory:", &database->handle) != SQLITE_OK ||
+        !hw_pairs_make(&database->functions, frames + 1))
+        return false;
+    execute(database, "PRAGMA foreign_keys = OFF; PRAGMA page_size = 4096; BEGIN;");
+    execute(database, hw_sqlite_tables);
+    put_profile(database, options);
+    put_timeline(database);
+    put_notes(database);
+    put_modules(database);
+    put_frames(database);
+    put_contexts(database);
+    put_words(database);
+    put_globals(database);
+    put_structs(database);
+    put_findings(database);
+    execute(database, hw_sqlite_indexes);
+    execute(database, "COMMIT;");
+    char version[64];
+    snprintf(version, sizeof version, "PRAGMA user_version = %d;", HW_SQLITE_VERSION);
+    execute(database, version);
+    hw_pairs_free(&database->functions);
+    return !database->failed;
+}
+
+bool hw_export_sqlite(const struct hw_view *view, const struct hw_export_options *options, struct hw_buffer *out,
+                      struct hw_error *error)
+{
+    struct hw_view_analysis analysis;
+    if (!hw_view_analyse(&analysis, view, error))
+        return false;
+    struct database database = {.view = view, .analysis = &analysis};
+    sqlite3_int64 size = 0;
+    const bool fine = make(&database, options);
+    unsigned char *bytes = fine ? sqlite3_serialize(database.handle, "main", &size, 0) : NULL;
+    if (bytes)
+        hw_buffer_bytes(out, (char *)bytes, (size_t)size);
+    if (!bytes && database.handle && sqlite3_errcode(database.handle) != SQLITE_NOMEM)
+        hw_error_set(error, "cannot make the database: %s", sqlite3_errmsg(database.handle));
+    else
+        hw_export_done(view, bytes && !out->failed, error);
+    sqlite3_free(bytes);
+    sqlite3_close(database.handle);
+    free(database.first_frame);
+    hw_buffer_free(&database.text);
+    hw_view_stack_free(&database.stack);
+    hw_view_analysis_free(&analysis);
+    return bytes && !out->failed;
+}

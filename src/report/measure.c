@@ -1,0 +1,144 @@
+/* measure.c - see measure.h. */
+#include "report/measure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "report/human.h"
+
+const struct hw_measure hw_measures[HW_MEASURES] = {
+    [HW_MEASURE_PEAK] = {"peak", "peak_bytes", "live at the peak", "peak_space", HW_UNIT_BYTES},
+    [HW_MEASURE_PEAK_COUNT] = {"peak-count", "peak_allocations", "blocks live at the peak", "peak_objects",
+                               HW_UNIT_COUNT},
+    [HW_MEASURE_BYTES] = {"bytes", "bytes_allocated", "allocated", "alloc_space", HW_UNIT_BYTES},
+    [HW_MEASURE_COUNT] = {"count", "allocations", "allocations", "alloc_objects", HW_UNIT_COUNT},
+    [HW_MEASURE_LEAKED] = {"leaked", "live_bytes", "not freed", "inuse_space", HW_UNIT_BYTES},
+    [HW_MEASURE_LIVE_COUNT] = {"live-count", "live_allocations", "blocks not freed", "inuse_objects", HW_UNIT_COUNT},
+    [HW_MEASURE_FREES] = {"frees", NULL, "frees", "freed_objects", HW_UNIT_COUNT},
+    [HW_MEASURE_TEMPORARY] = {"temporary", "temporary_allocations", "temporary blocks", "temporary_objects",
+                              HW_UNIT_COUNT},
+    [HW_MEASURE_REALLOC] = {"realloc", "reallocations", "reallocations", "reallocations", HW_UNIT_COUNT},
+    [HW_MEASURE_LIFETIME] = {"lifetime", "lifetime_ns", "lifetimes of freed blocks, summed", "lifetime", HW_UNIT_NS},
+    [HW_MEASURE_POOLS] = {"pools", NULL, "in pools of the program", "pool_space", HW_UNIT_BYTES},
+    [HW_MEASURE_ACCESSES] = {"accesses", NULL, "accesses", "accesses", HW_UNIT_COUNT},
+    [HW_MEASURE_READS] = {"reads", NULL, "reads", "reads", HW_UNIT_COUNT},
+    [HW_MEASURE_WRITES] = {"writes", NULL, "writes", "writes", HW_UNIT_COUNT},
+    [HW_MEASURE_UNTOUCHED] = {"utilization", NULL, "bytes never touched", "untouched_space", HW_UNIT_BYTES},
+    [HW_MEASURE_NEVER_ACCESSED] = {"never-accessed", "never_accessed", "blocks never accessed",
+                                   "never_accessed_objects", HW_UNIT_COUNT},
+    [HW_MEASURE_NEVER_READ] = {"never-read", "written_never_read", "blocks written, never read", "never_read_objects",
+                               HW_UNIT_COUNT},
+    [HW_MEASURE_SHARED] = {"shared", "shared_granules", "granules that several threads touched", "shared_granules",
+                           HW_UNIT_COUNT},
+};
+
+enum hw_measure_id hw_measure_find(const char *name)
+{
+    enum hw_measure_id id = 0;
+    while (id < HW_MEASURES && strcmp(hw_measures[id].key, name) &&
+           (!hw_measures[id].json || strcmp(hw_measures[id].json, name)))
+        id++;
+    return id;
+}
+
+const char *hw_measure_keys(char *buffer, size_t size)
+{
+    size_t used = 0;
+    *buffer = '\0';
+    for (size_t i = 0; i < HW_MEASURES && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", hw_measures[i].key);
+    return buffer;
+}
+
+const char *hw_measure_unit_name(enum hw_measure_unit unit)
+{
+    static const char *const names[] = {
+        [HW_UNIT_BYTES] = "bytes", [HW_UNIT_COUNT] = "count", [HW_UNIT_NS] = "nanoseconds"};
+    return names[unit];
+}
+
+static const char *access_unknown(const struct hw_view *view, enum hw_measure_id id)
+{
+    const struct hw_profile *profile = view->profile;
+    const bool of_granules = id >= HW_MEASURE_UNTOUCHED;
+    if (!profile->access_counted)
+        return "accesses were not counted (heapwise cc)";
+    if (of_granules && !hw_view_measured(view, HW_MEASURED_GRANULES))
+        return "this kind of profile does not tell it";
+    if (!of_granules && hw_profile_counts_periods(profile))
+        return "it was made with --granule=4, which does not count accesses";
+    if ((id == HW_MEASURE_READS || id == HW_MEASURE_WRITES || id == HW_MEASURE_NEVER_READ) &&
+        !(profile->access_info.flags & HW_ACCESS_SPLIT) && profile->access.all.unsplit)
+        return "reads were not told from writes";
+    return NULL;
+}
+
+const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id)
+{
+    if (id >= HW_MEASURE_ACCESSES)
+        return access_unknown(view, id);
+    if (hw_view_sampled(view) && (id == HW_MEASURE_TEMPORARY || id == HW_MEASURE_REALLOC))
+        return "the run was sampled";
+    if (id == HW_MEASURE_BYTES || id == HW_MEASURE_COUNT || id == HW_MEASURE_POOLS)
+        return NULL;
+    return hw_view_measured(view, id == HW_MEASURE_LIFETIME ? HW_MEASURED_LIFETIMES : HW_MEASURED_EVENTS)
+               ? NULL
+               : "this kind of profile does not tell it";
+}
+
+static uint64_t of_accesses(const struct hw_view *view, enum hw_measure_id id, const struct hw_profile_access *access)
+{
+    switch (id) {
+    case HW_MEASURE_ACCESSES:
+        return hw_profile_access_total(access);
+    case HW_MEASURE_READS:
+        return access->reads;
+    case HW_MEASURE_WRITES:
+        return access->writes;
+    case HW_MEASURE_UNTOUCHED:
+        return hw_untouched_granules(access) * view->profile->access_info.granule;
+    case HW_MEASURE_NEVER_ACCESSED:
+        return access->never_accessed;
+    case HW_MEASURE_NEVER_READ:
+        return access->written_never_read;
+    default:
+        return access->shared_granules;
+    }
+}
+
+uint64_t hw_measure_value(const struct hw_view *view, enum hw_measure_id id, const struct hw_view_context *context)
+{
+    const struct hw_profile_context *sum = &context->sum;
+    if (id >= HW_MEASURE_ACCESSES)
+        return sum->access ? of_accesses(view, id, &sum->access->all) : 0;
+    if (sum->pool != (id == HW_MEASURE_POOLS))
+        return 0;
+    const uint64_t values[HW_MEASURE_ACCESSES] = {
+        [HW_MEASURE_PEAK] = hw_not_negative(sum->peak_bytes),
+        [HW_MEASURE_PEAK_COUNT] = hw_not_negative(sum->peak_blocks),
+        [HW_MEASURE_BYTES] = sum->bytes,
+        [HW_MEASURE_COUNT] = sum->allocations,
+        [HW_MEASURE_LEAKED] = hw_not_negative(sum->live_bytes),
+        [HW_MEASURE_LIVE_COUNT] = hw_not_negative(sum->live_blocks),
+        [HW_MEASURE_FREES] = sum->frees,
+        [HW_MEASURE_TEMPORARY] = sum->temporary,
+        [HW_MEASURE_REALLOC] = sum->reallocations,
+        [HW_MEASURE_LIFETIME] = sum->lifetime_total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)sum->lifetime_total_ns,
+        [HW_MEASURE_POOLS] = sum->bytes,
+    };
+    return values[id];
+}
+
+uint64_t hw_measure_total(const struct hw_view *view, enum hw_measure_id id)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < view->context_count; i++)
+        total = hw_add_saturating(total, hw_measure_value(view, id, &view->contexts[i]));
+    return total;
+}
+
+enum hw_measure_id hw_measure_usual(const struct hw_view *view)
+{
+    return !hw_measure_unknown(view, HW_MEASURE_PEAK) && hw_measure_total(view, HW_MEASURE_PEAK) ? HW_MEASURE_PEAK
+                                                                                                 : HW_MEASURE_BYTES;
+}
