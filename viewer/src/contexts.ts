@@ -187,7 +187,8 @@ class Table {
             row.append(cell);
         }
         const where = profile.place(context);
-        row.append(h('div', { class: 'cell name-cell', role: 'gridcell' }, name(profile.title(context)), where && h('span', { class: 'place' }, h('bdi', null, where))));
+        const callers = profile.callers(context, 4).join(' ‹ ');
+        row.append(h('div', { class: 'cell name-cell', role: 'gridcell' }, name(profile.title(context)), where && h('span', { class: 'place' }, h('bdi', null, where)), callers && h('span', { class: 'callers' }, h('bdi', null, `‹ ${callers}`))));
     }
 
     /* A link to a context shows it open. */

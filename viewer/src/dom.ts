@@ -78,15 +78,20 @@ export function debounce(ms: number, action: () => void): () => void {
     };
 }
 
-/* The canvas in device pixels, so that it is sharp; its context draws in CSS pixels. */
+/* The canvas in device pixels, so that it is sharp; its context draws in CSS pixels. Empty afterwards. */
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
     const scale = window.devicePixelRatio || 1;
-    canvas.width = Math.max(1, Math.round(width * scale));
-    canvas.height = Math.max(1, Math.round(height * scale));
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
+    const wide = Math.max(1, Math.round(width * scale));
+    const high = Math.max(1, Math.round(height * scale));
     const context = canvas.getContext('2d')!;
+    if (canvas.width !== wide || canvas.height !== high) {
+        canvas.width = wide;
+        canvas.height = high;
+        canvas.style.width = `${width}px`;
+        canvas.style.height = `${height}px`;
+    }
     context.setTransform(scale, 0, 0, scale, 0, 0);
+    context.clearRect(0, 0, width, height);
     return context;
 }
 

@@ -4,13 +4,13 @@ import { copy } from './detail';
 import { changeColor, heatColor, layout, nameColor, type Box } from './flame_layout';
 import * as format from './format';
 import { measure, partValues, told, usual, type Measure } from './measures';
-import { onTheme, say } from './shell';
+import { isDark, onTheme, say } from './shell';
 import * as state from './state';
 import { CallTree } from './tree';
 import type { Page, View } from './view';
 
 const rowHeight = 19;
-const minimum = 0.4; // CSS pixels of a box that is drawn
+const minimum = 0.7; // CSS pixels of a box that is drawn
 
 /* What widths and colours mean. */
 interface Values {
@@ -34,6 +34,29 @@ function treeOf(page: Page, inverted: boolean): CallTree {
     return tree;
 }
 
+/* Makes the trees while nobody waits, so that the first look at them is quick. */
+export function prepare(page: Page): void {
+    if (page.profile.count > 100000)
+        return;
+    const idle = window.requestIdleCallback ?? ((action: () => void) => setTimeout(action, 300));
+    idle(() => {
+        treeOf(page, false);
+        idle(() => treeOf(page, true));
+    });
+}
+
+/* What boxes are drawn with. */
+interface Style {
+    dark: boolean;
+    ink: string;
+    found: string;
+    focus: string;
+    letter: number;
+    width: number;
+    active: boolean;
+    depth: number; // of the box that is zoomed to
+}
+
 /* Paths in the address: functions, one after the other. */
 const joinPath = (path: string[]) => path.map(encodeURIComponent).join('/');
 const splitPath = (text: string) => {
@@ -52,6 +75,10 @@ class FlameGraph {
     private zoom = 0;
     private selected = 0;
     private found: Uint8Array | null = null; // by name
+    private colors: string[] = []; // by name
+    private colorsDark = false;
+    private pending = 0; // a frame in which to draw
+    private placed = ''; // the size for which boxes were laid out
     private readonly canvas = h('canvas', { tabindex: 0, role: 'application', 'aria-roledescription': 'flame graph', 'aria-describedby': 'flame-said' });
     private readonly spacer = h('div', { class: 'flame-spacer' }, this.canvas);
     private readonly scroller = h('div', { class: 'flame-scroller' }, this.spacer);
@@ -74,12 +101,16 @@ class FlameGraph {
         add(root, this.tools, this.crumbs, this.scroller, this.said, this.tip);
         this.listen();
         this.load();
-        const size = new ResizeObserver(() => this.place());
+        const size = new ResizeObserver(() => {
+            if (this.placed !== this.size())
+                this.place();
+        });
         size.observe(this.scroller);
         this.undo.push(() => size.disconnect(), onTheme(() => { this.fillTools(); this.draw(); }));
     }
 
     end(): void {
+        cancelAnimationFrame(this.pending);
         this.undo.forEach((each) => each());
     }
 
@@ -96,8 +127,8 @@ class FlameGraph {
 
     /* Everything anew: another shape, value or focus. */
     private load(): void {
-        const start = performance.now();
         this.tree = treeOf(this.page, this.kind === 'inverted');
+        this.colors = [];
         const focus = state.get('focus');
         const mask = (profile: number) => (focus ? this.tree.through(profile, focus) : null);
         const { measure } = this;
@@ -117,7 +148,6 @@ class FlameGraph {
         this.fillTools();
         this.find();
         this.place();
-        this.canvas.dataset.ms = (performance.now() - start).toFixed(0);
     }
 
     private ratio(parts: [string, string], mask: Uint8Array | null): Values['ratio'] {
@@ -168,7 +198,12 @@ class FlameGraph {
         return Math.max(200, this.scroller.clientWidth);
     }
 
+    private size(): string {
+        return `${this.scroller.clientWidth} ${this.scroller.clientHeight}`;
+    }
+
     private place(): void {
+        this.placed = this.size();
         this.boxes = layout(this.tree, this.values.width, this.zoom, minimum / this.width);
         this.rows = [];
         for (const box of this.boxes)
@@ -187,38 +222,50 @@ class FlameGraph {
         return (this.kind === 'flame' ? Math.max(this.rows.length * rowHeight, this.scroller.clientHeight) / rowHeight - 1 - row : row) * rowHeight;
     }
 
+    /* Draws before the next frame, however often it is asked for. */
     private draw(): void {
+        if (!this.pending)
+            this.pending = requestAnimationFrame(() => {
+                this.pending = 0;
+                this.paint();
+            });
+    }
+
+    private paint(): void {
         const { width } = this;
         const height = Math.max(rowHeight, this.scroller.clientHeight);
         const top = this.scroller.scrollTop;
         const context = fitCanvas(this.canvas, width, height);
         this.canvas.style.transform = `translateY(${top}px)`;
-        context.clearRect(0, 0, width, height);
         context.font = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
         context.textBaseline = 'middle';
-        const dark = isDark();
-        const ink = themed('--ink');
-        const paper = themed('--paper');
-        const letter = context.measureText('n').width;
+        const style: Style = {
+            dark: isDark(), ink: themed('--ink'), found: themed('--found'), focus: themed('--focus'), letter: context.measureText('n').width,
+            width, active: document.activeElement === this.canvas, depth: this.tree.depth[this.zoom]!,
+        };
+        if (style.dark !== this.colorsDark) {
+            this.colors = [];
+            this.colorsDark = style.dark;
+        }
         for (const [row, boxes] of this.rows.entries()) {
             const y = this.rowTop(row) - top;
             if (y < -rowHeight || y > height)
                 continue;
             for (const box of boxes)
-                this.drawBox(context, box, y, width, { dark, ink, paper, letter });
+                this.drawBox(context, box, y, style);
         }
     }
 
-    private drawBox(context: CanvasRenderingContext2D, box: Box, y: number, width: number, style: { dark: boolean; ink: string; paper: string; letter: number }): void {
-        const x = box.x * width;
-        const wide = box.width * width;
+    private drawBox(context: CanvasRenderingContext2D, box: Box, y: number, style: Style): void {
+        const x = box.x * style.width;
+        const wide = box.width * style.width;
         const number = this.tree.name[box.node]!;
-        const out = this.found && number >= 0 && !this.found[number];
-        context.globalAlpha = out ? 0.28 : box.row < this.tree.depth[this.zoom]! ? 0.6 : 1;
+        const hit = this.found && number >= 0 && this.found[number];
+        context.globalAlpha = this.found && number >= 0 && !hit ? 0.28 : box.row < style.depth ? 0.6 : 1;
         context.fillStyle = this.color(box.node, style.dark);
         context.fillRect(x, y, Math.max(0.5, wide - (wide > 2 ? 0.7 : 0)), rowHeight - 1);
-        if (this.found && number >= 0 && this.found[number]) {
-            context.fillStyle = themed('--found');
+        if (hit) {
+            context.fillStyle = style.found;
             context.fillRect(x, y + rowHeight - 4, Math.max(1, wide - 0.7), 3);
         }
         if (wide > 28) {
@@ -228,8 +275,8 @@ class FlameGraph {
             context.fillText(text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text, x + 4, y + rowHeight / 2, wide - 6);
         }
         context.globalAlpha = 1;
-        if (box.node === this.selected && document.activeElement === this.canvas) {
-            context.strokeStyle = themed('--focus');
+        if (style.active && box.node === this.selected) {
+            context.strokeStyle = style.focus;
             context.lineWidth = 2;
             context.strokeRect(x + 1, y + 1, Math.max(2, wide - 2.7), rowHeight - 3);
         }
@@ -248,7 +295,7 @@ class FlameGraph {
             return heatColor(value > 0 ? Math.log(value / ratio.least) / span : 0, dark);
         }
         const number = this.tree.name[node]!;
-        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : nameColor(this.tree.names[number]!, Boolean(this.tree.system[number]), dark);
+        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : (this.colors[number] ??= nameColor(this.tree.names[number]!, Boolean(this.tree.system[number]), dark));
     }
 
     private nameOf(node: number): string {
@@ -412,11 +459,6 @@ class FlameGraph {
         this.canvas.addEventListener('focus', () => this.draw());
         this.canvas.addEventListener('blur', () => this.draw());
     }
-}
-
-export function isDark(): boolean {
-    const { theme } = document.documentElement.dataset;
-    return theme === 'dark' || (theme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
 }
 
 export const flame: View = {

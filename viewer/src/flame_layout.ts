@@ -57,10 +57,15 @@ export function nameColor(name: string, system: boolean, dark: boolean): string 
     return dark ? `hsl(${18 + shade * 30} ${42 + shade * 12}% ${34 + shade * 9}%)` : `hsl(${22 + shade * 30} ${72 + shade * 14}% ${68 + shade * 9}%)`;
 }
 
-/* Of a share from 0 (cold) to 1 (hot). */
+/* Of a share from 0 (cold, pale) to 1 (hot). */
 export function heatColor(share: number, dark: boolean): string {
     const at = Math.max(0, Math.min(1, share));
-    return dark ? `hsl(${222 - 200 * at} ${30 + 40 * at}% ${28 + 16 * at}%)` : `hsl(${216 - 196 * at} ${45 + 40 * at}% ${88 - 26 * at}%)`;
+    return dark ? `hsl(${44 - 28 * at} ${12 + 58 * at}% ${25 + 20 * at}%)` : `hsl(${48 - 32 * at} ${52 + 34 * at}% ${93 - 31 * at}%)`;
+}
+
+/* How hot COUNT is beside the greatest one: a tenth of it is two thirds of the way. */
+export function heatShare(count: number, most: number): number {
+    return 0.08 + 0.92 * Math.max(0, 1 + Math.log10(count / most) / 3);
 }
 
 /* Of a change from -1 (less) to 1 (more). */

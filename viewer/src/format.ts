@@ -28,7 +28,7 @@ export function short(value: number): string {
     for (const [limit, letter] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e4, 'k']] as const)
         if (size >= limit)
             return `${digits(value / (letter === 'k' ? 1e3 : limit))} ${letter}`;
-    return Number.isInteger(value) ? grouped.format(value) : digits(value);
+    return size >= 100 || Number.isInteger(value) ? grouped.format(value) : digits(value);
 }
 
 export function duration(ns: number): string {
@@ -42,6 +42,11 @@ export function duration(ns: number): string {
     if (size < 600e9)
         return `${digits(ns / 1e9)} s`;
     return size < 36e12 ? `${digits(ns / 60e9)} min` : `${digits(ns / 3600e9)} h`;
+}
+
+/* Round numbers, as on an axis, without the zeros that say how exact they are. */
+export function axis(text: string): string {
+    return text.replace(/\.0+ /, ' ').replace(/^0 ns$/, '0');
 }
 
 export function percent(part: number, whole: number): string {

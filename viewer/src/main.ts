@@ -4,9 +4,13 @@ import './style.css';
 import { h } from './dom';
 import { Profile } from './model';
 import { start } from './shell';
+import { allocator } from './allocator';
+import { blocks } from './blocks';
 import { contexts } from './contexts';
-import { flame } from './flame';
+import { flame, prepare } from './flame';
+import { hot } from './hot';
 import { overview } from './overview';
+import { structs } from './structs';
 
 async function main(): Promise<void> {
     const root = document.getElementById('app')!;
@@ -15,7 +19,9 @@ async function main(): Promise<void> {
         const streams = holder.textContent!.trim().split(' ');
         holder.remove();
         const [profile, baseline] = await Promise.all(streams.map((each) => Profile.read(each)));
-        start({ profile: profile!, baseline: baseline ?? null }, [overview, flame, contexts], root);
+        const page = { profile: profile!, baseline: baseline ?? null };
+        start(page, [overview, flame, contexts, hot, structs, blocks, allocator], root);
+        prepare(page);
     } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
         const old = typeof DecompressionStream === 'undefined' ? ' This browser is too old for it: any current one will do.' : '';

@@ -21,6 +21,8 @@ export function baseName(path: string): string {
     return path.slice(path.lastIndexOf('/') + 1);
 }
 
+/* Functions that start a process or a thread: above them nothing is to be told. */
+const startCode = /^(_start|__libc_start_\w+|start_thread|__?clone3?|_dl_start_user)$/;
 const nothing = new Float64Array(0);
 
 export class Profile {
@@ -172,6 +174,22 @@ export class Profile {
     place(context: number): string {
         const frame = this.stack(context)[this.headline[context] ?? 0];
         return frame ? place(frame) : '';
+    }
+
+    /* The functions above the headline, a function that calls itself once: at most MOST. */
+    callers(context: number, most: number): string[] {
+        const names: string[] = [];
+        let last = this.title(context);
+        for (const frame of this.stack(context).slice((this.headline[context] ?? 0) + 1)) {
+            if (names.length >= most)
+                break;
+            if (startCode.test(frame.name))
+                break;
+            if (frame.name !== last)
+                names.push(frame.name);
+            last = frame.name;
+        }
+        return names;
     }
 
     type(context: number): string {

@@ -49,6 +49,11 @@ export function onTheme(listener: () => void): () => void {
     return () => themeListeners.delete(listener);
 }
 
+export function isDark(): boolean {
+    const { theme } = document.documentElement.dataset;
+    return theme === 'dark' || (theme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+}
+
 /* ---- keys ---- */
 
 const keys: [string, string][] = [

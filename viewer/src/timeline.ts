@@ -83,8 +83,8 @@ function options(profile: Profile, width: number, brushed: (from: number, to: nu
         legend: { live: true },
         cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
         axes: [
-            { ...axis, values: (_plot, splits) => splits.map((value) => format.duration(value)), space: 90 },
-            { ...axis, values: (_plot, splits) => splits.map((value) => format.bytes(value)), size: 78,
+            { ...axis, values: (_plot, splits) => splits.map((value) => format.axis(format.duration(value))), space: 90 },
+            { ...axis, values: (_plot, splits) => splits.map((value) => format.axis(format.bytes(value))), size: 78,
                 incrs: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].flatMap((step) => [step, step * 1024, step * 1048576, step * 2 ** 30, step * 2 ** 40]).sort((a, b) => a - b) },
         ],
         series: [

@@ -15,8 +15,9 @@ class Pairs {
     ) {}
 
     private slot(parent: number, name: number): number {
-        let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(name + 1, 0x85ebca6b)) >>> 0;
-        at = (at ^ (at >>> 15)) & this.mask;
+        let at = Math.imul(parent + Math.imul(name + 1, 0x9e3779b1), 0x85ebca6b);
+        at = Math.imul(at ^ (at >>> 15), 0xc2b2ae35);
+        at = (at ^ (at >>> 13)) & this.mask;
         for (let node = this.slots[at]!; node >= 0; node = this.slots[at]!) {
             if (this.parent.at[node] === parent && this.name.at[node] === name)
                 break;

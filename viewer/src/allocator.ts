@@ -1,0 +1,237 @@
+/* allocator.ts - is it the allocator? Times of operations, where its memory goes, what happens inside it, predictions.
+ * Known parts are drawn; parts that this page does not know are shown as tables, so that nothing is left out. */
+import uPlot from 'uplot';
+import { add, h, name, svg, themed } from './dom';
+import * as format from './format';
+import type { Profile } from './model';
+import type { Allocator, Operation } from './report';
+import { onTheme } from './shell';
+import type { Page, View } from './view';
+
+type Row = Record<string, unknown>;
+
+const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isRows = (value: unknown): value is Row[] => Array.isArray(value) && value.length > 0 && value.every(isRow);
+const words = (key: string) => key.replaceAll('_', ' ');
+
+/* A value whose key tells its unit. */
+function say(key: string, value: unknown): string {
+    if (value === null || value === undefined)
+        return '–';
+    if (typeof value === 'boolean')
+        return value ? 'yes' : 'no';
+    if (typeof value === 'number') {
+        if (/(_|^)ns$/.test(key))
+            return format.duration(value);
+        if (/_s$/.test(key))
+            return format.duration(value * 1e9);
+        if (/bytes|^total$|^real$|^internal$|^external$|^blowup$|threshold/.test(key) && !/percent|ratio/.test(key))
+            return format.bytes(value);
+        if (/percent/.test(key))
+            return `${value.toFixed(1)} %`;
+        if (/speedup|^low$|^high$|ratio/.test(key))
+            return `${value.toFixed(2)}×`;
+        return Number.isInteger(value) ? format.count(value) : format.ratio(value);
+    }
+    if (Array.isArray(value))
+        return value.every((each) => !isRow(each)) ? value.slice(0, 40).map((each) => say(key, each)).join(', ') + (value.length > 40 ? ', …' : '') : format.plural(value.length, 'entry').replace('entrys', 'entries');
+    return isRow(value) ? Object.entries(value).map(([part, each]) => `${words(part)} ${say(part, each)}`).join(', ') : String(value);
+}
+
+function facts(row: Row): HTMLElement {
+    return h('dl', { class: 'facts wide' }, Object.entries(row).filter(([, value]) => !isRows(value)).flatMap(([key, value]) => [h('dt', null, words(key)), h('dd', { title: say(key, value) }, typeof value === 'string' ? h('bdi', null, value) : say(key, value))]));
+}
+
+const mostRows = 40;
+
+function table(rows: Row[]): HTMLElement {
+    const keys = [...new Set(rows.slice(0, mostRows).flatMap((row) => Object.keys(row)))].filter((key) => !rows.every((row) => row[key] === null || row[key] === undefined));
+    const isNumber = (key: string) => rows.some((row) => typeof row[key] === 'number');
+    return h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Table' }, h('table', { class: 'auto' },
+        h('thead', null, h('tr', null, keys.map((key) => h('th', { scope: 'col', class: isNumber(key) ? 'number' : 'text' }, words(key))))),
+        h('tbody', null, rows.slice(0, mostRows).map((row) => h('tr', null, keys.map((key) => h('td', { class: isNumber(key) ? 'number' : 'text' }, typeof row[key] === 'string' ? h('bdi', null, row[key] as string) : say(key, row[key]))))))),
+        rows.length > mostRows ? h('p', { class: 'summary' }, `… and ${format.count(rows.length - mostRows)} more`) : null);
+}
+
+/* Anything, as well as it can be shown. */
+function anything(value: unknown, depth = 0): HTMLElement {
+    if (isRows(value))
+        return table(value);
+    if (!isRow(value))
+        return h('p', null, say('', value));
+    const parts = Object.entries(value).filter(([, each]) => isRows(each) && depth < 3);
+    return h('div', null, facts(Object.fromEntries(Object.entries(value).filter(([key]) => !parts.some(([part]) => part === key)))), parts.map(([key, each]) => [h('h4', null, words(key)), anything(each, depth + 1)]).flat());
+}
+
+function section(title: string, ...children: (HTMLElement | SVGElement | null)[]): HTMLElement {
+    return h('section', null, h('h3', null, title), children);
+}
+
+/* ---- operations ---- */
+
+/* Counts by number of cycles, where the profile has them: [[cycles, count] …] or [{cycles, count} …]. */
+function histogramOf(operation: Operation): [number, number][] {
+    const given = operation.cycles?.histogram;
+    if (!Array.isArray(given))
+        return [];
+    return given.map((each: unknown): [number, number] => {
+        if (Array.isArray(each))
+            return [Number(each[0]), Number(each[1])];
+        const row = each as Row;
+        return [Number(row['cycles'] ?? row['least'] ?? row['most'] ?? 0), Number(row['count'] ?? 0)];
+    }).filter(([cycles, count]) => cycles > 0 && count > 0);
+}
+
+function times(operations: Operation[]): HTMLElement | null {
+    const timed = operations.filter((each) => each.cycles && (each.cycles.p50 || each.cycles.mean || histogramOf(each).length));
+    if (!timed.length)
+        return null;
+    const greatest = Math.max(...timed.map((each) => Math.max(each.cycles!.max ?? 0, each.cycles!.p99 ?? 0, each.cycles!.mean ?? 0, ...histogramOf(each).map(([cycles]) => cycles))));
+    const decades = Math.ceil(Math.log10(Math.max(100, greatest)));
+    const x = (cycles: number) => (Math.log10(Math.max(1, cycles)) / decades) * 600;
+    const row = (each: Operation) => {
+        const { p50, p90, p99, max, mean } = each.cycles!;
+        const shape = histogramOf(each);
+        const most = Math.max(1, ...shape.map(([, count]) => count));
+        const picture = svg('svg', { viewBox: '0 0 600 26', class: 'times', role: 'img', 'aria-label': `${each.kind} ${each.size ?? ''}: median ${say('', p50)} cycles, 99 % ${say('', p99)}, at most ${say('', max)}`, preserveAspectRatio: 'none' },
+            Array.from({ length: decades + 1 }, (_, decade) => svg('line', { x1: x(10 ** decade), x2: x(10 ** decade), y1: 0, y2: 26, class: 'grid' })),
+            shape.map(([cycles, count]) => svg('rect', { x: x(cycles), width: 5, y: 24 - 22 * (count / most), height: 22 * (count / most), class: 'bar' })),
+            shape.length || !p50 ? null : svg('rect', { x: x(p50), width: Math.max(2, x(p90 ?? p99 ?? p50) - x(p50)), y: 6, height: 14, class: 'bar' }),
+            p99 && p90 && !shape.length ? svg('rect', { x: x(p90), width: Math.max(1, x(p99) - x(p90)), y: 9, height: 8, class: 'bar faint' }) : null,
+            max && p99 ? svg('line', { x1: x(p99), x2: x(max), y1: 13, y2: 13, class: 'whisker' }) : null,
+            mean ? svg('line', { x1: x(mean), x2: x(mean), y1: 3, y2: 23, class: 'mean' }) : null);
+        return h('tr', null, h('td', { class: 'text' }, `${each.kind}${each.size ? `, ${each.size}` : ''}`), h('td', { class: 'text' }, each.phase), h('td', { class: 'number' }, format.count(each.count)),
+            [mean, p50, p90, p99, max].map((value) => h('td', { class: 'number' }, value ? format.short(value) : '–')), h('td', { class: 'picture' }, picture));
+    };
+    return section('How long operations take (cycles)',
+        h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Operation times' }, h('table', { class: 'operations' },
+            h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'operation'), h('th', { scope: 'col', class: 'text' }, 'phase'), ['count', 'mean', 'median', '90 %', '99 %', 'most'].map((text) => h('th', { scope: 'col', class: 'number' }, text)), h('th', { scope: 'col', class: 'text' }, `1 to 10^${decades} cycles, logarithmic`))),
+            h('tbody', null, [...timed].sort((a, b) => b.count * (b.cycles!.mean ?? 1) - a.count * (a.cycles!.mean ?? 1)).map(row)))),
+        h('p', { class: 'summary' }, 'The bar is the time from the median to 90 %, paler to 99 %; the line goes to the slowest; the tick is the mean. What costs most comes first.'));
+}
+
+function counts(operations: Operation[]): HTMLElement {
+    const sums = new Map<string, [number, number]>();
+    for (const each of operations) {
+        const sum = sums.get(each.kind) ?? [0, 0];
+        sum[each.phase === 'parallel' ? 1 : 0] += each.count;
+        sums.set(each.kind, sum);
+    }
+    const all = operations.reduce((sum, each) => sum + each.count, 0);
+    return section(`Operations: ${format.count(all)}`, table([...sums].map(([operation, [serial, parallel]]) => ({ operation, 'one thread alive': serial, 'several threads': parallel, share: format.percent(serial + parallel, all) }))));
+}
+
+/* ---- memory ---- */
+
+const kinds = [['real', 'requested'], ['internal', 'rounding up'], ['blowup', 'freed, kept'], ['external', 'between and around']] as const;
+
+function partsAtPeak(memory: Row): HTMLElement {
+    const value = (key: string) => Math.max(0, Number(memory[key] ?? memory[`${key}_bytes`] ?? 0));
+    const all = value('total') || kinds.reduce((sum, [key]) => sum + value(key), 0) || 1;
+    const strip = h('div', { class: 'strip', 'aria-hidden': 'true' }, kinds.map(([key], index) => {
+        const piece = h('div', { class: `part${index}` });
+        piece.style.width = `${(value(key) / all) * 100}%`;
+        return piece;
+    }));
+    return section(`Memory of the allocator at the peak: ${format.bytes(all)}`, h('div', { class: 'moment' }, strip,
+        h('ul', { class: 'legend' }, kinds.map(([key, text], index) => h('li', null, h('i', { class: `part${index}` }), `${text} ${format.bytes(value(key))} (${format.percent(value(key), all) || '0 %'})`)))));
+}
+
+/* The waste of every moment, stacked upon what was requested: any list of points with times. */
+function overTime(points: Row[], root: HTMLElement): () => void {
+    const read = (point: Row, keys: string[]) => Math.max(0, Number(keys.map((key) => point[key]).find((value) => typeof value === 'number') ?? 0));
+    const layers = [['requested', ['requested_bytes', 'real', 'real_bytes', 'live_bytes']], ['rounding up', ['internal_bytes', 'internal']], ['freed, kept', ['blowup_bytes', 'blowup']], ['between and around', ['external_bytes', 'external']]] as const;
+    const times = points.map((point) => Number(point['time_ns'] ?? 0));
+    const sums: number[][] = [];
+    for (const [, keys] of layers)
+        sums.push(points.map((point, i) => (sums[sums.length - 1]?.[i] ?? 0) + read(point, [...keys])));
+    const resident = points.map((point) => { const value = read(point, ['resident_bytes', 'total', 'total_bytes', 'rss_bytes']); return value || null; });
+    const holder = h('div', { class: 'plot', role: 'img', 'aria-label': 'Waste over time, stacked' });
+    root.append(section('Memory over time: what was requested, and waste upon it', holder));
+    let plot: uPlot | null = null;
+    const make = () => {
+        plot?.destroy();
+        const axis = { stroke: themed('--faint'), grid: { stroke: themed('--line'), width: 1 }, font: '12px system-ui, sans-serif' };
+        const shown = (own: number) => (_plot: uPlot, _value: number, _series: number, index: number | null) => {
+            if (index === null)
+                return '–';
+            return format.bytes(own < 0 ? resident[index] ?? 0 : sums[own]![index]! - (sums[own - 1]?.[index] ?? 0)) ;
+        };
+        plot = new uPlot({
+            width: Math.max(320, holder.clientWidth), height: 240, scales: { x: { time: false }, y: { range: (_plot, _least, most) => [0, most * 1.05 || 1] } },
+            axes: [{ ...axis, values: (_p, splits) => splits.map((value) => format.axis(format.duration(value))), space: 90 }, { ...axis, values: (_p, splits) => splits.map((value) => format.axis(format.bytes(value))), size: 78 }],
+            series: [{ label: 'time', value: (_p, value) => (value === null ? '–' : format.duration(value)) },
+                ...[...layers.keys()].reverse().map((index) => ({ label: layers[index]![0], stroke: themed(`--part${index}`), fill: themed(`--part${index}`), width: 1, value: shown(index) })),
+                { label: 'resident', stroke: themed('--ink'), width: 1.5, dash: [4, 3], value: shown(-1) }],
+        }, [times, ...[...sums].reverse(), resident], holder);
+    };
+    const size = new ResizeObserver(() => (plot ? plot.setSize({ width: Math.max(320, holder.clientWidth), height: 240 }) : make()));
+    size.observe(holder);
+    const themeOff = onTheme(make);
+    return () => { size.disconnect(); themeOff(); plot?.destroy(); };
+}
+
+/* ---- prediction ---- */
+
+function prediction(entries: NonNullable<Allocator['prediction']>): HTMLElement {
+    const most = Math.max(1.2, ...entries.map((each) => Math.max(each.high ?? 0, each.speedup ?? 0, each.measured ?? 0)));
+    const x = (value: number) => (value / most) * 560;
+    return section('With another allocator: predicted, and measured where it was tried',
+        h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'allocator'), ['predicted', 'low', 'high', 'measured'].map((text) => h('th', { scope: 'col', class: 'number' }, text)), h('th', { scope: 'col', class: 'text' }, 'speed-up; the line is today’s'))),
+            h('tbody', null, entries.map((each) => h('tr', null, h('td', { class: 'text' }, name(each.allocator)),
+                [each.speedup, each.low, each.high, each.measured].map((value) => h('td', { class: 'number' }, typeof value === 'number' ? `${value.toFixed(2)}×` : '–')),
+                h('td', { class: 'picture' }, svg('svg', { viewBox: '0 0 560 20', class: 'times', role: 'img', 'aria-label': `predicted ${each.speedup ?? 'not known'}`, preserveAspectRatio: 'none' },
+                    svg('line', { x1: x(1), x2: x(1), y1: 0, y2: 20, class: 'mean' }),
+                    each.low && each.high ? svg('rect', { x: x(each.low), width: Math.max(2, x(each.high) - x(each.low)), y: 6, height: 8, class: 'bar faint' }) : null,
+                    each.speedup ? svg('rect', { x: x(each.speedup) - 2, width: 4, y: 2, height: 16, class: 'bar' }) : null,
+                    each.measured ? svg('line', { x1: x(each.measured), x2: x(each.measured), y1: 0, y2: 20, class: 'measured' }) : null)))))));
+}
+
+/* ---- the view ---- */
+
+const titles: Record<string, string> = {
+    locks: 'Locks', syscalls: 'System calls inside the allocator', false_sharing: 'False sharing by placement', futex: 'Waiting', size_classes: 'Size classes',
+    operations_by_size: 'Operations by size', pinned: 'Pages that few blocks hold', slowest: 'The slowest operations', stages: 'Stages of threads',
+};
+
+const isTimes = (value: unknown): value is Row[] => isRows(value) && value.length > 1 && 'time_ns' in value[0]! && Object.keys(value[0]!).some((key) => /requested|internal|blowup|real/.test(key));
+
+function show(profile: Profile, root: HTMLElement): () => void {
+    const observed = profile.report.allocator!;
+    const undo: (() => void)[] = [];
+    const plain: Row = {};
+    const later: HTMLElement[] = [];
+    if (observed.verdict) {
+        const verdict = observed.verdict;
+        root.append(section('Verdict', isRow(verdict) ? anything(verdict) : h('p', { class: 'verdict' }, say('', verdict))));
+    }
+    const drawn = h('div');
+    root.append(drawn);
+    for (const [key, value] of Object.entries(observed)) {
+        if (value === null || value === undefined || key === 'verdict')
+            continue;
+        if (key === 'operations' && isRows(value))
+            add(drawn, counts(observed.operations!), times(observed.operations!));
+        else if (key === 'memory_at_peak' && isRow(value))
+            drawn.append(partsAtPeak(value));
+        else if (isTimes(value))
+            undo.push(overTime(value, drawn));
+        else if (key === 'prediction' && isRows(value))
+            drawn.append(prediction(observed.prediction!));
+        else if (isRow(value) || isRows(value))
+            later.push(h('details', { class: 'part', open: !/by_size|classes/.test(key) || null }, h('summary', null, titles[key] ?? words(key)), anything(value)));
+        else if (!Array.isArray(value) || value.length)
+            plain[key] = value;
+    }
+    if (Object.keys(plain).length)
+        root.prepend(section('The allocator', facts(plain)));
+    add(root, later);
+    return () => undo.forEach((each) => each());
+}
+
+export const allocator: View = {
+    key: 'allocator',
+    title: 'Allocator',
+    missing: ({ profile }: Page) => (profile.report.allocator ? null : 'What the allocator does was not observed: “heapwise record --mode allocator -- PROGRAM” does that.'),
+    show: ({ profile }: Page, root: HTMLElement) => show(profile, root),
+};
