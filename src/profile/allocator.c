@@ -40,7 +40,8 @@ bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *aren
     allocator->large_least = LARGE_USUALLY;
     take_info(allocator, tables, problems);
     take_counts(allocator, &tables->of[HW_SECTION_OPERATION_COUNTS]);
-    return hw_profile_take_facts(allocator, arena, tables, problems);
+    return hw_profile_take_facts(allocator, arena, tables, problems) &&
+           hw_profile_take_inside(&allocator->inside, profile, arena, tables);
 }
 
 enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allocator, uint32_t bucket)

@@ -69,6 +69,9 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_ALLOCATOR_FACTS] = {"allocator facts", 672, sizeof(struct hw_allocator_facts), false},
     [HW_SECTION_SIZE_CLASSES] = {"size classes", 8, sizeof(struct hw_size_class), false},
     [HW_SECTION_PREDICTIONS] = {"predictions", 480, sizeof(struct hw_allocator_prediction), false},
+    [HW_SECTION_OPERATION_CALLS] = {"operation calls", 64, sizeof(struct hw_operation_call), false},
+    [HW_SECTION_OPERATION_LOCKS] = {"operation locks", 640, sizeof(struct hw_operation_lock), false},
+    [HW_SECTION_OPERATION_EVENTS] = {"operation events", 96, sizeof(struct hw_operation_events), false},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

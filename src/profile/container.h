@@ -181,6 +181,12 @@ bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena,
 bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                                struct hw_problems *problems);
 
+/* ---- inside.c ---- */
+
+/* Fills INSIDE; maps and notes of PROFILE are there already. False when the memory does not suffice. */
+bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_profile *profile, struct hw_arena *arena,
+                            const struct hw_tables *tables);
+
 /* ---- access.c ---- */
 
 /* Fills PROFILE's part of counted accesses from TABLES; maps, contexts and clock of PROFILE are there already. False

@@ -92,6 +92,9 @@ enum hw_section_type {
     HW_SECTION_WORDS_LIVE = 51,       /* struct hw_words of live blocks, as of the harvest */
     HW_SECTION_ALLOCATOR_INFO = 60,   /* one struct hw_allocator_info: only in allocator mode, as the next ones */
     HW_SECTION_OPERATION_COUNTS = 61, /* struct hw_operation_counts, HW_SIZE_BUCKETS (192) for each slot of a thread */
+    HW_SECTION_OPERATION_CALLS = 65,  /* struct hw_operation_call: system calls inside operations */
+    HW_SECTION_OPERATION_LOCKS = 66,  /* struct hw_operation_lock: locks used there; entry 0: those without one */
+    HW_SECTION_OPERATION_EVENTS = 67, /* struct hw_operation_events: what the processor counted during some of them */
     HW_SECTION_ALLOCATOR_FACTS = 74,  /* one struct hw_allocator_facts: how the allocator works; added after the run */
     HW_SECTION_SIZE_CLASSES = 75,     /* struct hw_size_class, ascending: the sizes that its blocks have */
     HW_SECTION_PREDICTIONS = 76,      /* struct hw_allocator_prediction: what others would do; added after the run */
@@ -355,9 +358,11 @@ enum hw_note_code {
     HW_NOTE_PLANES_SHARED = 13,  /* more threads than planes: some threads counted into one plane (count: threads) */
     HW_NOTE_NOT_OWNED = 14,      /* blocks that do not own their cells (count): allocated before counting began, … */
     HW_NOTE_UNCOUNTED_CODE = 15, /* a module (text) whose code does not count */
-    HW_NOTE_FOLDED = 16,    /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
-    HW_NOTE_RESET = 17,     /* the program called heapwise_reset: what was before is not in here */
-    HW_NOTE_NOT_SWEPT = 18, /* seconds of computing passed between two looks for cells about to overflow */
+    HW_NOTE_FOLDED = 16,      /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
+    HW_NOTE_RESET = 17,       /* the program called heapwise_reset: what was before is not in here */
+    HW_NOTE_NOT_SWEPT = 18,   /* seconds of computing passed between two looks for cells about to overflow */
+    HW_NOTE_NO_DISPATCH = 19, /* system calls inside the allocator were not seen, or not any more: text says why */
+    HW_NOTE_NO_EVENTS = 20,   /* the processor's events during operations could not be counted: text says why */
 };
 
 struct hw_note {
@@ -771,6 +776,87 @@ struct hw_allocator_prediction {
     uint64_t reserved[8];
 };
 
+/* System calls, as far as they are told apart. */
+enum hw_system_call {
+    HW_CALL_OTHER = 0,
+    HW_CALL_UNSEEN = 1, /* calls that could not be carried out for the program (clone, exec, …): after each of them, no
+                         * more were seen in the same operation */
+    HW_CALL_MMAP = 2,
+    HW_CALL_MUNMAP = 3,
+    HW_CALL_MREMAP = 4,
+    HW_CALL_BRK = 5,
+    HW_CALL_MADVISE = 6,
+    HW_CALL_MPROTECT = 7,
+    HW_CALL_FUTEX_WAIT = 8, /* of locks that libc or the allocator made by themselves, as the next two */
+    HW_CALL_FUTEX_WAKE = 9,
+    HW_CALL_FUTEX_OTHER = 10,
+    HW_CALL_SCHED_YIELD = 11,
+    HW_CALL_SLEEP = 12, /* nanosleep, clock_nanosleep */
+    HW_CALL_GETRANDOM = 13,
+    HW_CALL_OPEN = 14,
+    HW_CALL_READ = 15,
+    HW_SYSTEM_CALLS = 16,
+};
+
+/* Exact. Entries for the same thing add up. */
+struct hw_operation_call {
+    uint32_t call;        /* enum hw_system_call */
+    uint16_t phase, kind; /* enum hw_phase, enum hw_operation_kind */
+    uint64_t count, errors;
+    uint64_t ticks; /* in the kernel; without what it costs to observe */
+    uint64_t bytes; /* the lengths that were asked for; of brk by how much the end moved */
+    uint64_t reserved[3];
+};
+
+enum hw_lock_kind {
+    HW_LOCK_OTHERS = 0, /* all that found no entry of their own */
+    HW_LOCK_MUTEX = 1,
+    HW_LOCK_SPIN = 2,
+    HW_LOCK_RWLOCK = 3, /* taken for reading or writing */
+    HW_LOCK_FUTEX = 4,  /* one that libc or the allocator made by itself: only waits and wakes are known */
+};
+
+struct hw_lock_use {
+    uint64_t count;          /* acquisitions; of FUTEX wakes */
+    uint64_t contended;      /* of them, those that had to wait; of FUTEX waits */
+    uint64_t refused;        /* attempts (trylock) that found it taken */
+    uint64_t wait_ticks;     /* for contended ones, waiting and trying */
+    uint64_t held_ticks;     /* between acquisition and release in the same operation */
+    uint64_t critical_ticks; /* of sections in which one lock or several were held, and this one was the first */
+};
+
+/* Exact: a lock that was used inside operations. Locks at one address that are of one kind are one. */
+struct hw_operation_lock {
+    uint64_t address;
+    uint64_t offset;       /* address - bias in its module; the address where it is in none */
+    uint32_t map;          /* index into MAPS of the module whose data it is; HW_NONE: of none */
+    uint32_t kind;         /* enum hw_lock_kind */
+    uint64_t waiting_most; /* threads at once */
+    uint64_t wait_ticks_most, critical_ticks_most; /* in one operation */
+    uint64_t reserved[2];
+    struct hw_lock_use use[HW_PHASES][HW_OPERATION_KINDS];
+};
+
+enum hw_operation_event {
+    HW_EVENT_INSTRUCTIONS = 0, /* of the program, as all of them */
+    HW_EVENT_CACHE_MISSES = 1, /* of the last level */
+    HW_EVENT_DTLB_MISSES = 2,  /* of loads */
+    HW_EVENT_PAGE_FAULTS = 3,
+    HW_EVENT_CPU_NS = 4,
+    HW_EVENT_SWITCHES = 5, /* to other threads */
+    HW_OPERATION_EVENTS = 6,
+};
+
+/* Sums over a sample of the operations of one size bucket, phase and kind. */
+struct hw_operation_events {
+    uint32_t bucket;      /* base/size_bucket.h */
+    uint16_t phase, kind; /* enum hw_phase, enum hw_operation_kind */
+    uint64_t present;     /* bits 1 << enum hw_operation_event: what was counted */
+    uint64_t samples;
+    uint64_t sum[HW_OPERATION_EVENTS];
+    uint64_t reserved[3];
+};
+
 /* ---- merged and symbolised profiles (heapwise merge) ---- */
 
 /* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
@@ -887,6 +973,9 @@ _Static_assert(sizeof(struct hw_operation_counts) == 128, "operation counts");
 _Static_assert(sizeof(struct hw_allocator_facts) == 672, "allocator facts");
 _Static_assert(sizeof(struct hw_size_class) == 8, "size class");
 _Static_assert(sizeof(struct hw_allocator_prediction) == 480, "prediction");
+_Static_assert(sizeof(struct hw_operation_call) == 64, "operation call");
+_Static_assert(sizeof(struct hw_operation_lock) == 640, "operation lock");
+_Static_assert(sizeof(struct hw_operation_events) == 96, "operation events");
 _Static_assert(sizeof(struct hw_run) == 168, "run");
 _Static_assert(sizeof(struct hw_location) == 24, "location");
 _Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");

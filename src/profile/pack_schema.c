@@ -418,6 +418,34 @@ static const struct hw_pack_field operation_counts[] = {
     F(1, hw_operation_counts, count[0][0], VALUE),
 };
 
+static const struct hw_pack_field operation_calls[] = {
+    F(1, hw_operation_call, call, PREVIOUS),
+    F(2, hw_operation_call, phase, PREVIOUS),
+    F(3, hw_operation_call, kind, PREVIOUS),
+    F(4, hw_operation_call, count, VALUE),
+    F(5, hw_operation_call, errors, VALUE),
+    F(6, hw_operation_call, ticks, VALUE),
+    F(7, hw_operation_call, bytes, VALUE),
+};
+
+static const struct hw_pack_field operation_locks[] = {
+    F(1, hw_operation_lock, address, PREVIOUS),
+    F(2, hw_operation_lock, offset, FIELD, 1),
+    F(3, hw_operation_lock, map, PREVIOUS),
+    F(4, hw_operation_lock, kind, PREVIOUS),
+    F(5, hw_operation_lock, waiting_most, VALUE),
+    F(6, hw_operation_lock, wait_ticks_most, VALUE),
+    F(7, hw_operation_lock, critical_ticks_most, VALUE),
+};
+
+static const struct hw_pack_field operation_events[] = {
+    F(1, hw_operation_events, bucket, PREVIOUS),
+    F(2, hw_operation_events, phase, VALUE),
+    F(3, hw_operation_events, kind, VALUE),
+    F(4, hw_operation_events, present, PREVIOUS),
+    F(5, hw_operation_events, samples, VALUE),
+};
+
 static const struct hw_pack_field sample_counts[] = {
     F(1, hw_sample_count, kind, PREVIOUS),
     F(2, hw_sample_count, context, PREVIOUS),
@@ -510,6 +538,9 @@ static const struct schema {
     [HW_SECTION_ALLOCATOR_FACTS] = TABLE(allocator_facts),
     [HW_SECTION_SIZE_CLASSES] = TABLE(size_classes),
     [HW_SECTION_PREDICTIONS] = TABLE(predictions),
+    [HW_SECTION_OPERATION_CALLS] = TABLE(operation_calls),
+    [HW_SECTION_OPERATION_LOCKS] = TABLE(operation_locks),
+    [HW_SECTION_OPERATION_EVENTS] = TABLE(operation_events),
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)

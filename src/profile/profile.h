@@ -137,8 +137,31 @@ struct hw_profile_operation {
 /* Sizes as the allocator tells them apart. */
 enum hw_size_group { HW_SIZE_SMALL, HW_SIZE_MEDIUM, HW_SIZE_LARGE, HW_SIZE_NOT_KNOWN, HW_SIZE_GROUPS };
 
+/* System calls of one kind inside operations of one phase and kind. */
+struct hw_profile_call {
+    uint64_t count, errors, ticks, bytes;
+};
+
+/* Events during a sample of the operations of one phase, kind and size. */
+struct hw_profile_events {
+    uint64_t samples, sum[HW_OPERATION_EVENTS];
+};
+
+/* What was seen inside operations. Times are ticks. */
+struct hw_profile_inside {
+    bool present;            /* somebody looked: locks, at least */
+    bool calls_observed;     /* system calls were looked at, perhaps not to the end (HW_NOTE_NO_DISPATCH) */
+    bool calls_seen;         /* there were some */
+    uint32_t events_present; /* bits 1 << enum hw_operation_event */
+    struct hw_profile_call calls[HW_SYSTEM_CALLS][HW_PHASES][HW_OPERATION_KINDS];
+    struct hw_operation_lock *locks; /* those that were used, the longest waited for first; map is valid or HW_NONE */
+    size_t lock_count;
+    struct hw_profile_events events[HW_PHASES][HW_OPERATION_KINDS][HW_SIZE_BUCKETS];
+};
+
 struct hw_profile_allocator {
     struct hw_allocator_info info; /* all zero when it is missing */
+    struct hw_profile_inside inside;
     /* Where medium (0: there are none) and large sizes begin. */
     uint64_t medium_least, large_least;
     bool facts_known;                /* how the allocator works was found out: what follows */
@@ -284,6 +307,11 @@ struct hw_profile {
 };
 
 enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allocator, uint32_t bucket);
+/* Sums of all phases, and of all kinds unless KIND (enum hw_operation_kind) is not negative. */
+struct hw_profile_call hw_profile_call_of(const struct hw_profile_inside *inside, enum hw_system_call call, int kind);
+void hw_lock_use_add(struct hw_lock_use *to, const struct hw_lock_use *from);
+struct hw_lock_use hw_lock_use_of(const struct hw_operation_lock *lock);
+void hw_profile_events_add(struct hw_profile_events *to, const struct hw_profile_events *from);
 void hw_profile_operation_add(struct hw_profile_operation *to, const struct hw_profile_operation *from);
 
 int hw_sample_count_compare(const struct hw_sample_count *a, const struct hw_sample_count *b);

@@ -77,9 +77,18 @@ static bool take_data(struct hw_view *view, const struct hw_view_module *module,
     return symbol && section;
 }
 
-static bool load_data(struct hw_view *view, uint32_t index, const struct hw_view_options *options,
-                      struct hw_error *error)
+bool hw_view_load_data(struct hw_view *view, uint32_t index, const struct hw_view_options *options,
+                       struct hw_error *error)
 {
+    if (!view->data)
+        view->data = calloc(view->module_count + 1, sizeof *view->data);
+    if (!view->data_loaded)
+        view->data_loaded = calloc(view->module_count + 1, sizeof *view->data_loaded);
+    if (!view->data || !view->data_loaded)
+        return false;
+    if (view->data_loaded[index])
+        return true;
+    view->data_loaded[index] = true;
     struct hw_view_module *module = &view->modules[index];
     const struct hw_symbolised *symbols = view->names_sought ? view->profile->symbolised : NULL;
     const struct hw_module_mark *mark = symbols ? hw_symbolised_module(symbols, module->map) : NULL;
@@ -214,8 +223,7 @@ bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const
     const uint32_t told = view->profile->access_info.granule, granule_size = !counted ? 8 : told ? told : 64;
     if (!(counted ? view->profile->global_count : view->profile->sampled_global_count))
         return true;
-    view->data = calloc(view->module_count + 1, sizeof *view->data);
-    if (!view->data || !make_granules(view, module_of))
+    if (!make_granules(view, module_of))
         return false;
     view->globals = malloc((view->granule_count + 1) * sizeof *view->globals);
     if (!view->globals)
@@ -225,7 +233,7 @@ bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const
         const size_t before = view->global_count;
         for (end = first; end < view->granule_count && view->granules[end].module == module;)
             end++;
-        if (module != HW_NONE && !load_data(view, module, options, error))
+        if (module != HW_NONE && !hw_view_load_data(view, module, options, error))
             return false;
         make_entries(view, first, end, granule_size);
         tell_shared(view, before, view->global_count);
@@ -239,6 +247,8 @@ void hw_view_free_globals(struct hw_view *view)
     for (size_t i = 0; view->data && view->data_is_own && i < view->module_count; i++)
         hw_data_free(&view->data[i]);
     free(view->data);
+    free(view->data_loaded);
+    free(view->locks);
     free(view->granules);
     free(view->globals);
 }

@@ -126,6 +126,13 @@ void hw_json_allocator(struct json_writer *writer);
 /* json_allocator_facts.c: members of "allocator", OBJECT: how it works, what others would do. */
 void hw_json_allocator_facts(struct json_writer *writer, json_t *object);
 
+/* ---- json_inside.c: what was seen inside operations; only where the allocator was observed ---- */
+
+/* Members "syscalls", "futex" and "locks" of "allocator". */
+void hw_json_inside(struct json_writer *writer, json_t *object);
+/* Member "events" of an operation; nothing where there was no sample. */
+void hw_json_events(struct json_writer *writer, json_t *object, const struct hw_profile_events *events);
+
 /* ---- json_fields.c: members "fields" and "findings"; nothing where neither was looked for ---- */
 
 void hw_json_fields(struct json_writer *writer);

@@ -22,6 +22,10 @@ static json_t *operations_value(struct json_writer *writer)
     for (int phase = 0; phase < HW_PHASES; phase++)
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
             struct hw_profile_operation groups[HW_SIZE_GROUPS] = {{0}};
+            struct hw_profile_events events[HW_SIZE_GROUPS] = {{0}};
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+                hw_profile_events_add(&events[hw_profile_size_group(allocator, bucket)],
+                                      &allocator->inside.events[phase][kind][bucket]);
             for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
                 hw_profile_operation_add(&groups[hw_profile_size_group(allocator, bucket)],
                                          &allocator->operations[phase][kind][bucket]);
@@ -30,6 +34,7 @@ static json_t *operations_value(struct json_writer *writer)
                     continue;
                 json_t *object = operation_value(writer, phase, kind, &groups[size]);
                 set_text(writer, object, "size", sizes[size]);
+                hw_json_events(writer, object, &events[size]);
                 writer->failed |= json_array_append_new(array, object) != 0;
             }
         }
@@ -68,6 +73,7 @@ void hw_json_allocator(struct json_writer *writer)
     hw_json_allocator_facts(writer, object);
     set(writer, object, "operations", operations_value(writer));
     set(writer, object, "operations_by_size", buckets_value(writer));
+    hw_json_inside(writer, object);
     print_key(writer, "allocator");
     print_value(writer, object);
 }

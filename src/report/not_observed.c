@@ -47,6 +47,9 @@ static const struct {
      "The program computed for 4 s or more without allocating: 64 bytes that one thread read or wrote more than 4.2 "
      "billion times meanwhile would be told too low",
      true},
+    {HW_NOTE_NO_DISPATCH, "no-dispatch",
+     "System calls inside the allocator were not observed, nor waits for locks that are not of pthreads", false},
+    {HW_NOTE_NO_EVENTS, "no-events", "Instructions, cache misses and TLB misses of operations were not counted", false},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 

@@ -79,6 +79,8 @@ void hw_text_allocator(struct hw_text *text);
 
 /* text_allocator_facts.c: how the allocator works, what others would do. */
 void hw_text_allocator_facts(struct hw_text *text);
+/* text_inside.c: what was seen inside it. */
+void hw_text_inside(struct hw_text *text);
 
 /* text_memory.c: heap beside resident memory. */
 void hw_text_memory(struct hw_text *text);

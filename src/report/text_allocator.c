@@ -31,5 +31,6 @@ void hw_text_allocator(struct hw_text *text)
         return;
     hw_page_heading(&text->page, "Operations of the allocator");
     print_operations(text);
+    hw_text_inside(text);
     hw_text_allocator_facts(text);
 }

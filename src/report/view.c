@@ -404,7 +404,8 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
                (options->function || hw_view_make_samples(view, module_of, context_of, ids)) &&
                hw_view_resolve(view, options, error) &&
                (options->function ? hw_view_keep_function(view, options->function, error)
-                                  : hw_view_make_globals(view, module_of, options, error));
+                                  : hw_view_make_globals(view, module_of, options, error) &&
+                                        hw_view_make_locks(view, module_of, options, error));
         if (done)
             hw_view_examine_modules(view);
     }

@@ -114,6 +114,13 @@ struct hw_view_words {
     size_t count;
 };
 
+/* A lock that was used inside operations of the allocator. */
+struct hw_view_lock {
+    const struct hw_operation_lock *lock;
+    uint32_t module;                     /* whose data it is: index, or HW_NONE */
+    const struct hw_data_symbol *symbol; /* the variable it is or lies in; NULL: not known */
+};
+
 struct hw_view {
     const struct hw_profile *profile;
     const char *function;                            /* of the options: its contexts are all there are */
@@ -143,7 +150,10 @@ struct hw_view {
     struct hw_sample_count *sample_counts; /* words and places; `context` is an index into contexts, `map` of places one
                                             * into locations; sorted as in the profile */
     size_t sample_count_count;
+    struct hw_view_lock *locks; /* in the order of the profile's */
+    size_t lock_count;
     struct hw_data *data; /* by module; private to globals.c */
+    bool *data_loaded;    /* by module */
     bool data_is_own;
     struct hw_symbolizer *symbolizer; /* NULL when no binary was needed or allowed */
     bool names_sought;                /* in the profile and in binaries, rather than not at all or by `resolve` */
@@ -301,7 +311,16 @@ bool hw_view_make_samples(struct hw_view *view, const uint32_t *module_of, const
 /* Fills granules and globals. MODULE_OF: module by map. False with ERROR when there is no memory. */
 bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,
                           struct hw_error *error);
+/* Sees to it that view->data has what is known of the module's data. */
+bool hw_view_load_data(struct hw_view *view, uint32_t module, const struct hw_view_options *options,
+                       struct hw_error *error);
 void hw_view_free_globals(struct hw_view *view);
+
+/* ---- view_locks.c ---- */
+
+/* Fills locks. As hw_view_make_globals. */
+bool hw_view_make_locks(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,
+                        struct hw_error *error);
 
 /* Every count of a sampled run is an estimate. */
 static inline bool hw_view_sampled(const struct hw_view *view)

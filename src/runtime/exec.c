@@ -110,6 +110,7 @@ static void note_target(const char *name, char *const *environment)
 static bool begin(const char *name, char *const *environment)
 {
     hw_limits_for_exec(true);
+    hw_handlers_for_exec(true);
     if (hw_runtime.state != HW_STATE_ON || hw_quiet || hw_fork_pending() || !name)
         return false;
     note_target(name, environment);
@@ -121,6 +122,7 @@ static bool begin(const char *name, char *const *environment)
 
 static void failed(bool begun)
 {
+    hw_handlers_for_exec(false);
     hw_limits_for_exec(false);
     if (begun)
         hw_process_goes_on();

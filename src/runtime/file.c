@@ -66,6 +66,9 @@ static const struct {
     [HW_POOL_CONTEXT_TYPES] = {HW_SECTION_CONTEXT_TYPES, sizeof(struct hw_context_type), 256 * M, 2, 4 * K},
     [HW_POOL_ALLOCATOR_INFO] = {HW_SECTION_ALLOCATOR_INFO, sizeof(struct hw_allocator_info), 4 * K, 0, 4 * K},
     [HW_POOL_OPERATION_COUNTS] = {HW_SECTION_OPERATION_COUNTS, sizeof(struct hw_operation_counts), 2 * G, 8, 48 * K},
+    [HW_POOL_OPERATION_CALLS] = {HW_SECTION_OPERATION_CALLS, sizeof(struct hw_operation_call), 64 * K, 0, 12 * K},
+    [HW_POOL_OPERATION_LOCKS] = {HW_SECTION_OPERATION_LOCKS, sizeof(struct hw_operation_lock), 5 * M, 1, 20 * K},
+    [HW_POOL_OPERATION_EVENTS] = {HW_SECTION_OPERATION_EVENTS, sizeof(struct hw_operation_events), 240 * K, 0, 12 * K},
 };
 struct hw_pool hw_pools[HW_POOL_COUNT];
 

@@ -128,6 +128,7 @@ static void become_quiet(void)
     if (!on() || hw_fork_pending() || hw_quiet)
         return;
     hw_trap_stop(HW_SAMPLE_SECCOMP);
+    hw_dispatch_quiet();
     hw_file_make_room();
     hw_word_sampler_stop();
     hw_note(HW_NOTE_OTHER, "the program gave up system calls (seccomp): no timeline from then on, and no room for more "

@@ -95,6 +95,8 @@ void hw_operations_thread_gone(struct hw_thread *thread)
 {
     if (thread->operator->thread)
         hw_places_detach(thread->operator);
+    if (thread->operator->dispatch)
+        hw_hardware_close(thread->operator->dispatch);
 }
 
 /* ---- one operation, the careful way ---- */

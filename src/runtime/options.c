@@ -62,6 +62,10 @@ static const struct option {
      "name of the profile: %e executable, %p pid, %h host, %n number, %c colon, %%"},
     {"session", OPTION_HEX, &hw_options.session, "number that joins the profiles of one `heapwise record`"},
     {"mode", OPTION_NAME, hw_options.mode, "heap, or allocator: what the allocator itself does and costs"},
+    {"dispatch", OPTION_U32, &hw_options.dispatch,
+     "mode=allocator: 0: do not look at system calls inside the allocator"},
+    {"operation-events", OPTION_NAME, hw_options.operation_events,
+     "mode=allocator: events counted during operations: auto, software (the kernel's only), none"},
     {"sample-bytes", OPTION_SIZE, &hw_options.sample_bytes, "mean bytes between sampled allocations; 0: count all"},
     {"sample-accesses", OPTION_SIZE, &hw_options.sample_accesses,
      "look at accesses to memory so many times a second of CPU time, 1 to 1000; 0: no"},
@@ -224,6 +228,8 @@ void hw_options_read(void)
     hw_options.depth = HW_DEPTH_MAX;
     hw_options.dump_signal = HW_NONE;
     hw_options.windows = 1;
+    hw_options.dispatch = 1;
+    set_text(hw_options.operation_events, sizeof hw_options.operation_events, "auto");
     hw_options.words_period_ms = 20;
     hw_options.words_thread = 1;
     const char *text = find_variable(storage, sizeof storage);

@@ -206,5 +206,6 @@ void hw_real_resolve(void)
         hw_real = found_real;
     for (int i = 0; i < HW_LIBC_COUNT; i++)
         hw_libc((enum hw_libc_function)i);
+    hw_locks_resolve();
     resolving = false;
 }

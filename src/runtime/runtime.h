@@ -67,7 +67,8 @@ void *hw_real_next(const char *name);
     X(close) X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
     X(posix_spawn) X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
     X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit) \
-    X(sigaltstack) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd)
+    X(sigaltstack) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd) X(pthread_sigmask) X(sigprocmask) \
+    X(sigsuspend) X(ppoll) X(__ppoll_chk) X(pselect) X(epoll_pwait) X(epoll_pwait2)
 // clang-format on
 #define HW_LIBC_INDEX(name) HW_LIBC_##name,
 enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
@@ -92,6 +93,8 @@ struct hw_options {
     uint32_t block_table; /* 1: use the table store even where the map is possible */
     uint32_t verbose;
     char mode[16];             /* "allocator"; else heap */
+    char operation_events[16]; /* "auto", "software" or "none": see operation_events.c */
+    uint32_t dispatch;         /* 0: system calls inside the allocator are not looked at */
     uint64_t sample_accesses;  /* bursts a second of a thread's CPU time; 0: none */
     uint64_t sample_period;    /* accesses from one sample of the processor's to the next; 0: by sample_accesses */
     char event_sources[1024];  /* where the kernel describes what events there are; empty: the usual directory */
@@ -225,6 +228,9 @@ enum hw_pool_id {
     HW_POOL_CONTEXT_TYPES,
     HW_POOL_ALLOCATOR_INFO, /* from here on only in allocator mode */
     HW_POOL_OPERATION_COUNTS,
+    HW_POOL_OPERATION_CALLS,
+    HW_POOL_OPERATION_LOCKS,
+    HW_POOL_OPERATION_EVENTS,
     HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
@@ -899,6 +905,20 @@ void hw_dump_killed(int number);
 
 /* Handles signals as far as that is wanted: called at start, in a forked child, and when the mode becomes another. */
 void hw_signals_start(void);
+
+/* ---- dispatch.c, handlers.c, locks.c: inside the allocator (dispatch.h has what they share) ---- */
+
+/* System calls are looked at: SIGSYS is the runtime's, never blocked, and handlers of the program are called by way of
+ * the runtime (handlers.c). */
+extern HW_HIDDEN bool hw_dispatch_on;
+/* The program gives up system calls: the calling thread's are no longer looked at. */
+void hw_dispatch_quiet(void);
+/* SIGSYS is open in the calling thread; where it was not, the thread believes it still is not. */
+void hw_handlers_thread(void);
+/* What another program finds as it was meant, and back after exec has failed. */
+void hw_handlers_for_exec(bool begin);
+/* Finds the real functions behind the hooks for locks. Any number of times. */
+void hw_locks_resolve(void);
 
 /* ---- checksum.c ---- */
 

@@ -9,9 +9,9 @@
  * runs, whatever happens there). SIGKILL remains.
  *
  * Asked what happens at such a signal, libc answers as if there were no handler. */
-#include "runtime/runtime.h"
-
 #include <signal.h>
+
+#include "runtime/dispatch.h"
 
 #define USUAL_SIGNAL 62 /* SIGRTMAX - 2: a real-time signal in the middle of nowhere */
 
@@ -37,6 +37,12 @@ static void on_signal(int number, siginfo_t *information, void *context)
      BIT(SIGSTKFLT) | BIT(SIGXCPU) | BIT(SIGXFSZ) | BIT(SIGVTALRM) | BIT(SIGPROF) | BIT(SIGIO) | BIT(SIGPWR) |         \
      BIT(SIGSYS))
 
+/* For handlers of the runtime's own. */
+static int install(int number, const struct sigaction *action, struct sigaction *old)
+{
+    return hw_handlers_set(number, action, old, true);
+}
+
 static uint32_t stood_in_for; /* signals whose default action is ours to begin with */
 
 static inline bool is_killing(int number)
@@ -61,13 +67,12 @@ static const struct sigaction killing_action = {
 
 static void stand_in(void)
 {
-    HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
     struct sigaction old;
-    if (!real || hw_runtime.pid == 1 /* the kernel ignores what init does not handle */)
+    if (!hw_libc(HW_LIBC_sigaction) || hw_runtime.pid == 1 /* the kernel ignores what init does not handle */)
         return;
     for (int number = 1; number < 32; number++)
-        if ((KILLING & BIT(number)) && !is_killing(number) && real(number, NULL, &old) == 0 &&
-            (old.sa_flags & SA_SIGINFO || old.sa_handler != SIG_DFL || real(number, &killing_action, NULL) == 0))
+        if ((KILLING & BIT(number)) && !is_killing(number) && install(number, NULL, &old) == 0 &&
+            (old.sa_flags & SA_SIGINFO || old.sa_handler != SIG_DFL || install(number, &killing_action, NULL) == 0))
             stood_in_for |= BIT(number);
 }
 
@@ -81,12 +86,11 @@ void hw_signals_start(void)
     bool wanted = hw_options.dump_signal != HW_NONE || hw_planes_on();
     uint32_t number = hw_options.dump_signal != HW_NONE ? hw_options.dump_signal : USUAL_SIGNAL;
     if (!installed && wanted && number) {
-        HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
         struct sigaction old, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
         for (size_t i = 0; i < sizeof action.sa_mask / 8; i++)
             ((uint64_t *)&action.sa_mask)[i] = ~0ull;
-        if (real && real((int)number, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL &&
-            real((int)number, &action, NULL) == 0)
+        if (hw_libc(HW_LIBC_sigaction) && install((int)number, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) &&
+            old.sa_handler == SIG_DFL && install((int)number, &action, NULL) == 0)
             installed = number;
         else if (hw_options.dump_signal != HW_NONE)
             hw_message("dump-signal: the signal cannot be handled", NULL);
@@ -127,13 +131,12 @@ static bool keep_for_samples(int number, bool usual)
 
 HW_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-    HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
     bool ours = installed && (uint32_t)number == installed;
     if (is_killing(number) && action && is_default(action))
         action = &killing_action;
     if (action && keep_for_samples(number, is_default(action)))
         action = NULL;
-    int result = real(number, action, old);
+    int result = hw_handlers_set(number, action, old, action == &killing_action);
     if (result != 0)
         return result;
     if (old && is_own_handler((void *)old->sa_sigaction))
@@ -148,6 +151,15 @@ static __sighandler_t as_program_sees(__sighandler_t handler)
     return is_own_handler((void *)handler) ? SIG_DFL : handler;
 }
 
+/* What libc's does. */
+static __sighandler_t signal_by_sigaction(int number, __sighandler_t handler)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    if (number > 0 && number < 65)
+        ((uint64_t *)&action.sa_mask)[0] = 1ull << (number - 1);
+    return hw_handlers_set(number, &action, &old, false) == 0 ? old.sa_handler : SIG_ERR;
+}
+
 HW_EXPORT __sighandler_t signal(int number, __sighandler_t handler)
 {
     HW_REAL(__sighandler_t, signal, (int, __sighandler_t));
@@ -158,7 +170,7 @@ HW_EXPORT __sighandler_t signal(int number, __sighandler_t handler)
     }
     if (keep_for_samples(number, handler == SIG_DFL))
         return SIG_DFL;
-    __sighandler_t old = real(number, handler);
+    __sighandler_t old = hw_dispatch_on ? signal_by_sigaction(number, handler) : real(number, handler);
     if (ours && old != SIG_ERR)
         give_up();
     return as_program_sees(old);

@@ -1,5 +1,5 @@
 /* thread_create.c - threads of programs that count accesses get a plane of their own before their first instruction,
- * those whose accesses are sampled a timer.
+ * those whose accesses are sampled a timer; where system calls are looked at, SIGSYS is opened to them.
  *
  * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
  * hooks only pass on. */
@@ -46,8 +46,16 @@ static struct start put_start(struct start *start)
     return copy;
 }
 
+/* Whether threads have to be seen before their first instruction. */
+static bool looked_at(void)
+{
+    return hw_planes_on() || hw_trap_on() || hw_dispatch_on;
+}
+
 static void attach(void)
 {
+    if (hw_dispatch_on)
+        hw_handlers_thread();
     hw_shadow_attach();
     hw_trap_attach();
 }
@@ -75,7 +83,7 @@ HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void
 HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument)
 {
     HW_REAL(int, pthread_create, (unsigned long *, const void *, void *(*)(void *), void *));
-    struct start *start = hw_planes_on() || hw_trap_on() ? take_start() : NULL;
+    struct start *start = looked_at() ? take_start() : NULL;
     if (!start)
         return real(thread, attributes, routine, argument);
     *start = (struct start){.posix = routine, .argument = argument};
@@ -89,7 +97,7 @@ HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *a
 HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *argument)
 {
     HW_REAL(int, thrd_create, (unsigned long *, int (*)(void *), void *));
-    struct start *start = hw_planes_on() || hw_trap_on() ? take_start() : NULL;
+    struct start *start = looked_at() ? take_start() : NULL;
     if (!start)
         return real(thread, routine, argument);
     *start = (struct start){.c11 = routine, .argument = argument};

@@ -29,6 +29,7 @@
 #include <time.h>
 
 #include "runtime/arch/x86_64/decode.h"
+#include "runtime/dispatch.h"
 
 #define BURST_LENGTH  64  /* instructions of the program */
 #define STEPS_BETWEEN 400 /* most steps in the runtime within a burst, outside of hooks and around them */
@@ -614,20 +615,18 @@ void hw_trap_detach(void)
 
 static bool is_unhandled(int signal)
 {
-    HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
     struct sigaction old;
-    return real && real(signal, NULL, &old) == 0 &&
+    return hw_libc(HW_LIBC_sigaction) && hw_handlers_set(signal, NULL, &old, true) == 0 &&
            (hw_trap_is_handler((void *)old.sa_sigaction) ||
             (!(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL));
 }
 
 static bool install(int signal, void (*handler)(int, siginfo_t *, void *))
 {
-    HW_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     for (size_t i = 0; i < sizeof action.sa_mask / 8; i++)
         ((uint64_t *)&action.sa_mask)[i] = ~0ull;
-    return is_unhandled(signal) && real(signal, &action, NULL) == 0;
+    return is_unhandled(signal) && hw_handlers_set(signal, &action, NULL, true) == 0;
 }
 
 static enum hw_sample_end begin(void)

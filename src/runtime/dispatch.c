@@ -1,0 +1,578 @@
+/* dispatch.c - system calls inside operations of the allocator, by syscall user dispatch.
+ *
+ * Each thread tells the kernel where its selector is (struct hw_operator). While that says BLOCK, which is inside an
+ * operation, a system call from outside the runtime's own code is not executed: the thread gets SIGSYS. The handler
+ * makes the same call from within the runtime, where the kernel lets it pass, notes what it was and how long it took,
+ * and puts the result where the program expects it. So calls are seen that libc makes inside malloc, and those of the
+ * program outside are not touched.
+ *
+ * A call that cannot be made by a handler (clone, fork, exec: what comes of it would be in the handler as well) is
+ * handed back: the thread is disarmed until the end of the operation, and executes its instruction again. What comes
+ * after that in the same operation is not seen; HW_CALL_UNSEEN says how often that was.
+ *
+ * The kernel kills a process to which it owes a SIGSYS that is blocked or not handled. handlers.c sees to it that this
+ * cannot happen through libc; where a program is known to go past libc, nothing is armed at all.
+ *
+ * The handler's mask is empty: a signal of the program that arrives while a call waits in the kernel is handled as it
+ * would be otherwise. The handler runs on the stack that the program is on. */
+#include "runtime/dispatch.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+
+#include "runtime/arch/x86_64/signal.h"
+#include "runtime/operations.h"
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_OFF          0
+#define PR_SYS_DISPATCH_ON           1
+#endif
+#define USER_DISPATCH 2 /* SYS_USER_DISPATCH: si_code */
+
+#define LOCKS_MOST   4096u /* in the profile; all others share entry 0 */
+#define LOCK_SLOTS   16384u
+#define TRIALS       16
+#define ROWS         (HW_SYSTEM_CALLS * HW_PHASES * HW_OPERATION_KINDS)
+#define WAITING_SLOT (LOCKS_MOST + 1)
+
+bool hw_dispatch_on;
+
+static struct {
+    struct hw_dispatch_thread *all;
+    struct hw_operation_call *rows; /* in the file */
+    uint64_t overhead;              /* ticks that a call takes longer, beside what the handler itself takes */
+    uint64_t heap_end;              /* what brk said last */
+    volatile bool calibrating;
+    volatile uint32_t trials;
+    volatile uint64_t trial_inside; /* ticks in the handler, the latest */
+    /* Locks by address: entry + 1. Only ever added to, under hw_runtime.lock. */
+    struct lock_slot {
+        uintptr_t lock;
+        uint32_t kind, entry;
+    } * slots;
+    uint32_t *waiting; /* by entry */
+} dispatch;
+
+/* ---- what is known of system calls ---- */
+
+enum { HAND_BACK = 0xff };
+
+static const struct {
+    uint16_t number;
+    uint8_t call;  /* enum hw_system_call */
+    uint8_t bytes; /* the argument that says how many, from 1; 0: none */
+} known_calls[] = {
+    {SYS_madvise, HW_CALL_MADVISE, 2},     {SYS_munmap, HW_CALL_MUNMAP, 2},
+    {SYS_mmap, HW_CALL_MMAP, 2},           {SYS_brk, HW_CALL_BRK, 0},
+    {SYS_mprotect, HW_CALL_MPROTECT, 2},   {SYS_mremap, HW_CALL_MREMAP, 3},
+    {SYS_futex, HW_CALL_FUTEX_OTHER, 0},   {SYS_sched_yield, HW_CALL_SCHED_YIELD, 0},
+    {SYS_nanosleep, HW_CALL_SLEEP, 0},     {SYS_clock_nanosleep, HW_CALL_SLEEP, 0},
+    {SYS_getrandom, HW_CALL_GETRANDOM, 2}, {SYS_open, HW_CALL_OPEN, 0},
+    {SYS_openat, HW_CALL_OPEN, 0},         {SYS_read, HW_CALL_READ, 3},
+    {SYS_pread64, HW_CALL_READ, 3},        {SYS_write, HW_CALL_OTHER, 0},
+    {SYS_close, HW_CALL_OTHER, 0},         {SYS_fstat, HW_CALL_OTHER, 0},
+    {SYS_newfstatat, HW_CALL_OTHER, 0},    {SYS_lseek, HW_CALL_OTHER, 0},
+    {SYS_readlink, HW_CALL_OTHER, 0},      {SYS_readlinkat, HW_CALL_OTHER, 0},
+    {SYS_getpid, HW_CALL_OTHER, 0},        {SYS_gettid, HW_CALL_OTHER, 0},
+    {SYS_getcpu, HW_CALL_OTHER, 0},        {SYS_sched_getaffinity, HW_CALL_OTHER, 0},
+    {SYS_sysinfo, HW_CALL_OTHER, 0},       {SYS_uname, HW_CALL_OTHER, 0},
+    {SYS_getrusage, HW_CALL_OTHER, 0},     {SYS_clock_gettime, HW_CALL_OTHER, 0},
+    {SYS_gettimeofday, HW_CALL_OTHER, 0},  {SYS_membarrier, HW_CALL_OTHER, 0},
+    {SYS_mincore, HW_CALL_OTHER, 0},       {SYS_mbind, HW_CALL_OTHER, 0},
+    {SYS_get_mempolicy, HW_CALL_OTHER, 0}, {SYS_set_mempolicy, HW_CALL_OTHER, 0},
+    {SYS_prlimit64, HW_CALL_OTHER, 0},     {SYS_getrlimit, HW_CALL_OTHER, 0},
+    {SYS_exit, HW_CALL_OTHER, 0},          {SYS_exit_group, HW_CALL_OTHER, 0},
+    {SYS_tgkill, HW_CALL_OTHER, 0},        {SYS_rt_sigprocmask, HW_CALL_OTHER, 0},
+};
+
+#define NAME_OF_MEMORY 0x53564d41 /* PR_SET_VMA: allocators name what they map */
+
+static uint32_t kind_of(long number, const long argument[6], uint64_t *bytes)
+{
+    *bytes = 0;
+    if (number == SYS_prctl && argument[0] == NAME_OF_MEMORY)
+        return HW_CALL_OTHER;
+    for (size_t i = 0; i < sizeof known_calls / sizeof *known_calls; i++) {
+        if (known_calls[i].number != number)
+            continue;
+        if (known_calls[i].bytes)
+            *bytes = (uint64_t)argument[known_calls[i].bytes - 1];
+        if (known_calls[i].call != HW_CALL_FUTEX_OTHER)
+            return known_calls[i].call;
+        switch (argument[1] & FUTEX_CMD_MASK) {
+        case FUTEX_WAIT:
+        case FUTEX_WAIT_BITSET:
+        case FUTEX_LOCK_PI:
+        case 13: /* FUTEX_LOCK_PI2 */
+            return HW_CALL_FUTEX_WAIT;
+        case FUTEX_WAKE:
+        case FUTEX_WAKE_BITSET:
+        case FUTEX_UNLOCK_PI:
+        case FUTEX_WAKE_OP:
+            return HW_CALL_FUTEX_WAKE;
+        default:
+            return HW_CALL_FUTEX_OTHER;
+        }
+    }
+    return HAND_BACK;
+}
+
+/* ---- what was seen inside the present operation ---- */
+
+static void begin_inside(struct hw_operator *op)
+{
+    struct hw_dispatch_thread *thread = op->dispatch;
+    if (op->events)
+        return;
+    thread->inside[0] = (struct hw_inside){.lock = 1, .what = HW_LOCK_OTHERS};
+    thread->inside[1] = (struct hw_inside){.what = HW_CALL_OTHER};
+    thread->inside_count = 2;
+    thread->held_count = 0;
+    thread->critical_lock = thread->busy_lock = 0;
+    op->events = 1;
+}
+
+/* Locks take up to half of the room, so that there is always some for each kind of system call. */
+static struct hw_inside *inside(struct hw_dispatch_thread *thread, uint32_t what, uintptr_t lock)
+{
+    for (uint32_t i = 0; i < thread->inside_count; i++)
+        if (thread->inside[i].lock == lock && thread->inside[i].what == what)
+            return &thread->inside[i];
+    if (thread->inside_count == HW_INSIDE_EVENTS || (lock && thread->inside_count >= HW_INSIDE_EVENTS / 2))
+        return &thread->inside[lock ? 0 : 1];
+    struct hw_inside *fresh = &thread->inside[thread->inside_count++];
+    *fresh = (struct hw_inside){.lock = lock, .what = what};
+    return fresh;
+}
+
+struct hw_inside *hw_inside_lock(struct hw_operator *op, uint32_t kind, uintptr_t lock)
+{
+    if (!op->dispatch)
+        return NULL;
+    begin_inside(op);
+    return inside(op->dispatch, kind, lock);
+}
+
+static void note_call(struct hw_operator *op, uint32_t call, bool failed, uint64_t ticks, uint64_t bytes)
+{
+    begin_inside(op);
+    struct hw_inside *seen = inside(op->dispatch, call, 0);
+    seen->count++;
+    seen->slow += failed;
+    seen->ticks += ticks;
+    seen->more += bytes;
+}
+
+/* A lock that libc or the allocator made of a futex: what can be seen of it is who waits and who wakes. */
+static void note_futex(struct hw_operator *op, uint32_t call, uintptr_t address, uint64_t ticks)
+{
+    struct hw_inside *seen = inside(op->dispatch, HW_LOCK_FUTEX, address);
+    if (call == HW_CALL_FUTEX_WAKE) {
+        seen->count++;
+    } else {
+        seen->slow++;
+        seen->ticks += ticks;
+    }
+}
+
+/* ---- the signal ---- */
+
+/* Calls of this thread are not looked at any more, whatever its selector says: that of a thread which has ended its
+ * last operation may serve another one by now. */
+static void disarm(struct hw_operator *op)
+{
+    if (!hw_quiet)
+        hw_sys(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0);
+    else if (op) /* nothing but the call itself may reach the kernel */
+        op->selector = 0;
+    if (op && op->dispatch)
+        op->dispatch->armed = false;
+}
+
+/* The program makes the call itself. At the end of the operation the thread is armed again. */
+static void hand_back(struct hw_operator *op, ucontext_t *context)
+{
+    disarm(op);
+    hw_arch_call_again(context);
+}
+
+static void on_trial(ucontext_t *context, const long argument[6], uint64_t entered)
+{
+    hw_arch_call_done(context, hw_syscall6(hw_arch_call_number(context), argument[0], argument[1], argument[2],
+                                           argument[3], argument[4], argument[5]));
+    dispatch.trials++;
+    dispatch.trial_inside = hw_ticks_raw() - entered;
+}
+
+static uint64_t heap_moved(long end)
+{
+    uint64_t before = __atomic_exchange_n(&dispatch.heap_end, (uint64_t)end, __ATOMIC_RELAXED);
+    return (uint64_t)end > before ? (uint64_t)end - before : before - (uint64_t)end;
+}
+
+static void carry_out(struct hw_operator *op, ucontext_t *context, uint32_t call, const long argument[6],
+                      uint64_t bytes, uint64_t entered)
+{
+    long number = hw_arch_call_number(context), result;
+    uint64_t begin = hw_ticks_raw();
+    if (number == SYS_rt_sigprocmask)
+        result = hw_handlers_change_mask(context, argument[0], (const uint64_t *)argument[1], (uint64_t *)argument[2],
+                                         (size_t)argument[3]);
+    else
+        result = hw_syscall6(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    uint64_t took = hw_ticks_raw() - begin;
+    hw_arch_call_done(context, result);
+    note_call(op, call, hw_sys_failed(result), took, call == HW_CALL_BRK ? heap_moved(result) : bytes);
+    if (number == SYS_futex)
+        note_futex(op, call, (uintptr_t)argument[0], took);
+    if (op->timed)
+        op->own_ticks += hw_ticks_raw() - entered - took + dispatch.overhead;
+}
+
+static void on_sys(int number, siginfo_t *information, void *closure)
+{
+    uint64_t entered = hw_ticks_raw(), bytes;
+    struct hw_operator *op = hw_operator_self;
+    ucontext_t *context = closure;
+    long argument[6];
+    (void)number;
+    if (information->si_code != USER_DISPATCH) {
+        hw_handlers_foreign(information, context);
+        return;
+    }
+    hw_arch_call_arguments(context, argument);
+    if (dispatch.calibrating) {
+        on_trial(context, argument, entered);
+        return;
+    }
+    if (!op || !op->dispatch || !hw_dispatch_on || hw_quiet) {
+        hand_back(op, context);
+        return;
+    }
+    uint32_t call = kind_of(hw_arch_call_number(context), argument, &bytes);
+    if (call != HAND_BACK) {
+        carry_out(op, context, call, argument, bytes, entered);
+        return;
+    }
+    note_call(op, HW_CALL_UNSEEN, false, 0, 0);
+    hand_back(op, context);
+}
+
+/* ---- threads ---- */
+
+static struct hw_dispatch_thread *new_thread(void)
+{
+    static struct hw_dispatch_thread *room;
+    static uint32_t left;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    if (!left && (room = hw_own_pages(8 * HW_PAGE, false)) != NULL)
+        left = 8 * HW_PAGE / sizeof *room;
+    struct hw_dispatch_thread *thread = left ? room++ : NULL;
+    if (thread) {
+        left--;
+        thread->next = dispatch.all;
+        dispatch.all = thread;
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+    return thread;
+}
+
+static long arm(struct hw_operator *op)
+{
+    return hw_sys(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, hw_runtime.text_start,
+                  hw_runtime.text_end - hw_runtime.text_start, &op->selector);
+}
+
+void hw_dispatch_attach(struct hw_operator *op)
+{
+    if (!op->dispatch)
+        op->dispatch = new_thread();
+    if (!op->dispatch || !hw_dispatch_on || hw_quiet)
+        return;
+    if (!hw_handlers_intact()) {
+        hw_dispatch_stop("the program handles SIGSYS in a way of its own");
+        return;
+    }
+    hw_handlers_thread();
+    op->dispatch->armed = arm(op) == 0;
+}
+
+void hw_dispatch_detach(struct hw_operator *op)
+{
+    struct hw_dispatch_thread *thread = op->dispatch;
+    if (!thread)
+        return;
+    if (thread->armed)
+        disarm(op);
+    hw_hardware_close(thread);
+}
+
+void hw_dispatch_quiet(void)
+{
+    if (hw_dispatch_on)
+        disarm(hw_operator_self);
+}
+
+/* ---- start ---- */
+
+static void see_go_note(void *closure, const void *data, size_t size)
+{
+    (void)data;
+    (void)size;
+    *(bool *)closure = true;
+}
+
+extern unsigned long getauxval(unsigned long) __attribute__((weak));
+
+/* Go's own runtime handles all signals, without libc. */
+static bool is_go(void)
+{
+    bool found = false;
+    const Elf64_Phdr *header = getauxval ? (const Elf64_Phdr *)getauxval(3 /* AT_PHDR */) : NULL;
+    size_t count = getauxval ? getauxval(5 /* AT_PHNUM */) : 0;
+    for (size_t i = 0; header && i < count; i++)
+        if (header[i].p_type == PT_PHDR)
+            hw_elf_notes_each((uintptr_t)header - header[i].p_vaddr, header, count, "Go", 4, see_go_note, &found);
+    return found;
+}
+
+static bool is_traced(void)
+{
+    static const char key[] = "TracerPid:\t";
+    char text[2048];
+    long length = hw_read_file("/proc/self/status", text, sizeof text);
+    for (long i = 0; i < length; i++)
+        if ((i == 0 || text[i - 1] == '\n') && hw_starts_with(text + i, key))
+            return text[i + (long)sizeof key - 1] != '0';
+    return false;
+}
+
+/* Calls from libc's code, while the selector says BLOCK. False: they did not come to the handler. */
+static bool calibrate(struct hw_operator *op)
+{
+    HW_REAL(long, syscall, (long, ...));
+    uint64_t plain = ~0ull, seen = ~0ull;
+    for (int i = 0; real && i < TRIALS; i++) {
+        uint64_t begin = hw_ticks_raw();
+        real(SYS_getppid);
+        uint64_t took = hw_ticks_raw() - begin;
+        plain = took < plain ? took : plain;
+    }
+    dispatch.trials = 0;
+    dispatch.calibrating = true;
+    for (int i = 0; real && i < TRIALS; i++) {
+        uint64_t begin = hw_ticks_raw();
+        op->selector = 1;
+        real(SYS_getppid);
+        op->selector = 0;
+        uint64_t took = hw_ticks_raw() - begin - dispatch.trial_inside;
+        seen = took < seen ? took : seen;
+    }
+    dispatch.calibrating = false;
+    dispatch.overhead = seen < (1u << 20) ? seen : 0;
+    return dispatch.trials == TRIALS;
+}
+
+/* NULL, or why system calls cannot be seen. */
+static const char *why_not(void)
+{
+    static struct hw_operator trial;
+    if (hw_quiet)
+        return "the program has given up system calls (seccomp)";
+    if (!hw_options.dispatch)
+        return "the option dispatch=0 was given";
+    if (hw_arch_on_valgrind())
+        return "the program runs under Valgrind";
+    if (is_traced())
+        return "a debugger or tracer was attached";
+    if (is_go())
+        return "Go programs handle SIGSYS by themselves";
+    long result = arm(&trial);
+    if (result == -EINVAL || result == -ENOSYS)
+        return "the kernel has no syscall user dispatch (Linux 5.11 and later)";
+    if (result != 0)
+        return "the kernel refused syscall user dispatch";
+    const char *why = NULL;
+    if (!hw_handlers_start(on_sys))
+        why = "SIGSYS could not be handled";
+    else {
+        hw_handlers_thread();
+        if (!calibrate(&trial))
+            why = "syscall user dispatch has no effect here";
+    }
+    disarm(&trial);
+    return why;
+}
+
+static bool take_room(void)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    uint32_t rows = hw_pool_take(HW_POOL_OPERATION_CALLS, ROWS), others = hw_pool_take(HW_POOL_OPERATION_LOCKS, 1);
+    if (rows != HW_NONE && others != HW_NONE) {
+        dispatch.rows = HW_ENTRY(HW_POOL_OPERATION_CALLS, struct hw_operation_call, rows);
+        for (uint32_t i = 0; i < ROWS; i++) {
+            dispatch.rows[i].kind = i % HW_OPERATION_KINDS;
+            dispatch.rows[i].phase = i / HW_OPERATION_KINDS % HW_PHASES;
+            dispatch.rows[i].call = i / HW_OPERATION_KINDS / HW_PHASES;
+        }
+        struct hw_operation_lock *entry = HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, others);
+        entry->map = HW_NONE;
+        entry->kind = HW_LOCK_OTHERS;
+        hw_pool_publish(HW_POOL_OPERATION_CALLS);
+        hw_pool_publish(HW_POOL_OPERATION_LOCKS);
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+    return rows != HW_NONE && others != HW_NONE;
+}
+
+bool hw_dispatch_start(void)
+{
+    for (struct hw_dispatch_thread *thread = dispatch.all; thread; thread = thread->next)
+        hw_hardware_close(thread); /* a forked child's: inherited */
+    dispatch.all = NULL;
+    if (!dispatch.slots) {
+        dispatch.slots = hw_own_pages(LOCK_SLOTS * sizeof *dispatch.slots, true);
+        dispatch.waiting = hw_own_pages((LOCKS_MOST + 1) * sizeof *dispatch.waiting, true);
+    }
+    if (!dispatch.slots || !dispatch.waiting || !take_room() || !hw_hardware_start())
+        return false;
+    hw_dispatch_on = false;
+    dispatch.heap_end = (uint64_t)hw_sys(SYS_brk, 0);
+    const char *why = why_not();
+    hw_dispatch_on = why == NULL;
+    if (why)
+        hw_note(HW_NOTE_NO_DISPATCH, why);
+    return true;
+}
+
+void hw_dispatch_stop(const char *why)
+{
+    if (__atomic_exchange_n(&hw_dispatch_on, false, __ATOMIC_RELAXED))
+        hw_note(HW_NOTE_NO_DISPATCH, why);
+}
+
+/* ---- the end of an operation ---- */
+
+static inline void add(uint64_t *to, uint64_t value)
+{
+    if (value)
+        __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
+}
+
+static void raise_to(uint64_t *most, uint64_t value)
+{
+    uint64_t old = __atomic_load_n(most, __ATOMIC_RELAXED);
+    while (value > old && !__atomic_compare_exchange_n(most, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+static uint32_t slot_of(uint32_t kind, uintptr_t lock)
+{
+    uint64_t hash = (lock >> 2 ^ kind) * 0x9e3779b97f4a7c15ull;
+    return (uint32_t)(hash >> 40) & (LOCK_SLOTS - 1);
+}
+
+/* 0: it has none. */
+static uint32_t find_lock(uint32_t kind, uintptr_t lock)
+{
+    for (uint32_t at = slot_of(kind, lock);; at = (at + 1) & (LOCK_SLOTS - 1)) {
+        uintptr_t there = __atomic_load_n(&dispatch.slots[at].lock, __ATOMIC_ACQUIRE);
+        if (!there)
+            return 0;
+        if (there == lock && dispatch.slots[at].kind == kind)
+            return dispatch.slots[at].entry;
+    }
+}
+
+/* An entry for a lock that was found to have none. Lock held. */
+static uint32_t add_lock(uint32_t kind, uintptr_t lock)
+{
+    if (HW_ENTRIES(HW_POOL_OPERATION_LOCKS) > LOCKS_MOST)
+        return 0;
+    uint32_t index = hw_pool_take(HW_POOL_OPERATION_LOCKS, 1), at = slot_of(kind, lock);
+    if (index == HW_NONE)
+        return 0;
+    struct hw_operation_lock *entry = HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, index);
+    const struct hw_module *module = hw_module_of_data(lock);
+    *entry = (struct hw_operation_lock){.address = lock, .offset = lock, .map = HW_NONE, .kind = kind};
+    if (module) {
+        entry->map = module->map;
+        entry->offset = lock - module->bias;
+    }
+    hw_pool_publish(HW_POOL_OPERATION_LOCKS);
+    while (dispatch.slots[at].lock)
+        at = (at + 1) & (LOCK_SLOTS - 1);
+    dispatch.slots[at].kind = kind;
+    dispatch.slots[at].entry = index;
+    __atomic_store_n(&dispatch.slots[at].lock, lock, __ATOMIC_RELEASE);
+    return index;
+}
+
+static uint32_t entry_of(uint32_t kind, uintptr_t lock)
+{
+    uint32_t index = find_lock(kind, lock);
+    if (index || kind == HW_LOCK_OTHERS ||
+        __atomic_load_n(&hw_pools[HW_POOL_OPERATION_LOCKS].used, __ATOMIC_RELAXED) >
+            LOCKS_MOST * sizeof(struct hw_operation_lock))
+        return index;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    index = find_lock(kind, lock);
+    if (!index)
+        index = add_lock(kind, lock);
+    hw_lock_drop(&hw_runtime.lock, old);
+    return index;
+}
+
+void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by)
+{
+    uint32_t index = entry_of(kind, lock);
+    uint32_t now = __atomic_add_fetch(&dispatch.waiting[index], (uint32_t)by, __ATOMIC_RELAXED);
+    if (by > 0 && index)
+        raise_to(&HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, index)->waiting_most, now);
+}
+
+static void add_lock_use(const struct hw_inside *seen, enum hw_phase phase, enum hw_operation_kind kind)
+{
+    struct hw_operation_lock *entry =
+        HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, entry_of(seen->what, seen->lock));
+    struct hw_lock_use *use = &entry->use[phase][kind];
+    add(&use->count, seen->count);
+    add(&use->contended, seen->slow);
+    add(&use->refused, seen->busy);
+    add(&use->wait_ticks, seen->ticks);
+    add(&use->held_ticks, seen->more);
+    add(&use->critical_ticks, seen->critical);
+    raise_to(&entry->wait_ticks_most, seen->ticks);
+    raise_to(&entry->critical_ticks_most, seen->critical);
+}
+
+static void add_call(const struct hw_inside *seen, enum hw_phase phase, enum hw_operation_kind kind)
+{
+    struct hw_operation_call *row = &dispatch.rows[(seen->what * HW_PHASES + phase) * HW_OPERATION_KINDS + kind];
+    add(&row->count, seen->count);
+    add(&row->errors, seen->slow);
+    add(&row->ticks, seen->ticks);
+    add(&row->bytes, seen->more);
+}
+
+void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
+                               uint32_t bucket)
+{
+    struct hw_dispatch_thread *thread = op->dispatch;
+    (void)bucket;
+    for (uint32_t i = 0; thread && i < thread->inside_count; i++) {
+        const struct hw_inside *seen = &thread->inside[i];
+        if (!seen->count && !seen->slow && !seen->busy)
+            continue;
+        if (seen->lock)
+            add_lock_use(seen, phase, kind);
+        else
+            add_call(seen, phase, kind);
+    }
+    if (thread && !thread->armed && hw_dispatch_on && !hw_quiet) /* a call was handed back */
+        thread->armed = arm(op) == 0;
+    op->events = 0;
+}

@@ -1,0 +1,304 @@
+/* locks.c - locks of the allocator: mutexes, spin locks and read-write locks of pthreads, by interposition.
+ *
+ * Outside an operation each hook is a look at one thread-local pointer and byte, and a jump to the real function.
+ * Inside, a lock is tried first, so that contention is known and the usual case costs no look at who waits; whatever
+ * the attempt says but "taken" and "busy" is left to the real function, which knows about errors, owners that died,
+ * recursion and the like. Results are always the real functions' own.
+ *
+ * While a lock is waited for, or waiters are woken, system calls are not looked at (dispatch.c): what futexes show is
+ * what locks show that libc and the allocator make by themselves. */
+#include <errno.h>
+#include <time.h>
+
+#include "runtime/dispatch.h"
+#include "runtime/operations.h"
+
+typedef int lock_function(void *);
+typedef int until_function(void *, const struct timespec *);
+typedef int clock_function(void *, int, const struct timespec *);
+
+/* NAME of pthreads: `first_NAME` looks for the real functions and goes on to the one that was called. */
+#define LOCKS(X)                                                                                                       \
+    X(pthread_mutex_lock)                                                                                              \
+    X(pthread_mutex_trylock)                                                                                           \
+    X(pthread_mutex_unlock)                                                                                            \
+    X(pthread_spin_lock)                                                                                               \
+    X(pthread_spin_trylock)                                                                                            \
+    X(pthread_spin_unlock)                                                                                             \
+    X(pthread_rwlock_rdlock)                                                                                           \
+    X(pthread_rwlock_tryrdlock)                                                                                        \
+    X(pthread_rwlock_wrlock)                                                                                           \
+    X(pthread_rwlock_trywrlock)                                                                                        \
+    X(pthread_rwlock_unlock)
+
+#define FIRST(name)                                                                                                    \
+    static int first_##name(void *lock);                                                                               \
+    static lock_function *real_##name = first_##name;
+LOCKS(FIRST)
+#undef FIRST
+static until_function *real_pthread_mutex_timedlock;
+static clock_function *real_pthread_mutex_clocklock;
+
+static int missing(void *lock)
+{
+    (void)lock;
+    return ENOSYS;
+}
+
+void hw_locks_resolve(void)
+{
+    void *found;
+#define RESOLVE(name)                                                                                                  \
+    found = hw_real_next(#name);                                                                                       \
+    __atomic_store_n(&real_##name, found ? (lock_function *)found : missing, __ATOMIC_RELEASE);
+    LOCKS(RESOLVE)
+#undef RESOLVE
+    *(void **)&real_pthread_mutex_timedlock = hw_real_next("pthread_mutex_timedlock");
+    *(void **)&real_pthread_mutex_clocklock = hw_real_next("pthread_mutex_clocklock");
+}
+
+#define FIRST(name)                                                                                                    \
+    static int first_##name(void *lock)                                                                                \
+    {                                                                                                                  \
+        hw_locks_resolve();                                                                                            \
+        return real_##name(lock);                                                                                      \
+    }
+LOCKS(FIRST)
+#undef FIRST
+
+/* ---- inside an operation ---- */
+
+/* The operation that the calling thread is in the middle of, or NULL. */
+static inline struct hw_operator *operation(void)
+{
+    struct hw_operator *op = hw_operator_self;
+    return hw_unlikely(op && op->selector) ? op : NULL;
+}
+
+static bool is_taken(int result)
+{
+    return result == 0 || result == EOWNERDEAD;
+}
+
+/* Between _begin and _end the kernel lets all calls pass. */
+static void unwatched_begin(struct hw_operator *op)
+{
+    if (op->dispatch)
+        op->dispatch->unwatched = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    op->selector = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void unwatched_end(struct hw_operator *op)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    op->selector = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (op->dispatch)
+        op->dispatch->unwatched = false;
+}
+
+static struct hw_held *find_held(struct hw_dispatch_thread *thread, uint32_t kind, uintptr_t lock)
+{
+    for (uint32_t i = thread->held_count; i > 0; i--)
+        if (thread->held[i - 1].lock == lock && thread->held[i - 1].kind == kind)
+            return &thread->held[i - 1];
+    return NULL;
+}
+
+static void hold(struct hw_dispatch_thread *thread, uint32_t kind, uintptr_t lock, uint64_t now)
+{
+    struct hw_held *held = find_held(thread, kind, lock);
+    if (held) {
+        held->depth++;
+        return;
+    }
+    if (thread->held_count == HW_INSIDE_LOCKS)
+        return;
+    if (thread->held_count == 0) {
+        thread->critical_lock = lock;
+        thread->critical_since = now;
+    }
+    thread->held[thread->held_count++] = (struct hw_held){.lock = lock, .kind = kind, .depth = 1, .since = now};
+}
+
+/* LOCK was taken at NOW; it had to be waited for since SINCE, unless that is 0. */
+static void note_taken(struct hw_operator *op, uint32_t kind, uintptr_t lock, uint64_t since, uint64_t now)
+{
+    struct hw_inside *seen = hw_inside_lock(op, kind, lock);
+    if (!seen)
+        return;
+    struct hw_dispatch_thread *thread = op->dispatch;
+    if (thread->busy_lock == lock) {
+        since = thread->busy_since;
+        thread->busy_lock = 0;
+    }
+    seen->count++;
+    if (since) {
+        seen->slow++;
+        seen->ticks += now - since;
+    }
+    hold(thread, kind, lock, now);
+    if (op->timed)
+        op->own_ticks += hw_ticks_raw() - now;
+}
+
+static void note_refused(struct hw_operator *op, uint32_t kind, uintptr_t lock)
+{
+    struct hw_inside *seen = hw_inside_lock(op, kind, lock);
+    if (!seen)
+        return;
+    seen->busy++;
+    if (op->dispatch->busy_lock != lock) {
+        op->dispatch->busy_lock = lock;
+        op->dispatch->busy_since = hw_ticks_raw();
+    }
+}
+
+/* LOCK is about to be given back. */
+static void note_released(struct hw_operator *op, uint32_t kind, uintptr_t lock)
+{
+    struct hw_dispatch_thread *thread = op->dispatch;
+    struct hw_held *held = thread && op->events ? find_held(thread, kind, lock) : NULL;
+    if (!held || --held->depth)
+        return;
+    uint64_t now = hw_ticks_raw();
+    struct hw_inside *seen = hw_inside_lock(op, kind, lock);
+    seen->more += now - held->since;
+    for (uint32_t i = (uint32_t)(held - thread->held) + 1; i < thread->held_count; i++)
+        thread->held[i - 1] = thread->held[i];
+    if (--thread->held_count == 0) {
+        for (uint32_t i = 0; i < thread->inside_count; i++)
+            if (thread->inside[i].lock == thread->critical_lock) {
+                seen = &thread->inside[i];
+                break;
+            }
+        seen->critical += now - thread->critical_since;
+    }
+    if (op->timed)
+        op->own_ticks += hw_ticks_raw() - now;
+}
+
+/* What is waited with: one of the real functions. */
+struct wait {
+    lock_function *plain;
+    until_function *until;
+    clock_function *by_clock;
+    const struct timespec *time;
+    int clock;
+};
+
+static int wait_for(const struct wait *wait, void *lock)
+{
+    return wait->plain   ? wait->plain(lock)
+           : wait->until ? wait->until(lock, wait->time)
+                         : wait->by_clock(lock, wait->clock, wait->time);
+}
+
+static __attribute__((noinline)) int take(struct hw_operator *op, uint32_t kind, void *lock, lock_function *attempt,
+                                          const struct wait *wait)
+{
+    int result = attempt(lock);
+    if (is_taken(result)) {
+        note_taken(op, kind, (uintptr_t)lock, 0, hw_ticks_raw());
+        return result;
+    }
+    uint64_t since = hw_ticks_raw();
+    bool busy = result == EBUSY;
+    if (busy)
+        hw_inside_waiting(kind, (uintptr_t)lock, 1);
+    unwatched_begin(op);
+    result = wait_for(wait, lock);
+    unwatched_end(op);
+    if (busy)
+        hw_inside_waiting(kind, (uintptr_t)lock, -1);
+    if (is_taken(result))
+        note_taken(op, kind, (uintptr_t)lock, since, hw_ticks_raw());
+    return result;
+}
+
+static __attribute__((noinline)) int try(struct hw_operator *op, uint32_t kind, void *lock, lock_function *attempt)
+{
+    int result = attempt(lock);
+    if (is_taken(result))
+        note_taken(op, kind, (uintptr_t)lock, 0, hw_ticks_raw());
+    else if (result == EBUSY)
+        note_refused(op, kind, (uintptr_t)lock);
+    return result;
+}
+
+static __attribute__((noinline)) int give(struct hw_operator *op, uint32_t kind, void *lock, lock_function *release)
+{
+    note_released(op, kind, (uintptr_t)lock);
+    unwatched_begin(op);
+    int result = release(lock);
+    unwatched_end(op);
+    return result;
+}
+
+/* ---- the hooks ---- */
+
+#define TAKE(name, attempt, kind)                                                                                      \
+    HW_EXPORT int name(void *lock);                                                                                    \
+    HW_EXPORT int name(void *lock)                                                                                     \
+    {                                                                                                                  \
+        struct hw_operator *op = operation();                                                                          \
+        if (hw_likely(!op))                                                                                            \
+            return real_##name(lock);                                                                                  \
+        return take(op, kind, lock, real_##attempt, &(struct wait){.plain = real_##name});                             \
+    }
+#define TRY(name, kind)                                                                                                \
+    HW_EXPORT int name(void *lock);                                                                                    \
+    HW_EXPORT int name(void *lock)                                                                                     \
+    {                                                                                                                  \
+        struct hw_operator *op = operation();                                                                          \
+        return hw_likely(!op) ? real_##name(lock) : try(op, kind, lock, real_##name);                                  \
+    }
+#define GIVE(name, kind)                                                                                               \
+    HW_EXPORT int name(void *lock);                                                                                    \
+    HW_EXPORT int name(void *lock)                                                                                     \
+    {                                                                                                                  \
+        struct hw_operator *op = operation();                                                                          \
+        return hw_likely(!op) ? real_##name(lock) : give(op, kind, lock, real_##name);                                 \
+    }
+
+TAKE(pthread_mutex_lock, pthread_mutex_trylock, HW_LOCK_MUTEX)
+TRY(pthread_mutex_trylock, HW_LOCK_MUTEX)
+GIVE(pthread_mutex_unlock, HW_LOCK_MUTEX)
+TAKE(pthread_spin_lock, pthread_spin_trylock, HW_LOCK_SPIN)
+TRY(pthread_spin_trylock, HW_LOCK_SPIN)
+GIVE(pthread_spin_unlock, HW_LOCK_SPIN)
+TAKE(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, HW_LOCK_RWLOCK)
+TRY(pthread_rwlock_tryrdlock, HW_LOCK_RWLOCK)
+TAKE(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, HW_LOCK_RWLOCK)
+TRY(pthread_rwlock_trywrlock, HW_LOCK_RWLOCK)
+GIVE(pthread_rwlock_unlock, HW_LOCK_RWLOCK)
+
+HW_EXPORT int pthread_mutex_timedlock(void *lock, const struct timespec *until);
+HW_EXPORT int pthread_mutex_timedlock(void *lock, const struct timespec *until)
+{
+    struct hw_operator *op = operation();
+    if (!real_pthread_mutex_timedlock)
+        hw_locks_resolve();
+    if (!real_pthread_mutex_timedlock)
+        return ENOSYS;
+    if (hw_likely(!op))
+        return real_pthread_mutex_timedlock(lock, until);
+    return take(op, HW_LOCK_MUTEX, lock, real_pthread_mutex_trylock,
+                &(struct wait){.until = real_pthread_mutex_timedlock, .time = until});
+}
+
+HW_EXPORT int pthread_mutex_clocklock(void *lock, int clock, const struct timespec *until);
+HW_EXPORT int pthread_mutex_clocklock(void *lock, int clock, const struct timespec *until)
+{
+    struct hw_operator *op = operation();
+    if (!real_pthread_mutex_clocklock)
+        hw_locks_resolve();
+    if (!real_pthread_mutex_clocklock)
+        return ENOSYS;
+    if (hw_likely(!op))
+        return real_pthread_mutex_clocklock(lock, clock, until);
+    return take(op, HW_LOCK_MUTEX, lock, real_pthread_mutex_trylock,
+                &(struct wait){.by_clock = real_pthread_mutex_clocklock, .time = until, .clock = clock});
+}

@@ -1,0 +1,313 @@
+/* test_inside.c - what happens inside operations of the allocator: system calls and locks that are known, none of those
+ * outside, and programs that must not notice. programs/inside.c and programs/insidemalloc.c are what is recorded. */
+#include "support/check.h"
+#include "support/recording.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test_config.h"
+
+/* With the known allocator (or what PRELOAD names), or without. */
+static struct recording record_inside(const char *what, const char *times, const char *preload, const char *options,
+                                      bool may_fail)
+{
+    const char *program = program_path("inside"), *library = preload ? program_path(preload) : NULL;
+    static char environment[4096];
+    if (!program || (preload && !library))
+        SKIP("inside was not built, or %s is not installed", preload ? preload : "nothing else");
+    if (preload && TEST_SANITIZED)
+        SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
+    snprintf(environment, sizeof environment, "LD_PRELOAD=%s", library ? library : "");
+    const char *const argv[] = {program, what, times, NULL};
+    static const char *const arguments[] = {"--mode", "allocator", NULL};
+    const char *const variables[] = {preload ? environment : NULL, NULL};
+    struct recording recording =
+        record_and_load(argv, &(struct record_options){.arguments = arguments,
+                                                       .options = options,
+                                                       .may_fail = may_fail,
+                                                       .run = {.environment = variables, .timeout_s = 120}});
+    if (!may_fail) {
+        assert_exit(&recording.run, 0, what);
+        assert_contains(recording.run.out, "done");
+    }
+    return recording;
+}
+
+static const json_t *allocator(const json_t *report)
+{
+    const json_t *found = json_object_get(report, "allocator");
+    assert_non_null(found);
+    return found;
+}
+
+/* The call NAME inside operations; NULL: none was seen. */
+static const json_t *find_call(const json_t *report, const char *name)
+{
+    const json_t *calls = json_object_get(allocator(report), "syscalls");
+    assert_true(json_is_array(calls));
+    for (size_t i = 0; i < json_array_size(calls); i++)
+        if (strcmp(json_text(json_array_get(calls, i), "name"), name) == 0)
+            return json_array_get(calls, i);
+    return NULL;
+}
+
+static int64_t calls(const json_t *report, const char *name)
+{
+    const json_t *call = find_call(report, name);
+    return call ? json_number(call, "count") : 0;
+}
+
+static int64_t calls_in(const json_t *report, const char *name, const char *kind)
+{
+    char path[64];
+    snprintf(path, sizeof path, "by_kind.%s.count", kind);
+    const json_t *call = find_call(report, name);
+    const int64_t count = call ? json_number_or_none(call, path) : 0;
+    return count < 0 ? 0 : count;
+}
+
+/* The lock with this name and type. */
+static const json_t *lock(const json_t *report, const char *type, const char *symbol)
+{
+    const json_t *locks = json_object_get(allocator(report), "locks");
+    for (size_t i = 0; i < json_array_size(locks); i++)
+        if (strcmp(json_text(json_array_get(locks, i), "symbol"), symbol) == 0 &&
+            strcmp(json_text(json_array_get(locks, i), "type"), type) == 0)
+            return json_array_get(locks, i);
+    fail_msg("no %s called %s", type, symbol);
+    return NULL;
+}
+
+/* Nothing can be said where the kernel lacks it: told once, and the rest is skipped. */
+static void need_dispatch(struct recording *recording)
+{
+    if (!json_is_null(json_object_get(allocator(recording->report), "syscalls")))
+        return;
+    assert_true(report_says(recording->report, "system calls inside the allocator"));
+    recording_free(recording);
+    SKIP("%s", "this kernel has no syscall user dispatch");
+}
+
+/* ---- system calls ---- */
+
+static void test_large_blocks(void **state)
+{
+    struct recording recording = record_inside("large", "50", NULL, NULL, false);
+    need_dispatch(&recording);
+    assert_int_equal(calls(recording.report, "mmap"), 50);
+    assert_int_equal(calls(recording.report, "munmap"), 50);
+    assert_int_equal(calls_in(recording.report, "mmap", "new") + calls_in(recording.report, "mmap", "reused"), 50);
+    assert_int_equal(calls_in(recording.report, "munmap", "free"), 50);
+    const json_t *call = find_call(recording.report, "mmap");
+    const int64_t bytes = json_number(call, "bytes"), block = 40ll << 20;
+    assert_true(bytes >= 50 * block && bytes <= 50 * (block + 8192));
+    assert_int_equal(json_number(call, "errors"), 0);
+    assert_true(json_number(call, "cycles") > 0);
+    recording_free(&recording);
+}
+
+static void test_known_calls(void **state)
+{
+    struct recording recording = record_inside("calls", "100", "libinsidemalloc.so", NULL, false);
+    need_dispatch(&recording);
+    assert_int_equal(calls(recording.report, "mmap"), 100);
+    assert_int_equal(calls(recording.report, "madvise"), 200);
+    assert_int_equal(calls(recording.report, "mprotect"), 100);
+    assert_int_equal(calls(recording.report, "mremap"), 100);
+    assert_int_equal(calls(recording.report, "munmap"), 200);
+    assert_int_equal(json_number(find_call(recording.report, "munmap"), "errors"), 100);
+    assert_int_equal(json_number(find_call(recording.report, "madvise"), "bytes"), 200 * 4096);
+    recording_free(&recording);
+}
+
+static void test_futex(void **state)
+{
+    struct recording recording = record_inside("wake", "20", "libinsidemalloc.so", NULL, false);
+    need_dispatch(&recording);
+    assert_int_equal(json_number(allocator(recording.report), "futex.waits.count"), 20);
+    assert_int_equal(json_number(allocator(recording.report), "futex.waits.errors"), 20);
+    assert_int_equal(json_number(allocator(recording.report), "futex.wakes.count"), 20);
+    const json_t *futex = lock(recording.report, "futex", "known_futex");
+    assert_int_equal(json_number(futex, "waits"), 20);
+    assert_int_equal(json_number(futex, "wakes"), 20);
+    recording_free(&recording);
+}
+
+/* Calls that nobody but the program can make. */
+static void test_handed_back(void **state)
+{
+    struct recording recording = record_inside("fork-inside", "5", "libinsidemalloc.so", NULL, false);
+    need_dispatch(&recording);
+    assert_int_equal(calls(recording.report, "unseen"), 5);
+    assert_int_equal(calls(recording.report, "madvise"), 0); /* after the fork */
+    recording_free(&recording);
+    recording = record_inside("thread", "5", "libinsidemalloc.so", NULL, false);
+    assert_true(calls(recording.report, "unseen") >= 5);
+    recording_free(&recording);
+    recording = record_inside("mask", "5", "libinsidemalloc.so", NULL, false);
+    assert_int_equal(calls(recording.report, "madvise"), 5);
+    assert_int_equal(calls(recording.report, "unseen"), 0);
+    recording_free(&recording);
+}
+
+/* ---- signals ---- */
+
+static void test_handlers(void **state)
+{
+    struct recording recording = record_inside("interrupted", "20", "libinsidemalloc.so", NULL, false);
+    need_dispatch(&recording);
+    assert_int_equal(calls(recording.report, "madvise"), 20); /* the allocator's, none of the handler's */
+    assert_int_equal(calls(recording.report, "mmap"), 20);    /* blocks that the handler allocates */
+    assert_int_equal(calls(recording.report, "munmap"), 20);
+    recording_free(&recording);
+    recording = record_inside("jumped", "20", "libinsidemalloc.so", NULL, false);
+    assert_int_equal(calls(recording.report, "madvise"), 0);
+    assert_int_equal(calls(recording.report, "mmap"), 20);
+    recording_free(&recording);
+}
+
+static void test_masks(void **state)
+{
+    struct recording recording = record_inside("masked", "10", NULL, NULL, false);
+    need_dispatch(&recording);
+    assert_true(calls(recording.report, "mmap") >= 33);
+    recording_free(&recording);
+    recording = record_inside("alternate", "10", NULL, NULL, false);
+    assert_int_equal(calls(recording.report, "mmap"), 20);
+    recording_free(&recording);
+}
+
+static void test_own_sigsys(void **state)
+{
+    struct recording recording = record_inside("own-sys", "10", NULL, NULL, false);
+    need_dispatch(&recording);
+    assert_int_equal(calls(recording.report, "mmap"), 30);
+    assert_int_equal(calls(recording.report, "munmap"), 30);
+    recording_free(&recording);
+    recording = record_inside("die", "10", NULL, NULL, true);
+    assert_int_equal(recording.run.code, 128 + SIGSYS);
+    assert_int_equal(calls(recording.report, "mmap"), 10);
+    recording_free(&recording);
+}
+
+static void test_filters(void **state)
+{
+    struct recording recording = record_inside("filtered", "10", NULL, NULL, false);
+    need_dispatch(&recording);
+    assert_int_equal(calls(recording.report, "mmap"), 10);
+    assert_true(report_says(recording.report, "seccomp"));
+    recording_free(&recording);
+    recording = record_inside("trapped", "10", NULL, NULL, false);
+    assert_int_equal(calls(recording.report, "mmap"), 10);
+    recording_free(&recording);
+}
+
+/* ---- processes and threads ---- */
+
+static void test_processes(void **state)
+{
+    struct recording recording = record_inside("forked", "10", NULL, NULL, false);
+    need_dispatch(&recording);
+    assert_true(recording.file_count >= 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(calls(recording.reports[i], "mmap"), 20);
+    recording_free(&recording);
+}
+
+static void test_threads(void **state)
+{
+    struct recording recording = record_inside("threads", "2000", NULL, NULL, false);
+    need_dispatch(&recording);
+    assert_true(calls(recording.report, "mmap") >= 2000);
+    assert_true(calls(recording.report, "mmap") <= 2200); /* heaps of threads */
+    recording_free(&recording);
+    recording = record_inside("small-stacks", "10", NULL, NULL, false);
+    assert_true(calls(recording.report, "mmap") >= 10);
+    recording_free(&recording);
+}
+
+/* ---- locks ---- */
+
+static void test_locks(void **state)
+{
+    struct recording recording = record_inside("mutex", "100", "libinsidemalloc.so", NULL, false);
+    assert_int_equal(json_array_size(json_object_get(allocator(recording.report), "locks")), 3);
+    const json_t *mutex = lock(recording.report, "mutex", "known_mutex");
+    const json_t *spin = lock(recording.report, "spinlock", "known_spin");
+    const json_t *rwlock = lock(recording.report, "rwlock", "known_rwlock");
+    assert_int_equal(json_number(mutex, "acquisitions"), 100);
+    assert_int_equal(json_number(spin, "acquisitions"), 100);
+    assert_int_equal(json_number(rwlock, "acquisitions"), 200);
+    assert_int_equal(json_number(mutex, "contended"), 0);
+    assert_int_equal(json_number(mutex, "waiting_most"), 0);
+    assert_true(json_number(mutex, "held_cycles") >=
+                json_number(spin, "held_cycles") + json_number(rwlock, "held_cycles"));
+    assert_int_equal(json_number(mutex, "critical_cycles"), json_number(mutex, "held_cycles"));
+    assert_int_equal(json_number(spin, "critical_cycles"), 0);
+    recording_free(&recording);
+    recording = record_inside("recursive", "100", "libinsidemalloc.so", NULL, false);
+    assert_int_equal(json_number(lock(recording.report, "mutex", "known_recursive"), "acquisitions"), 300);
+    recording_free(&recording);
+    recording = record_inside("checked", "10", "libinsidemalloc.so", NULL, false);
+    assert_int_equal(json_number(lock(recording.report, "mutex", "known_checked"), "acquisitions"), 10);
+    recording_free(&recording);
+    recording = record_inside("timed", "10", "libinsidemalloc.so", NULL, false);
+    assert_int_equal(json_number(lock(recording.report, "mutex", "known_mutex"), "acquisitions"), 10);
+    recording_free(&recording);
+}
+
+static void test_contention(void **state)
+{
+    struct recording recording = record_inside("contend", "10", "libinsidemalloc.so", NULL, false);
+    const json_t *mutex = lock(recording.report, "mutex", "known_mutex");
+    assert_int_equal(json_number(mutex, "acquisitions"), 20);
+    assert_int_equal(json_number(mutex, "contended"), 10);
+    assert_int_equal(json_number(mutex, "refused"), 10);
+    assert_int_equal(json_number(mutex, "waiting_most"), 1);
+    assert_true(json_number(mutex, "wait_cycles") > 0);
+    recording_free(&recording);
+}
+
+/* ---- without ---- */
+
+static void test_not_observed(void **state)
+{
+    struct recording recording = record_inside("mutex", "10", "libinsidemalloc.so", "dispatch=0", false);
+    assert_true(json_is_null(json_object_get(allocator(recording.report), "syscalls")));
+    assert_true(json_is_null(json_object_get(allocator(recording.report), "futex")));
+    assert_true(report_says(recording.report, "system calls inside the allocator were not observed"));
+    assert_int_equal(json_number(lock(recording.report, "mutex", "known_mutex"), "acquisitions"), 10);
+    recording_free(&recording);
+}
+
+/* The text report, and what a merged or packed profile keeps. */
+static void test_text(void **state)
+{
+    struct recording recording = record_inside("calls", "10", "libinsidemalloc.so", NULL, false);
+    need_dispatch(&recording);
+    const char *const arguments[] = {"report", recording.files[0], NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 0, "report");
+    assert_contains(result.out, "System calls inside the allocator");
+    assert_contains(result.out, "mprotect");
+    assert_contains(result.out, "Locks inside the allocator");
+    run_result_free(&result);
+    recording_free(&recording);
+}
+
+int main(void)
+{
+    if (getenv("HEAPWISE_TEST"))
+        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls), cmocka_unit_test(test_futex),
+        cmocka_unit_test(test_handed_back),  cmocka_unit_test(test_handlers),    cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_own_sigsys),   cmocka_unit_test(test_filters),     cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_threads),      cmocka_unit_test(test_locks),       cmocka_unit_test(test_contention),
+        cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
