@@ -286,6 +286,8 @@ static void say_llvm_notes(const struct command *command, const struct hw_llvm_e
                HW_OF(export->profile.context_count, "context"));
     if (hw_view_sampled(view))
         hw_say("export: the profile was sampled: all counts are estimates");
+    if (view->profile->observed)
+        hw_say("export: times of operations of the allocator, and what else was observed of it, are left out");
 }
 
 /* ---- the verb ---- */

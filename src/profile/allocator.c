@@ -1,47 +1,120 @@
 /* allocator.c - what was observed of the allocator itself: sections ALLOCATOR_INFO and those that follow it -> the
- * profile. Slots of threads are added up. */
+ * profile. Slots of threads and entries for the same thing are added up; references are checked. */
 #include "profile/container.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Where nothing better is known of the allocator: glibc's threshold of mmap. */
 #define LARGE_USUALLY (128u << 10)
 
-static void take_info(struct hw_profile_allocator *allocator, const struct hw_tables *tables,
-                      struct hw_problems *problems)
+struct taker {
+    struct hw_profile *profile;
+    struct hw_profile_allocator *to;
+    struct hw_arena *arena;
+    const struct hw_table *of; /* by type */
+    struct hw_problems *problems;
+};
+
+static void take_info(struct taker *taker)
 {
-    const struct hw_table *table = &tables->of[HW_SECTION_ALLOCATOR_INFO];
+    const struct hw_table *table = &taker->of[HW_SECTION_ALLOCATOR_INFO];
     if (table->count)
-        memcpy(&allocator->info, table->entries, sizeof allocator->info);
+        memcpy(&taker->to->info, table->entries, sizeof taker->to->info);
     else
-        hw_problem(problems, "The section that says how the allocator was observed is missing.");
+        hw_problem(taker->problems, "The section that says how the allocator was observed is missing.");
 }
 
-static void take_counts(struct hw_profile_allocator *allocator, const struct hw_table *table)
+/* ---- operations ---- */
+
+static void add(uint64_t *to, uint64_t value)
 {
+    *to = hw_add_saturating(*to, value);
+}
+
+static void take_counts(struct taker *taker)
+{
+    const struct hw_table *table = &taker->of[HW_SECTION_OPERATION_COUNTS];
     const struct hw_operation_counts *entry = table->entries;
     for (size_t i = 0; i < table->count; i++)
         for (int phase = 0; phase < HW_PHASES; phase++)
-            for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
-                struct hw_profile_operation *sum = &allocator->operations[phase][kind][i % HW_SIZE_BUCKETS];
-                sum->count = hw_add_saturating(sum->count, entry[i].count[phase][kind]);
-            }
+            for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+                add(&hw_profile_operation(taker->to, phase, kind, (uint32_t)(i % HW_SIZE_BUCKETS))->count,
+                    entry[i].count[phase][kind]);
 }
 
-bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
-                               struct hw_problems *problems)
+static void take_times(struct taker *taker)
 {
-    if (profile->process.mode != HW_MODE_ALLOCATOR && !tables->of[HW_SECTION_ALLOCATOR_INFO].count)
-        return true;
-    struct hw_profile_allocator *allocator = hw_arena_allocate(arena, 1, sizeof *allocator);
-    if (!allocator)
-        return false;
-    profile->observed = allocator;
-    allocator->large_least = LARGE_USUALLY;
-    take_info(allocator, tables, problems);
-    take_counts(allocator, &tables->of[HW_SECTION_OPERATION_COUNTS]);
-    return hw_profile_take_facts(allocator, arena, tables, problems) &&
-           hw_profile_take_inside(&allocator->inside, profile, arena, tables);
+    const struct hw_table *table = &taker->of[HW_SECTION_OPERATION_TIMES];
+    const struct hw_operation_times *entry = table->entries;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hw_operation_times *from = &entry[i];
+        if (from->phase >= HW_PHASES || from->kind >= HW_OPERATION_KINDS || from->bucket >= HW_SIZE_BUCKETS) {
+            hw_problem(taker->problems, "The times of operations are damaged: some are of a kind that does not exist.");
+            continue;
+        }
+        struct hw_profile_operation *to =
+            hw_profile_operation(taker->to, (int)from->phase, (int)from->kind, from->bucket);
+        add(&to->samples, from->samples);
+        add(&to->weight, from->weight);
+        add(&to->ticks, from->ticks);
+        to->most = from->most > to->most ? from->most : to->most;
+        for (size_t bin = 0; bin < HW_TIME_BINS; bin++)
+            add(&to->histogram[bin], from->histogram[bin]);
+    }
+}
+
+void hw_profile_operation_add(struct hw_profile_operation *to, const struct hw_profile_operation *from)
+{
+    add(&to->count, from->count);
+    if (!from->samples)
+        return;
+    add(&to->samples, from->samples);
+    add(&to->weight, from->weight);
+    add(&to->ticks, from->ticks);
+    to->most = from->most > to->most ? from->most : to->most;
+    for (size_t bin = 0; bin < HW_TIME_BINS; bin++)
+        add(&to->histogram[bin], from->histogram[bin]);
+}
+
+double hw_profile_operation_mean(const struct hw_profile_operation *operation)
+{
+    return operation->weight ? (double)operation->ticks / (double)operation->weight : (double)NAN;
+}
+
+double hw_profile_operation_total(const struct hw_profile_operation *operation)
+{
+    return operation->weight ? hw_profile_operation_mean(operation) * (double)operation->count : 0;
+}
+
+double hw_profile_operation_percentile(const struct hw_profile_operation *operation, double share)
+{
+    double all = 0, below = 0;
+    for (size_t bin = 0; bin < HW_TIME_BINS; bin++)
+        all += (double)operation->histogram[bin];
+    const double wanted = all * share, most = (double)operation->most;
+    for (uint32_t bin = 0; bin < HW_TIME_BINS; bin++) {
+        const double here = (double)operation->histogram[bin];
+        if (here > 0 && below + here >= wanted) {
+            const double least = (double)hw_time_bin_least(bin), end = (double)hw_time_bin_least(bin + 1);
+            const double value = bin < 16 ? least : least + (end - least) * (wanted - below) / here;
+            return value < most ? value : most;
+        }
+        below += here;
+    }
+    return all > 0 ? most : (double)NAN;
+}
+
+static void take_totals(struct hw_profile_allocator *to)
+{
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+                add(kind == HW_OPERATION_FREE      ? &to->frees
+                    : kind == HW_OPERATION_REALLOC ? &to->reallocations
+                                                   : &to->allocations,
+                    hw_profile_operation(to, phase, kind, bucket)->count);
 }
 
 enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allocator, uint32_t bucket)
@@ -55,7 +128,176 @@ enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allo
                                                                          : HW_SIZE_SMALL;
 }
 
-void hw_profile_operation_add(struct hw_profile_operation *to, const struct hw_profile_operation *from)
+/* ---- lists ---- */
+
+static bool context_exists(const struct taker *taker, uint32_t context)
 {
-    to->count = hw_add_saturating(to->count, from->count);
+    return context < taker->profile->context_entry_count || context == 0;
+}
+
+static int by_site(const void *left, const void *right)
+{
+    const struct hw_operation_site *a = left, *b = right;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+static int by_ticks(const void *left, const void *right)
+{
+    const struct hw_operation_site *a = left, *b = right;
+    if (a->ticks != b->ticks)
+        return a->ticks > b->ticks ? -1 : 1;
+    return by_site(left, right);
+}
+
+static bool take_sites(struct taker *taker)
+{
+    const struct hw_table *table = &taker->of[HW_SECTION_OPERATION_SITES];
+    const struct hw_operation_site *entry = table->entries;
+    struct hw_operation_site *to = hw_arena_allocate(taker->arena, table->count + 1, sizeof *to);
+    size_t count = 0, sum = 0;
+    if (!to)
+        return false;
+    for (size_t i = 0; i < table->count; i++)
+        if (context_exists(taker, entry[i].context) && entry[i].kind < HW_OPERATION_KINDS)
+            to[count++] = entry[i];
+        else
+            hw_problem(taker->problems, "The times of call sites are damaged: some are of one that does not exist.");
+    qsort(to, count, sizeof *to, by_site);
+    for (size_t i = 0; i < count; i++) {
+        if (sum == 0 || by_site(&to[sum - 1], &to[i])) {
+            to[sum++] = to[i];
+            continue;
+        }
+        add(&to[sum - 1].samples, to[i].samples);
+        add(&to[sum - 1].weight, to[i].weight);
+        add(&to[sum - 1].ticks, to[i].ticks);
+        add(&to[sum - 1].bytes, to[i].bytes);
+        to[sum - 1].most = to[i].most > to[sum - 1].most ? to[i].most : to[sum - 1].most;
+    }
+    qsort(to, sum, sizeof *to, by_ticks);
+    taker->to->sites = to;
+    taker->to->site_count = sum;
+    return true;
+}
+
+static bool take_lives(struct taker *taker)
+{
+    const struct hw_table *table = &taker->of[HW_SECTION_OPERATION_LIVES];
+    const struct hw_operation_lives *entry = table->entries;
+    struct hw_operation_lives *sums = hw_arena_allocate(taker->arena, HW_SIZE_BUCKETS, sizeof *sums);
+    size_t count = 0;
+    if (!sums)
+        return false;
+    for (size_t i = 0; i < table->count; i++) {
+        if (entry[i].bucket >= HW_SIZE_BUCKETS) {
+            hw_problem(taker->problems, "The lives of blocks are damaged: some are of a size that does not exist.");
+            continue;
+        }
+        struct hw_operation_lives *to = &sums[entry[i].bucket];
+        add(&to->samples, entry[i].samples);
+        add(&to->weight, entry[i].weight);
+        add(&to->freed, entry[i].freed);
+        add(&to->freed_elsewhere, entry[i].freed_elsewhere);
+        for (size_t bin = 0; bin < HW_LIFE_BINS; bin++)
+            add(&to->histogram[bin], entry[i].histogram[bin]);
+    }
+    for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+        if (sums[bucket].samples) {
+            sums[count] = sums[bucket];
+            sums[count++].bucket = bucket;
+        }
+    taker->to->lives = sums;
+    taker->to->lives_count = count;
+    return true;
+}
+
+static int by_slowness(const void *left, const void *right)
+{
+    const struct hw_slow_operation *a = left, *b = right;
+    if (a->ticks != b->ticks)
+        return a->ticks > b->ticks ? -1 : 1;
+    return (a->tick > b->tick) - (a->tick < b->tick);
+}
+
+static bool take_slowest(struct taker *taker)
+{
+    const struct hw_table *table = &taker->of[HW_SECTION_SLOWEST];
+    const struct hw_slow_operation *entry = table->entries;
+    struct hw_slow_operation *to = hw_arena_allocate(taker->arena, table->count + 1, sizeof *to);
+    size_t count = 0;
+    if (!to)
+        return false;
+    for (size_t i = 0; i < table->count; i++) {
+        if (!entry[i].ticks)
+            continue;
+        if (context_exists(taker, entry[i].context) && entry[i].kind < HW_OPERATION_KINDS && entry[i].phase < HW_PHASES)
+            to[count++] = entry[i];
+        else
+            hw_problem(taker->problems, "The slowest operations are damaged: one is of a kind that does not exist.");
+    }
+    qsort(to, count, sizeof *to, by_slowness);
+    taker->to->slowest = to;
+    taker->to->slowest_count = count;
+    return true;
+}
+
+static int by_stage(const void *left, const void *right)
+{
+    const struct hw_operation_stage *a = left, *b = right;
+    if (a->stage != b->stage)
+        return a->stage < b->stage ? -1 : 1;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+static bool take_stages(struct taker *taker, uint64_t end)
+{
+    const struct hw_table *table = &taker->of[HW_SECTION_STAGES];
+    const struct hw_operation_stage *entry = table->entries;
+    struct hw_operation_stage *to = hw_arena_allocate(taker->arena, table->count + 1, sizeof *to);
+    size_t count = 0;
+    if (!to)
+        return false;
+    for (size_t i = 0; i < table->count; i++) {
+        to[count] = entry[i];
+        if (!to[count].end) /* it goes on */
+            to[count].end = end > to[count].begin ? end : to[count].begin;
+        if (to[count].phase < HW_PHASES && to[count].begin <= to[count].end)
+            count++;
+        else
+            hw_problem(taker->problems, "The stages are damaged: one ends before it begins, or is of no phase.");
+    }
+    qsort(to, count, sizeof *to, by_stage);
+    taker->to->stages = to;
+    taker->to->stage_count = count;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                               struct hw_problems *problems, uint64_t end_tick)
+{
+    if (profile->process.mode != HW_MODE_ALLOCATOR && !tables->of[HW_SECTION_ALLOCATOR_INFO].count)
+        return true;
+    struct hw_profile_allocator *allocator = hw_arena_allocate(arena, 1, sizeof *allocator);
+    struct taker taker = {profile, allocator, arena, tables->of, problems};
+    if (!allocator)
+        return false;
+    allocator->operations = hw_arena_allocate(arena, (size_t)HW_PHASES * HW_OPERATION_KINDS * HW_SIZE_BUCKETS,
+                                              sizeof *allocator->operations);
+    if (!allocator->operations || !take_sites(&taker) || !take_lives(&taker) || !take_slowest(&taker) ||
+        !take_stages(&taker, end_tick))
+        return false;
+    profile->observed = allocator;
+    allocator->large_least = LARGE_USUALLY;
+    take_info(&taker);
+    take_counts(&taker);
+    take_times(&taker);
+    take_totals(allocator);
+    return hw_profile_take_facts(allocator, arena, tables, problems) &&
+           hw_profile_take_inside(&allocator->inside, profile, arena, tables);
 }

@@ -72,6 +72,11 @@ static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
     [HW_SECTION_OPERATION_CALLS] = {"operation calls", 64, sizeof(struct hw_operation_call), false},
     [HW_SECTION_OPERATION_LOCKS] = {"operation locks", 640, sizeof(struct hw_operation_lock), false},
     [HW_SECTION_OPERATION_EVENTS] = {"operation events", 96, sizeof(struct hw_operation_events), false},
+    [HW_SECTION_OPERATION_TIMES] = {"operation times", 2048, sizeof(struct hw_operation_times), false},
+    [HW_SECTION_OPERATION_SITES] = {"operation sites", 48, sizeof(struct hw_operation_site), false},
+    [HW_SECTION_OPERATION_LIVES] = {"operation lives", 448, sizeof(struct hw_operation_lives), false},
+    [HW_SECTION_SLOWEST] = {"slowest operations", 48, sizeof(struct hw_slow_operation), false},
+    [HW_SECTION_STAGES] = {"stages", 128, sizeof(struct hw_operation_stage), false},
 };
 _Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
 

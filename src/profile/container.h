@@ -52,7 +52,7 @@ void hw_problems_finish(struct hw_problems *problems);
 /* ---- container.c ---- */
 
 #define HW_ENTRY_SIZE_MOST      65536u
-#define HW_SECTION_KNOWN        (HW_SECTION_PREDICTIONS + 1) /* types below this number are known */
+#define HW_SECTION_KNOWN        (HW_SECTION_STAGES + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
 /* What is known of a section type. */
@@ -176,10 +176,10 @@ bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena,
 
 /* ---- allocator.c ---- */
 
-/* Fills PROFILE's part of what was observed of the allocator; the process section is there already. False when the
- * memory does not suffice. */
+/* Fills PROFILE's part of what was observed of the allocator; process and contexts are there already. END_TICK: the
+ * latest moment that the file speaks of. False when the memory does not suffice. */
 bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
-                               struct hw_problems *problems);
+                               struct hw_problems *problems, uint64_t end_tick);
 
 /* ---- inside.c ---- */
 

@@ -98,6 +98,11 @@ enum hw_section_type {
     HW_SECTION_ALLOCATOR_FACTS = 74,  /* one struct hw_allocator_facts: how the allocator works; added after the run */
     HW_SECTION_SIZE_CLASSES = 75,     /* struct hw_size_class, ascending: the sizes that its blocks have */
     HW_SECTION_PREDICTIONS = 76,      /* struct hw_allocator_prediction: what others would do; added after the run */
+    HW_SECTION_OPERATION_TIMES = 62,  /* struct hw_operation_times: how long timed operations took */
+    HW_SECTION_OPERATION_SITES = 63,  /* struct hw_operation_site: the same by call stack */
+    HW_SECTION_OPERATION_LIVES = 64,  /* struct hw_operation_lives: how long blocks live, by size */
+    HW_SECTION_SLOWEST = 77,          /* struct hw_slow_operation, at most HW_SLOWEST, in any order */
+    HW_SECTION_STAGES = 78,           /* struct hw_operation_stage: what threads did while one or several were alive */
 };
 
 enum hw_section_flags {
@@ -704,10 +709,29 @@ enum hw_allocator_flags {
     HW_ALLOCATOR_PLACES = 1u << 0, /* what lies where was followed: NEW is told from REUSED, sizes of frees are known */
 };
 
+/* Times are ticks, of the real call alone: what reading the clock costs (clock_ticks) has been subtracted, and
+ * Heapwise's own time inside it.
+ *
+ * Each operation is timed with a chance of 1 / 2^shift, drawn anew for each; a timed one has the weight 2^shift, so
+ * that sums of weights and of weighted ticks are estimates without bias. With shift 0 all are timed. Shifts are chosen
+ * thread by thread, so that timing takes little of its time; large operations have a smaller one. The first allocation
+ * of each thread is never timed. */
 struct hw_allocator_info {
-    uint32_t flags; /* enum hw_allocator_flags */
-    uint32_t phase; /* enum hw_phase, now */
-    uint64_t reserved[31];
+    uint32_t flags;          /* enum hw_allocator_flags */
+    uint32_t phase;          /* enum hw_phase, now */
+    uint64_t clock_ticks;    /* that reading the clock twice takes */
+    uint64_t timed;          /* operations */
+    uint64_t timed_weight;   /* sum of their weights */
+    uint32_t shift_most;     /* the greatest shift that any thread has had; 0: every operation was timed */
+    uint32_t threads_alive;  /* now, also of those that have done no operation */
+    uint64_t own_ticks;      /* what timing took */
+    uint64_t first_left_out; /* first allocations of threads */
+    uint64_t interrupted;    /* timed ones inside which another thread had the processor, although they waited for
+                              * nothing: short ones are in no time, long ones with their processor time */
+    uint64_t interrupted_ticks;
+    uint64_t tracked, tracked_live; /* blocks whose life is followed, so far and now; they are those of the MIBs */
+    uint64_t stages;                /* so far, with the present one */
+    uint64_t reserved[20];
 };
 
 /* Exact numbers of operations of one slot for one size bucket (base/size_bucket.h): entry i is bucket i modulo
@@ -857,6 +881,74 @@ struct hw_operation_events {
     uint64_t reserved[3];
 };
 
+/* The times of one phase, kind and bucket; entries for the same thing add up. */
+struct hw_operation_times {
+    uint32_t phase, kind, bucket;
+    uint32_t reserved0;
+    uint64_t samples;
+    uint64_t weight; /* sum of weights: how many operations they stand for */
+    uint64_t ticks;  /* sum of ticks, weighted */
+    uint64_t most;   /* the longest one that was timed */
+    uint64_t reserved[10];
+    uint64_t histogram[240]; /* weights, by hw_time_bin (base/log_histogram.h) */
+};
+
+/* The times of one kind by call stack; entries for the same thing add up. */
+struct hw_operation_site {
+    uint32_t context; /* of the call, also of free */
+    uint32_t kind;
+    uint64_t samples, weight, ticks, most;
+    uint64_t bytes; /* sum of sizes, weighted: 0 for blocks of which it is not known */
+};
+
+#define HW_LIFE_BINS 48
+
+/* Lives of followed blocks of one bucket (of the size at their allocation), weighted. Lives are counted in operations
+ * of the thread that allocated the block, done between its allocation and its end. */
+struct hw_operation_lives {
+    uint32_t bucket;
+    uint32_t reserved0;
+    uint64_t samples, weight; /* allocations */
+    uint64_t freed;           /* of `weight` */
+    uint64_t freed_elsewhere; /* of those, by another thread */
+    uint64_t reserved[3];
+    uint64_t histogram[HW_LIFE_BINS]; /* of freed ones: bin 0 for 0, bin n for 2^(n-1) up to 2^n - 1 */
+};
+
+#define HW_SLOWEST 64
+
+struct hw_slow_operation {
+    uint64_t ticks; /* that it took; 0: the entry is not in use */
+    uint64_t tick;  /* when it began */
+    uint64_t size;  /* UINT64_MAX: not known */
+    uint32_t context;
+    uint32_t kind, phase;
+    uint32_t thread; /* serial */
+    uint32_t shift;  /* of its weight: others as slow may not have been timed */
+    uint32_t reserved0;
+};
+
+enum hw_stage_flags {
+    HW_STAGE_REST = 1u << 0, /* stands for several: there were too many. `begin` and `end` are as far apart as those
+                              * took together, of parallel ones each time the slowest thread */
+};
+
+struct hw_stage_kind {
+    uint64_t count; /* exact */
+    uint64_t ticks; /* estimated, as in struct hw_operation_times */
+};
+
+/* What one thread did in one stage: a stage ends when the second thread begins, or the last but one ends. The thread
+ * took part from `begin` to `end`, ticks from the start. Stages that still go on have no entry. */
+struct hw_operation_stage {
+    uint32_t stage; /* number, from 0 */
+    uint32_t phase;
+    uint32_t thread; /* serial */
+    uint32_t flags;  /* enum hw_stage_flags */
+    uint64_t begin, end;
+    struct hw_stage_kind kind[HW_OPERATION_KINDS];
+};
+
 /* ---- merged and symbolised profiles (heapwise merge) ---- */
 
 /* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
@@ -976,6 +1068,11 @@ _Static_assert(sizeof(struct hw_allocator_prediction) == 480, "prediction");
 _Static_assert(sizeof(struct hw_operation_call) == 64, "operation call");
 _Static_assert(sizeof(struct hw_operation_lock) == 640, "operation lock");
 _Static_assert(sizeof(struct hw_operation_events) == 96, "operation events");
+_Static_assert(sizeof(struct hw_operation_times) == 2048, "operation times");
+_Static_assert(sizeof(struct hw_operation_site) == 48, "operation site");
+_Static_assert(sizeof(struct hw_operation_lives) == 448, "operation lives");
+_Static_assert(sizeof(struct hw_slow_operation) == 48, "slow operation");
+_Static_assert(sizeof(struct hw_operation_stage) == 128, "operation stage");
 _Static_assert(sizeof(struct hw_run) == 168, "run");
 _Static_assert(sizeof(struct hw_location) == 24, "location");
 _Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");

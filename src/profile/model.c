@@ -610,7 +610,7 @@ static bool build(struct builder *builder)
     if (!take_timeline(builder) || !take_contexts(builder) ||
         !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_samples(profile, builder->arena, builder->tables, builder->problems) ||
-        !hw_profile_take_allocator(profile, builder->arena, builder->tables, builder->problems) ||
+        !hw_profile_take_allocator(profile, builder->arena, builder->tables, builder->problems, builder->last_tick) ||
         !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;
@@ -713,8 +713,8 @@ struct hw_profile *hw_profile_read_bytes(const void *bytes, size_t size, const c
 static bool copy_tables(struct hw_tables *copy, const struct hw_tables *tables, struct hw_arena *arena)
 {
     static const bool stays[HW_SECTION_KNOWN] = {
-        [HW_SECTION_STRINGS] = true,   [HW_SECTION_STACKS] = true,        [HW_SECTION_CONTEXTS] = true,
-        [HW_SECTION_MIBS] = true,      [HW_SECTION_ACCESS] = true,        [HW_SECTION_ACCESS_LIVE] = true,
+        [HW_SECTION_STRINGS] = true,   [HW_SECTION_STACKS] = true,         [HW_SECTION_CONTEXTS] = true,
+        [HW_SECTION_MIBS] = true,      [HW_SECTION_ACCESS] = true,         [HW_SECTION_ACCESS_LIVE] = true,
         [HW_SECTION_HISTOGRAM] = true, [HW_SECTION_HISTOGRAM_LIVE] = true, [HW_SECTION_WORDS] = true,
         [HW_SECTION_WORDS_LIVE] = true};
     *copy = *tables;

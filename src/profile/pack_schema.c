@@ -411,6 +411,8 @@ static const struct hw_pack_field sample_contexts[] = {
 static const struct hw_pack_field allocator_info[] = {
     F(1, hw_allocator_info, flags, VALUE),
     F(2, hw_allocator_info, phase, VALUE),
+    F(3, hw_allocator_info, shift_most, VALUE),
+    F(4, hw_allocator_info, threads_alive, VALUE),
 };
 
 /* The others are words that no field covers. */
@@ -444,6 +446,35 @@ static const struct hw_pack_field operation_events[] = {
     F(3, hw_operation_events, kind, VALUE),
     F(4, hw_operation_events, present, PREVIOUS),
     F(5, hw_operation_events, samples, VALUE),
+};
+
+static const struct hw_pack_field operation_times[] = {
+    F(1, hw_operation_times, phase, PREVIOUS),
+    F(2, hw_operation_times, kind, PREVIOUS),
+    F(3, hw_operation_times, bucket, PREVIOUS),
+    F(4, hw_operation_times, reserved0, VALUE),
+};
+
+static const struct hw_pack_field operation_sites[] = {
+    F(1, hw_operation_site, context, PREVIOUS),
+    F(2, hw_operation_site, kind, VALUE),
+};
+
+static const struct hw_pack_field operation_lives[] = {
+    F(1, hw_operation_lives, bucket, PREVIOUS),
+    F(2, hw_operation_lives, reserved0, VALUE),
+};
+
+static const struct hw_pack_field slowest[] = {
+    F(1, hw_slow_operation, context, PREVIOUS), F(2, hw_slow_operation, kind, VALUE),
+    F(3, hw_slow_operation, phase, VALUE),      F(4, hw_slow_operation, thread, PREVIOUS),
+    F(5, hw_slow_operation, shift, VALUE),      F(6, hw_slow_operation, reserved0, VALUE),
+};
+
+static const struct hw_pack_field stages[] = {
+    F(1, hw_operation_stage, stage, PREVIOUS),  F(2, hw_operation_stage, phase, VALUE),
+    F(3, hw_operation_stage, thread, PREVIOUS), F(4, hw_operation_stage, flags, VALUE),
+    F(5, hw_operation_stage, begin, PREVIOUS),  F(6, hw_operation_stage, end, FIELD, 5),
 };
 
 static const struct hw_pack_field sample_counts[] = {
@@ -541,6 +572,11 @@ static const struct schema {
     [HW_SECTION_OPERATION_CALLS] = TABLE(operation_calls),
     [HW_SECTION_OPERATION_LOCKS] = TABLE(operation_locks),
     [HW_SECTION_OPERATION_EVENTS] = TABLE(operation_events),
+    [HW_SECTION_OPERATION_TIMES] = TABLE(operation_times),
+    [HW_SECTION_OPERATION_SITES] = TABLE(operation_sites),
+    [HW_SECTION_OPERATION_LIVES] = TABLE(operation_lives),
+    [HW_SECTION_SLOWEST] = TABLE(slowest),
+    [HW_SECTION_STAGES] = TABLE(stages),
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log_histogram.h"
 #include "base/size_bucket.h"
 #include "profile/error.h"
 #include "profile/format.h"
@@ -132,6 +133,11 @@ struct hw_profile_fields {
 /* Operations of one phase, kind and size. */
 struct hw_profile_operation {
     uint64_t count; /* exact */
+    /* Estimates, from `samples` operations that were timed; in ticks. All sums stop at UINT64_MAX. */
+    uint64_t samples, weight;
+    uint64_t ticks; /* weighted */
+    uint64_t most;
+    uint64_t histogram[HW_TIME_BINS]; /* weights */
 };
 
 /* Sizes as the allocator tells them apart. */
@@ -170,8 +176,24 @@ struct hw_profile_allocator {
     size_t class_count;
     const struct hw_allocator_prediction *predictions; /* likewise */
     size_t prediction_count;
-    struct hw_profile_operation operations[HW_PHASES][HW_OPERATION_KINDS][HW_SIZE_BUCKETS];
+    uint64_t allocations, frees, reallocations; /* of all kinds; exact */
+    /* By hw_profile_operation; those without operations are there, too. */
+    struct hw_profile_operation *operations;
+    const struct hw_operation_site *sites; /* most ticks first; contexts exist */
+    size_t site_count;
+    const struct hw_operation_lives *lives; /* by bucket, each once */
+    size_t lives_count;
+    const struct hw_slow_operation *slowest; /* slowest first; contexts exist */
+    size_t slowest_count;
+    const struct hw_operation_stage *stages; /* by stage and begin; open ones end with the run */
+    size_t stage_count;
 };
+
+static inline struct hw_profile_operation *hw_profile_operation(const struct hw_profile_allocator *allocator, int phase,
+                                                                int kind, uint32_t bucket)
+{
+    return &allocator->operations[((uint32_t)phase * HW_OPERATION_KINDS + (uint32_t)kind) * HW_SIZE_BUCKETS + bucket];
+}
 
 /* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns.
  */
@@ -313,6 +335,12 @@ void hw_lock_use_add(struct hw_lock_use *to, const struct hw_lock_use *from);
 struct hw_lock_use hw_lock_use_of(const struct hw_operation_lock *lock);
 void hw_profile_events_add(struct hw_profile_events *to, const struct hw_profile_events *from);
 void hw_profile_operation_add(struct hw_profile_operation *to, const struct hw_profile_operation *from);
+/* Mean ticks of an operation, and the number of ticks that a share of them (0 to 1) does not exceed; NAN when none was
+ * timed. Percentiles are interpolated within bins of 9 % width, and never above the longest one. */
+double hw_profile_operation_mean(const struct hw_profile_operation *operation);
+double hw_profile_operation_percentile(const struct hw_profile_operation *operation, double share);
+/* Ticks that all of them took: mean times count; 0 when none was timed. */
+double hw_profile_operation_total(const struct hw_profile_operation *operation);
 
 int hw_sample_count_compare(const struct hw_sample_count *a, const struct hw_sample_count *b);
 void hw_sample_context_add(struct hw_sample_context *to, const struct hw_sample_context *from);

@@ -180,6 +180,11 @@ static json_t *totals_value(struct json_writer *writer)
     set_count(writer, counts, "bytes_allocated", totals->bytes);
     set_count(writer, counts, "peak_bytes", info->peak_bytes);
     set_signed(writer, counts, "live_allocations", totals->live_blocks);
+    if (profile->observed) {
+        set_count(writer, object, "allocations", profile->observed->allocations);
+        set_count(writer, object, "frees", profile->observed->frees);
+        set_count(writer, object, "reallocations", profile->observed->reallocations);
+    }
     set_signed(writer, counts, "live_bytes", totals->live_bytes);
     set_unsampled(writer, counts, "temporary_allocations", totals->temporary);
     if (hw_is_merged(profile))
@@ -247,7 +252,7 @@ static const struct hw_buffer *location_frames(struct json_writer *writer, uint3
     return text;
 }
 
-static void print_stack(struct json_writer *writer, uint32_t leaf)
+void hw_json_stack(struct json_writer *writer, uint32_t leaf)
 {
     const struct hw_view *view = writer->view;
     fputs("\"stack\":[", writer->stream);
@@ -368,7 +373,7 @@ static void print_free_stacks(struct json_writer *writer, size_t index)
     fputs(",\"free_stacks\":[", writer->stream);
     for (size_t i = 0; i < count; i++) {
         fputs(i ? ",{" : "{", writer->stream);
-        print_stack(writer, stacks[i].leaf);
+        hw_json_stack(writer, stacks[i].leaf);
         fprintf(writer->stream, ",\"count\":%llu,\"bytes\":%llu", (unsigned long long)stacks[i].count,
                 (unsigned long long)stacks[i].bytes);
         size_t runs;
@@ -400,7 +405,7 @@ static void print_contexts(struct json_writer *writer)
         json_t *object = context_value(writer, context);
         char *dumped = json_dumps(object, JSON_STYLE);
         fprintf(writer->stream, "%s\n{\"id\":%u,", i ? "," : "", (unsigned)context->sum.id);
-        print_stack(writer, context->sum.leaf);
+        hw_json_stack(writer, context->sum.leaf);
         if (view->profile->free_stack_count)
             print_free_stacks(writer, order[i]);
         if (dumped)

@@ -95,6 +95,11 @@ static inline void print_key(struct json_writer *writer, const char *key)
     fprintf(writer->stream, ",\n\"%s\":", key);
 }
 
+/* ---- json.c ---- */
+
+/* Prints the member "stack", without a comma. LEAF: node of the view. */
+void hw_json_stack(struct json_writer *writer, uint32_t leaf);
+
 /* ---- json_access.c: counted accesses ---- */
 
 /* How accesses were counted. */

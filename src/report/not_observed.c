@@ -105,6 +105,14 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
 {
     if (!hw_view_sampled(view))
         return;
+    if (view->profile->observed) {
+        hw_buffer_add(
+            out,
+            "Call stacks are those of %s that were followed, drawn at random: what is told of blocks and bytes "
+            "by call stack is estimated. Numbers of operations are exact.\n",
+            HW_OF(view->samples, "block"));
+        return;
+    }
     hw_buffer_add(
         out,
         "Only a sample of the allocations was observed, one for every %s on average (%s in all): counts, bytes "

@@ -196,7 +196,10 @@ static void add_resident(const struct hw_text *text, struct hw_buffer *out)
 static void add_sampled(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_view *view = text->view;
-    if (hw_view_sampled(view))
+    if (view->profile->observed)
+        hw_buffer_add(out, "blocks and bytes by call stack are estimated from %s that were followed",
+                      HW_OF(view->samples, "block"));
+    else if (hw_view_sampled(view))
         hw_buffer_add(out, "counts and bytes are estimated from %s, one for every %s on average",
                       HW_OF(view->samples, "sample"), HW_BYTES(view->profile->process.sample_bytes));
 }

@@ -1,6 +1,9 @@
 /* text_allocator.c - what was observed of the allocator itself, in a text report. */
 #include "report/text.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #include "report/human.h"
 
 static const char *const kinds[HW_OPERATION_KINDS] = {
@@ -8,21 +11,101 @@ static const char *const kinds[HW_OPERATION_KINDS] = {
 };
 static const char *const sizes[HW_SIZE_GROUPS] = {"small", "medium", "large", "size not known"};
 
+/* A number of ticks, or "-"; in BUFFER. */
+static const char *cycles(char buffer[HW_HUMAN], double ticks)
+{
+    if (isnan(ticks))
+        return "-";
+    return hw_human_count(buffer, (uint64_t)(ticks + 0.5));
+}
+#define CYCLES(ticks) cycles((char[HW_HUMAN]){0}, (ticks))
+
+static void print_operation(struct hw_text *text, int phase, int kind, int size, const struct hw_profile_operation *sum,
+                            double all)
+{
+    hw_page_print(&text->page, HW_PLAIN, "  %-7s %-20s %-14s %13s %7s %9s %9s %9s\n", phase ? "several" : "one",
+                  kinds[kind], sizes[size], HW_COUNT(sum->count),
+                  all > 0 ? HW_PERCENT(hw_profile_operation_total(sum), all) : "-",
+                  CYCLES(hw_profile_operation_mean(sum)), CYCLES(hw_profile_operation_percentile(sum, 0.5)),
+                  CYCLES(hw_profile_operation_percentile(sum, 0.99)));
+}
+
 static void print_operations(struct hw_text *text)
 {
     const struct hw_profile_allocator *allocator = text->view->profile->observed;
-    hw_page_print(&text->page, HW_FAINT, "  %-9s %-21s %-15s %15s\n", "threads", "operation", "size", "count");
+    struct hw_profile_operation *sum = malloc(sizeof *sum);
+    double all = 0;
+    if (!sum) {
+        text->failed = true;
+        return;
+    }
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+                all += hw_profile_operation_total(hw_profile_operation(allocator, phase, kind, bucket));
+    hw_page_print(&text->page, HW_FAINT, "  %-7s %-20s %-14s %13s %7s %9s %9s %9s\n", "threads", "operation", "size",
+                  "count", "of time", "cycles", "median", "99 %");
     for (int phase = 0; phase < HW_PHASES; phase++)
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
             for (int size = 0; size < HW_SIZE_GROUPS; size++) {
-                struct hw_profile_operation sum = {0};
+                *sum = (struct hw_profile_operation){0};
                 for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
                     if ((int)hw_profile_size_group(allocator, bucket) == size)
-                        hw_profile_operation_add(&sum, &allocator->operations[phase][kind][bucket]);
-                if (sum.count)
-                    hw_page_print(&text->page, HW_PLAIN, "  %-9s %-21s %-15s %15s\n", phase ? "several" : "one",
-                                  kinds[kind], sizes[size], HW_COUNT(sum.count));
+                        hw_profile_operation_add(sum, hw_profile_operation(allocator, phase, kind, bucket));
+                if (sum->count)
+                    print_operation(text, phase, kind, size, sum, all);
             }
+    free(sum);
+}
+
+/* How many were timed, and what all of them took. */
+static void print_timing(struct hw_text *text)
+{
+    const struct hw_profile *profile = text->view->profile;
+    const struct hw_profile_allocator *allocator = profile->observed;
+    const uint64_t all = allocator->allocations + allocator->frees + allocator->reallocations;
+    struct hw_buffer words = {0};
+    double ticks = 0;
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+                ticks += hw_profile_operation_total(hw_profile_operation(allocator, phase, kind, bucket));
+    hw_buffer_add(&words, "%s, counted exactly; ", HW_OF(all, "operation"));
+    if (allocator->info.timed == 0)
+        hw_buffer_add(&words, "none was timed.");
+    else if (!allocator->info.shift_most)
+        hw_buffer_add(&words, "every one was timed but the first allocation of each thread.");
+    else
+        hw_buffer_add(&words, "%s of them were timed, drawn at random: times are estimates.",
+                      HW_COUNT(allocator->info.timed));
+    if (allocator->info.timed)
+        hw_buffer_add(&words, " All together took about %s.",
+                      HW_NS((uint64_t)(ticks * profile->ns_per_tick), text->page.utf8));
+    hw_page_wrap(&text->page, 2, "", hw_buffer_text(&words));
+    text->failed |= words.failed;
+    hw_buffer_free(&words);
+}
+
+/* Where most of the time goes, one line a call site and kind. */
+static void print_sites(struct hw_text *text)
+{
+    const struct hw_view *view = text->view;
+    const size_t count = view->site_count < hw_text_top(text) ? view->site_count : hw_text_top(text);
+    double all = 0;
+    for (size_t i = 0; i < view->site_count; i++)
+        all += (double)view->sites[i].ticks;
+    if (!count || all <= 0)
+        return;
+    hw_page_heading(&text->page, "Time in the allocator, by where it is called");
+    for (size_t i = 0; i < count && !text->failed; i++) {
+        const struct hw_operation_site *site = &view->sites[i];
+        hw_page_print(&text->page, HW_STRONG, "%3zu. %7s", i + 1, HW_PERCENT((double)site->ticks, all));
+        hw_page_print(&text->page, HW_PLAIN, "  %s, about %s of %s cycles (%s timed)\n", kinds[site->kind],
+                      HW_COUNT(site->weight), HW_COUNT(site->weight ? site->ticks / site->weight : 0),
+                      HW_COUNT(site->samples));
+        if (hw_text_load(text, site->context))
+            hw_text_stack(text);
+    }
 }
 
 void hw_text_allocator(struct hw_text *text)
@@ -30,7 +113,9 @@ void hw_text_allocator(struct hw_text *text)
     if (!text->view->profile->observed)
         return;
     hw_page_heading(&text->page, "Operations of the allocator");
+    print_timing(text);
     print_operations(text);
     hw_text_inside(text);
     hw_text_allocator_facts(text);
+    print_sites(text);
 }

@@ -401,6 +401,7 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
                make_histogram(view, context_of, ids) && hw_view_make_words(view, canonical, context_of, ids) &&
+               hw_view_make_operations(view, canonical) &&
                (options->function || hw_view_make_samples(view, module_of, context_of, ids)) &&
                hw_view_resolve(view, options, error) &&
                (options->function ? hw_view_keep_function(view, options->function, error)
@@ -434,6 +435,7 @@ void hw_view_free(struct hw_view *view)
     free(view->sampled);
     free(view->sample_counts);
     hw_view_free_words(view);
+    hw_view_free_operations(view);
     free(view->modules);
     free(view->locations);
     free(view->nodes);

@@ -152,6 +152,11 @@ struct hw_view {
     size_t sample_count_count;
     struct hw_view_lock *locks; /* in the order of the profile's */
     size_t lock_count;
+    /* Allocator mode; of both `context` is a node of the view. */
+    struct hw_operation_site *sites; /* most ticks first */
+    size_t site_count;
+    struct hw_slow_operation *slowest; /* slowest first */
+    size_t slowest_count;
     struct hw_data *data; /* by module; private to globals.c */
     bool *data_loaded;    /* by module */
     bool data_is_own;
@@ -215,6 +220,9 @@ const struct hw_profile_words *hw_view_freed_words(const struct hw_view *view, s
                                                    size_t *count);
 /* Of the words of a block of SIZE bytes: how many were used in no block of the context. */
 uint64_t hw_view_words_never_touched(const struct hw_view *view, size_t context, uint64_t size);
+/* view_operations.c, for view.c. */
+bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical);
+void hw_view_free_operations(struct hw_view *view);
 /* For view.c and keep_function.c. */
 bool hw_view_make_words(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids);
 void hw_view_keep_words(struct hw_view *view, const uint32_t *kept);
@@ -325,7 +333,7 @@ bool hw_view_make_locks(struct hw_view *view, const uint32_t *module_of, const s
 /* Every count of a sampled run is an estimate. */
 static inline bool hw_view_sampled(const struct hw_view *view)
 {
-    return view->profile->process.sample_bytes != 0;
+    return view->profile->process.sample_bytes != 0 || view->profile->observed;
 }
 
 #endif

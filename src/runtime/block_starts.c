@@ -11,6 +11,7 @@
 #define PROBES_MOST 512u
 
 bool hw_block_starts_on;
+uint64_t *hw_block_start_bits;
 static uint64_t *level[LEVELS];
 
 bool hw_block_starts_begin(void)
@@ -27,6 +28,7 @@ bool hw_block_starts_begin(void)
             return false;
         bits = (bits + 63) / 64;
     }
+    hw_block_start_bits = level[0];
     hw_block_starts_on = true;
     return true;
 }

@@ -16,7 +16,7 @@
  *
  * The table: open addressing in a list of arrays, each twice as large as the one before; lock-free, because only one
  * thread can own an address. It serves where address space is limited, for blocks that share a granule (8-byte size
- * classes), for sizes the map cannot express, and in sampled runs, where few blocks are kept. */
+ * classes), for sizes the map cannot express, and in sampled runs and allocator mode, where few blocks are kept. */
 #include "runtime/runtime.h"
 
 enum { KIND_NONE = 0, KIND_THREE = 1, KIND_FOUR = 2, KIND_POOL = 3 };
@@ -129,6 +129,9 @@ struct table_entry {
     uint64_t address; /* 0 empty, TOMB deleted, odd while it is being written */
     uint64_t size, stamp;
     uint32_t context, cpu;
+    uint8_t shift; /* as in struct hw_block */
+    uint16_t slot;
+    uint32_t clock;
 };
 #define TOMB         2ul
 #define PROBES       16u
@@ -207,6 +210,9 @@ static bool table_put(uint64_t address, const struct hw_block *block)
             entry->stamp = block->stamp;
             entry->context = block->context;
             entry->cpu = block->cpu;
+            entry->shift = block->shift;
+            entry->slot = block->slot;
+            entry->clock = block->clock;
             __atomic_store_n(&entry->address, address, __ATOMIC_RELEASE);
             filter_add(address, 1);
             return true;
@@ -221,8 +227,13 @@ static bool table_take(uint64_t address, struct hw_block *block)
     struct table_entry *entry;
     if (!table_find(address, &entry))
         return false;
-    *block =
-        (struct hw_block){.size = entry->size, .stamp = entry->stamp, .context = entry->context, .cpu = entry->cpu};
+    *block = (struct hw_block){.size = entry->size,
+                               .stamp = entry->stamp,
+                               .context = entry->context,
+                               .cpu = entry->cpu,
+                               .shift = entry->shift,
+                               .slot = entry->slot,
+                               .clock = entry->clock};
     __atomic_store_n(&entry->address, TOMB, __ATOMIC_RELEASE);
     filter_add(address, -1);
     return true;
@@ -234,7 +245,8 @@ static uint32_t table_blocks; /* in the table although there is a map: nobody ha
 
 bool hw_blocks_start(void)
 {
-    bool want_map = !hw_options.block_table && !hw_options.sample_bytes && !hw_access_on();
+    bool want_map =
+        !hw_options.block_table && !hw_options.sample_bytes && !hw_access_on() && hw_runtime.mode != HW_MODE_ALLOCATOR;
     if (want_map && !hw_address_space_limited() && reserve_map())
         return true;
     if (want_map)

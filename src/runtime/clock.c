@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 #include <time.h>
 
-intptr_t hw_rseq_cpu_offset;
+intptr_t hw_rseq_cpu_offset, hw_rseq_watch_offset;
 
 /* libc's vDSO function: takes no lock, allocates nothing. */
 extern int clock_gettime(clockid_t, struct timespec *) __attribute__((weak));
@@ -44,8 +44,10 @@ void hw_clock_start(void)
         hw_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source) > 0 &&
         hw_starts_with(source, "tsc");
     hw_runtime.clock_is_tsc = kernel_trusts && hw_arch_ticks_invariant();
-    if (&__rseq_offset && &__rseq_size && __rseq_size)
-        hw_rseq_cpu_offset = __rseq_offset + 4; /* struct rseq: cpu_id_start, cpu_id */
+    if (&__rseq_offset && &__rseq_size && __rseq_size) { /* struct rseq: cpu_id_start, cpu_id, rseq_cs */
+        hw_rseq_cpu_offset = __rseq_offset + 4;
+        hw_rseq_watch_offset = __rseq_offset + 8;
+    }
     hw_runtime.clock_start_ns = hw_clock_monotonic_ns();
     hw_runtime.tick_base = hw_ticks_raw();
 }

@@ -69,6 +69,11 @@ static const struct {
     [HW_POOL_OPERATION_CALLS] = {HW_SECTION_OPERATION_CALLS, sizeof(struct hw_operation_call), 64 * K, 0, 12 * K},
     [HW_POOL_OPERATION_LOCKS] = {HW_SECTION_OPERATION_LOCKS, sizeof(struct hw_operation_lock), 5 * M, 1, 20 * K},
     [HW_POOL_OPERATION_EVENTS] = {HW_SECTION_OPERATION_EVENTS, sizeof(struct hw_operation_events), 240 * K, 0, 12 * K},
+    [HW_POOL_OPERATION_TIMES] = {HW_SECTION_OPERATION_TIMES, sizeof(struct hw_operation_times), 6 * M, 0, 16 * K},
+    [HW_POOL_OPERATION_SITES] = {HW_SECTION_OPERATION_SITES, sizeof(struct hw_operation_site), 768 * M, 4, 12 * K},
+    [HW_POOL_OPERATION_LIVES] = {HW_SECTION_OPERATION_LIVES, sizeof(struct hw_operation_lives), 112 * K, 0, 0},
+    [HW_POOL_SLOWEST] = {HW_SECTION_SLOWEST, sizeof(struct hw_slow_operation), 12 * K, 0, 0},
+    [HW_POOL_STAGES] = {HW_SECTION_STAGES, sizeof(struct hw_operation_stage), 2 * M, 0, 4 * K},
 };
 struct hw_pool hw_pools[HW_POOL_COUNT];
 

@@ -29,7 +29,7 @@ static double one_minus_exp(double x)
 }
 
 /* -ln(u), 0 < u <= 1. */
-static double minus_log(double u)
+double hw_minus_log(double u)
 {
     double result = 0;
     while (u < 0.5) {
@@ -44,7 +44,7 @@ static double minus_log(double u)
     return result + 2 * sum;
 }
 
-static uint64_t mix(uint64_t x) /* splitmix64 */
+uint64_t hw_mix(uint64_t x) /* splitmix64 */
 {
     x += 0x9e3779b97f4a7c15ull;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -54,9 +54,9 @@ static uint64_t mix(uint64_t x) /* splitmix64 */
 
 uint64_t hw_sample_distance(struct hw_thread *thread)
 {
-    thread->random = mix(thread->random);
+    thread->random = hw_mix(thread->random);
     double u = (double)((thread->random >> 11) + 1) * 0x1p-53;
-    return (uint64_t)(minus_log(u) * (double)hw_options.sample_bytes) + 1;
+    return (uint64_t)(hw_minus_log(u) * (double)hw_options.sample_bytes) + 1;
 }
 
 /* How many blocks a sampled one stands for: 1 / (1 - exp(-size / R)), rounded up or down by chance so that the mean is
@@ -66,13 +66,15 @@ static uint64_t sample_weight(const struct hw_block *block)
 {
     double size = block->size ? (double)block->size : 1;
     double weight = 1 / one_minus_exp(size / (double)hw_options.sample_bytes);
-    double chance = (double)(mix(block->stamp ^ block->size) >> 11) * 0x1p-53;
+    double chance = (double)(hw_mix(block->stamp ^ block->size) >> 11) * 0x1p-53;
     return (uint64_t)(weight + chance);
 }
 
 static inline uint64_t weight_of(const struct hw_block *block)
 {
-    return hw_likely(!hw_options.sample_bytes) ? 1 : sample_weight(block);
+    if (hw_likely(!hw_runtime.weighted))
+        return 1;
+    return hw_options.sample_bytes ? sample_weight(block) : 1ull << block->shift;
 }
 
 /* ---- free stacks: the index of the pairs, see the end of the file ---- */
@@ -337,23 +339,19 @@ static inline uint64_t file_tick(uint64_t stamp)
 /* A block whose free was not seen (the program freed it behind the runtime's back) gives way to a new one. */
 static __attribute__((noinline)) void replaced(struct hw_thread *thread, void *address, const struct hw_block *old);
 
-void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame)
+static inline __attribute__((always_inline)) void allocated(struct hw_thread *thread, void *address, size_t size,
+                                                            struct hw_walk *walk, const struct hw_block *like)
 {
-    if (hw_unlikely(hw_options.sample_bytes != 0)) {
-        if (thread->fresh) {
-            thread->fresh = 0;
-            if (size < hw_until_sample) {
-                hw_until_sample -= size;
-                return;
-            }
-        }
-        hw_until_sample = hw_sample_distance(thread);
-    }
-    hw_block_prefetch(address);
-    struct hw_walk *walk = hw_walk_at(thread, frame);
     uint64_t stamp = hw_ticks_raw() - hw_runtime.family_base;
     uint64_t tick = file_tick(stamp);
-    struct hw_block block = {.size = size, .stamp = stamp, .context = walk->context, .cpu = hw_cpu()}, old;
+    struct hw_block block = {.size = size,
+                             .stamp = stamp,
+                             .context = walk->context,
+                             .cpu = hw_cpu(),
+                             .shift = like->shift,
+                             .slot = like->slot,
+                             .clock = like->clock},
+                    old;
     if (hw_unlikely(hw_block_put(thread, address, &block, &old)))
         replaced(thread, address, &old);
     uint64_t weight = weight_of(&block);
@@ -390,6 +388,28 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
     change_live(thread, bytes, (int64_t)weight, tick);
     if (hw_unlikely(tick >= hw_runtime.timeline_next))
         hw_timeline_tick(thread, tick);
+}
+
+void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame)
+{
+    if (hw_unlikely(hw_options.sample_bytes != 0)) {
+        if (thread->fresh) {
+            thread->fresh = 0;
+            if (size < hw_until_sample) {
+                hw_until_sample -= size;
+                return;
+            }
+        }
+        hw_until_sample = hw_sample_distance(thread);
+    }
+    hw_block_prefetch(address);
+    allocated(thread, address, size, hw_walk_at(thread, frame), &(struct hw_block){.shift = 0});
+}
+
+void hw_heap_followed(struct hw_thread *thread, void *address, size_t size, struct hw_walk *walk,
+                      const struct hw_block *like)
+{
+    allocated(thread, address, size, walk, like);
 }
 
 /* Ticks since the block was allocated; clocks of two CPUs may differ a little. */
@@ -518,6 +538,14 @@ bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame)
     return true;
 }
 
+bool hw_heap_follow_freed(struct hw_thread *thread, void *address, struct hw_block *block)
+{
+    if (!hw_block_take(thread, address, block))
+        return false;
+    account_free(thread, address, block, hw_ticks_raw(), false, 0);
+    return true;
+}
+
 static void replaced(struct hw_thread *thread, void *address, const struct hw_block *old)
 {
     account_free(thread, address, old, hw_ticks_raw(), false, 0);
@@ -571,9 +599,10 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
         return;
     }
     take_peak_share(mib);
-    mib->reallocations++;
-    mib->realloc_moved += old_address != new_address;
-    int64_t growth = (int64_t)size - (int64_t)old_size;
+    const uint64_t weight = weight_of(block);
+    mib->reallocations += weight;
+    mib->realloc_moved += old_address != new_address ? weight : 0;
+    int64_t growth = (int64_t)weight * ((int64_t)size - (int64_t)old_size);
     if (growth > 0) {
         mib->realloc_grown_bytes += (uint64_t)growth;
         mib->bytes += (uint64_t)growth;
@@ -588,7 +617,7 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
         mib->alloc_threads++;
     }
     mib_end(thread, block->context);
-    thread->entry->reallocations++;
+    thread->entry->reallocations += weight;
     change_live(thread, growth, 0, TICK_LATER);
     if (thread->entry->reallocations % 16 == 0) { /* a program may do nothing else for a while */
         uint64_t tick = hw_ticks_raw() - hw_runtime.tick_base;
@@ -665,7 +694,7 @@ void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw
 
 static uint64_t pair_hash(uint32_t a, uint32_t b)
 {
-    return mix(((uint64_t)a << 32) | b);
+    return hw_mix(((uint64_t)a << 32) | b);
 }
 
 static bool grow_pairs(void)

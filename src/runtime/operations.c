@@ -1,4 +1,4 @@
-/* operations.c - the observer of the allocator itself: counts every operation, and times some.
+/* operations.c - the observer of the allocator itself: counts every operation, and has some timed.
  *
  * malloc and free have a short way of their own; everything else, and what is unusual about those two, goes the careful
  * way: operation_begin to operation_end. No gate is closed around the real call: hw_operator.selector says that the
@@ -12,23 +12,15 @@ __thread struct hw_operator *hw_operator_self;
 uint8_t hw_operations_on;
 uint32_t hw_phase_offset;
 
-#define NEVER_TIMED UINT32_MAX
-
-static struct hw_allocator_info *info(void)
-{
-    return HW_ENTRY(HW_POOL_ALLOCATOR_INFO, struct hw_allocator_info, 0);
-}
-
-/* ---- start, fork ---- */
+/* ---- start, fork, end ---- */
 
 static bool start(void)
 {
-    hw_phase_offset = 0;
     if (hw_pool_take(HW_POOL_ALLOCATOR_INFO, 1) == HW_NONE)
         return false;
-    info()->flags = HW_HAVE_PLACES ? HW_ALLOCATOR_PLACES : 0;
+    hw_allocator_info()->flags = HW_HAVE_PLACES ? HW_ALLOCATOR_PLACES : 0;
     hw_pool_publish(HW_POOL_ALLOCATOR_INFO);
-    return hw_places_start() && hw_dispatch_start();
+    return hw_stages_start() && hw_times_start() && hw_places_start() && hw_dispatch_start();
 }
 
 bool hw_operations_start(void)
@@ -48,6 +40,12 @@ void hw_operations_fork(void)
     }
 }
 
+void hw_operations_end(void)
+{
+    if (hw_operations_on)
+        hw_stages_end();
+}
+
 /* ---- threads ---- */
 
 /* Where the counts go when the file cannot grow: nobody reads them. */
@@ -65,38 +63,56 @@ static void take_counts(struct hw_operator *op)
         hw_note(HW_NOTE_FILE_FULL, hw_file_problem());
 }
 
-/* The calling thread, which has the state THREAD from now on. */
-static void attach(struct hw_thread *thread)
+/* The calling thread has the state THREAD from now on; LENT: for one call. */
+static void attach(struct hw_thread *thread, bool lent)
 {
     struct hw_operator *op = thread->operator;
     op->thread = thread;
     op->serial = thread->serial;
     op->selector = op->events = op->timed = op->hardware = 0;
-    op->until_timed = NEVER_TIMED;
+    op->guest = 0;
     if (!op->counts)
         take_counts(op);
+    hw_times_attach(op);
     hw_places_attach(op);
-    hw_dispatch_attach(op);
+    if (!lent) {
+        hw_stages_attach(op);
+        hw_dispatch_attach(op);
+    }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     hw_operator_self = op;
+}
+
+static void detach(struct hw_operator *op, bool lent)
+{
+    if (!lent) {
+        hw_dispatch_detach(op);
+        hw_sigset old = hw_lock_take(&hw_runtime.lock);
+        hw_stages_detach(op);
+        hw_lock_drop(&hw_runtime.lock, old);
+    }
+    hw_places_detach(op);
+    hw_operator_self = NULL;
+    op->thread = NULL;
 }
 
 void hw_operations_thread_ends(struct hw_thread *thread)
 {
     struct hw_operator *op = hw_operator_self;
-    if (!op || op != thread->operator)
-        return;
-    hw_dispatch_detach(op);
-    hw_places_detach(op);
-    hw_operator_self = NULL;
+    if (op && op == thread->operator)
+        detach(op, false);
 }
 
 void hw_operations_thread_gone(struct hw_thread *thread)
 {
-    if (thread->operator->thread)
-        hw_places_detach(thread->operator);
-    if (thread->operator->dispatch)
-        hw_hardware_close(thread->operator->dispatch);
+    struct hw_operator *op = thread->operator;
+    if (!op->thread)
+        return;
+    hw_places_detach(op);
+    if (op->dispatch)
+        hw_hardware_close(op->dispatch);
+    hw_stages_gone(op);
+    op->thread = NULL;
 }
 
 /* ---- one operation, the careful way ---- */
@@ -104,8 +120,11 @@ void hw_operations_thread_gone(struct hw_thread *thread)
 struct operation {
     struct hw_operator *op;
     struct hw_thread *lent; /* a state for this call only: the thread has ended as far as libc tells */
-    uintptr_t outer;        /* a handler inside an operation: the frame of that one */
-    uint8_t inside;         /* the selector as it was */
+    uintptr_t frame;
+    uintptr_t outer; /* a handler inside an operation: the frame of that one */
+    uint8_t inside;  /* the selector as it was */
+    uint8_t timed;
+    struct hw_timed time; /* when it is */
 };
 
 /* The thread has none yet. False: the call passes through uncounted. */
@@ -119,13 +138,12 @@ static bool find_operator(struct operation *operation, uintptr_t frame)
             hw_leave(thread);
         return false;
     }
-    if (thread->interrupted) { /* lent: there is no thread any more */
-        attach(thread);
+    const bool lent = thread->interrupted != NULL; /* there is no thread any more */
+    if (lent)
         operation->lent = thread;
-    } else {
-        attach(thread);
+    attach(thread, lent);
+    if (!lent)
         hw_leave(thread);
-    }
     return true;
 }
 
@@ -147,31 +165,71 @@ static bool enter_again(struct operation *operation, struct hw_operator *op)
     return true;
 }
 
-static __attribute__((noinline)) bool begin_slow(struct operation *operation, uintptr_t frame)
+/* Whether this one is timed: SIZE is UINT64_MAX while it is not known. */
+static void choose_timed(struct operation *operation, uint64_t size, bool drawn)
+{
+    struct hw_operator *op = operation->op;
+    const bool large = size >= HW_OPERATION_LARGE && size != UINT64_MAX;
+    operation->timed = large ? hw_times_large(op) : drawn;
+    operation->time.shift = large ? hw_times_large_shift(op) : op->shift;
+    operation->time.cpu_ns = operation->timed && large && size >= HW_OPERATION_LONG ? hw_thread_cpu_ns() : 0;
+}
+
+/* Its hardware events are read instead: a draw of its own. */
+static void begin_hardware(struct hw_operator *op)
+{
+    const uint64_t begin = hw_ticks_raw();
+    op->hardware = hw_hardware_begin(op);
+    op->window_own += hw_ticks_raw() - begin;
+}
+
+static __attribute__((noinline)) bool begin_slow(struct operation *operation, uintptr_t frame, uint64_t size,
+                                                 bool allocates)
 {
     if (hw_runtime.state != HW_STATE_ON && hw_runtime.state != HW_STATE_NEW)
         return false;
     struct hw_operator *op = hw_operator_self;
     if (op && !op->thread && hw_fork_pending())
         hw_operator_self = op = NULL;
+    const uint64_t called = hw_ticks_raw();
     if (!op && !find_operator(operation, frame))
         return false;
     if (op && op->selector && !enter_again(operation, op))
         return false;
     op = operation->op = hw_operator_self;
-    if (op->until_timed)
+    const bool drawn = !op->until_timed;
+    if (!drawn)
         op->until_timed--;
+    if (operation->inside)
+        return true;
+    operation->time.called = called;
+    if (hw_unlikely(op->hardware == HW_HARDWARE_NEXT)) {
+        hw_times_draw(op);
+        begin_hardware(op);
+        return true;
+    }
+    choose_timed(operation, size, drawn);
+    if (drawn)
+        hw_times_draw(op);
+    if (hw_unlikely(allocates && !op->allocated)) {
+        op->allocated = 1;
+        operation->timed = 0;
+        __atomic_fetch_add(&hw_allocator_info()->first_left_out, 1, __ATOMIC_RELAXED);
+    }
     return true;
 }
 
-/* False: the call passes through, nothing else is to be done. */
-static inline bool operation_begin(struct operation *operation, uintptr_t frame)
+/* SIZE: UINT64_MAX while it is not known. False: the call passes through, nothing else is to be done. */
+static inline bool operation_begin(struct operation *operation, uintptr_t frame, uint64_t size, bool allocates)
 {
     struct hw_operator *op = hw_operator_self;
-    *operation = (struct operation){.op = op};
-    if (hw_likely(op && op->until_timed && !op->selector))
+    operation->op = op;
+    operation->lent = NULL;
+    operation->frame = frame;
+    operation->inside = operation->timed = 0;
+    if (hw_likely(op && op->until_timed && !op->selector && (size < HW_OPERATION_LARGE || size == UINT64_MAX)))
         op->until_timed--;
-    else if (!begin_slow(operation, frame))
+    else if (!begin_slow(operation, frame, size, allocates))
         return false;
     operation->op->frame = frame;
     return true;
@@ -182,16 +240,40 @@ static inline void count(struct hw_operator *op, enum hw_operation_kind kind, ui
     hw_arch_increment(&op->counts[bucket].count[0][hw_phase_offset + kind]);
 }
 
-static inline void operation_end(struct operation *operation, enum hw_operation_kind kind, uint32_t bucket)
+static __attribute__((noinline)) void end_slow(struct operation *operation, enum hw_operation_kind kind,
+                                               uint32_t bucket, uint64_t size, void *allocated)
 {
     struct hw_operator *op = operation->op;
-    count(op, kind, bucket);
-    if (hw_unlikely(op->events && !operation->inside))
-        hw_dispatch_operation_end(op, hw_phase(), kind, bucket);
-    if (hw_unlikely(operation->lent != NULL)) {
-        hw_operations_thread_ends(operation->lent);
+    const enum hw_phase phase = hw_phase();
+    if (op->events)
+        hw_dispatch_operation_end(op, phase, kind, bucket);
+    if (op->hardware == 1) {
+        const uint64_t begin = hw_ticks_raw();
+        op->hardware = 0;
+        hw_hardware_end(op, phase, kind, bucket);
+        op->window_own += hw_ticks_raw() - begin;
+    }
+    if (operation->timed) {
+        operation->time.phase = phase;
+        operation->time.kind = kind;
+        operation->time.bucket = bucket;
+        operation->time.size = size;
+        operation->time.allocated = allocated;
+        hw_times_add(op, operation->frame, &operation->time);
+    }
+    if (operation->lent) {
+        detach(op, true);
         hw_leave(operation->lent);
     }
+}
+
+static inline void operation_end(struct operation *operation, enum hw_operation_kind kind, uint32_t bucket,
+                                 uint64_t size, void *allocated)
+{
+    const struct hw_operator *op = operation->op;
+    count(operation->op, kind, bucket);
+    if (hw_unlikely(operation->timed || op->events || op->hardware || operation->lent) && !operation->inside)
+        end_slow(operation, kind, bucket, size, allocated);
 }
 
 static inline void enter_real(struct hw_operator *op)
@@ -210,6 +292,35 @@ static inline void leave_real(struct operation *operation)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+static inline void begin_timing(struct operation *operation)
+{
+    operation->op->own_ticks = 0;
+    operation->op->timed = 1;
+    hw_arch_watch(hw_rseq_watch_offset);
+    operation->op->begin = operation->time.begin = hw_ticks_fenced();
+}
+
+static inline void end_timing(struct operation *operation)
+{
+    operation->time.end = hw_ticks_fenced();
+    operation->op->timed = 0;
+    operation->time.interrupted = hw_arch_watched(hw_rseq_watch_offset);
+    operation->time.events = operation->op->events;
+}
+
+#define PERFORM(operation, statement)                                                                                  \
+    do {                                                                                                               \
+        enter_real((operation)->op);                                                                                   \
+        if (hw_unlikely((operation)->timed)) {                                                                         \
+            begin_timing(operation);                                                                                   \
+            statement;                                                                                                 \
+            end_timing(operation);                                                                                     \
+        } else {                                                                                                       \
+            statement;                                                                                                 \
+        }                                                                                                              \
+        leave_real(operation);                                                                                         \
+    } while (0)
+
 /* The result of an allocation: REUSED instead of NEW where the address is known. */
 static inline enum hw_operation_kind placed(struct hw_operator *op, enum hw_operation_kind kind, void *result,
                                             size_t size)
@@ -226,12 +337,12 @@ static inline enum hw_operation_kind placed(struct hw_operator *op, enum hw_oper
 #define ALLOCATE(kind, size, call)                                                                                     \
     do {                                                                                                               \
         struct operation operation;                                                                                    \
-        if (!operation_begin(&operation, FRAME))                                                                       \
+        void *result;                                                                                                  \
+        if (!operation_begin(&operation, FRAME, (size), true))                                                         \
             return (call);                                                                                             \
-        enter_real(operation.op);                                                                                      \
-        void *result = (call);                                                                                         \
-        leave_real(&operation);                                                                                        \
-        operation_end(&operation, placed(operation.op, (kind), result, (size)), hw_size_bucket(size));                 \
+        PERFORM(&operation, result = (call));                                                                          \
+        const enum hw_operation_kind as = placed(operation.op, (kind), result, (size));                                \
+        operation_end(&operation, as, hw_size_bucket(size), (size), result);                                           \
         return result;                                                                                                 \
     } while (0)
 
@@ -240,9 +351,9 @@ static __attribute__((noinline)) void *careful_malloc(size_t size)
     ALLOCATE(HW_OPERATION_NEW, size, hw_real.malloc(size));
 }
 
-void *hw_operation_calloc(size_t count, size_t size)
+void *hw_operation_calloc(size_t number, size_t size)
 {
-    ALLOCATE(HW_OPERATION_CALLOC, count * size, hw_real.calloc(count, size));
+    ALLOCATE(HW_OPERATION_CALLOC, number * size, hw_real.calloc(number, size));
 }
 
 void *hw_operation_memalign(size_t alignment, size_t size)
@@ -265,18 +376,27 @@ void *hw_operation_pvalloc(size_t size)
     ALLOCATE(HW_OPERATION_ALIGNED, size, hw_real.pvalloc(size));
 }
 
+/* Operators of C++ libraries that have an allocator of their own. One that throws leaves the operation as a jump does.
+ */
+void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned)
+{
+    ALLOCATE(aligned ? HW_OPERATION_ALIGNED : HW_OPERATION_NEW, size, hw_real.op_new[form](size, second, third));
+}
+
 int hw_operation_posix_memalign(void **pointer, size_t alignment, size_t size)
 {
     struct operation operation;
-    if (!operation_begin(&operation, FRAME))
+    int error;
+    if (!operation_begin(&operation, FRAME, size, true))
         return hw_real.posix_memalign(pointer, alignment, size);
-    enter_real(operation.op);
-    int error = hw_real.posix_memalign(pointer, alignment, size);
-    leave_real(&operation);
-    placed(operation.op, HW_OPERATION_ALIGNED, error ? NULL : *pointer, size);
-    operation_end(&operation, HW_OPERATION_ALIGNED, hw_size_bucket(size));
+    PERFORM(&operation, error = hw_real.posix_memalign(pointer, alignment, size));
+    void *result = error ? NULL : *pointer;
+    placed(operation.op, HW_OPERATION_ALIGNED, result, size);
+    operation_end(&operation, HW_OPERATION_ALIGNED, hw_size_bucket(size), size, result);
     return error;
 }
+
+/* ---- realloc ---- */
 
 /* The block of the start-up allocator at POINTER moves to the real one. */
 static void *move_startup_block(void *pointer, size_t size)
@@ -291,14 +411,18 @@ static void *move_startup_block(void *pointer, size_t size)
 void *hw_operation_realloc(void *pointer, size_t size)
 {
     struct operation operation;
-    bool startup = hw_real_is_startup_block(pointer);
-    if (!operation_begin(&operation, FRAME))
+    struct hw_block block;
+    void *result;
+    const bool startup = pointer && hw_real_is_startup_block(pointer);
+    if (!operation_begin(&operation, FRAME, size, true))
         return startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size);
     struct hw_operator *op = operation.op;
-    size_t old_size = pointer && !startup ? hw_place_freed(op, pointer) : SIZE_MAX;
-    enter_real(op);
-    void *result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size);
-    leave_real(&operation);
+    const size_t old_size = pointer && !startup ? hw_place_freed(op, pointer) : SIZE_MAX;
+    const bool followed = pointer && hw_unlikely(hw_times_followed(pointer)) &&
+                          hw_times_realloc_begin(op, pointer, operation.frame, &block);
+    PERFORM(&operation, result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
+    if (followed)
+        hw_times_realloc_end(op, pointer, result, size, operation.frame, &block);
     if (result)
         hw_place_allocated(op, result, size);
     else if (size || !pointer) {
@@ -306,35 +430,68 @@ void *hw_operation_realloc(void *pointer, size_t size)
         if (old_size != SIZE_MAX)
             hw_place_allocated(op, pointer, old_size);
     }
-    operation_end(&operation, HW_OPERATION_REALLOC, hw_size_bucket(size));
+    operation_end(&operation, HW_OPERATION_REALLOC, hw_size_bucket(size), size, pointer ? NULL : result);
     return result;
 }
+
+/* ---- free ---- */
 
 static inline uint32_t bucket_of_freed(size_t size)
 {
     return hw_unlikely(size == SIZE_MAX) ? HW_SIZE_BUCKET_UNKNOWN : hw_size_bucket(size);
 }
 
+/* After operation_begin: the block is given up; false when it must not reach the real allocator. */
+static bool release(struct operation *operation, void *pointer, size_t size)
+{
+    if (hw_unlikely(size == SIZE_MAX) && hw_real_is_startup_block(pointer))
+        return false;
+    if (size >= HW_OPERATION_LARGE && size != SIZE_MAX && !operation->inside)
+        choose_timed(operation, size, false);
+    if (operation->timed && !operation->time.called)
+        operation->time.called = hw_ticks_raw();
+    if (hw_unlikely(hw_times_followed(pointer)))
+        hw_times_freed(operation->op, pointer, operation->frame);
+    return true;
+}
+
+#define RELEASE_KNOWN(operation, pointer, size, call)                                                                  \
+    do {                                                                                                               \
+        if (release(operation, pointer, size))                                                                         \
+            PERFORM(operation, call);                                                                                  \
+        else                                                                                                           \
+            (operation)->timed = 0;                                                                                    \
+        operation_end(operation, HW_OPERATION_FREE, bucket_of_freed(size), (size), NULL);                              \
+    } while (0)
+
 #define RELEASE(pointer, call)                                                                                         \
     do {                                                                                                               \
         struct operation operation;                                                                                    \
-        if (!operation_begin(&operation, FRAME)) {                                                                     \
+        operation.time.called = 0;                                                                                     \
+        if (!operation_begin(&operation, FRAME, UINT64_MAX, false)) {                                                  \
             if (!hw_real_is_startup_block(pointer))                                                                    \
                 (call);                                                                                                \
             return;                                                                                                    \
         }                                                                                                              \
-        size_t size = hw_place_freed(operation.op, pointer);                                                           \
-        if (hw_likely(size != SIZE_MAX) || !hw_real_is_startup_block(pointer)) {                                       \
-            enter_real(operation.op);                                                                                  \
-            (call);                                                                                                    \
-            leave_real(&operation);                                                                                    \
-        }                                                                                                              \
-        operation_end(&operation, HW_OPERATION_FREE, bucket_of_freed(size));                                           \
+        const size_t known = hw_place_freed(operation.op, pointer);                                                    \
+        RELEASE_KNOWN(&operation, pointer, known, call);                                                               \
     } while (0)
 
 static __attribute__((noinline)) void careful_free(void *pointer)
 {
     RELEASE(pointer, hw_real.free(pointer));
+}
+
+/* The short way has come to an end after the place was told. */
+static __attribute__((noinline)) void careful_free_known(void *pointer, size_t size)
+{
+    struct operation operation;
+    operation.time.called = 0;
+    if (!operation_begin(&operation, FRAME, UINT64_MAX, false)) {
+        hw_real.free(pointer);
+        return;
+    }
+    RELEASE_KNOWN(&operation, pointer, size, hw_real.free(pointer));
 }
 
 void hw_operation_free_sized(void *pointer, size_t bytes)
@@ -346,11 +503,6 @@ void hw_operation_free_aligned_sized(void *pointer, size_t alignment, size_t byt
 {
     RELEASE(pointer,
             hw_real.free_aligned_sized ? hw_real.free_aligned_sized(pointer, alignment, bytes) : hw_real.free(pointer));
-}
-
-void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned)
-{
-    ALLOCATE(aligned ? HW_OPERATION_ALIGNED : HW_OPERATION_NEW, size, hw_real.op_new[form](size, second, third));
 }
 
 void hw_operation_delete(int form, void *pointer, size_t second, size_t third)
@@ -371,8 +523,8 @@ void *hw_operation_malloc(size_t size)
     void *result = hw_real.malloc(size);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     op->selector = 0;
-    enum hw_operation_kind kind = placed(op, HW_OPERATION_NEW, result, size);
-    uint32_t bucket = (uint32_t)(size + 15) >> 4;
+    const enum hw_operation_kind kind = placed(op, HW_OPERATION_NEW, result, size);
+    const uint32_t bucket = (uint32_t)(size + 15) >> 4;
     count(op, kind, bucket);
     if (hw_unlikely(op->events))
         hw_dispatch_operation_end(op, hw_phase(), kind, bucket);
@@ -386,14 +538,14 @@ void hw_operation_free(void *pointer)
         careful_free(pointer);
         return;
     }
-    size_t size = hw_place_freed(op, pointer);
-    if (hw_unlikely(size == SIZE_MAX)) {
-        careful_free(pointer); /* asks again: nothing was known before, nothing is now */
+    const size_t size = hw_place_freed(op, pointer);
+    if (hw_unlikely(size >= HW_OPERATION_LARGE || hw_times_followed(pointer))) { /* also one that is not known */
+        careful_free_known(pointer, size);
         return;
     }
     op->until_timed--;
     op->frame = FRAME;
-    uint32_t bucket = hw_size_bucket(size);
+    const uint32_t bucket = hw_size_bucket(size);
     count(op, HW_OPERATION_FREE, bucket);
     enter_real(op);
     hw_real.free(pointer);

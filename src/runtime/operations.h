@@ -22,22 +22,37 @@ struct hw_operator {
     /* SYSCALL_DISPATCH_FILTER_BLOCK (1) inside an operation, _ALLOW (0) outside: what the kernel looks at, and what
      * tells locks and system calls inside an operation from those of the program. */
     volatile uint8_t selector;
-    volatile uint8_t events;            /* something was recorded inside this operation: its end goes the careful way */
-    uint8_t timed;                      /* this operation is timed: `begin` holds */
-    uint8_t hardware;                   /* its hardware events are read */
-    uint32_t until_timed;               /* operations up to the next that is timed; 0: this one goes the careful way */
-    struct hw_operation_counts *counts; /* HW_SIZE_BUCKETS entries in the file, this thread's */
-    uintptr_t frame;                    /* of the hook of this operation: tells nested calls from signal handlers */
-    uint32_t serial;                    /* of the thread, from 1: hw_thread.serial */
-    uint32_t period;                    /* one operation in so many is timed, at present */
-    struct hw_place_thread *places;     /* of places.c, by hw_places_attach */
+    volatile uint8_t events;             /* something was recorded inside: the end goes the careful way */
+    uint8_t timed;                       /* this operation is timed: `begin` holds */
+    uint8_t hardware;                    /* its hardware events are read; HW_HARDWARE_NEXT: the next one's will be */
+    uint32_t until_timed;                /* operations up to the next one that goes the careful way; 0: this one */
+    struct hw_operation_counts *counts;  /* HW_SIZE_BUCKETS entries in the file, this thread's */
+    uintptr_t frame;                     /* of the hook of this operation: tells nested calls from signal handlers */
+    uint32_t serial;                     /* of the thread, from 1: hw_thread.serial */
+    uint32_t shift;                      /* one operation in 2^shift is timed, at present */
+    struct hw_place_thread *places;      /* of places.c, by hw_places_attach */
     struct hw_dispatch_thread *dispatch; /* of dispatch.c, by hw_dispatch_attach */
     uint64_t begin;                      /* ticks, of a timed operation */
     /* Heapwise's own time inside this operation: handlers and hooks add it, the end subtracts it. Set to 0 at the begin
      * of timed operations only. */
     uint64_t own_ticks;
-    struct hw_thread *thread;
+    /* From here on: not touched by usual operations. */
+    struct hw_thread *thread; /* NULL: of no thread now */
+    uint32_t slot;            /* of the state, among all */
+    uint32_t until_large;     /* likewise of large operations, which are timed more often */
+    uint32_t until_hardware;  /* timed operations up to the next whose hardware events are read */
+    uint8_t allocated;        /* the thread's first allocation is over */
+    uint8_t guest;            /* nobody says when this thread ends: see operation_threads.c */
+    uint64_t random;
+    uint64_t clock;       /* operations done, when until_timed is subtracted; goes on when the next thread comes */
+    uint64_t clock_begin; /* as of the thread's begin */
+    uint64_t window_begin, window_cpu_ns, window_own; /* see operation_times.c */
+    uint32_t window_timed;
+    uint32_t stage;                                      /* its entry in STAGES + 1; 0: none */
+    uint64_t stage_begin;                                /* ticks of the file */
+    struct hw_stage_kind stage_base[HW_OPERATION_KINDS]; /* counts at its begin; ticks since */
 };
+#define HW_HARDWARE_NEXT 2
 /* Of the calling thread; NULL before its first operation, after its last, and where the mode is off. */
 extern HW_HIDDEN __thread struct hw_operator *hw_operator_self __attribute__((tls_model("initial-exec")));
 
@@ -58,9 +73,21 @@ static inline enum hw_phase hw_phase(void)
     return hw_phase_offset ? HW_PHASE_PARALLEL : HW_PHASE_SERIAL;
 }
 
+static inline struct hw_allocator_info *hw_allocator_info(void)
+{
+    return HW_ENTRY(HW_POOL_ALLOCATOR_INFO, struct hw_allocator_info, 0);
+}
+/* Operations of this thread so far. */
+static inline uint64_t hw_operator_clock(const struct hw_operator *op)
+{
+    return op->clock - op->until_timed;
+}
+
 /* At the start, when mode=allocator was asked for; in a forked child. False: no memory. */
 bool hw_operations_start(void);
 void hw_operations_fork(void);
+/* The process ends: what is only written now and then. Lock held. */
+void hw_operations_end(void);
 /* The calling thread's last word. */
 void hw_operations_thread_ends(struct hw_thread *thread);
 /* THREAD is known to have ended without one. Lock held. */
@@ -81,6 +108,75 @@ void hw_operation_free_aligned_sized(void *pointer, size_t alignment, size_t siz
  */
 void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned);
 void hw_operation_delete(int form, void *pointer, size_t second, size_t third); /* not NULL */
+
+/* ---- operation_times.c: how long operations take ---- */
+
+#define HW_OPERATION_LARGE       (32u << 10) /* bytes: large operations are timed more often */
+#define HW_OPERATION_LARGE_SHIFT 6           /* by 2^this */
+
+/* A timed operation, as the careful way hands it over. */
+struct hw_timed {
+    uint64_t called; /* ticks: when the hook began */
+    uint64_t begin, end;
+    uint64_t cpu_ns;     /* processor time of the thread at the begin; 0: not asked */
+    uint8_t interrupted; /* the thread lost the processor inside, or a signal came */
+    uint8_t events;      /* something was recorded inside: it may have waited */
+    uint32_t shift; /* of its weight */
+    enum hw_phase phase;
+    enum hw_operation_kind kind;
+    uint32_t bucket;
+    uint64_t size;   /* UINT64_MAX: not known */
+    void *allocated; /* a block that may be followed; NULL: none */
+};
+
+/* Operations of blocks of so many bytes may take long enough to be interrupted each time. */
+#define HW_OPERATION_LONG (256u << 10)
+
+bool hw_times_start(void);
+/* Processor time of the calling thread; 0: not known. */
+uint64_t hw_thread_cpu_ns(void);
+/* The thread of OP begins. */
+void hw_times_attach(struct hw_operator *op);
+/* The present operation is the drawn one: draws the next. */
+void hw_times_draw(struct hw_operator *op);
+/* Whether an operation of SIZE (large) is timed although it was not drawn. */
+bool hw_times_large(struct hw_operator *op);
+static inline uint32_t hw_times_large_shift(const struct hw_operator *op)
+{
+    return op->shift > HW_OPERATION_LARGE_SHIFT ? op->shift - HW_OPERATION_LARGE_SHIFT : 0;
+}
+/* Adds it to all that is known of times. FRAME: of the hook. Outside of the real call. */
+void hw_times_add(struct hw_operator *op, uintptr_t frame, const struct hw_timed *timed);
+/* A followed block is about to be freed: takes it out of the store. */
+void hw_times_freed(struct hw_operator *op, void *pointer, uintptr_t frame);
+/* A followed block is about to be reallocated, and was. */
+bool hw_times_realloc_begin(struct hw_operator *op, void *pointer, uintptr_t frame, struct hw_block *block);
+void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, size_t size, uintptr_t frame,
+                          struct hw_block *block);
+/* Whether the block at POINTER may be one that is followed. */
+static inline bool hw_times_followed(const void *pointer)
+{
+    const uint64_t bit = (uint64_t)pointer >> 4;
+    return hw_block_start_bits && bit < 1ul << (HW_ARCH_ADDRESS_BITS - 4) &&
+           (hw_block_start_bits[bit >> 6] >> (bit & 63) & 1);
+}
+
+/* ---- operation_threads.c: which threads are alive, and what each did in each stage ---- */
+
+bool hw_stages_start(void);
+/* In pthread_create and the like: a thread is about to be made; it was not; it begins. */
+void hw_stages_thread_coming(void);
+void hw_stages_thread_failed(void);
+void hw_stages_thread_begins(void);
+/* At the first operation of a thread, and its end. Not under the lock / lock held. */
+void hw_stages_attach(struct hw_operator *op);
+void hw_stages_detach(struct hw_operator *op);
+/* OP is of a thread that ended without a word. Lock held. */
+void hw_stages_gone(struct hw_operator *op);
+/* Now and then: writes what the thread has done; looks for threads that are gone. */
+void hw_stages_look(struct hw_operator *op, uint64_t now);
+/* Brings all open entries up to date. Lock held. */
+void hw_stages_end(void);
 
 /* ---- places.c: what is at each address (places.h defines HW_HAVE_PLACES as 1) ----
  *

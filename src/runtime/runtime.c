@@ -270,6 +270,7 @@ void hw_start(void)
         hw_runtime.mode = HW_MODE_ALLOCATOR;
     if (hw_access_on() || hw_runtime.mode == HW_MODE_ALLOCATOR)
         hw_options.sample_bytes = 0;
+    hw_runtime.weighted = hw_options.sample_bytes || hw_runtime.mode == HW_MODE_ALLOCATOR;
     hw_runtime.text_start = (uintptr_t)__ehdr_start;
     hw_runtime.text_end = (uintptr_t)etext;
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
@@ -329,6 +330,7 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         hw_fields_harvest();
     }
     hw_timeline_end();
+    hw_operations_end();
     hw_runtime.process->peak_rss_bytes = peak_rss;
     hw_runtime.process->exit_value = value;
     hw_runtime.process->exit_kind = kind;

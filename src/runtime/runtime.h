@@ -139,6 +139,7 @@ struct hw_runtime {
     uint64_t old_below;             /* blocks with a smaller stamp: inherited, or older than the latest reset */
     uint32_t stopped;               /* events wait at their begin: hw_threads_stop */
     uint32_t mode;                  /* enum hw_mode, as of the start */
+    uint32_t weighted;              /* blocks stand for others like them: sampled runs, allocator mode */
 };
 extern HW_HIDDEN struct hw_runtime hw_runtime;
 
@@ -167,11 +168,17 @@ void hw_clock_freeze(void);
 uint64_t hw_clock_monotonic_ns(void);
 /* Writes the pair (ticks, ns) that readers convert with. */
 void hw_clock_refresh(void);
-extern HW_HIDDEN intptr_t hw_rseq_cpu_offset; /* from the thread pointer; 0: not available */
+extern HW_HIDDEN intptr_t hw_rseq_cpu_offset;   /* from the thread pointer; 0: not available */
+extern HW_HIDDEN intptr_t hw_rseq_watch_offset; /* likewise of what hw_arch_watch needs */
 
 static inline uint64_t hw_ticks_raw(void)
 {
     return hw_likely(hw_runtime.clock_is_tsc) ? hw_arch_ticks() : hw_clock_slow();
+}
+/* Around something that is timed. */
+static inline uint64_t hw_ticks_fenced(void)
+{
+    return hw_likely(hw_runtime.clock_is_tsc) ? hw_arch_ticks_fenced() : hw_clock_slow();
 }
 static inline uint32_t hw_cpu(void)
 {
@@ -231,6 +238,11 @@ enum hw_pool_id {
     HW_POOL_OPERATION_CALLS,
     HW_POOL_OPERATION_LOCKS,
     HW_POOL_OPERATION_EVENTS,
+    HW_POOL_OPERATION_TIMES,
+    HW_POOL_OPERATION_SITES,
+    HW_POOL_OPERATION_LIVES,
+    HW_POOL_SLOWEST,
+    HW_POOL_STAGES,
     HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
@@ -412,7 +424,10 @@ struct hw_block {
     uint64_t stamp; /* ticks since family_base */
     uint32_t context;
     uint32_t cpu;
-    bool layout; /* its record lies before it: a block of layout.c */
+    bool layout;    /* its record lies before it: a block of layout.c */
+    uint8_t shift;  /* from here on in allocator mode only, and in the table only: it stands for 2^shift blocks */
+    uint16_t slot;  /* of the thread that allocated it */
+    uint32_t clock; /* of that thread's operations, modulo 2^32 */
 };
 bool hw_blocks_start(void);
 enum hw_block_store hw_blocks_store(void);
@@ -434,6 +449,7 @@ extern HW_HIDDEN uint64_t hw_filter_mask;
 /* ---- block_starts.c: the nearest begin of a block below an address ---- */
 
 extern HW_HIDDEN bool hw_block_starts_on;
+extern HW_HIDDEN uint64_t *hw_block_start_bits; /* the lowest level: one for each 16 bytes; NULL while off */
 /* False when there is no address space for it. */
 bool hw_block_starts_begin(void);
 void hw_block_starts_set(const void *address);
@@ -553,6 +569,8 @@ void hw_threads_start(void);
 void hw_threads_fork(void);
 /* Waits (not for ever) until no thread is in the middle of an event. */
 void hw_threads_wait_outside(void);
+/* Calls EACH for the states of all threads that are known to be alive. Lock held. */
+void hw_threads_each(void (*each)(struct hw_thread *thread));
 uint64_t hw_threads_sum(uint64_t *frees);
 /* From now on other threads wait at their next event, with signals open; returns when none is in the middle of one.
  * (Not for ever: false when one still seemed to be after a tenth of a second, which then is none that runs.) The caller
@@ -598,6 +616,11 @@ static inline void hw_leave(struct hw_thread *thread)
 
 void hw_heap_start(void);
 void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame);
+/* Allocator mode: likewise, of a block that is followed; of LIKE the last three fields count. */
+void hw_heap_followed(struct hw_thread *thread, void *address, size_t size, struct hw_walk *walk,
+                      const struct hw_block *like);
+/* Frees it, which is in *BLOCK then. */
+bool hw_heap_follow_freed(struct hw_thread *thread, void *address, struct hw_block *block);
 /* True when the block was known. */
 bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame);
 /* Around a reallocation: the block is taken before, and put back at its new (or, after failure, old) address. */
@@ -613,6 +636,9 @@ struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
 /* Adds the thread's delta to the totals. */
 void hw_heap_flush(struct hw_thread *thread);
 void hw_heap_threads_many(void);
+/* -ln(u), 0 < u <= 1; and a generator of random numbers. */
+double hw_minus_log(double u);
+uint64_t hw_mix(uint64_t x);
 /* Distance to the next sampled byte. */
 uint64_t hw_sample_distance(struct hw_thread *thread);
 

@@ -1,9 +1,10 @@
 /* thread_create.c - threads of programs that count accesses get a plane of their own before their first instruction,
- * those whose accesses are sampled a timer; where system calls are looked at, SIGSYS is opened to them.
+ * those whose accesses are sampled a timer; where system calls are looked at, SIGSYS is opened to them. In allocator
+ * mode threads are counted.
  *
  * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
  * hooks only pass on. */
-#include "runtime/runtime.h"
+#include "runtime/operations.h"
 
 struct start {
     union {
@@ -49,7 +50,7 @@ static struct start put_start(struct start *start)
 /* Whether threads have to be seen before their first instruction. */
 static bool looked_at(void)
 {
-    return hw_planes_on() || hw_trap_on() || hw_dispatch_on;
+    return hw_planes_on() || hw_trap_on() || hw_dispatch_on || hw_operations_on;
 }
 
 static void attach(void)
@@ -58,6 +59,24 @@ static void attach(void)
         hw_handlers_thread();
     hw_shadow_attach();
     hw_trap_attach();
+    if (hw_operations_on)
+        hw_stages_thread_begins();
+}
+
+/* What `attach` undoes or completes: a thread is about to be made. NULL: it needs nothing. */
+static struct start *prepare(void)
+{
+    struct start *start = looked_at() ? take_start() : NULL;
+    if (start && hw_operations_on)
+        hw_stages_thread_coming();
+    return start;
+}
+
+static void give_up(struct start *start)
+{
+    put_start(start);
+    if (hw_operations_on)
+        hw_stages_thread_failed();
 }
 
 static void *run_posix(void *closure)
@@ -83,13 +102,13 @@ HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void
 HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument)
 {
     HW_REAL(int, pthread_create, (unsigned long *, const void *, void *(*)(void *), void *));
-    struct start *start = looked_at() ? take_start() : NULL;
+    struct start *start = prepare();
     if (!start)
         return real(thread, attributes, routine, argument);
     *start = (struct start){.posix = routine, .argument = argument};
     int error = real(thread, attributes, run_posix, start);
     if (error)
-        put_start(start);
+        give_up(start);
     return error;
 }
 
@@ -97,12 +116,12 @@ HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *a
 HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *argument)
 {
     HW_REAL(int, thrd_create, (unsigned long *, int (*)(void *), void *));
-    struct start *start = looked_at() ? take_start() : NULL;
+    struct start *start = prepare();
     if (!start)
         return real(thread, routine, argument);
     *start = (struct start){.c11 = routine, .argument = argument};
     int error = real(thread, run_c11, start);
     if (error)
-        put_start(start);
+        give_up(start);
     return error;
 }

@@ -92,8 +92,16 @@ static struct hw_thread *new_state(void)
     thread->ring_lap = 1;
     slab += bytes;
     left -= bytes;
+    thread->operator->slot = threads.count;
     threads.all[threads.count++] = thread;
     return thread;
+}
+
+void hw_threads_each(void (*each)(struct hw_thread *thread))
+{
+    for (uint32_t i = 0; i < threads.count; i++)
+        if (threads.all[i]->entry && threads.all[i]->entry->serial)
+            each(threads.all[i]);
 }
 
 void hw_threads_wait_outside(void)

@@ -29,6 +29,14 @@ static inline uint64_t hw_arch_ticks(void)
     return ((uint64_t)high << 32) | low;
 }
 
+/* Time stamp counter when everything before has been done, and nothing that follows has begun. */
+static inline uint64_t hw_arch_ticks_fenced(void)
+{
+    uint32_t low, high, cpu;
+    __asm__ volatile("rdtscp\n\tlfence" : "=a"(low), "=d"(high), "=c"(cpu) : : "memory");
+    return ((uint64_t)high << 32) | low;
+}
+
 /* Processor number from the counter's auxiliary register, as Linux sets it. */
 static inline uint32_t hw_arch_cpu(void)
 {
@@ -167,6 +175,34 @@ static inline void hw_arch_copy(void *to, const void *from, uint64_t bytes)
 static inline void hw_arch_fill(void *to, unsigned char value, uint64_t bytes)
 {
     __asm__ volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
+}
+
+/* Whether the calling thread keeps the processor, from _watch to _watched (true: it did not, or a signal came): a
+ * restartable sequence (rseq) is announced which the program counter is never in, and the kernel takes it back whenever
+ * something else ran. OFFSET: of rseq_cs from the thread pointer; 0: cannot be told. A sequence of the program's own is
+ * left alone. */
+extern const char hw_arch_no_sequence[] __attribute__((visibility("hidden")));
+static inline void hw_arch_watch(intptr_t offset)
+{
+    uint64_t none = 0;
+    if (offset)
+        __asm__ volatile("cmpq %1, %%fs:(%0)\n\t"
+                         "jne 1f\n\t"
+                         "movq %2, %%fs:(%0)\n"
+                         "1:"
+                         :
+                         : "r"(offset), "r"(none), "r"(hw_arch_no_sequence)
+                         : "memory", "cc");
+}
+static inline bool hw_arch_watched(intptr_t offset)
+{
+    uint64_t now;
+    if (!offset)
+        return false;
+    __asm__ volatile("movq %%fs:(%1), %0" : "=r"(now) : "r"(offset) : "memory");
+    if (now == (uint64_t)hw_arch_no_sequence)
+        __asm__ volatile("movq $0, %%fs:(%0)" : : "r"(offset) : "memory");
+    return !now;
 }
 
 static inline void hw_arch_pause(void)

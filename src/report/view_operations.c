@@ -1,0 +1,65 @@
+/* view_operations.c - call sites and slow operations of the allocator, by stack as a view has them. */
+#include "report/view.h"
+
+#include <stdlib.h>
+
+#include "report/pairs.h"
+
+static uint32_t leaf_of(const struct hw_profile *profile, const uint32_t *canonical, uint32_t context)
+{
+    const uint32_t leaf = context < profile->context_entry_count ? profile->context_entries[context].leaf : 0;
+    return leaf < profile->node_count ? canonical[leaf] : 0;
+}
+
+static int by_ticks(const void *left, const void *right)
+{
+    const struct hw_operation_site *a = left, *b = right;
+    if (a->ticks != b->ticks)
+        return a->ticks > b->ticks ? -1 : 1;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical)
+{
+    const struct hw_profile *profile = view->profile;
+    const struct hw_profile_allocator *allocator = profile->observed;
+    struct hw_pairs pairs = {0};
+    if (!allocator)
+        return true;
+    view->sites = calloc(allocator->site_count + 1, sizeof *view->sites);
+    view->slowest = calloc(allocator->slowest_count + 1, sizeof *view->slowest);
+    if (!view->sites || !view->slowest || !hw_pairs_make(&pairs, allocator->site_count + 1))
+        return false;
+    for (size_t i = 0; i < allocator->site_count; i++) {
+        const struct hw_operation_site *from = &allocator->sites[i];
+        const uint32_t leaf = leaf_of(profile, canonical, from->context);
+        bool new;
+        struct hw_operation_site *to =
+            &view->sites[hw_pairs_intern(&pairs, leaf, from->kind, (uint32_t)view->site_count, &new)];
+        if (new) {
+            *to = (struct hw_operation_site){.context = leaf, .kind = from->kind};
+            view->site_count++;
+        }
+        to->samples = hw_add_saturating(to->samples, from->samples);
+        to->weight = hw_add_saturating(to->weight, from->weight);
+        to->ticks = hw_add_saturating(to->ticks, from->ticks);
+        to->bytes = hw_add_saturating(to->bytes, from->bytes);
+        to->most = from->most > to->most ? from->most : to->most;
+    }
+    hw_pairs_free(&pairs);
+    qsort(view->sites, view->site_count, sizeof *view->sites, by_ticks);
+    for (size_t i = 0; i < allocator->slowest_count; i++) {
+        view->slowest[i] = allocator->slowest[i];
+        view->slowest[i].context = leaf_of(profile, canonical, allocator->slowest[i].context);
+    }
+    view->slowest_count = allocator->slowest_count;
+    return true;
+}
+
+void hw_view_free_operations(struct hw_view *view)
+{
+    free(view->sites);
+    free(view->slowest);
+}
