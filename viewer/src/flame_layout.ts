@@ -54,13 +54,13 @@ export function nameColor(name: string, system: boolean, dark: boolean): string 
     const shade = hash(name);
     if (system)
         return dark ? `hsl(220 6% ${30 + shade * 8}%)` : `hsl(220 10% ${82 + shade * 6}%)`;
-    return dark ? `hsl(${18 + shade * 30} ${42 + shade * 12}% ${34 + shade * 9}%)` : `hsl(${22 + shade * 30} ${72 + shade * 14}% ${68 + shade * 9}%)`;
+    return dark ? `hsl(${18 + shade * 30} ${42 + shade * 12}% ${29 + shade * 8}%)` : `hsl(${22 + shade * 30} ${72 + shade * 14}% ${68 + shade * 9}%)`;
 }
 
 /* Of a share from 0 (cold, pale) to 1 (hot). */
 export function heatColor(share: number, dark: boolean): string {
     const at = Math.max(0, Math.min(1, share));
-    return dark ? `hsl(${44 - 28 * at} ${12 + 58 * at}% ${25 + 20 * at}%)` : `hsl(${48 - 32 * at} ${52 + 34 * at}% ${93 - 31 * at}%)`;
+    return dark ? `hsl(${44 - 28 * at} ${12 + 56 * at}% ${24 + 12 * at}%)` : `hsl(${48 - 32 * at} ${52 + 34 * at}% ${93 - 31 * at}%)`;
 }
 
 /* How hot COUNT is beside the greatest one: a tenth of it is two thirds of the way. */

@@ -31,7 +31,7 @@ export class List {
         this.rows = h('div', { class: 'list-rows', role: 'rowgroup' });
         this.element = h(
             'div',
-            { class: 'list', role: 'grid', tabindex: 0, 'aria-label': options.label, 'aria-colcount': options.columns, onscroll: () => this.draw() },
+            { class: 'list', role: options.open ? 'treegrid' : 'grid', tabindex: 0, 'aria-label': options.label, 'aria-colcount': options.columns, onscroll: () => this.draw() },
             options.head,
             this.rows,
         );

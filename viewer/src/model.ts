@@ -65,7 +65,13 @@ export class Profile {
         const text = parts.texts.get('report');
         if (!text)
             throw new Error('there is no report in this page');
-        const clean = (_key: string, value: unknown) => (typeof value === 'string' ? visible(value) : value);
+        const clean = (_key: string, value: unknown) => {
+            if (typeof value === 'string')
+                return visible(value);
+            if (typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).every((key) => visible(key) === key))
+                return value;
+            return Object.fromEntries(Object.entries(value).map(([key, each]) => [visible(key), each]));
+        };
         return new Profile(parts.columns, parts.strings, JSON.parse(text, clean) as Report);
     }
 
