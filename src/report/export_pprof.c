@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "report/intern.h"
 #include "report/pairs.h"
 #include "report/protobuf.h"
 
@@ -58,19 +59,11 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE, FUNC
 
 struct encoder {
     const struct hw_view *view;
-    struct hw_buffer out;     /* the profile but its strings */
-    struct hw_buffer strings; /* its strings, encoded */
+    struct hw_buffer out; /* the profile but its strings */
+    struct hw_intern strings;
     struct hw_buffer message; /* being made */
     struct hw_buffer part;    /* of it */
     struct hw_buffer text;    /* a name, cleaned */
-    /* Strings have a number: a table of hashes leads to their encoding. */
-    struct entry {
-        size_t at; /* in `strings`, of the text */
-        size_t size;
-        uint64_t hash;
-        uint32_t number; /* 0: free; number 0 is "" */
-    } * table;
-    size_t capacity, count;
     struct hw_pairs functions;
     uint32_t function_count;
     bool failed;
@@ -78,56 +71,10 @@ struct encoder {
 
 /* ---- strings ---- */
 
-static uint64_t hash_of(const char *text, size_t size)
-{
-    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
-    return hash ^ hash >> 29;
-}
-
-static bool grow(struct encoder *encoder)
-{
-    const size_t capacity = encoder->capacity ? encoder->capacity * 2 : 1024;
-    struct entry *table = calloc(capacity, sizeof *table);
-    if (!table)
-        return false;
-    for (size_t i = 0; i < encoder->capacity; i++) {
-        if (!encoder->table[i].number)
-            continue;
-        size_t slot = encoder->table[i].hash & (capacity - 1);
-        while (table[slot].number)
-            slot = (slot + 1) & (capacity - 1);
-        table[slot] = encoder->table[i];
-    }
-    free(encoder->table);
-    encoder->table = table;
-    encoder->capacity = capacity;
-    return true;
-}
-
 /* The number of a string of valid UTF-8. */
 static uint32_t string(struct encoder *encoder, const char *text)
 {
-    const size_t size = strlen(text);
-    if (!size)
-        return 0;
-    if (2 * (encoder->count + 1) > encoder->capacity && !grow(encoder)) {
-        encoder->failed = true;
-        return 0;
-    }
-    const uint64_t hash = hash_of(text, size);
-    size_t slot = hash & (encoder->capacity - 1);
-    for (; encoder->table[slot].number; slot = (slot + 1) & (encoder->capacity - 1)) {
-        const struct entry *entry = &encoder->table[slot];
-        if (entry->hash == hash && entry->size == size && !memcmp(encoder->strings.data + entry->at, text, size))
-            return entry->number;
-    }
-    hw_protobuf_bytes(&encoder->strings, PROFILE_STRING, text, size);
-    if (encoder->strings.failed)
-        return 0;
-    encoder->table[slot] = (struct entry){encoder->strings.used - size, size, hash, (uint32_t)++encoder->count};
-    return (uint32_t)encoder->count;
+    return hw_intern(&encoder->strings, text);
 }
 
 /* Likewise of any text; NULL is "". */
@@ -350,30 +297,25 @@ static void encode(struct encoder *encoder, const struct hw_export_options *opti
 
 #define GZIP (15 + 16)
 
-/* The pieces as one gzip member, without a time: the same profile is the same file. */
-static bool compress_pieces(const struct hw_buffer *const pieces[], size_t count, struct hw_buffer *out)
+/* IN as a gzip member, without a time: the same profile is the same file. */
+static bool compress_bytes(const struct hw_buffer *in, struct hw_buffer *out)
 {
     z_stream stream = {0};
     unsigned char block[64 * 1024];
+    int state = Z_OK;
     if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
-    int state = Z_OK;
-    for (size_t i = 0; i < count; i++) {
-        const unsigned char *at = (const unsigned char *)hw_buffer_text(pieces[i]);
-        size_t rest = pieces[i]->used;
+    for (size_t done = 0; state != Z_STREAM_END && state >= 0;) {
+        const size_t rest = in->used - done;
+        stream.next_in = (unsigned char *)(uintptr_t)hw_buffer_text(in) + done;
+        stream.avail_in = rest < 1u << 30 ? (uInt)rest : 1u << 30;
+        done += stream.avail_in;
         do {
-            const uInt now = rest < 1u << 30 ? (uInt)rest : 1u << 30;
-            stream.next_in = (unsigned char *)(uintptr_t)at;
-            stream.avail_in = now;
-            at += now;
-            rest -= now;
-            do {
-                stream.next_out = block;
-                stream.avail_out = sizeof block;
-                state = deflate(&stream, rest || i + 1 < count ? Z_NO_FLUSH : Z_FINISH);
-                hw_buffer_bytes(out, (char *)block, sizeof block - stream.avail_out);
-            } while (stream.avail_out == 0 && state != Z_STREAM_END);
-        } while (rest);
+            stream.next_out = block;
+            stream.avail_out = sizeof block;
+            state = deflate(&stream, done == in->used ? Z_FINISH : Z_NO_FLUSH);
+            hw_buffer_bytes(out, (char *)block, sizeof block - stream.avail_out);
+        } while (stream.avail_out == 0 && state != Z_STREAM_END);
     }
     deflateEnd(&stream);
     return state == Z_STREAM_END;
@@ -387,19 +329,20 @@ bool hw_export_pprof(const struct hw_view *view, const struct hw_export_options 
     size_t frames = 0;
     for (size_t i = 0; i < view->location_count; i++)
         frames += view->locations[i].frames.count;
-    hw_protobuf_bytes(&encoder.strings, PROFILE_STRING, "", 0);
     bool fine = used && hw_pairs_make(&encoder.functions, frames + 1);
     if (fine) {
         encode(&encoder, options, used);
-        const struct hw_buffer *const pieces[] = {&encoder.out, &encoder.strings};
+        for (uint32_t i = 0; !encoder.strings.failed && i <= encoder.strings.count; i++) {
+            const char *each = hw_interned(&encoder.strings, i);
+            hw_protobuf_bytes(&encoder.out, PROFILE_STRING, each, strlen(each));
+        }
         fine = !encoder.failed && !encoder.out.failed && !encoder.strings.failed && !encoder.text.failed &&
-               compress_pieces(pieces, 2, out) && !out->failed;
+               compress_bytes(&encoder.out, out) && !out->failed;
         hw_pairs_free(&encoder.functions);
     }
     free(used);
-    free(encoder.table);
     hw_buffer_free(&encoder.out);
-    hw_buffer_free(&encoder.strings);
+    hw_intern_free(&encoder.strings);
     hw_buffer_free(&encoder.message);
     hw_buffer_free(&encoder.part);
     hw_buffer_free(&encoder.text);
