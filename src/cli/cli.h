@@ -13,7 +13,8 @@
 
 enum hw_verb_code {
     HW_VERB_FINE = 0,
-    HW_VERB_NEGATIVE = 1,         /* doctor: nothing can be recorded; cc: this cannot be built so */
+    HW_VERB_NEGATIVE = 1,         /* diff, check: a limit is broken; doctor: nothing can be recorded; cc: this cannot be
+                                     built so */
     HW_VERB_USAGE = 2,            /* wrong usage, or input that cannot be read */
     HW_VERB_CANNOT_START = 125,   /* record: Heapwise could not start the program */
     HW_VERB_NOT_EXECUTABLE = 126, /* record: the program; cc: the compiler */
@@ -24,6 +25,8 @@ int hw_verb_record(int argc, char **argv);
 int hw_verb_report(int argc, char **argv);
 int hw_verb_merge(int argc, char **argv);
 int hw_verb_fields(int argc, char **argv);
+int hw_verb_check(int argc, char **argv);
+int hw_verb_diff(int argc, char **argv);
 int hw_verb_export(int argc, char **argv);
 int hw_verb_view(int argc, char **argv);
 int hw_verb_dump(int argc, char **argv);

@@ -15,6 +15,8 @@ static const struct verb {
     {"view", hw_verb_view, "write a page that shows a profile in a browser"},
     {"merge", hw_verb_merge, "add up profiles of many runs into one"},
     {"fields", hw_verb_fields, "show how structs lie in cache lines, and how they should"},
+    {"diff", hw_verb_diff, "show what changed from one profile to another"},
+    {"check", hw_verb_check, "say whether a profile keeps to limits, for continuous integration"},
     {"export", hw_verb_export, "write a profile in a format of other tools"},
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},

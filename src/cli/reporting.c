@@ -69,20 +69,32 @@ int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, cons
 
 /* ---- the terminal ---- */
 
-static void measure_terminal(struct hw_reporting *command)
+#define NARROWEST 60 /* tables do not fit into less */
+#define WIDEST    120 /* lines are hard to follow beyond */
+
+/* Columns of the page: COLUMNS where it is a number, also in files and pipes; else the terminal's; else 80. */
+static unsigned columns_of(bool terminal)
 {
     struct winsize size;
+    uint64_t width = 80;
+    const char *columns = getenv("COLUMNS");
+    if (!(columns && hw_parse_number(columns, 1, 10000, &width)) && terminal &&
+        ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        width = size.ws_col;
+    return width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : (unsigned)width;
+}
+
+void hw_reporting_terminal(struct hw_reporting *command)
+{
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     const bool terminal = isatty(STDOUT_FILENO);
-    unsigned width = 80;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        width = size.ws_col < 60 ? 60 : size.ws_col > 120 ? 120 : size.ws_col;
     setlocale(LC_CTYPE, "");
-    command->report.width = width;
+    command->report.width = columns_of(terminal);
     command->report.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
     command->report.color =
         !strcmp(command->color, "always") ||
         (!strcmp(command->color, "auto") && terminal && !(no_color && *no_color) && !(term && !strcmp(term, "dumb")));
+    hw_view_arguments_show_progress(&command->names);
 }
 
 /* ---- the reports ---- */
@@ -164,8 +176,7 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
 int hw_reporting_run(struct hw_reporting *command)
 {
     int code = HW_VERB_FINE;
-    measure_terminal(command);
-    hw_view_arguments_show_progress(&command->names);
+    hw_reporting_terminal(command);
     size_t printed = 0;
     for (int i = 0; i < command->file_count; i++) {
         const int outcome = report_file(command, command->files[i], &printed);

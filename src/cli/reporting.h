@@ -1,4 +1,5 @@
-/* reporting.h - what the verbs share that print reports of files: report and fields. */
+/* reporting.h - what the verbs share that print reports of files: report and
+ * fields; diff and check take their options and the terminal from here. */
 #ifndef HW_CLI_REPORTING_H
 #define HW_CLI_REPORTING_H
 
@@ -33,6 +34,9 @@ enum {
  * with a message, when the value is none. HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when HELP was printed. */
 int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct option *options,
                        bool (*take)(struct hw_reporting *command, int option), const char *help);
+
+/* Finds out what standard output can show: width, colour, characters. Shows on stderr how far names are. */
+void hw_reporting_terminal(struct hw_reporting *command);
 
 /* Reports all files, in the order given, to stdout. Returns the exit code; when stdout cannot be written errno says
  * why. */

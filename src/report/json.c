@@ -584,26 +584,41 @@ static void print_report(struct json_writer *writer)
     fputs("}\n", writer->stream);
 }
 
+bool hw_json_writer_begin(struct json_writer *writer, const struct hw_view *view,
+                          const struct hw_report_options *options, FILE *stream)
+{
+    *writer =
+        (struct json_writer){.view = view, .options = options, .stream = stream, .sampled = hw_view_sampled(view)};
+    writer->stacks = calloc(view->location_count + 1, sizeof *writer->stacks);
+    return writer->stacks != NULL;
+}
+
+bool hw_json_writer_end(struct json_writer *writer)
+{
+    bool failed = !writer->stacks || writer->failed || writer->text.failed;
+    for (size_t i = 0; writer->stacks && i < writer->view->location_count; i++) {
+        failed = failed || writer->stacks[i].failed;
+        hw_buffer_free(&writer->stacks[i]);
+    }
+    free(writer->stacks);
+    hw_buffer_free(&writer->text);
+    return !failed;
+}
+
 bool hw_report_json(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
                     struct hw_error *error)
 {
-    struct json_writer writer = {.view = view, .options = options, .stream = stream, .sampled = hw_view_sampled(view)};
-    writer.stacks = calloc(view->location_count + 1, sizeof *writer.stacks);
+    struct json_writer writer;
     struct hw_view_analysis analysis;
+    const bool begun = hw_json_writer_begin(&writer, view, options, stream);
     const bool analysed = hw_view_analyse(&analysis, view, error);
     writer.analysis = analysis.analysis;
-    if (writer.stacks && analysed)
+    if (begun && analysed)
         print_report(&writer);
-    bool failed = !writer.stacks || !analysed || writer.failed || writer.text.failed;
-    for (size_t i = 0; writer.stacks && i < view->location_count; i++) {
-        failed = failed || writer.stacks[i].failed;
-        hw_buffer_free(&writer.stacks[i]);
-    }
-    free(writer.stacks);
-    hw_buffer_free(&writer.text);
+    const bool fine = hw_json_writer_end(&writer) && analysed;
     hw_view_analysis_free(&analysis);
-    if (failed)
+    if (!fine)
         hw_error_set(error, "%s: not enough memory for the report",
                      view->profile->path ? view->profile->path : "profile");
-    return !failed;
+    return fine;
 }

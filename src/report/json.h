@@ -97,6 +97,12 @@ static inline void print_key(struct json_writer *writer, const char *key)
 
 /* ---- json.c ---- */
 
+/* False when there is no memory. */
+bool hw_json_writer_begin(struct json_writer *writer, const struct hw_view *view,
+                          const struct hw_report_options *options, FILE *stream);
+/* Frees what the writer has, whether or not it could begin. False when there was no memory at any time. */
+bool hw_json_writer_end(struct json_writer *writer);
+
 /* Prints the member "stack", without a comma. LEAF: node of the view. */
 void hw_json_stack(struct json_writer *writer, uint32_t leaf);
 

@@ -1,6 +1,7 @@
 /* measure.c - see measure.h. */
 #include "report/measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -135,6 +136,44 @@ uint64_t hw_measure_total(const struct hw_view *view, enum hw_measure_id id)
     for (size_t i = 0; i < view->context_count; i++)
         total = hw_add_saturating(total, hw_measure_value(view, id, &view->contexts[i]));
     return total;
+}
+
+uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id)
+{
+    const struct hw_profile_totals *totals = &view->totals;
+    if (view->function)
+        return hw_measure_total(view, id);
+    switch (id) {
+    case HW_MEASURE_PEAK:
+        return view->profile->process.peak_bytes;
+    case HW_MEASURE_BYTES:
+        return totals->bytes;
+    case HW_MEASURE_COUNT:
+        return totals->allocations;
+    case HW_MEASURE_LEAKED:
+        return hw_not_negative(totals->live_bytes);
+    case HW_MEASURE_LIVE_COUNT:
+        return hw_not_negative(totals->live_blocks);
+    default:
+        return hw_measure_total(view, id);
+    }
+}
+
+double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id)
+{
+    const double distance = (double)view->profile->process.sample_bytes;
+    double variance = 0;
+    for (size_t i = 0; distance > 0 && i < view->context_count; i++) {
+        const struct hw_view_context *context = &view->contexts[i];
+        const double value = (double)hw_measure_value(view, id, context);
+        if (!(value > 0) || !context->sum.allocations)
+            continue;
+        const double size = (double)context->sum.bytes / (double)context->sum.allocations;
+        const double p = -expm1(-size / distance), weight = hw_measures[id].unit == HW_UNIT_BYTES ? size : 1;
+        if (p > 0) /* value / weight blocks, each in the sample or not: the sum over them of weight^2 (1 - p) / p */
+            variance += weight * value * (1 - p) / p;
+    }
+    return 2 * sqrt(variance);
 }
 
 enum hw_measure_id hw_measure_usual(const struct hw_view *view)

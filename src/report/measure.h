@@ -58,6 +58,15 @@ uint64_t hw_measure_value(const struct hw_view *view, enum hw_measure_id id, con
 /* Sum over all contexts; UINT64_MAX when that does not fit. */
 uint64_t hw_measure_total(const struct hw_view *view, enum hw_measure_id id);
 
+/* Of the whole process: also what is in no context, where that is known. Of a view of one function, of that. */
+uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id);
+
+/* Two standard deviations of hw_measure_whole in a sampled run: the true value lies within that distance 19 times out
+ * of
+ * 20. 0 in a run that was not sampled. An allocation of S bytes is in the sample with the probability
+ * p = 1 - exp(-S / sample_bytes) and stands for 1 / p; contexts are taken for blocks of their mean size each. */
+double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id);
+
 /* What is asked for first: bytes live at the peak, or bytes where the peak is not known. */
 enum hw_measure_id hw_measure_usual(const struct hw_view *view);
 

@@ -107,7 +107,12 @@ static void wrap(const struct hw_page *page, size_t column, size_t indent, const
 
 void hw_page_item(const struct hw_page *page, const char *label, const char *text)
 {
-    hw_page_print(page, HW_STRONG, "%s", label);
+    hw_page_marked(page, HW_STRONG, label, text);
+}
+
+void hw_page_marked(const struct hw_page *page, enum hw_style style, const char *label, const char *text)
+{
+    hw_page_print(page, style, "%s", label);
     const size_t width = hw_text_width(label), pad = width < LABEL_WIDTH ? LABEL_WIDTH - width : 1;
     hw_page_pad(page, pad);
     wrap(page, width + pad, LABEL_WIDTH, text);

@@ -30,6 +30,9 @@ void hw_page_heading(const struct hw_page *page, const char *title);
 /* "Label      text", the text wrapped at words and aligned behind the label. */
 void hw_page_item(const struct hw_page *page, const char *label, const char *text);
 
+/* The same with the label in a style. */
+void hw_page_marked(const struct hw_page *page, enum hw_style style, const char *label, const char *text);
+
 /* TEXT wrapped at words, each line indented; the first one begins with BULLET, which is at most INDENT wide. A number
  * is not parted from its unit. A line of its own begins after each newline in TEXT. */
 void hw_page_wrap(const struct hw_page *page, unsigned indent, const char *bullet, const char *text);

@@ -1,0 +1,247 @@
+/* check.c - heapwise check: does a profile keep to limits, for continuous integration. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/open_view.h"
+#include "cli/reporting.h"
+#include "report/check.h"
+
+#define USUAL_TOLERANCE 5.0
+
+static const char help[] =
+    "Usage: heapwise check [OPTION]... FILE\n"
+    "Exit with 1 when a profile breaks a limit, and say which places broke it.\n"
+    "\n"
+    "  --max-peak N         bytes live at the peak: at most N (16M, 2G)\n"
+    "  --max-leaked N       bytes not freed\n"
+    "  --max-bytes N        bytes allocated over the whole run\n"
+    "  --max-allocations N  allocations (5000, 20K: 20,480)\n"
+    "  --max-temporary N    blocks freed before their thread allocated again\n"
+    "  --baseline FILE      another profile: peak, leaked, bytes and allocations may\n"
+    "                       grow by the tolerance only\n"
+    "  --tolerance PCT      percent (default: 5)\n"
+    "  --github             annotations for GitHub's workflows beside the text\n"
+    "  --json               one object for a program to read (see docs/json.md)\n"
+    "  --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set),\n"
+    "                       always, never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      print only what is not kept\n"
+    "  -h, --help       this text\n"
+    "\n"
+    "In sampled profiles values are estimates: a limit is broken when it is so for\n"
+    "certain (95 in 100); what cannot be told is said, and is no failure. Exit code:\n"
+    "0, 1 when a limit is broken, 2 for wrong usage and for files that are damaged or\n"
+    "no profiles.\n";
+
+static const struct {
+    const char *name;
+    enum hw_measure_id id;
+    bool baseline; /* compared with it */
+} measures[] = {{"max-peak", HW_MEASURE_PEAK, true},
+                {"max-leaked", HW_MEASURE_LEAKED, true},
+                {"max-bytes", HW_MEASURE_BYTES, true},
+                {"max-allocations", HW_MEASURE_COUNT, true},
+                {"max-temporary", HW_MEASURE_TEMPORARY, false}};
+
+#define MEASURE_COUNT (sizeof measures / sizeof *measures)
+
+struct command {
+    struct hw_reporting reporting; /* the first: options are taken through it */
+    struct hw_check checks[2 * MEASURE_COUNT];
+    size_t check_count;
+    const char *baseline;
+    double tolerance; /* below 0: not given */
+    bool github;
+};
+
+/* ---- the command line ---- */
+
+/* A limit given twice: the last one counts. */
+static bool set_limit(struct command *command, size_t measure, const char *value)
+{
+    uint64_t limit;
+    if (!hw_parse_size(value, &limit)) {
+        hw_say("check: --%s takes a number, with K, M, G if need be, not '%s'", measures[measure].name, value);
+        return false;
+    }
+    size_t at = 0;
+    while (at < command->check_count && command->checks[at].id != measures[measure].id)
+        at++;
+    command->check_count += at == command->check_count;
+    command->checks[at] = (struct hw_check){.name = measures[measure].name, .id = measures[measure].id, .limit = limit};
+    return true;
+}
+
+static bool set_tolerance(struct command *command, const char *value)
+{
+    char *end;
+    errno = 0;
+    command->tolerance = strtod(value, &end);
+    if (!errno && end > value && (!*end || !strcmp(end, "%")) && command->tolerance >= 0 && command->tolerance <= 1e6)
+        return true;
+    hw_say("check: --tolerance takes a percentage, not '%s'", value);
+    return false;
+}
+
+enum check_option {
+    OPTION_LIMITS = 256,
+    OPTION_BASELINE = OPTION_LIMITS + MEASURE_COUNT,
+    OPTION_TOLERANCE,
+    OPTION_GITHUB
+};
+
+static const struct option long_options[] = {{"max-peak", required_argument, NULL, OPTION_LIMITS},
+                                             {"max-leaked", required_argument, NULL, OPTION_LIMITS + 1},
+                                             {"max-bytes", required_argument, NULL, OPTION_LIMITS + 2},
+                                             {"max-allocations", required_argument, NULL, OPTION_LIMITS + 3},
+                                             {"max-temporary", required_argument, NULL, OPTION_LIMITS + 4},
+                                             {"baseline", required_argument, NULL, OPTION_BASELINE},
+                                             {"tolerance", required_argument, NULL, OPTION_TOLERANCE},
+                                             {"github", no_argument, NULL, OPTION_GITHUB},
+                                             {"json", no_argument, NULL, HW_OPTION_JSON},
+                                             {"color", optional_argument, NULL, HW_OPTION_COLOR},
+                                             HW_VIEW_OPTIONS,
+                                             {0}};
+
+static bool take_option(struct hw_reporting *reporting, int option)
+{
+    struct command *command = (struct command *)reporting;
+    if (option < OPTION_BASELINE)
+        return set_limit(command, (size_t)(option - OPTION_LIMITS), optarg);
+    if (option == OPTION_TOLERANCE)
+        return set_tolerance(command, optarg);
+    if (option == OPTION_BASELINE)
+        command->baseline = optarg;
+    else
+        command->github = true;
+    return true;
+}
+
+static int parse(struct command *command, int argc, char **argv)
+{
+    const int code = hw_reporting_parse(&command->reporting, argc, argv, long_options, take_option, help);
+    if (code)
+        return code;
+    if (command->reporting.file_count != 1)
+        hw_say("check: one FILE at a time, not %d", command->reporting.file_count);
+    else if (!command->check_count && !command->baseline)
+        hw_say("check: no limit was given (see heapwise check --help)");
+    else if (command->tolerance >= 0 && !command->baseline)
+        hw_say("check: --tolerance is of no use without --baseline");
+    else if (command->github && command->reporting.json)
+        hw_say("check: --github and --json exclude each other");
+    else
+        return HW_VERB_FINE;
+    return HW_VERB_USAGE;
+}
+
+/* ---- the verb ---- */
+
+static void add_baseline(struct command *command, const struct hw_diff *diff)
+{
+    for (size_t i = 0; i < MEASURE_COUNT; i++)
+        if (measures[i].baseline && !hw_diff_unknown(diff, measures[i].id))
+            command->checks[command->check_count++] =
+                (struct hw_check){.name = "baseline",
+                                  .id = measures[i].id,
+                                  .baseline = true,
+                                  .tolerance = command->tolerance < 0 ? USUAL_TOLERANCE : command->tolerance};
+}
+
+static bool can_be_checked(const struct command *command, const struct hw_view *view)
+{
+    for (size_t i = 0; i < command->check_count; i++) {
+        const char *why = hw_measure_unknown(view, command->checks[i].id);
+        if (why) {
+            hw_say("%s: --%s cannot be checked: %s", command->reporting.files[0], command->checks[i].name, why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool print(struct command *command, const struct hw_view *view, struct hw_error *error)
+{
+    const struct hw_report_options *options = &command->reporting.report;
+    struct hw_check shown[2 * MEASURE_COUNT];
+    size_t count = 0;
+    if (command->reporting.json)
+        return hw_check_json(view, command->checks, command->check_count, options, stdout, error);
+    for (size_t i = 0; i < command->check_count; i++)
+        if (!command->reporting.names.quiet || command->checks[i].verdict != HW_KEPT)
+            shown[count++] = command->checks[i];
+    return hw_check_text(view, shown, count, options, stdout, error) &&
+           (!command->github || hw_check_github(view, shown, count, getenv("GITHUB_WORKSPACE"), stdout, error));
+}
+
+/* What makes values, or a comparison with the baseline, doubtful. */
+static void say_notes(const struct command *command, const struct hw_view *view, const struct hw_diff *diff)
+{
+    struct hw_buffer notes = {0};
+    if (!diff && hw_view_sampled(view) && !command->reporting.names.quiet)
+        hw_say("check: the profile was sampled: values are estimates, and reallocations count as allocations");
+    if (diff && !command->reporting.names.quiet)
+        hw_diff_notes(diff, &notes);
+    for (char *at = notes.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        hw_say("check: %s", at);
+    }
+    hw_buffer_free(&notes);
+}
+
+static int check(struct command *command, const struct hw_view *view, const struct hw_view *baseline)
+{
+    struct hw_error error = {""};
+    int code = HW_VERB_USAGE;
+    struct hw_diff *diff = baseline ? hw_diff_new(baseline, view, &error) : NULL;
+    if (baseline && !diff) {
+        hw_say("%s", error.message);
+        return HW_VERB_USAGE;
+    }
+    if (can_be_checked(command, view)) {
+        if (diff)
+            add_baseline(command, diff);
+        say_notes(command, view, diff);
+        hw_check_run(view, diff, command->checks, command->check_count);
+        code = HW_VERB_FINE;
+        for (size_t i = 0; i < command->check_count; i++)
+            if (command->checks[i].verdict == HW_BROKEN)
+                code = HW_VERB_NEGATIVE;
+        if (!print(command, view, &error)) {
+            hw_say("%s", error.message);
+            code = HW_VERB_USAGE;
+        }
+    }
+    hw_diff_free(diff);
+    return code;
+}
+
+static int run(struct command *command)
+{
+    struct hw_opened file, baseline = {0};
+    hw_reporting_terminal(&command->reporting);
+    int code = hw_open_view(&file, &command->reporting.names, command->reporting.files[0]);
+    if (command->baseline) {
+        const int outcome = hw_open_view(&baseline, &command->reporting.names, command->baseline);
+        code = code ? code : outcome;
+    }
+    if (file.view && (baseline.view || !command->baseline)) {
+        const int outcome = check(command, file.view, baseline.view);
+        code = code ? code : outcome;
+    }
+    hw_opened_close(&file);
+    hw_opened_close(&baseline);
+    return code;
+}
+
+int hw_verb_check(int argc, char **argv)
+{
+    struct command command = {.reporting = {.verb = "check", .color = "auto"}, .tolerance = -1};
+    int code = hw_view_arguments_init(&command.reporting.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    if (!code)
+        code = run(&command);
+    hw_view_arguments_free(&command.reporting.names);
+    return code < 0 ? HW_VERB_FINE : code;
+}

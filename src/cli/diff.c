@@ -1,0 +1,203 @@
+/* diff.c - heapwise diff: what changed from one profile to another. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/open_view.h"
+#include "cli/reporting.h"
+#include "report/diff.h"
+#include "report/human.h"
+
+static const char help[] =
+    "Usage: heapwise diff [OPTION]... OLD NEW\n"
+    "Show what changed from one profile to another, by place.\n"
+    "\n"
+    "  --sort KEY       what is compared: peak (default), peak-count, bytes, count,\n"
+    "                   leaked, live-count, frees, temporary, realloc, lifetime, pools;\n"
+    "                   where accesses were counted also accesses, reads, writes,\n"
+    "                   utilization, never-accessed, never-read, shared\n"
+    "  --max-increase [KEY=]N\n"
+    "                   exit with 1 when the whole of KEY (default: that of --sort)\n"
+    "                   grows by more than N (1M, 500) or N%; may be repeated\n"
+    "  --top N          show N places (default: 10; in JSON all)\n"
+    "  --full           whole stacks, names and paths: fold and cut nothing\n"
+    "  --json           one object for a program to read (see docs/json.md)\n"
+    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
+    "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "  -h, --help       this text\n"
+    "\n"
+    "Places are the same when the functions of their stacks are, wherever those lie\n"
+    "and whatever their lines; see heapwise-diff(1). Exit code: 0, 1 when a limit is\n"
+    "broken, 2 for wrong usage and for files that are damaged or no profiles.\n";
+
+struct command {
+    struct hw_reporting reporting; /* the first: options are taken through it */
+    enum hw_measure_id sort;       /* HW_MEASURES: not asked for */
+    struct hw_diff_limit *limits;  /* id HW_MEASURES: that of --sort */
+    size_t limit_count;
+};
+
+/* ---- the command line ---- */
+
+static bool set_sort(struct command *command, const char *value)
+{
+    char keys[512];
+    command->sort = hw_measure_find(value);
+    if (command->sort < HW_MEASURES)
+        return true;
+    hw_say("diff: --sort does not know '%s' (%s)", value, hw_measure_keys(keys, sizeof keys));
+    return false;
+}
+
+/* "5%", "1M", "300"; "0" forbids any growth. */
+static bool parse_amount(struct hw_diff_limit *limit)
+{
+    const size_t size = strlen(limit->text);
+    if (size && limit->text[size - 1] == '%') {
+        char *end;
+        errno = 0;
+        limit->percent = true;
+        limit->amount = strtod(limit->text, &end);
+        return !errno && end == limit->text + size - 1 && end > limit->text && limit->amount >= 0 &&
+               limit->amount < 1e9;
+    }
+    uint64_t amount;
+    if (!hw_parse_size(limit->text, &amount))
+        return false;
+    limit->amount = (double)amount;
+    return true;
+}
+
+static bool add_limit(struct command *command, const char *value)
+{
+    char key[32];
+    const char *equals = strchr(value, '=');
+    struct hw_diff_limit *limit = &command->limits[command->limit_count++]; /* not more of them than arguments */
+    *limit = (struct hw_diff_limit){.id = HW_MEASURES, .text = equals ? equals + 1 : value};
+    if (equals) {
+        snprintf(key, sizeof key, "%.*s", (int)(equals - value), value);
+        limit->id = hw_measure_find(key);
+    }
+    if ((!equals || limit->id < HW_MEASURES) && parse_amount(limit))
+        return true;
+    hw_say("diff: --max-increase takes [KEY=]N or [KEY=]N%%, not '%s' (see heapwise diff --help)", value);
+    return false;
+}
+
+enum diff_option { OPTION_SORT = 256, OPTION_MAX_INCREASE };
+
+static const struct option long_options[] = {{"sort", required_argument, NULL, OPTION_SORT},
+                                             {"max-increase", required_argument, NULL, OPTION_MAX_INCREASE},
+                                             HW_REPORTING_OPTIONS,
+                                             {0}};
+
+static bool take_option(struct hw_reporting *reporting, int option)
+{
+    struct command *command = (struct command *)reporting;
+    return option == OPTION_SORT ? set_sort(command, optarg) : add_limit(command, optarg);
+}
+
+static int parse(struct command *command, int argc, char **argv)
+{
+    const int code = hw_reporting_parse(&command->reporting, argc, argv, long_options, take_option, help);
+    if (code || command->reporting.file_count == 2)
+        return code;
+    hw_say("diff: two files are compared, OLD and NEW, not %d (see heapwise diff --help)",
+           command->reporting.file_count);
+    return HW_VERB_USAGE;
+}
+
+/* ---- the verb ---- */
+
+/* Gives what was not said its value. False when it cannot be compared. */
+static bool settle(struct command *command, const struct hw_diff *diff)
+{
+    if (command->sort == HW_MEASURES)
+        command->sort = hw_diff_unknown(diff, HW_MEASURE_PEAK) ? HW_MEASURE_BYTES : HW_MEASURE_PEAK;
+    const char *why = hw_diff_unknown(diff, command->sort);
+    if (why)
+        hw_say("diff: the profiles cannot be compared by %s: %s", hw_measures[command->sort].key, why);
+    for (size_t i = 0; !why && i < command->limit_count; i++) {
+        struct hw_diff_limit *limit = &command->limits[i];
+        if (limit->id == HW_MEASURES)
+            limit->id = command->sort;
+        why = hw_diff_unknown(diff, limit->id);
+        if (why)
+            hw_say("diff: --max-increase %s: %s", hw_measures[limit->id].key, why);
+    }
+    return !why;
+}
+
+static void say_broken(const struct command *command, const struct hw_diff *diff)
+{
+    for (size_t i = 0; i < command->limit_count; i++) {
+        const struct hw_diff_limit *limit = &command->limits[i];
+        const uint64_t old = diff->total[HW_OLD][limit->id], new = diff->total[HW_NEW][limit->id];
+        if (!limit->broken)
+            continue;
+        const bool bytes = hw_measures[limit->id].unit == HW_UNIT_BYTES;
+        hw_say("diff: %s grew by %s, from %s to %s, more than %s", hw_measures[limit->id].key,
+               bytes ? HW_BYTES(new - old) : HW_COUNT(new - old), bytes ? HW_BYTES(old) : HW_COUNT(old),
+               bytes ? HW_BYTES(new) : HW_COUNT(new), limit->text);
+    }
+}
+
+static int compare(struct command *command, const struct hw_opened opened[HW_SIDES])
+{
+    struct hw_error error = {""};
+    struct hw_diff *diff = hw_diff_new(opened[HW_OLD].view, opened[HW_NEW].view, &error);
+    int code = HW_VERB_USAGE;
+    if (!diff)
+        hw_say("%s", error.message);
+    if (diff && settle(command, diff)) {
+        const size_t broken = hw_diff_check(diff, command->limits, command->limit_count);
+        const struct hw_diff_options what = {.report = command->reporting.report,
+                                             .sort = command->sort,
+                                             .limits = command->limits,
+                                             .limit_count = command->limit_count};
+        code = broken ? HW_VERB_NEGATIVE : HW_VERB_FINE;
+        if (!(command->reporting.json ? hw_diff_json : hw_diff_text)(diff, &what, stdout, &error)) {
+            hw_say("%s", error.message);
+            code = HW_VERB_USAGE;
+        }
+        fflush(stdout);
+        say_broken(command, diff);
+    }
+    hw_diff_free(diff);
+    return code;
+}
+
+static int run(struct command *command)
+{
+    struct hw_opened opened[HW_SIDES] = {{0}};
+    int code = HW_VERB_FINE;
+    hw_reporting_terminal(&command->reporting);
+    for (int side = 0; side < HW_SIDES; side++) {
+        const int outcome = hw_open_view(&opened[side], &command->reporting.names, command->reporting.files[side]);
+        code = outcome ? outcome : code;
+    }
+    if (opened[HW_OLD].view && opened[HW_NEW].view) {
+        const int outcome = compare(command, opened);
+        code = code ? code : outcome;
+    }
+    for (int side = 0; side < HW_SIDES; side++)
+        hw_opened_close(&opened[side]);
+    return code;
+}
+
+int hw_verb_diff(int argc, char **argv)
+{
+    struct command command = {.reporting = {.verb = "diff", .color = "auto"},
+                              .sort = HW_MEASURES,
+                              .limits = calloc((size_t)argc + 1, sizeof *command.limits)};
+    int code = hw_view_arguments_init(&command.reporting.names, argc) && command.limits ? parse(&command, argc, argv)
+                                                                                        : HW_VERB_USAGE;
+    if (!code)
+        code = run(&command);
+    hw_view_arguments_free(&command.reporting.names);
+    free(command.limits);
+    return code < 0 ? HW_VERB_FINE : code;
+}

@@ -1,0 +1,511 @@
+/* diff.c - see diff.h. */
+#include "report/diff.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/human.h"
+#include "report/intern.h"
+#include "report/merged.h"
+#include "report/pairs.h"
+
+/* ---- names ---- */
+
+/* Whether TEXT (SIZE bytes) is a word that compilers put behind a dot. */
+static bool is_clone_word(const char *text, size_t size)
+{
+    static const char *const words[] = {"isra",       "part", "cold", "constprop", "lto_priv",
+                                        "localalias", "llvm", "str",  "warm",      "unlikely"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == size && !memcmp(words[i], text, size))
+            return true;
+    return false;
+}
+
+static bool is_number(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!isdigit((unsigned char)text[i]))
+            return false;
+    return size > 0;
+}
+
+/* How much of NAME (SIZE bytes) is left without ".isra.0" and its like at the end. */
+static size_t without_clone(const char *name, size_t size)
+{
+    size_t kept = size, end = size;
+    while (end) {
+        size_t dot = end;
+        while (dot && name[dot - 1] != '.')
+            dot--;
+        if (dot < 2)
+            return kept;
+        if (is_clone_word(name + dot, end - dot))
+            kept = dot - 1;
+        else if (!is_number(name + dot, end - dot))
+            return kept;
+        end = dot - 1;
+    }
+    return kept;
+}
+
+/* "::h0123456789abcdef" at the end, as Rust has it. */
+static size_t without_hash(const char *name, size_t size)
+{
+    if (size < 20 || memcmp(name + size - 19, "::h", 3))
+        return size;
+    for (size_t i = size - 16; i < size; i++)
+        if (!isxdigit((unsigned char)name[i]))
+            return size;
+    return size - 19;
+}
+
+void hw_diff_plain_name(struct hw_buffer *out, const char *name)
+{
+    const char *clone = strstr(name, " [clone ");
+    size_t size = clone ? (size_t)(clone - name) : strlen(name);
+    const char *version = memchr(name, '@', size);
+    if (version && version > name && !memchr(name, '(', size))
+        size = (size_t)(version - name);
+    hw_buffer_bytes(out, name, without_hash(name, without_clone(name, size)));
+}
+
+/* ---- places ---- */
+
+struct builder {
+    struct hw_diff *diff;
+    struct hw_intern names; /* of functions */
+    struct hw_intern files; /* of source files, and types behind them */
+    struct hw_pairs paths;  /* (path, name) -> path */
+    struct path {
+        uint32_t parent, name;
+    } * path; /* path 0 is the empty one */
+    size_t path_count;
+    bool *same_build[HW_SIDES]; /* by module: the other profile has the same build of it */
+    struct hw_buffer text;
+};
+
+/* A context as it is matched. */
+struct item {
+    uint32_t path;
+    uint32_t files; /* number of the names of its files */
+    uint32_t type;  /* of files and type */
+    uint32_t context;
+    uint8_t side;
+};
+
+/* "libfoo.so.1.2" is another "libfoo.so.1.3". */
+static void module_name(struct hw_buffer *out, const char *name)
+{
+    const char *so = strstr(name, ".so");
+    hw_buffer_bytes(out, name, so ? (size_t)(so - name) + 3 : strlen(name));
+}
+
+/* The number of the name of an entry of a location's chain. */
+static uint32_t name_of(struct builder *builder, enum hw_diff_side side, const struct hw_view_location *location,
+                        uint32_t index)
+{
+    const struct hw_view *view = builder->diff->view[side];
+    const struct hw_view_module *module = location->module == HW_NONE ? NULL : &view->modules[location->module];
+    const char *function = location->frames.frame[index].function;
+    hw_buffer_clear(&builder->text);
+    if (function) {
+        hw_diff_plain_name(&builder->text, function);
+    } else if (module && module->kind != HW_MODULE_GENERATED) {
+        hw_buffer_add(&builder->text, "\001"); /* no name of a function */
+        module_name(&builder->text, module->name);
+        if (builder->same_build[side][location->module])
+            hw_buffer_add(&builder->text, "+%" PRIx64, location->address);
+    } else {
+        hw_buffer_add(&builder->text, "\001generated code");
+    }
+    return hw_intern(&builder->names, hw_buffer_text(&builder->text));
+}
+
+/* The path that calling NAME from PATH leads to: back to where NAME is on it already, else one further. */
+static uint32_t step(struct builder *builder, uint32_t path, uint32_t name)
+{
+    for (uint32_t at = path; at; at = builder->path[at].parent)
+        if (builder->path[at].name == name)
+            return at;
+    bool new;
+    const uint32_t next = hw_pairs_intern(&builder->paths, path, name, (uint32_t)builder->path_count, &new);
+    if (new)
+        builder->path[builder->path_count++] = (struct path){path, name};
+    return next;
+}
+
+/* By node of a view: its path, and the number of the names of its files, root first. */
+struct walked {
+    uint32_t *path, *files;
+};
+
+static bool walk(struct builder *builder, enum hw_diff_side side, struct walked *walked)
+{
+    const struct hw_view *view = builder->diff->view[side];
+    struct hw_buffer files = {0};
+    *walked =
+        (struct walked){calloc(view->node_count + 1, sizeof(uint32_t)), calloc(view->node_count + 1, sizeof(uint32_t))};
+    uint32_t **names = calloc(view->location_count + 1, sizeof *names),
+             *file = calloc(view->location_count + 1, sizeof *file);
+    bool fine = walked->path && walked->files && names && file;
+    for (size_t i = 0; fine && i < view->location_count; i++) {
+        const struct hw_view_location *location = &view->locations[i];
+        fine = (names[i] = malloc(location->frames.count * sizeof **names)) != NULL;
+        hw_buffer_clear(&files);
+        for (uint32_t k = location->frames.count; fine && k-- > 0;) {
+            const char *path = location->frames.frame[k].file, *slash = path ? strrchr(path, '/') : NULL;
+            names[i][k] = name_of(builder, side, location, k);
+            hw_buffer_add(&files, "%s\n", slash ? slash + 1 : path ? path : "");
+        }
+        file[i] = hw_intern(&builder->files, hw_buffer_text(&files));
+    }
+    for (size_t i = 1; fine && i < view->node_count; i++) {
+        const struct hw_view_node *node = &view->nodes[i];
+        uint32_t path = walked->path[node->parent];
+        for (uint32_t k = view->locations[node->location].frames.count; k-- > 0;)
+            path = step(builder, path, names[node->location][k]);
+        walked->path[i] = path;
+        walked->files[i] = file[node->location];
+    }
+    for (size_t i = 0; names && i < view->location_count; i++)
+        free(names[i]);
+    free(names);
+    free(file);
+    fine = fine && !files.failed;
+    hw_buffer_free(&files);
+    return fine;
+}
+
+/* The files along a path: where it has been before, in it the files are those of the first time. A stack is then
+ * described by the files of the leaf and of its callers, folded into one number. */
+static uint32_t files_of(struct builder *builder, const struct hw_view *view, const struct walked *walked,
+                         uint32_t leaf)
+{
+    uint64_t hash = 14695981039346656037u;
+    uint32_t last = HW_NONE;
+    for (uint32_t node = leaf; node; node = view->nodes[node].parent) {
+        if (walked->files[node] != last) /* how often one file follows upon itself depends on inlining and recursion */
+            hash = (hash ^ walked->files[node]) * 1099511628211u;
+        last = walked->files[node];
+    }
+    char text[24];
+    snprintf(text, sizeof text, "\001%" PRIx64, hash);
+    return hw_intern(&builder->files, text);
+}
+
+static bool make_items(struct builder *builder, enum hw_diff_side side, struct item *items, size_t *count)
+{
+    const struct hw_view *view = builder->diff->view[side];
+    struct walked walked;
+    const bool fine = walk(builder, side, &walked);
+    for (size_t i = 0; fine && i < view->context_count; i++) {
+        const struct hw_profile_context *sum = &view->contexts[i].sum;
+        const char *type = hw_view_type(view, sum);
+        struct item *item = &items[(*count)++];
+        *item = (struct item){.path = walked.path[sum->leaf],
+                              .files = files_of(builder, view, &walked, sum->leaf),
+                              .context = (uint32_t)i,
+                              .side = (uint8_t)side};
+        hw_buffer_clear(&builder->text);
+        hw_buffer_add(&builder->text, "\002%" PRIu32 " %d %s", item->files, sum->pool, type ? type : "");
+        item->type = hw_intern(&builder->files, hw_buffer_text(&builder->text));
+    }
+    free(walked.path);
+    free(walked.files);
+    return fine;
+}
+
+/* ---- matching ---- */
+
+static int compare_items(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+    if (a->path != b->path)
+        return a->path < b->path ? -1 : 1;
+    if (a->files != b->files)
+        return a->files < b->files ? -1 : 1;
+    if (a->type != b->type)
+        return a->type < b->type ? -1 : 1;
+    if (a->side != b->side)
+        return a->side < b->side ? -1 : 1;
+    return (a->context > b->context) - (a->context < b->context);
+}
+
+#define TAKEN 2 /* a side that is none: the item is in a place */
+
+static void add_item(const struct hw_diff *diff, struct hw_diff_place *place, struct item *item)
+{
+    const struct hw_view *view = diff->view[item->side];
+    const struct hw_view_context *context = &view->contexts[item->context];
+    uint32_t *shown = &place->context[item->side];
+    for (enum hw_measure_id id = 0; id < HW_MEASURES; id++) {
+        uint64_t *value = &place->value[item->side][id];
+        *value = hw_add_saturating(*value, hw_measure_value(view, id, context));
+    }
+    if (*shown == HW_NONE || view->contexts[*shown].sum.bytes < context->sum.bytes)
+        *shown = item->context;
+    place->contexts[item->side]++;
+    item->side = TAKEN;
+}
+
+/* Makes a place of the items that are left among COUNT. */
+static void make_place(struct hw_diff *diff, struct item *items, size_t count)
+{
+    struct hw_diff_place *place = &diff->places[diff->count];
+    *place = (struct hw_diff_place){.context = {HW_NONE, HW_NONE}};
+    for (size_t i = 0; i < count; i++)
+        if (items[i].side != TAKEN)
+            add_item(diff, place, &items[i]);
+    diff->count += place->contexts[HW_OLD] || place->contexts[HW_NEW];
+}
+
+static bool has_both(const struct item *items, size_t count)
+{
+    bool has[TAKEN + 1] = {false};
+    for (size_t i = 0; i < count; i++)
+        has[items[i].side] = true;
+    return has[HW_OLD] && has[HW_NEW];
+}
+
+/* The part of an item that a level of matching looks at. */
+static uint64_t key_of(const struct item *item, int level)
+{
+    return level == 0 ? item->type : level == 1 ? item->files : 0;
+}
+
+/* Items of one path, which lie together: sorted by files, then type. */
+static void match_path(struct hw_diff *diff, struct item *items, size_t count)
+{
+    for (int level = 0; level < 3; level++)
+        for (size_t first = 0, end; first < count; first = end) {
+            for (end = first + 1; end < count && key_of(&items[end], level) == key_of(&items[first], level);)
+                end++;
+            if (has_both(items + first, end - first))
+                make_place(diff, items + first, end - first);
+        }
+    /* What only one side has: apart by files and type. */
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && items[end].type == items[first].type;)
+            end++;
+        make_place(diff, items + first, end - first);
+    }
+}
+
+static void match(struct hw_diff *diff, struct item *items, size_t count)
+{
+    if (count)
+        qsort(items, count, sizeof *items, compare_items);
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && items[end].path == items[first].path;)
+            end++;
+        match_path(diff, items + first, end - first);
+    }
+}
+
+/* ---- the whole ---- */
+
+static bool same_build(const struct hw_view_module *module, const struct hw_view *other)
+{
+    for (size_t i = 0; module->build_id_size && i < other->module_count; i++)
+        if (other->modules[i].build_id_size == module->build_id_size &&
+            !memcmp(other->modules[i].build_id, module->build_id, module->build_id_size))
+            return true;
+    return false;
+}
+
+static bool prepare(struct builder *builder)
+{
+    size_t frames = 0;
+    for (int side = 0; side < HW_SIDES; side++) {
+        const struct hw_view *view = builder->diff->view[side];
+        for (size_t i = 1; i < view->node_count; i++)
+            frames += view->locations[view->nodes[i].location].frames.count;
+        builder->same_build[side] = calloc(view->module_count + 1, sizeof(bool));
+        for (size_t i = 0; builder->same_build[side] && i < view->module_count; i++)
+            builder->same_build[side][i] = same_build(&view->modules[i], builder->diff->view[!side]);
+    }
+    builder->path = malloc((frames + 1) * sizeof *builder->path);
+    builder->path_count = 1;
+    if (!builder->path || !builder->same_build[HW_OLD] || !builder->same_build[HW_NEW])
+        return false;
+    builder->path[0] = (struct path){0, HW_NONE};
+    return hw_pairs_make(&builder->paths, frames + 1);
+}
+
+static void sum_up(struct hw_diff *diff)
+{
+    for (int side = 0; side < HW_SIDES; side++)
+        for (enum hw_measure_id id = 0; id < HW_MEASURES; id++)
+            diff->total[side][id] = hw_measure_whole(diff->view[side], id);
+}
+
+struct hw_diff *hw_diff_new(const struct hw_view *old, const struct hw_view *new, struct hw_error *error)
+{
+    struct hw_diff *diff = calloc(1, sizeof *diff);
+    const size_t most = old->context_count + new->context_count;
+    struct item *items = malloc((most + 1) * sizeof *items);
+    struct builder builder = {.diff = diff};
+    size_t count = 0;
+    bool fine = false;
+    if (diff && items && (diff->places = malloc((most + 1) * sizeof *diff->places))) {
+        diff->view[HW_OLD] = old;
+        diff->view[HW_NEW] = new;
+        fine = prepare(&builder) && make_items(&builder, HW_OLD, items, &count) &&
+               make_items(&builder, HW_NEW, items, &count) && !builder.names.failed && !builder.files.failed &&
+               !builder.text.failed;
+    }
+    if (fine) {
+        match(diff, items, count);
+        sum_up(diff);
+    }
+    hw_intern_free(&builder.names);
+    hw_intern_free(&builder.files);
+    hw_pairs_free(&builder.paths);
+    hw_buffer_free(&builder.text);
+    free(builder.path);
+    free(builder.same_build[HW_OLD]);
+    free(builder.same_build[HW_NEW]);
+    free(items);
+    if (fine)
+        return diff;
+    hw_diff_free(diff);
+    hw_error_set(error, "not enough memory to compare the profiles");
+    return NULL;
+}
+
+void hw_diff_free(struct hw_diff *diff)
+{
+    if (!diff)
+        return;
+    free(diff->places);
+    free(diff);
+}
+
+const char *hw_diff_unknown(const struct hw_diff *diff, enum hw_measure_id id)
+{
+    const char *why = hw_measure_unknown(diff->view[HW_OLD], id);
+    return why ? why : hw_measure_unknown(diff->view[HW_NEW], id);
+}
+
+/* ---- order ---- */
+
+struct ranked {
+    uint64_t change;
+    uint32_t index;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct ranked *a = left, *b = right;
+    if (a->change != b->change)
+        return a->change > b->change ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+uint32_t *hw_diff_sorted(const struct hw_diff *diff, enum hw_measure_id id, size_t *count)
+{
+    struct ranked *ranked = malloc((diff->count + 1) * sizeof *ranked);
+    uint32_t *order = malloc((diff->count + 1) * sizeof *order);
+    *count = 0;
+    for (size_t i = 0; ranked && order && i < diff->count; i++) {
+        const uint64_t old = diff->places[i].value[HW_OLD][id], new = diff->places[i].value[HW_NEW][id];
+        if (old != new)
+            ranked[(*count)++] = (struct ranked){new > old ? new - old : old - new, (uint32_t)i};
+    }
+    if (ranked && order) {
+        qsort(ranked, *count, sizeof *ranked, compare_ranked);
+        for (size_t i = 0; i < *count; i++)
+            order[i] = ranked[i].index;
+        free(ranked);
+        return order;
+    }
+    free(ranked);
+    free(order);
+    return NULL;
+}
+
+/* ---- what makes them hard to compare ---- */
+
+static const char *mode_name(const struct hw_view *view)
+{
+    static const char *const names[] = {
+        [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
+    const uint32_t mode = view->profile->process.mode;
+    return mode < sizeof names / sizeof *names ? names[mode] : "unknown";
+}
+
+static uint64_t runs_of(const struct hw_view *view)
+{
+    return hw_is_merged(view->profile) ? view->profile->process.runs : 1;
+}
+
+static const char *last_component(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "";
+}
+
+static void sampling_notes(const struct hw_view *old, const struct hw_view *new, struct hw_buffer *out)
+{
+    static const char *const names[] = {"The old profile", "The new profile"};
+    const struct hw_view *const views[] = {old, new};
+    if (hw_view_sampled(old) && hw_view_sampled(new)) {
+        hw_buffer_add(out, "Both profiles were sampled: small changes may be chance.\n");
+        if (old->profile->process.sample_bytes != new->profile->process.sample_bytes)
+            hw_buffer_add(out, "They were sampled differently: one allocation for every %s and for every %s.\n",
+                          HW_BYTES(old->profile->process.sample_bytes), HW_BYTES(new->profile->process.sample_bytes));
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        if (hw_view_sampled(views[i]))
+            hw_buffer_add(out,
+                          "%s was sampled, the other one is exact: small changes may be chance, and its reallocations "
+                          "count as allocations.\n",
+                          names[i]);
+}
+
+void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
+{
+    const struct hw_view *old = diff->view[HW_OLD], *new = diff->view[HW_NEW];
+    const struct hw_profile *a = old->profile, *b = new->profile;
+    sampling_notes(old, new, out);
+    if (a->process.mode != b->process.mode)
+        hw_buffer_add(out, "They were recorded in different modes (%s, %s).\n", mode_name(old), mode_name(new));
+    if (runs_of(old) != runs_of(new))
+        hw_buffer_add(out, "They add up different numbers of runs (%s, %s): sums grow with the runs.\n",
+                      HW_COUNT(runs_of(old)), HW_COUNT(runs_of(new)));
+    if (a->running || b->running)
+        hw_buffer_add(out, "A process was still running: its profile goes up to the moment when it was read.\n");
+    const char *first = last_component(a->executable), *second = last_component(b->executable);
+    if (*first && *second && strcmp(first, second)) {
+        hw_buffer_add(out, "They are of different programs (");
+        hw_buffer_clean(out, first, HW_CLEAN_UTF8);
+        hw_buffer_add(out, ", ");
+        hw_buffer_clean(out, second, HW_CLEAN_UTF8);
+        hw_buffer_add(out, ").\n");
+    }
+    if (a->allocator && b->allocator && strcmp(a->allocator, b->allocator)) {
+        hw_buffer_add(out, "They used different allocators (");
+        hw_buffer_clean(out, a->allocator, HW_CLEAN_UTF8);
+        hw_buffer_add(out, ", ");
+        hw_buffer_clean(out, b->allocator, HW_CLEAN_UTF8);
+        hw_buffer_add(out, ").\n");
+    }
+}
+
+/* ---- limits ---- */
+
+size_t hw_diff_check(const struct hw_diff *diff, struct hw_diff_limit *limits, size_t count)
+{
+    size_t broken = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double old = (double)diff->total[HW_OLD][limits[i].id], new = (double)diff->total[HW_NEW][limits[i].id];
+        const double most = limits[i].percent ? old * limits[i].amount / 100 : limits[i].amount;
+        limits[i].broken = new - old > most;
+        broken += limits[i].broken;
+    }
+    return broken;
+}

@@ -1,0 +1,158 @@
+/* json_diff.c - two profiles side by side, for a program: docs/json.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/diff.h"
+#include "report/json.h"
+#include "report/merged.h"
+
+struct diff_json {
+    const struct hw_diff *diff;
+    const struct hw_diff_options *options;
+    struct json_writer side[HW_SIDES];
+};
+
+static json_t *side_value(struct json_writer *writer)
+{
+    const struct hw_profile *profile = writer->view->profile;
+    json_t *object = json_object();
+    set_text(writer, object, "file", profile->path);
+    set_text(writer, object, "executable", known(profile->executable));
+    set_text(writer, object, "allocator", known(profile->allocator));
+    set(writer, object, "runs", json_integer(hw_is_merged(profile) ? clamped(profile->process.runs) : 1));
+    set(writer, object, "sample_bytes",
+        profile->process.sample_bytes ? json_integer(clamped(profile->process.sample_bytes)) : json_null());
+    set(writer, object, "duration_ns",
+        hw_profile_measured(profile, HW_MEASURED_PROCESS) ? json_integer(clamped(profile->duration_ns)) : json_null());
+    return object;
+}
+
+/* Values of one side by key; null where it is not measured, or where the place is not. */
+static json_t *values(struct diff_json *json, const uint64_t *value, enum hw_diff_side side)
+{
+    struct json_writer *writer = &json->side[HW_NEW];
+    json_t *object = json_object();
+    for (enum hw_measure_id id = 0; id < HW_MEASURES; id++)
+        set(writer, object, hw_measures[id].key,
+            hw_measure_unknown(json->diff->view[side], id) ? json_null() : json_integer(clamped(value[id])));
+    return object;
+}
+
+static void print_place(struct diff_json *json, const struct hw_diff_place *place)
+{
+    const struct hw_diff *diff = json->diff;
+    struct json_writer *writer = &json->side[HW_NEW];
+    const bool has_old = place->context[HW_OLD] != HW_NONE, has_new = place->context[HW_NEW] != HW_NONE;
+    const enum hw_diff_side side = has_new ? HW_NEW : HW_OLD;
+    const struct hw_view_context *context = &diff->view[side]->contexts[place->context[side]];
+    const enum hw_measure_id id = json->options->sort;
+    fprintf(writer->stream, "{\"state\":\"%s\",\"change\":%lld,\"old\":",
+            has_old && has_new ? "both"
+            : has_new          ? "appeared"
+                               : "gone",
+            (long long)hw_diff_change(place->value[HW_OLD][id], place->value[HW_NEW][id]));
+    print_value(writer, has_old ? values(json, place->value[HW_OLD], HW_OLD) : json_null());
+    fputs(",\"new\":", writer->stream);
+    print_value(writer, has_new ? values(json, place->value[HW_NEW], HW_NEW) : json_null());
+    fprintf(writer->stream, ",\"old_contexts\":%u,\"new_contexts\":%u,\"old_id\":", (unsigned)place->contexts[HW_OLD],
+            (unsigned)place->contexts[HW_NEW]);
+    print_value(writer,
+                has_old ? json_integer(diff->view[HW_OLD]->contexts[place->context[HW_OLD]].sum.id) : json_null());
+    fputs(",\"new_id\":", writer->stream);
+    print_value(writer,
+                has_new ? json_integer(diff->view[HW_NEW]->contexts[place->context[HW_NEW]].sum.id) : json_null());
+    fputs(",\"type\":", writer->stream);
+    print_value(writer, text_value(writer, hw_view_type(diff->view[side], &context->sum)));
+    fputc(',', writer->stream);
+    hw_json_stack(&json->side[side], context->sum.leaf);
+    fputc('}', writer->stream);
+}
+
+static void print_places(struct diff_json *json)
+{
+    struct json_writer *writer = &json->side[HW_NEW];
+    size_t count;
+    uint32_t *order = hw_diff_sorted(json->diff, json->options->sort, &count);
+    if (!order) {
+        writer->failed = true;
+        return;
+    }
+    print_key(writer, "places_changed");
+    fprintf(writer->stream, "%zu", count);
+    if (json->options->report.top && json->options->report.top < count)
+        count = json->options->report.top;
+    print_key(writer, "places");
+    fputc('[', writer->stream);
+    for (size_t i = 0; i < count && !writer->failed && !ferror(writer->stream); i++) {
+        fputs(i ? ",\n" : "\n", writer->stream);
+        print_place(json, &json->diff->places[order[i]]);
+    }
+    fputs("\n]", writer->stream);
+    free(order);
+}
+
+static void print_notes(struct diff_json *json)
+{
+    struct json_writer *writer = &json->side[HW_NEW];
+    struct hw_buffer notes = {0};
+    json_t *array = json_array();
+    hw_diff_notes(json->diff, &notes);
+    for (char *at = notes.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        if (json_array_append_new(array, text_value(writer, at)))
+            writer->failed = true;
+    }
+    writer->failed |= notes.failed;
+    hw_buffer_free(&notes);
+    print_key(writer, "notes");
+    print_value(writer, array);
+}
+
+static void print_limits(struct diff_json *json)
+{
+    struct json_writer *writer = &json->side[HW_NEW];
+    json_t *array = json_array();
+    for (size_t i = 0; i < json->options->limit_count; i++) {
+        const struct hw_diff_limit *limit = &json->options->limits[i];
+        json_t *object = json_object();
+        set_text(writer, object, "measure", hw_measures[limit->id].key);
+        set_text(writer, object, "max_increase", limit->text);
+        set_signed(writer, object, "change",
+                   hw_diff_change(json->diff->total[HW_OLD][limit->id], json->diff->total[HW_NEW][limit->id]));
+        set(writer, object, "broken", json_boolean(limit->broken));
+        if (json_array_append_new(array, object))
+            writer->failed = true;
+    }
+    print_key(writer, "limits");
+    print_value(writer, array);
+}
+
+bool hw_diff_json(const struct hw_diff *diff, const struct hw_diff_options *options, FILE *stream,
+                  struct hw_error *error)
+{
+    struct diff_json json = {.diff = diff, .options = options};
+    struct json_writer *writer = &json.side[HW_NEW];
+    bool failed = false;
+    for (int side = 0; side < HW_SIDES; side++)
+        failed |= !hw_json_writer_begin(&json.side[side], diff->view[side], &options->report, stream);
+    if (!failed) {
+        fputs("{\"format\":1,\n\"old\":", stream);
+        print_value(writer, side_value(&json.side[HW_OLD]));
+        print_key(writer, "new");
+        print_value(writer, side_value(writer));
+        print_key(writer, "totals");
+        print_value(writer, json_pack("{s:o,s:o}", "old", values(&json, diff->total[HW_OLD], HW_OLD), "new",
+                                      values(&json, diff->total[HW_NEW], HW_NEW)));
+        print_key(writer, "sort");
+        print_value(writer, json_string(hw_measures[options->sort].key));
+        print_limits(&json);
+        print_places(&json);
+        print_notes(&json);
+        fputs("}\n", stream);
+    }
+    for (int side = 0; side < HW_SIDES; side++)
+        failed |= !hw_json_writer_end(&json.side[side]);
+    if (failed)
+        hw_error_set(error, "not enough memory for the report");
+    return !failed;
+}

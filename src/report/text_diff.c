@@ -1,0 +1,319 @@
+/* text_diff.c - two profiles side by side, for a person. */
+#include "report/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/human.h"
+#include "report/merged.h"
+#include "report/text.h"
+
+struct diff_text {
+    const struct hw_diff *diff;
+    const struct hw_diff_options *options;
+    struct hw_text side[HW_SIDES]; /* the same page: stacks come from either */
+};
+
+/* ---- numbers ---- */
+
+static const char *amount(char *buffer, enum hw_measure_id id, uint64_t value, bool utf8)
+{
+    switch (hw_measures[id].unit) {
+    case HW_UNIT_BYTES:
+        return hw_human_bytes(buffer, value);
+    case HW_UNIT_NS:
+        return hw_human_ns(buffer, value, utf8);
+    default:
+        return hw_human_many(buffer, value);
+    }
+}
+
+/* "+1.4 MiB". */
+static const char *change(char *buffer, enum hw_measure_id id, uint64_t old, uint64_t new, bool utf8)
+{
+    char number[HW_HUMAN];
+    snprintf(buffer, HW_HUMAN + 2, "%s%s",
+             new > old   ? "+"
+             : new < old ? "-"
+                         : "",
+             amount(number, id, new > old ? new - old : old - new, utf8));
+    return buffer;
+}
+
+/* "+4.4 %", "new", "gone". */
+static const char *share(char *buffer, uint64_t old, uint64_t new)
+{
+    char number[HW_HUMAN];
+    if (old == new)
+        return strcpy(buffer, "");
+    if (!old)
+        return strcpy(buffer, "new");
+    if (!new)
+        return strcpy(buffer, "gone");
+    if (new > old &&new / old >= 100)
+        snprintf(buffer, HW_HUMAN + 8, "%s times", hw_human_count(number, new / old));
+    else {
+        hw_human_percent(number, (double)(new > old ? new - old : old - new), (double)old);
+        snprintf(buffer, HW_HUMAN + 8, "%s%s", *number == '<' ? "" : new > old ? "+" : "-", number);
+    }
+    return buffer;
+}
+
+/* ---- the summary ---- */
+
+static void print_title(struct diff_text *text)
+{
+    const struct hw_page *page = &text->side[HW_NEW].page;
+    hw_page_print(page, HW_HEADING, "Heap profiles compared");
+    fputc('\n', page->stream);
+    for (unsigned i = 0; i < page->width; i++)
+        fputs(page->utf8 ? "\u2550" : "=", page->stream);
+    fputc('\n', page->stream);
+}
+
+static void print_files(struct diff_text *text)
+{
+    static const char *const labels[] = {[HW_OLD] = "Old", [HW_NEW] = "New"};
+    for (int side = 0; side < HW_SIDES; side++) {
+        struct hw_text *of = &text->side[side];
+        const struct hw_profile *profile = of->view->profile;
+        const char *slash = strrchr(profile->executable ? profile->executable : "", '/');
+        const char *program = slash ? slash + 1 : profile->executable ? profile->executable : "";
+        hw_buffer_clear(&of->line);
+        hw_buffer_add(&of->line, "%s", hw_page_clean(&of->page, &of->cleaned, profile->path ? profile->path : ""));
+        if (*program)
+            hw_buffer_add(&of->line, ": %s", hw_page_clean(&of->page, &of->cleaned, program));
+        if (hw_is_merged(profile))
+            hw_buffer_add(&of->line, ", %s", HW_OF(profile->process.runs, "run"));
+        else if (profile->duration_ns)
+            hw_buffer_add(&of->line, ", %s", HW_NS(profile->duration_ns, of->page.utf8));
+        hw_page_item(&of->page, labels[side], hw_buffer_text(&of->line));
+    }
+}
+
+static void print_total(const struct hw_page *page, const char *label, enum hw_measure_id id, uint64_t old,
+                        uint64_t new)
+{
+    char first[HW_HUMAN], second[HW_HUMAN], difference[HW_HUMAN + 2], part[HW_HUMAN + 8];
+    hw_page_print(page, HW_STRONG, "%s", label);
+    hw_page_pad(page, 26 - hw_text_width(label));
+    fprintf(page->stream, "%13s %13s ", amount(first, id, old, page->utf8), amount(second, id, new, page->utf8));
+    hw_page_print(page, old == new ? HW_PLAIN : HW_STRONG, "%13s", change(difference, id, old, new, page->utf8));
+    fprintf(page->stream, " %11s\n", share(part, old, new));
+}
+
+static void print_totals(struct diff_text *text)
+{
+    static const struct {
+        const char *label;
+        enum hw_measure_id id;
+    } rows[] = {{"Live at the peak", HW_MEASURE_PEAK},       {"Allocated", HW_MEASURE_BYTES},
+                {"Allocations", HW_MEASURE_COUNT},           {"Not freed", HW_MEASURE_LEAKED},
+                {"Blocks not freed", HW_MEASURE_LIVE_COUNT}, {"Temporary blocks", HW_MEASURE_TEMPORARY},
+                {"Reallocations", HW_MEASURE_REALLOC},       {"Accesses", HW_MEASURE_ACCESSES},
+                {"Never touched", HW_MEASURE_UNTOUCHED}};
+    const struct hw_diff *diff = text->diff;
+    const struct hw_page *page = &text->side[HW_NEW].page;
+    fprintf(page->stream, "\n%39s %13s %13s\n", "old", "new", "change");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!hw_diff_unknown(diff, rows[i].id))
+            print_total(page, rows[i].label, rows[i].id, diff->total[HW_OLD][rows[i].id],
+                        diff->total[HW_NEW][rows[i].id]);
+    const uint64_t old = hw_view_peak_rss(diff->view[HW_OLD]->profile),
+                   new = hw_view_peak_rss(diff->view[HW_NEW]->profile);
+    if (old && new)
+        print_total(page, "Resident at most", HW_MEASURE_BYTES, old, new);
+}
+
+static void print_notes(struct diff_text *text)
+{
+    struct hw_text *of = &text->side[HW_NEW];
+    struct hw_buffer notes = {0};
+    hw_diff_notes(text->diff, &notes);
+    if (notes.used)
+        fputc('\n', of->page.stream);
+    for (const char *at = hw_buffer_text(&notes); *at;) {
+        const size_t size = strcspn(at, "\n");
+        hw_buffer_clear(&of->line);
+        hw_buffer_bytes(&of->line, at, size);
+        hw_page_wrap(&of->page, 2, of->page.utf8 ? "\u2022" : "-",
+                     hw_page_clean(&of->page, &of->cleaned, hw_buffer_text(&of->line)));
+        at += size + (at[size] != '\0');
+    }
+    of->failed |= notes.failed;
+    hw_buffer_free(&notes);
+}
+
+/* ---- places ---- */
+
+static void add_fact(struct hw_buffer *facts, const struct hw_diff *diff, const struct hw_diff_place *place,
+                     enum hw_measure_id id, bool utf8)
+{
+    const uint64_t old = place->value[HW_OLD][id], new = place->value[HW_NEW][id];
+    char first[HW_HUMAN], second[HW_HUMAN];
+    if (hw_diff_unknown(diff, id) || (!old && !new))
+        return;
+    const char *arrow = utf8 ? "\u2192" : "->";
+    if (place->context[HW_OLD] == HW_NONE || place->context[HW_NEW] == HW_NONE)
+        hw_buffer_add(facts, "%s %s\n", hw_measures[id].title, amount(first, id, old ? old : new, utf8));
+    else if (old == new)
+        hw_buffer_add(facts, "%s %s as before\n", hw_measures[id].title, amount(first, id, old, utf8));
+    else
+        hw_buffer_add(facts, "%s %s %s %s\n", hw_measures[id].title, amount(first, id, old, utf8), arrow,
+                      amount(second, id, new, utf8));
+}
+
+/* Where the place is: in the new profile if it is there. */
+static enum hw_diff_side side_of(const struct hw_diff_place *place)
+{
+    return place->context[HW_NEW] != HW_NONE ? HW_NEW : HW_OLD;
+}
+
+static void print_headline(struct diff_text *text, const struct hw_diff_place *place, size_t rank)
+{
+    const enum hw_measure_id id = text->options->sort;
+    const enum hw_diff_side side = side_of(place);
+    struct hw_text *of = &text->side[side];
+    const struct hw_page *page = &of->page;
+    const uint64_t old = place->value[HW_OLD][id], new = place->value[HW_NEW][id];
+    char difference[HW_HUMAN + 2], part[HW_HUMAN + 8];
+    hw_page_print(page, HW_PLAIN, "%3zu. ", rank);
+    hw_page_print(page, new > old ? HW_ALERT : HW_STRONG, "%11s", change(difference, id, old, new, page->utf8));
+    fprintf(page->stream, " %9s  ", share(part, old, new));
+    if (!hw_text_load(of, of->view->contexts[place->context[side]].sum.leaf)) {
+        hw_page_print(page, HW_NAME, "(stack not known)\n");
+        return;
+    }
+    const struct hw_view_frame *frame = &of->stack.frames[of->fold.headline];
+    const size_t room = page->width - 28;
+    const char *where = hw_text_place(of, frame), *function = hw_text_function(of, frame, room);
+    hw_page_print(page, HW_NAME, "%s", function);
+    if (*where && hw_text_width(function) + 2 + hw_text_width(where) <= room)
+        hw_page_print(page, HW_PLAIN, "  %s", where);
+    fputc('\n', page->stream);
+}
+
+static void print_facts(struct diff_text *text, const struct hw_diff_place *place)
+{
+    static const enum hw_measure_id ids[] = {HW_MEASURE_PEAK, HW_MEASURE_BYTES, HW_MEASURE_COUNT, HW_MEASURE_LEAKED,
+                                             HW_MEASURE_ACCESSES};
+    const enum hw_diff_side side = side_of(place);
+    struct hw_text *of = &text->side[side];
+    struct hw_buffer facts = {0};
+    if (place->context[HW_OLD] == HW_NONE)
+        hw_buffer_add(&facts, "appeared\n");
+    else if (place->context[HW_NEW] == HW_NONE)
+        hw_buffer_add(&facts, "gone\n");
+    bool listed = false;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        listed |= ids[i] == text->options->sort;
+        add_fact(&facts, text->diff, place, ids[i], of->page.utf8);
+    }
+    if (!listed)
+        add_fact(&facts, text->diff, place, text->options->sort, of->page.utf8);
+    if (place->contexts[HW_OLD] && place->contexts[HW_NEW] && place->contexts[HW_OLD] + place->contexts[HW_NEW] > 2)
+        hw_buffer_add(&facts, "sum of %s before and %s now\n", HW_OF(place->contexts[HW_OLD], "stack"),
+                      HW_COUNT(place->contexts[HW_NEW]));
+    hw_page_facts(&of->page, 5, hw_buffer_text(&facts));
+    of->failed |= facts.failed;
+    hw_buffer_free(&facts);
+}
+
+static void print_title_of_list(struct diff_text *text, size_t count)
+{
+    const struct hw_measure *measure = &hw_measures[text->options->sort];
+    struct hw_text *of = &text->side[HW_NEW];
+    size_t appeared = 0, gone = 0;
+    for (size_t i = 0; i < text->diff->count; i++) {
+        appeared += text->diff->places[i].context[HW_OLD] == HW_NONE;
+        gone += text->diff->places[i].context[HW_NEW] == HW_NONE;
+    }
+    hw_buffer_clear(&of->line);
+    hw_buffer_add(&of->line, "What changed: %s", measure->title);
+    hw_page_heading(&of->page, hw_buffer_text(&of->line));
+    hw_buffer_clear(&of->line);
+    hw_buffer_add(&of->line, "%s of %s changed; %s appeared, %s gone.", HW_COUNT(count),
+                  HW_OF(text->diff->count, "place"), HW_COUNT(appeared), HW_COUNT(gone));
+    hw_page_wrap(&of->page, 0, "", hw_buffer_text(&of->line));
+    fputc('\n', of->page.stream);
+}
+
+static void print_places(struct diff_text *text)
+{
+    const size_t top = text->options->report.top ? text->options->report.top : 10;
+    size_t count;
+    uint32_t *order = hw_diff_sorted(text->diff, text->options->sort, &count);
+    struct hw_text *of = &text->side[HW_NEW];
+    if (!order) {
+        of->failed = true;
+        return;
+    }
+    print_title_of_list(text, count);
+    for (size_t i = 0; i < count && i < top; i++) {
+        const struct hw_diff_place *place = &text->diff->places[order[i]];
+        struct hw_text *side = &text->side[side_of(place)];
+        print_headline(text, place, i + 1);
+        print_facts(text, place);
+        side->summed = place->contexts[side_of(place)] > 1;
+        if (hw_text_load(side, side->view->contexts[place->context[side_of(place)]].sum.leaf))
+            hw_text_stack(side);
+    }
+    if (count > top)
+        hw_page_print(&of->page, HW_FAINT, "     %s and %s more places that changed (--top)\n",
+                      hw_page_ellipsis(&of->page), HW_COUNT(count - top));
+    free(order);
+}
+
+/* ---- limits ---- */
+
+static void print_limits(struct diff_text *text)
+{
+    const struct hw_page *page = &text->side[HW_NEW].page;
+    if (!text->options->limit_count)
+        return;
+    hw_page_heading(page, "Limits");
+    for (size_t i = 0; i < text->options->limit_count; i++) {
+        const struct hw_diff_limit *limit = &text->options->limits[i];
+        char difference[HW_HUMAN + 2];
+        struct hw_buffer line = {0};
+        hw_buffer_add(&line, "%s: %s, allowed are +%s", hw_measures[limit->id].key,
+                      change(difference, limit->id, text->diff->total[HW_OLD][limit->id],
+                             text->diff->total[HW_NEW][limit->id], page->utf8),
+                      limit->text);
+        hw_page_marked(page, limit->broken ? HW_ALERT : HW_FAINT, limit->broken ? "BROKEN" : "kept",
+                       hw_buffer_text(&line));
+        hw_buffer_free(&line);
+    }
+}
+
+bool hw_diff_text(const struct hw_diff *diff, const struct hw_diff_options *options, FILE *stream,
+                  struct hw_error *error)
+{
+    struct diff_text text = {.diff = diff, .options = options};
+    const struct hw_page page = {.stream = stream,
+                                 .width = options->report.width < 60 ? 60 : options->report.width,
+                                 .color = options->report.color,
+                                 .utf8 = options->report.utf8};
+    for (int side = 0; side < HW_SIDES; side++)
+        text.side[side] = (struct hw_text){.view = diff->view[side], .options = &options->report, .page = page};
+    print_title(&text);
+    print_files(&text);
+    print_totals(&text);
+    print_notes(&text);
+    print_limits(&text);
+    print_places(&text);
+    bool failed = false;
+    for (int side = 0; side < HW_SIDES; side++) {
+        struct hw_text *of = &text.side[side];
+        failed |= of->failed || of->line.failed || of->name.failed || of->place.failed || of->cleaned.failed;
+        hw_view_stack_free(&of->stack);
+        hw_fold_free(&of->fold);
+        hw_buffer_free(&of->line);
+        hw_buffer_free(&of->name);
+        hw_buffer_free(&of->place);
+        hw_buffer_free(&of->cleaned);
+    }
+    if (failed)
+        hw_error_set(error, "not enough memory for the report");
+    return !failed;
+}
