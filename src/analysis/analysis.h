@@ -23,6 +23,10 @@ struct hw_analysis_input {
     bool periods;        /* not accesses, but how often a sampler saw that there were some */
     bool (*unseen)(const void *closure,
                    size_t context); /* its blocks may be used by code that does not count; or NULL */
+    /* Where accesses were sampled: how many samples fell on lines of a context's blocks that threads share falsely, and
+     * how many such lines were seen; NULL: they were not. SAMPLES: those in all blocks. */
+    uint64_t (*shared_samples)(const void *closure, size_t context, uint64_t *lines);
+    uint64_t samples, sample_weight; /* weight: accesses that one stands for; 0: not known */
     const void *closure;
 };
 
@@ -144,6 +148,7 @@ struct hw_finding {
     uint64_t first_byte, end_byte; /* unused words: the longest run; header: the hot bytes */
     uint64_t part, whole; /* untouched bytes of all; accesses to the header of all; lines falsely shared of touched */
     uint64_t writes;
+    uint64_t samples; /* false sharing that samples show: `part` lines, so many of `whole` samples; else 0 */
     uint64_t periods; /* unused words: those in which others of the blocks' words were used; input's `periods` only */
 };
 

@@ -1,11 +1,13 @@
 /* blocks.c - findings on blocks, from granules and words that were counted: by allocation context. */
 #include "analysis/internal.h"
 
-#define WORTH_BYTES   65536 /* memory */
-#define WORTH_OF_PEAK 0.01  /* of the process's peak */
-#define SPARSE        0.5   /* share of a block's granules that is touched, mean */
-#define WORTH_LINES   10000
-#define PERIOD_LINES  100 /* of words that a sampler saw: each stands for many */
+#define WORTH_BYTES      65536 /* memory */
+#define WORTH_OF_PEAK    0.01  /* of the process's peak */
+#define SPARSE           0.5   /* share of a block's granules that is touched, mean */
+#define WORTH_LINES      10000
+#define WORTH_SAMPLES    20   /* in lines that are known to be shared */
+#define WORTH_OF_SAMPLES 0.01 /* of all in blocks */
+#define PERIOD_LINES     100  /* of words that a sampler saw: each stands for many */
 
 static double peak_of(const struct hw_profile *profile)
 {
@@ -171,21 +173,46 @@ static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
     }
 }
 
+/* What samples show: lines at which several threads were seen, of which one wrote, and no word in common. They say how
+ * often in proportion, not how many times, unless each stands for a known number. */
+static void find_sampled_sharing(struct hw_finder *finder, const struct blocks *blocks)
+{
+    const struct hw_analysis_input *input = &finder->analysis->input;
+    uint64_t lines;
+    const uint64_t samples = input->shared_samples(input->closure, *blocks->context, &lines);
+    if (!lines || samples < WORTH_SAMPLES || (double)samples < WORTH_OF_SAMPLES * (double)input->samples)
+        return;
+    const double passed = (double)samples * (double)input->sample_weight;
+    struct hw_finding *finding = add(finder, blocks, HW_FINDING_FALSE_SHARING, passed, 0);
+    if (!finding)
+        return;
+    finding->certain = passed > 0;
+    finding->cost = passed > 0 ? finding->cost : (double)samples * HW_LINE;
+    finding->samples = samples;
+    finding->whole = input->samples;
+    finding->part = lines;
+}
+
 void hw_block_findings(struct hw_finder *finder)
 {
     const struct hw_analysis_input *input = &finder->analysis->input;
     for (size_t i = 0; i < input->context_count && !finder->pool->failed; i++) {
         const struct hw_profile_context *sum = input->contexts[i];
-        if (!sum->access || !sum->access->all.blocks || !sum->allocations)
+        const bool counted = sum->access && sum->access->all.blocks;
+        if (!sum->allocations || !(counted || input->shared_samples))
             continue;
         struct blocks blocks = {.context = hw_pool_take(finder->pool, 1, sizeof *blocks.context),
                                 .sum = sum,
-                                .access = &sum->access->all,
+                                .access = counted ? &sum->access->all : NULL,
                                 .live = hw_live_blocks(input->profile, sum),
                                 .mean = (double)sum->bytes / (double)sum->allocations};
         if (!blocks.context)
             return;
         *blocks.context = (uint32_t)i;
+        if (input->shared_samples)
+            find_sampled_sharing(finder, &blocks);
+        if (!counted)
+            continue;
         find_sharing(finder, &blocks);
         /* What uncounted code does with the rest of a block is not known. */
         if (input->unseen && input->unseen(input->closure, i))

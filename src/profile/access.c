@@ -183,6 +183,12 @@ static bool is_stale(const struct hw_profile *profile, const struct hw_profile_c
     return context && context->frees && context->last_free_ns > profile->harvest_ns;
 }
 
+bool hw_profile_freed_since_harvest(const struct hw_profile *profile, uint32_t id)
+{
+    return profile->context_count && is_stale(profile, bsearch(&id, profile->contexts, profile->context_count,
+                                                               sizeof *profile->contexts, compare_id));
+}
+
 static void take_entries(struct taker *taker, uint32_t type)
 {
     struct hw_profile *profile = taker->profile;

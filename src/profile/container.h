@@ -181,6 +181,12 @@ bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena,
 bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                                struct hw_problems *problems, uint64_t end_tick);
 
+/* ---- sharing.c ---- */
+
+/* Fills PROFILE's part of what threads do in shared lines; when counted accesses are there. Likewise. */
+bool hw_profile_take_sharing(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                             struct hw_problems *problems);
+
 /* ---- inside.c ---- */
 
 /* Fills INSIDE; maps and notes of PROFILE are there already. False when the memory does not suffice. */
@@ -193,6 +199,10 @@ bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_pr
  * when the memory does not suffice. */
 bool hw_profile_take_accesses(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                               struct hw_problems *problems);
+
+/* Whether blocks of context ID were freed after live ones were looked at: then what was seen of them may be counted
+ * twice. */
+bool hw_profile_freed_since_harvest(const struct hw_profile *profile, uint32_t id);
 
 /* ---- fields.c ---- */
 

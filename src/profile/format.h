@@ -86,10 +86,13 @@ enum hw_section_type {
     HW_SECTION_FIELDS_INFO = 35,    /* one struct hw_fields_info */
     HW_SECTION_CONTEXT_TYPES = 36,  /* struct hw_context_type: where fields, but no granules, are counted */
     HW_SECTION_SAMPLE_INFO = 40,    /* one struct hw_sample_info: only when accesses were sampled, as the next two */
-    HW_SECTION_SAMPLE_CONTEXTS = 41,  /* struct hw_sample_context, one for each context with samples */
-    HW_SECTION_SAMPLE_COUNTS = 42,    /* struct hw_sample_count: where the samples fell, and what made the accesses */
-    HW_SECTION_WORDS = 50,            /* struct hw_words of freed blocks, only with 4-byte granules */
-    HW_SECTION_WORDS_LIVE = 51,       /* struct hw_words of live blocks, as of the harvest */
+    HW_SECTION_SAMPLE_CONTEXTS = 41, /* struct hw_sample_context, one for each context with samples */
+    HW_SECTION_SAMPLE_COUNTS = 42,   /* struct hw_sample_count: where the samples fell, and what made the accesses */
+    HW_SECTION_ROLES = 43,           /* struct hw_thread_role: when accesses are counted or sampled, as the next two */
+    HW_SECTION_SIDES = 44,      /* struct hw_side of freed blocks, and of samples: who uses lines that threads share */
+    HW_SECTION_SIDES_LIVE = 45, /* struct hw_side of live blocks, as of the harvest */
+    HW_SECTION_WORDS = 50,      /* struct hw_words of freed blocks, only with 4-byte granules */
+    HW_SECTION_WORDS_LIVE = 51, /* struct hw_words of live blocks, as of the harvest */
     HW_SECTION_ALLOCATOR_INFO = 60,   /* one struct hw_allocator_info: only in allocator mode, as the next ones */
     HW_SECTION_OPERATION_COUNTS = 61, /* struct hw_operation_counts, HW_SIZE_BUCKETS (192) for each slot of a thread */
     HW_SECTION_OPERATION_CALLS = 65,  /* struct hw_operation_call: system calls inside operations */
@@ -448,8 +451,9 @@ struct hw_access {
     uint64_t shared_granules;    /* touched by two or more threads… */
     uint64_t shared_written;     /* …at least one of which wrote */
     uint64_t shared_writers;     /* …at least two of which wrote */
-    uint64_t lines_false_shared; /* 8-byte granules: 64-byte lines shared and written, in which no word is shared and
-                                    written */
+    uint64_t lines_false_shared; /* 8- and 4-byte granules: 64-byte lines shared and written, in which no word is shared
+                                    and written. Threads (and their uses of a word) count here that use some word of the
+                                    line (that word) at least a sixteenth as often as another thread does */
     uint64_t lines_true_shared;  /* …in which some word is */
     uint64_t saturated_cells;    /* 8- and 4-byte granules: cells at their limit: all counts are lower bounds */
     uint64_t not_owned;          /* blocks that shared cells with others */
@@ -949,6 +953,50 @@ struct hw_operation_stage {
     struct hw_stage_kind kind[HW_OPERATION_KINDS];
 };
 
+/* ---- lines that several threads use, and at least one writes ---- */
+
+enum hw_role_number {
+    HW_ROLE_UNKNOWN = 0, /* threads that were not seen starting, or of which it is not known which one it was */
+    HW_ROLE_MAIN = 1,    /* the main thread */
+    HW_ROLE_FIRST = 2,   /* from here on: as their entries say */
+};
+
+/* Threads that were started with the same routine by the same call stack. */
+struct hw_thread_role {
+    uint32_t map;     /* index into MAPS, of the routine; HW_NONE: not known */
+    uint32_t context; /* index into CONTEXTS, of the call that started them; HW_NONE: not known */
+    uint64_t routine; /* address - bias */
+    uint64_t threads; /* started so far */
+    uint64_t reserved;
+};
+
+enum hw_side_kind {
+    HW_SIDE_COUNTED = 1, /* exact; what code it was is not known. With 4-byte granules reads and writes are periods */
+    HW_SIDE_SAMPLED = 2, /* samples, taken when the line was known to be shared, by instruction */
+};
+enum hw_side_sharing {
+    HW_SHARING_FALSE = 1,  /* no word of the line is used by two threads and written */
+    HW_SHARING_TRUE = 2,   /* some word is: only in samples */
+    HW_SHARING_UNTOLD = 3, /* 64-byte granules, written by two threads: words are not told apart */
+};
+
+/* What threads of one role did in the shared lines of the blocks of a context, by position in the block; what was
+ * done less than a sixteenth as often as the most in the line is left out where it was counted. Entries for the
+ * same thing add up. */
+struct hw_side {
+    uint32_t context;
+    uint32_t role;    /* index into ROLES */
+    uint16_t kind;    /* enum hw_side_kind */
+    uint16_t sharing; /* enum hw_side_sharing */
+    uint32_t map;     /* of the code: index into MAPS; HW_NONE: not known */
+    uint64_t code;    /* the instruction, address - bias; 0: not known */
+    uint64_t offset;  /* in the block */
+    uint32_t bytes;   /* what it stands for from there on: a granule, 8 of samples, 4096 far from the beginning */
+    uint32_t reserved0;
+    uint64_t reads, writes;
+    uint64_t lines; /* counted: in so many lines */
+};
+
 /* ---- merged and symbolised profiles (heapwise merge) ---- */
 
 /* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
@@ -994,9 +1042,9 @@ struct hw_file_node {
     uint32_t parent; /* smaller than the own index */
 };
 
-/* Open addressing: the slot of a name is the first one, from (hash & (slots - 1)) on, that holds it; an empty one (name
- * 0) ends the search. Names are readable ones and linkage names. A context belongs to each function of its leaf's
- * inline chain. Never packed, so that a look-up reads a slot or two. */
+/* Open addressing: the slot of a name is the first one, from (hash & (slots - 1)) on, that holds it; an empty one
+ * (name 0) ends the search. Names are readable ones and linkage names. A context belongs to each function of its
+ * leaf's inline chain. Never packed, so that a look-up reads a slot or two. */
 struct hw_function_slot {
     uint64_t hash; /* XXH64 (seed 0) of the name */
     uint32_t name; /* string */
@@ -1073,6 +1121,8 @@ _Static_assert(sizeof(struct hw_operation_site) == 48, "operation site");
 _Static_assert(sizeof(struct hw_operation_lives) == 448, "operation lives");
 _Static_assert(sizeof(struct hw_slow_operation) == 48, "slow operation");
 _Static_assert(sizeof(struct hw_operation_stage) == 128, "operation stage");
+_Static_assert(sizeof(struct hw_thread_role) == 32, "thread role");
+_Static_assert(sizeof(struct hw_side) == 64, "side");
 _Static_assert(sizeof(struct hw_run) == 168, "run");
 _Static_assert(sizeof(struct hw_location) == 24, "location");
 _Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");

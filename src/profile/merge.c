@@ -19,6 +19,8 @@ struct hw_merge *hw_merge_new(void)
     merge->globals.size = sizeof(struct hw_global_granule);
     merge->histograms.size = sizeof(struct hw_profile_histogram);
     merge->words.size = sizeof(struct hw_profile_words);
+    merge->roles.size = sizeof(struct hw_thread_role);
+    merge->sides.size = sizeof(struct hw_side);
     merge->samples.size = sizeof(struct hw_sample_count);
     merge->sampled_contexts.size = sizeof(struct hw_sample_context);
     pthread_mutex_init(&merge->tree_lock, NULL);
@@ -61,14 +63,14 @@ void hw_merge_free(struct hw_merge *merge)
         free(run->executable);
         free(run->allocator);
     }
-    struct hw_index *const indexes[] = {&merge->module_index, &merge->frame_index,     &merge->note_index,
-                                        &merge->run_index,    &merge->node_index,      &merge->free_index,
-                                        &merge->global_index, &merge->histogram_index, &merge->word_index,
-                                        &merge->sample_index, &merge->sampled_index};
-    struct hw_store *const stores[] = {&merge->modules, &merge->frames,          &merge->notes,
-                                       &merge->runs,    &merge->nodes,           &merge->free_stacks,
-                                       &merge->globals, &merge->histograms,      &merge->words,
-                                       &merge->samples, &merge->sampled_contexts};
+    struct hw_index *const indexes[] = {
+        &merge->module_index,  &merge->frame_index,  &merge->note_index,      &merge->run_index,  &merge->node_index,
+        &merge->free_index,    &merge->global_index, &merge->histogram_index, &merge->word_index, &merge->sample_index,
+        &merge->sampled_index, &merge->role_index,   &merge->side_index};
+    struct hw_store *const stores[] = {
+        &merge->modules,          &merge->frames,  &merge->notes,      &merge->runs,  &merge->nodes,
+        &merge->free_stacks,      &merge->globals, &merge->histograms, &merge->words, &merge->samples,
+        &merge->sampled_contexts, &merge->roles,   &merge->sides};
     struct hw_merge_text *const texts[] = {&merge->executable, &merge->allocator, &merge->allocator_path,
                                            &merge->options, &merge->command};
     for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)

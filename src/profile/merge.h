@@ -4,6 +4,7 @@
  *   merge_contexts.c  call stacks and what was counted for them
  *   merge_fields.c    counted fields of structs
  *   merge_samples.c   sampled accesses
+ *   merge_sharing.c   who uses lines that threads share
  *   merge_symbols.c   names, where inputs bring them along
  *   merge_tables.c    the sum as the tables of a profile file (HW_PROCESS_MERGED), from which write.h makes the file
  *   merge_words.c     used words by position

@@ -429,6 +429,11 @@ static bool collect_items(struct batch *batch, uint32_t *number)
         push_named(batch, profile->sample_contexts[i].context, number);
     for (size_t i = 0; i < profile->sample_count_count; i++)
         push_named(batch, profile->sample_counts[i].context, number);
+    for (size_t i = 0; i < profile->side_count; i++)
+        push_named(batch, profile->sides[i].context, number);
+    for (size_t i = 0; i < profile->role_count; i++)
+        if (profile->roles[i].context != HW_NONE)
+            push_named(batch, profile->roles[i].context, number);
     return true;
 }
 
@@ -519,7 +524,8 @@ static bool add_referring(struct batch *batch, uint32_t *number)
     for (size_t i = 0; fine && i < profile->histogram_count; i++)
         if (number[profile->histogram[i].context] != HW_NONE)
             fine = add_histogram(merge, number[profile->histogram[i].context], &profile->histogram[i]);
-    fine = fine && hw_merge_words_add(merge, profile, number) && hw_merge_samples_add(merge, batch->input, number);
+    fine = fine && hw_merge_words_add(merge, profile, number) && hw_merge_samples_add(merge, batch->input, number) &&
+           hw_merge_sharing_add(merge, batch->input, number);
     pthread_mutex_unlock(&merge->lock);
     return fine;
 }

@@ -110,9 +110,11 @@ struct hw_merge {
     struct hw_index node_index;
     struct hw_store nodes;
     pthread_mutex_t lock; /* for what follows */
-    struct hw_index free_index, global_index, histogram_index, word_index, sample_index, sampled_index;
+    struct hw_index free_index, global_index, histogram_index, word_index, sample_index, sampled_index, role_index,
+        side_index;
     struct hw_store free_stacks, globals, histograms; /* globals: `map` is a module; elsewhere it and contexts are… */
     struct hw_store words;                            /* …references. merge_words.c: struct hw_profile_words */
+    struct hw_store roles, sides;                     /* merge_sharing.c: struct hw_thread_role, hw_side */
     struct hw_store samples, sampled_contexts;        /* merge_samples.c: struct hw_sample_count, hw_sample_context */
 };
 
@@ -209,6 +211,12 @@ void hw_merge_samples_admit(struct hw_merge *merge, const struct hw_profile *pro
 bool hw_merge_samples_add(struct hw_merge *merge, const struct hw_merge_input *input, const uint32_t *reference);
 /* Puts the sections of samples into TABLES; modules and contexts have their places in the result. */
 bool hw_merge_samples_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
+
+/* ---- merge_sharing.c ---- */
+
+/* Likewise, what threads do in lines that they share. */
+bool hw_merge_sharing_add(struct hw_merge *merge, const struct hw_merge_input *input, const uint32_t *reference);
+bool hw_merge_sharing_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 
 /* ---- merge_words.c ---- */
 

@@ -394,6 +394,8 @@ static const struct hw_pack_field sample_info[] = {
     F(26, hw_sample_info, unknown, VALUE),
     F(27, hw_sample_info, lost, VALUE),
     F(28, hw_sample_info, throttled, VALUE),
+    F(29, hw_sample_info, runs, VALUE),
+    F(30, hw_sample_info, runs_ended, VALUE),
 };
 
 static const struct hw_pack_field sample_contexts[] = {
@@ -515,6 +517,29 @@ static const struct hw_pack_field predictions[] = {
     F(4, hw_allocator_prediction, low, FIELD, 3),
     F(5, hw_allocator_prediction, high, FIELD, 3),
 };
+
+static const struct hw_pack_field roles[] = {
+    F(1, hw_thread_role, map, PREVIOUS),
+    F(2, hw_thread_role, context, VALUE),
+    F(3, hw_thread_role, routine, VALUE),
+    F(4, hw_thread_role, threads, VALUE),
+    F(5, hw_thread_role, reserved, VALUE),
+};
+
+static const struct hw_pack_field sides[] = {
+    F(1, hw_side, context, PREVIOUS),
+    F(2, hw_side, role, PREVIOUS),
+    F(3, hw_side, kind, PREVIOUS),
+    F(4, hw_side, sharing, PREVIOUS),
+    F(5, hw_side, map, PREVIOUS),
+    F(6, hw_side, code, PREVIOUS),
+    F(7, hw_side, offset, PREVIOUS),
+    F(8, hw_side, bytes, PREVIOUS),
+    F(9, hw_side, reads, VALUE),
+    F(10, hw_side, writes, VALUE),
+    F(11, hw_side, lines, VALUE),
+    F(12, hw_side, reserved0, VALUE),
+};
 // clang-format on
 
 #define TABLE(table)                                                                                                   \
@@ -577,6 +602,9 @@ static const struct schema {
     [HW_SECTION_OPERATION_LIVES] = TABLE(operation_lives),
     [HW_SECTION_SLOWEST] = TABLE(slowest),
     [HW_SECTION_STAGES] = TABLE(stages),
+    [HW_SECTION_ROLES] = TABLE(roles),
+    [HW_SECTION_SIDES] = TABLE(sides),
+    [HW_SECTION_SIDES_LIVE] = TABLE(sides),
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)

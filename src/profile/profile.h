@@ -321,6 +321,12 @@ struct hw_profile {
     const struct hw_global_granule *sampled_globals; /* in 8 bytes each; sorted by map and offset */
     size_t sampled_global_count;
     const struct hw_profile_allocator *observed; /* NULL: the allocator itself was not */
+    /* Lines that threads share, and at least one of them writes: who does. Sorted (hw_side_compare), each thing once;
+     * with 4-byte granules reads and writes of counted ones are periods. Roles 0 and 1 are always there. */
+    const struct hw_thread_role *roles;
+    size_t role_count;
+    const struct hw_side *sides;
+    size_t side_count;
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
@@ -343,6 +349,11 @@ double hw_profile_operation_percentile(const struct hw_profile_operation *operat
 double hw_profile_operation_total(const struct hw_profile_operation *operation);
 
 int hw_sample_count_compare(const struct hw_sample_count *a, const struct hw_sample_count *b);
+/* Their order, by everything but the counts (for qsort); the sum of two for the same thing; sorts COUNT of them and
+ * adds up those, returns how many are left. */
+int hw_side_compare(const void *left, const void *right);
+void hw_side_add(struct hw_side *to, const struct hw_side *from);
+size_t hw_sides_join(struct hw_side *sides, size_t count);
 void hw_sample_context_add(struct hw_sample_context *to, const struct hw_sample_context *from);
 
 /* True unless the numbers are not in the file. What was not measured is never shown as 0. Where events are not measured

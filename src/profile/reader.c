@@ -274,9 +274,9 @@ static uint64_t peak_epoch(const struct hw_tables *tables)
 }
 
 /* What others refer to, in the order in which it is read, after those others. */
-static const uint32_t referred[] = {HW_SECTION_GROUP_MEMBERS, HW_SECTION_STRUCTS, HW_SECTION_FIELDS,
-                                    HW_SECTION_CONTEXTS,      HW_SECTION_STACKS,  HW_SECTION_MAPS,
-                                    HW_SECTION_STRINGS};
+static const uint32_t referred[] = {HW_SECTION_ROLES,  HW_SECTION_GROUP_MEMBERS, HW_SECTION_STRUCTS,
+                                    HW_SECTION_FIELDS, HW_SECTION_CONTEXTS,      HW_SECTION_STACKS,
+                                    HW_SECTION_MAPS,   HW_SECTION_STRINGS};
 
 static bool is_referred(uint32_t type)
 {

@@ -88,8 +88,8 @@ static bool copy_section(struct snapshot *snapshot, uint32_t type)
 
 static bool is_referred_to(uint32_t type)
 {
-    return type == HW_SECTION_CONTEXTS || type == HW_SECTION_STACKS || type == HW_SECTION_MAPS ||
-           type == HW_SECTION_STRINGS;
+    return type == HW_SECTION_ROLES || type == HW_SECTION_CONTEXTS || type == HW_SECTION_STACKS ||
+           type == HW_SECTION_MAPS || type == HW_SECTION_STRINGS;
 }
 
 /* ---- the counts ---- */
@@ -159,7 +159,8 @@ static bool copy_counts(struct snapshot *snapshot, bool *agrees)
 
 static bool copy_all(struct snapshot *snapshot)
 {
-    static const uint32_t referred[] = {HW_SECTION_CONTEXTS, HW_SECTION_STACKS, HW_SECTION_MAPS, HW_SECTION_STRINGS};
+    static const uint32_t referred[] = {HW_SECTION_ROLES, HW_SECTION_CONTEXTS, HW_SECTION_STACKS, HW_SECTION_MAPS,
+                                        HW_SECTION_STRINGS};
     const struct timespec moment = {.tv_nsec = 200000};
     bool agrees = false;
     for (int attempt = 0; attempt < ATTEMPTS && !agrees; attempt++) {

@@ -34,6 +34,19 @@ static bool periods_of(const void *closure, size_t context, uint64_t *words, siz
     return run_count != 0;
 }
 
+static uint64_t shared_samples(const void *closure, size_t context, uint64_t *lines)
+{
+    struct hw_view_side sides[HW_VIEW_SIDES];
+    const struct hw_view *view = closure;
+    const size_t count = hw_view_sides(view, context, HW_SHARING_FALSE, sides, HW_VIEW_SIDES);
+    uint64_t samples = 0;
+    for (size_t i = 0; i < count; i++)
+        if (sides[i].entries->kind == HW_SIDE_SAMPLED)
+            samples = hw_add_saturating(samples, hw_add_saturating(sides[i].reads, sides[i].writes));
+    *lines = view->sampled ? view->sampled[context].lines_false_shared : 0;
+    return samples;
+}
+
 bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, struct hw_error *error)
 {
     *of = (struct hw_view_analysis){.contexts = calloc(view->context_count + 1, sizeof *of->contexts)};
@@ -45,14 +58,18 @@ bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, st
         of->contexts[i] = &view->contexts[i].sum;
     const uint32_t granule = view->profile->access_info.granule;
     const bool periods = hw_profile_counts_periods(view->profile);
-    const struct hw_analysis_input input = {.profile = view->profile,
-                                            .contexts = of->contexts,
-                                            .context_count = view->context_count,
-                                            .words = periods ? periods_of : words_of,
-                                            .word_bytes = periods || granule == 8 ? granule : 0,
-                                            .periods = periods,
-                                            .unseen = is_unseen,
-                                            .closure = view};
+    const struct hw_analysis_input input = {
+        .profile = view->profile,
+        .contexts = of->contexts,
+        .context_count = view->context_count,
+        .words = periods ? periods_of : words_of,
+        .word_bytes = periods || granule == 8 ? granule : 0,
+        .periods = periods,
+        .unseen = is_unseen,
+        .shared_samples = view->sampled ? shared_samples : NULL,
+        .samples = hw_add_saturating(view->profile->sample_info.heap_reads, view->profile->sample_info.heap_writes),
+        .sample_weight = view->profile->sample_info.period,
+        .closure = view};
     of->analysis = hw_analysis_new(&input, error);
     if (!of->analysis)
         hw_view_analysis_free(of);

@@ -224,6 +224,18 @@ static void say_sharing(const struct words *words)
     const struct hw_finding *finding = words->finding;
     const bool fine = finding->kind == HW_FINDING_FALSE_SHARING;
     hw_buffer_add(&words->out->title, fine ? "False sharing between threads" : "Several threads write the same lines");
+    if (finding->samples) {
+        hw_buffer_add(
+            &words->out->why,
+            "%s of the sampled accesses to blocks (%s) fall on %s that one thread writes and another uses, in different "
+            "words. ",
+            HW_PERCENT((double)finding->samples, (double)finding->whole), HW_OF(finding->samples, "sample"),
+            HW_OF(finding->part, "line"));
+        add_blocks(words, &words->out->why);
+        hw_buffer_add(&words->out->what, "Give what each thread writes a line of its own: alignas(64), or a block for "
+                                         "each thread.");
+        return;
+    }
     hw_buffer_add(
         &words->out->why,
         fine ? "%s of %s that blocks lie in are written by one thread and used by another, in different words. "

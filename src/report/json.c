@@ -212,7 +212,7 @@ static json_t *totals_value(struct json_writer *writer)
 
 /* ---- stacks ---- */
 
-static json_t *frame_value(struct json_writer *writer, const struct hw_view_location *location, uint32_t index)
+json_t *hw_json_frame(struct json_writer *writer, const struct hw_view_location *location, uint32_t index)
 {
     const struct hw_frame *symbol = &location->frames.frame[index];
     const struct hw_view_module *module = location->module == HW_NONE ? NULL : &writer->view->modules[location->module];
@@ -240,7 +240,7 @@ static const struct hw_buffer *location_frames(struct json_writer *writer, uint3
     if (text->data)
         return text;
     for (uint32_t i = 0; i < location->frames.count; i++) {
-        json_t *frame = frame_value(writer, location, i);
+        json_t *frame = hw_json_frame(writer, location, i);
         char *dumped = json_dumps(frame, JSON_STYLE);
         if (dumped)
             hw_buffer_add(text, "%s%s", i ? "," : "", dumped);
@@ -349,6 +349,8 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
         hw_json_accesses(writer, counts, context);
     if (writer->view->sampled)
         hw_json_context_samples(writer, object, context);
+    if (writer->view->side_count)
+        set(writer, object, "sides", hw_json_sides(writer, context->index, 0));
     set_count(writer, object, "threads", sum->alloc_threads);
     set_count(writer, object, "free_threads", sum->free_threads);
     set_count(writer, object, "first_ns", sum->first_ns);

@@ -105,6 +105,8 @@ bool hw_json_writer_end(struct json_writer *writer);
 
 /* Prints the member "stack", without a comma. LEAF: node of the view. */
 void hw_json_stack(struct json_writer *writer, uint32_t leaf);
+/* Frame INDEX of the location's inline chain. */
+json_t *hw_json_frame(struct json_writer *writer, const struct hw_view_location *location, uint32_t index);
 
 /* ---- json_access.c: counted accesses ---- */
 
@@ -136,6 +138,10 @@ void hw_json_allocator(struct json_writer *writer);
 
 /* json_allocator_facts.c: members of "allocator", OBJECT: how it works, what others would do. */
 void hw_json_allocator_facts(struct json_writer *writer, json_t *object);
+/* ---- json_sides.c: who uses lines that threads share ---- */
+
+/* What threads do in the shared lines of a context's blocks; SHARING 0: in all of them. Empty when nothing is known. */
+json_t *hw_json_sides(struct json_writer *writer, size_t context, enum hw_side_sharing sharing);
 
 /* ---- json_inside.c: what was seen inside operations; only where the allocator was observed ---- */
 

@@ -205,6 +205,10 @@ static json_t *finding_value(struct json_writer *writer, const struct hw_finding
     set_text(writer, object, "struct",
              finding->structure == SIZE_MAX ? NULL : analysis->structs[finding->structure].structure->name);
     set(writer, object, "contexts", contexts_value(writer, finding->contexts, finding->context_count));
+    if (finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES)
+        set(writer, object, "sides",
+            hw_json_sides(writer, finding->contexts[0],
+                          finding->kind == HW_FINDING_FALSE_SHARING ? HW_SHARING_FALSE : HW_SHARING_UNTOLD));
     writer->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
     return object;
 }
@@ -213,7 +217,8 @@ void hw_json_findings(struct json_writer *writer)
 {
     const struct hw_analysis *analysis = writer->analysis;
     struct hw_finding_words words = {0};
-    if (!writer->view->profile->fields.counted && !writer->view->profile->access_counted)
+    const struct hw_profile *profile = writer->view->profile;
+    if (!profile->fields.counted && !profile->access_counted && !profile->accesses_sampled)
         return;
     print_key(writer, "findings");
     fputc('[', writer->stream);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/pairs.h"
 #include "report/view.h"
 
 static int compare(const void *left, const void *right)
@@ -11,31 +10,19 @@ static int compare(const void *left, const void *right)
     return hw_sample_count_compare(left, right);
 }
 
-/* The code of places among the view's locations: those of stacks stay what they are. */
+/* The code of places among the view's locations. */
 static bool add_places(struct hw_view *view, const uint32_t *module_of)
 {
-    const struct hw_profile *profile = view->profile;
-    const size_t most = view->location_count + view->sample_count_count;
-    struct hw_view_location *locations = realloc(view->locations, (most + 1) * sizeof *locations);
-    struct hw_pairs known = {0};
-    bool done = locations && hw_pairs_make(&known, most), new;
-    if (locations)
-        view->locations = locations;
-    for (size_t i = 0; done && i < view->location_count; i++)
-        hw_pairs_intern(&known, locations[i].address, locations[i].module, (uint32_t)i, &new);
+    struct hw_view_adder adder;
+    bool done = hw_view_adder_make(&adder, view, module_of, view->sample_count_count);
     for (size_t i = 0; done && i < view->sample_count_count; i++) {
         struct hw_sample_count *count = &view->sample_counts[i];
         if (count->kind != HW_SAMPLE_PLACE)
             continue;
-        const uint32_t module = count->map < profile->map_count ? module_of[count->map] : HW_NONE;
-        const bool generated = module != HW_NONE && view->modules[module].kind == HW_MODULE_GENERATED;
-        const uint64_t address = generated ? count->offset + profile->maps[count->map].bias : count->offset;
-        count->map = hw_pairs_intern(&known, address, module, (uint32_t)view->location_count, &new);
-        if (new)
-            locations[view->location_count++] = (struct hw_view_location){.address = address, .module = module};
+        count->map = hw_view_adder_add(&adder, count->map, count->offset);
         count->offset = 0;
     }
-    hw_pairs_free(&known);
+    hw_view_adder_free(&adder);
     return done;
 }
 

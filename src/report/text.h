@@ -68,6 +68,12 @@ void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes
 /* text_findings.c: what to do. */
 void hw_text_findings(struct hw_text *text);
 
+/* text_words.c: which words of a context's blocks are used how often; nothing where words were not told apart. */
+void hw_text_words(struct hw_text *text, const struct hw_view_context *context);
+
+/* text_sides.c: under a finding on shared lines, who uses them. */
+void hw_text_sides(struct hw_text *text, const struct hw_finding *finding);
+
 /* text_fields.c: structs as they lie in cache lines. */
 void hw_text_fields(struct hw_text *text);
 

@@ -323,6 +323,8 @@ static void print_context(struct hw_text *text, enum hw_sort_key key, size_t ran
     text->shown[index] = rank < UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
     text->shown_in[index] = (uint8_t)key;
     print_facts(text, index);
+    if (key >= HW_SORT_FIRST_OF_ACCESS && text->places.place[index].stacks == 1)
+        hw_text_words(text, &text->places.place[index]);
     text->summed = text->places.place[index].stacks > 1;
     if (hw_text_load(text, text->places.place[index].sum.leaf))
         hw_text_stack(text);

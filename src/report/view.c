@@ -402,7 +402,8 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
                make_histogram(view, context_of, ids) && hw_view_make_words(view, canonical, context_of, ids) &&
                hw_view_make_operations(view, canonical) &&
-               (options->function || hw_view_make_samples(view, module_of, context_of, ids)) &&
+               (options->function || (hw_view_make_samples(view, module_of, context_of, ids) &&
+                                      hw_view_make_sides(view, canonical, module_of, context_of, ids))) &&
                hw_view_resolve(view, options, error) &&
                (options->function ? hw_view_keep_function(view, options->function, error)
                                   : hw_view_make_globals(view, module_of, options, error) &&
@@ -434,6 +435,8 @@ void hw_view_free(struct hw_view *view)
     free(view->histogram);
     free(view->sampled);
     free(view->sample_counts);
+    free(view->roles);
+    free(view->sides);
     hw_view_free_words(view);
     hw_view_free_operations(view);
     free(view->modules);

@@ -10,6 +10,7 @@
 #define HW_REPORT_VIEW_H
 
 #include "profile/profile.h"
+#include "report/pairs.h"
 #include "symbols/symbols.h"
 
 /* What a module is to somebody who looks for his own code. */
@@ -121,6 +122,13 @@ struct hw_view_lock {
     const struct hw_data_symbol *symbol; /* the variable it is or lies in; NULL: not known */
 };
 
+/* Threads that were started with the same routine by the same call stack. */
+struct hw_view_role {
+    uint32_t routine; /* index into locations; HW_NONE: not known */
+    uint32_t leaf;    /* node, of the stack that started them; 0: not known */
+    uint64_t threads;
+};
+
 struct hw_view {
     const struct hw_profile *profile;
     const char *function;                            /* of the options: its contexts are all there are */
@@ -157,6 +165,12 @@ struct hw_view {
     size_t site_count;
     struct hw_slow_operation *slowest; /* slowest first */
     size_t slowest_count;
+    /* view_sides.c: what threads do in lines that they share and write. */
+    struct hw_view_role *roles; /* as in the profile */
+    size_t role_count;
+    struct hw_side *sides; /* `context` is an index into contexts, `map` one into locations or HW_NONE, `code` is 0;
+                            * sorted as in the profile */
+    size_t side_count;
     struct hw_data *data; /* by module; private to globals.c */
     bool *data_loaded;    /* by module */
     bool data_is_own;
@@ -313,6 +327,35 @@ bool hw_view_keep_function(struct hw_view *view, const char *function, struct hw
 
 /* Fills what there is of sampled accesses; adds to the locations. CONTEXT_OF: context by id, IDS of them. */
 bool hw_view_make_samples(struct hw_view *view, const uint32_t *module_of, const uint32_t *context_of, size_t ids);
+
+/* ---- view_sides.c ---- */
+
+/* Adds code that is in no stack to the locations: room for MOST of them. */
+struct hw_view_adder {
+    struct hw_view *view;
+    const uint32_t *module_of; /* module by map */
+    struct hw_pairs known;
+};
+bool hw_view_adder_make(struct hw_view_adder *adder, struct hw_view *view, const uint32_t *module_of, size_t most);
+/* The location of the code at OFFSET (address - bias) in MAP. */
+uint32_t hw_view_adder_add(struct hw_view_adder *adder, uint32_t map, uint64_t offset);
+void hw_view_adder_free(struct hw_view_adder *adder);
+
+/* Fills roles and sides; adds to the locations. CANONICAL: node by node of the profile. */
+bool hw_view_make_sides(struct hw_view *view, const uint32_t *canonical, const uint32_t *module_of,
+                        const uint32_t *context_of, size_t ids);
+
+/* What one role of threads did in the shared lines of a context's blocks: entries that follow one another. */
+struct hw_view_side {
+    const struct hw_side *entries; /* of one sharing, kind and role */
+    size_t count;
+    uint64_t reads, writes, lines; /* sums; lines: of the entry with most */
+    uint64_t first_byte, end_byte; /* from the first to behind the last of them */
+};
+/* The sides of CONTEXT with that SHARING (0: any), those of most writes first, at most CAPACITY; how many there are. */
+#define HW_VIEW_SIDES 64 /* a capacity: more sides are hardly of use to anybody */
+size_t hw_view_sides(const struct hw_view *view, size_t context, enum hw_side_sharing sharing,
+                     struct hw_view_side *sides, size_t capacity);
 
 /* ---- globals.c ---- */
 

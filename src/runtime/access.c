@@ -240,7 +240,7 @@ static __attribute__((noinline)) void freed_unusual(const struct hw_mib *mib, vo
                                                     const struct hw_block *block, uint64_t lifetime,
                                                     uint32_t free_context)
 {
-    struct hw_cell_sum sum = {0};
+    struct hw_cell_sum sum = {.owner = {.context = block->context, .start = (uintptr_t)address}};
     struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, free_context, address);
     bool owned = hw_access_owns(address, block);
     if (hw_likely(owned))
@@ -277,7 +277,7 @@ void hw_access_pool_allocated(void *address, size_t size)
 void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime)
 {
     struct hw_cell_range range = hw_access_pool_range(address, block->size);
-    struct hw_cell_sum sum = {0};
+    struct hw_cell_sum sum = {.owner = {.context = block->context, .start = (uintptr_t)address}};
     struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, HW_NONE, address);
     if (range.start < range.end)
         hw_cells_scan(range.start, range.end, true, &sum, counts);
@@ -387,6 +387,7 @@ void hw_access_late(uint32_t granule)
         hw_shadow_set_granule(granule);
         hw_blocks_access();
         fine = hw_access_start();
+        hw_sharing_start();
         hw_runtime.process->mode = HW_MODE_ACCESS;
     }
     int64_t before = hw_runtime.process->live_blocks;

@@ -20,9 +20,34 @@ struct hw_cell_sum {
     uint64_t granules, touched;
     uint64_t shared, shared_written, shared_writers;
     uint64_t lines_false, lines_true, saturated;
+    /* Whose block it is, if what threads did in shared lines is to be told by itself (start: of the block; else 0). */
+    struct hw_cell_owner {
+        uintptr_t start;
+        uint32_t context;
+        bool live; /* it is only looked at, with hw_runtime.lock held */
+    } owner;
 };
 
 struct hw_histogram_target;
+
+/* ---- sharing.c ---- */
+
+/* What was in the cells of one plane, of the words of a 64-byte line that is used in several planes. */
+#define HW_LINE_WORDS 16 /* of 4 bytes; 8 of 8 bytes */
+struct hw_line_use {
+    uintptr_t plane;
+    uint32_t reads[HW_LINE_WORDS], writes[HW_LINE_WORDS];
+};
+#define HW_LINE_USERS 8 /* more threads at one line are not looked at */
+
+/* Whether threads share the line, of WORDS words, truly or falsely; 0: neither. A thread counts if it uses some word of
+ * the line at least a sixteenth as often as another thread does some: who has only filled the block once does not share
+ * what others work with. Likewise for each word. */
+enum hw_side_sharing hw_line_sharing(const struct hw_line_use *uses, uint32_t count, unsigned words);
+/* Tells who does what in the line at ADDRESS, of words of BYTES bytes; not what is done less than a sixteenth as often
+ * as what is done most there. */
+void hw_line_tell(const struct hw_cell_owner *owner, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
+                  enum hw_side_sharing sharing, unsigned words, unsigned bytes);
 
 /* ---- cells.c ---- */
 

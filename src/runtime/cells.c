@@ -33,8 +33,49 @@ static inline void share(struct hw_cell_sum *sum, uint32_t users, uint32_t write
     }
 }
 
+/* What was in the cells of one plane. */
+struct seen {
+    uintptr_t plane;
+    uint64_t reads, writes; /* of words: a byte for each */
+};
+
+/* SEEN as the words of a line; granules of 64 bytes are one word. */
+static void unpack(const struct seen *seen, uint32_t count, unsigned words, struct hw_line_use *uses)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uses[i] = (struct hw_line_use){.plane = seen[i].plane};
+        for (unsigned word = 0; word < words; word++) {
+            uses[i].reads[word] = (uint32_t)(words == 1 ? seen[i].reads : seen[i].reads >> 8 * word & 255);
+            uses[i].writes[word] = (uint32_t)(words == 1 ? seen[i].writes : seen[i].writes >> 8 * word & 255);
+        }
+    }
+}
+
+static __attribute__((noinline)) void tell_granule_64(const struct hw_cell_owner *owner, uintptr_t granule,
+                                                      const struct seen *seen, uint32_t count)
+{
+    struct hw_line_use uses[HW_LINE_USERS];
+    count = count < HW_LINE_USERS ? count : HW_LINE_USERS;
+    unpack(seen, count, 1, uses);
+    hw_line_tell(owner, granule << 6, uses, count, HW_SHARING_UNTOLD, 1, 64);
+}
+
+static __attribute__((noinline)) void add_shared_line(uintptr_t line, const struct seen *seen, uint32_t count,
+                                                      struct hw_cell_sum *sum)
+{
+    struct hw_line_use uses[HW_LINE_USERS];
+    count = count < HW_LINE_USERS ? count : HW_LINE_USERS;
+    unpack(seen, count, 8, uses);
+    enum hw_side_sharing sharing = hw_line_sharing(uses, count, 8);
+    sum->lines_true += sharing == HW_SHARING_TRUE;
+    sum->lines_false += sharing == HW_SHARING_FALSE;
+    if (sharing == HW_SHARING_FALSE && sum->owner.start)
+        hw_line_tell(&sum->owner, line << 6, uses, count, sharing, 8, 8);
+}
+
 static inline void scan_granule_64(const struct list *list, uintptr_t granule, bool take, struct hw_cell_sum *sum)
 {
+    struct seen seen[HW_LINE_USERS];
     uint32_t users = 0, writers = 0;
     bool touched = false;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -46,6 +87,8 @@ static inline void scan_granule_64(const struct list *list, uintptr_t granule, b
             *cell = 0;
         sum->reads += (uint32_t)value;
         sum->writes += value >> 32;
+        if (users < HW_LINE_USERS)
+            seen[users] = (struct seen){list->plane[i], (uint32_t)value, value >> 32};
         users++;
         writers += value >> 32 != 0;
     }
@@ -60,6 +103,8 @@ static inline void scan_granule_64(const struct list *list, uintptr_t granule, b
     if (users || touched)
         sum->touched++;
     share(sum, users, writers);
+    if (hw_unlikely(writers > 1) && sum->owner.start)
+        tell_granule_64(&sum->owner, granule, seen, users);
 }
 
 static void scan_64(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum)
@@ -106,6 +151,7 @@ static void scan_line_8(const struct list *list, uintptr_t line, uint64_t mask, 
                         struct hw_histogram_target *histogram)
 {
     uint64_t touched = 0, twice = 0, written = 0, written_twice = 0, saturated = 0;
+    struct seen seen[HW_LINE_USERS];
     uint32_t users = 0, writers = 0;
     uint32_t counts[8] = {0};
     bool keep_counts = histogram != NULL;
@@ -135,6 +181,8 @@ static void scan_line_8(const struct list *list, uintptr_t line, uint64_t mask, 
             twice |= touched & set;
             written_twice |= written & set_writes;
             written |= set_writes;
+            if (users < HW_LINE_USERS)
+                seen[users] = (struct seen){plane, reads, writes};
             users++;
             writers += writes != 0;
         }
@@ -149,12 +197,8 @@ static void scan_line_8(const struct list *list, uintptr_t line, uint64_t mask, 
     sum->shared += lane_count(twice);
     sum->shared_written += lane_count(twice & written);
     sum->shared_writers += lane_count(written_twice);
-    if (users > 1 && writers) {
-        if (twice & written)
-            sum->lines_true++;
-        else
-            sum->lines_false++;
-    }
+    if (hw_unlikely(users > 1 && writers))
+        add_shared_line(line, seen, users, sum);
     for (int word = 0; keep_counts && word < 8; word++)
         if (counts[word])
             hw_histogram_add(histogram, (line << 6) + 8 * (uintptr_t)word, counts[word],

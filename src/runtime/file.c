@@ -46,12 +46,15 @@ static const struct {
     [HW_POOL_MEMORY] = {HW_SECTION_MEMORY, sizeof(struct hw_memory_breakdown), 20 * K, 0, 4 * K},
     [HW_POOL_NOTES] = {HW_SECTION_NOTES, sizeof(struct hw_note), 60 * K, 0, 4 * K},
     [HW_POOL_INHERITED] = {HW_SECTION_INHERITED, sizeof(struct hw_inherited), 384 * M, 4, 0},
+    [HW_POOL_ROLES] = {HW_SECTION_ROLES, sizeof(struct hw_thread_role), 32 * K, 0, 4 * K},
+    [HW_POOL_SIDES] = {HW_SECTION_SIDES, sizeof(struct hw_side), 4 * M, 1, 0},
     [HW_POOL_SAMPLE_INFO] = {HW_SECTION_SAMPLE_INFO, sizeof(struct hw_sample_info), 4 * K, 0, 4 * K},
     [HW_POOL_SAMPLE_CONTEXTS] = {HW_SECTION_SAMPLE_CONTEXTS, sizeof(struct hw_sample_context), 1 * G, 4, 40 * K},
     [HW_POOL_SAMPLE_COUNTS] = {HW_SECTION_SAMPLE_COUNTS, sizeof(struct hw_sample_count), 4 * G, 8, 40 * K},
     [HW_POOL_ACCESS_INFO] = {HW_SECTION_ACCESS_INFO, sizeof(struct hw_access_info), 60 * K, 0, 4 * K},
     [HW_POOL_ACCESS] = {HW_SECTION_ACCESS, sizeof(struct hw_access), 64 * G, 32, 32 * K},
     [HW_POOL_ACCESS_LIVE] = {HW_SECTION_ACCESS_LIVE, sizeof(struct hw_access), 4 * G, 16, 0},
+    [HW_POOL_SIDES_LIVE] = {HW_SECTION_SIDES_LIVE, sizeof(struct hw_side), 4 * M, 1, 0},
     [HW_POOL_GLOBALS] = {HW_SECTION_GLOBALS, sizeof(struct hw_global_granule), 16 * G, 4, 0},
     [HW_POOL_HISTOGRAM] = {HW_SECTION_HISTOGRAM, sizeof(struct hw_histogram), 64 * G, 8, 0},
     [HW_POOL_HISTOGRAM_LIVE] = {HW_SECTION_HISTOGRAM_LIVE, sizeof(struct hw_histogram), 64 * G, 8, 0},
@@ -368,9 +371,14 @@ uint32_t hw_file_string(const char *string)
 
 /* ---- creation ---- */
 
+static bool is_sharing_pool(int id)
+{
+    return id == HW_POOL_ROLES || id == HW_POOL_SIDES;
+}
+
 static bool is_access_pool(int id)
 {
-    return id >= HW_POOL_ACCESS_INFO && id < HW_POOL_STRUCTS;
+    return is_sharing_pool(id) || (id >= HW_POOL_ACCESS_INFO && id < HW_POOL_STRUCTS);
 }
 
 static bool is_fields_pool(int id)
@@ -386,7 +394,8 @@ static bool is_allocator_pool(int id)
 static bool is_wanted(int id)
 {
     bool sampled = id >= HW_POOL_SAMPLE_INFO && id <= HW_POOL_SAMPLE_COUNTS;
-    return sampled                 ? hw_options.sample_accesses != 0
+    return is_sharing_pool(id)     ? hw_options.sample_accesses != 0 || hw_access_on()
+           : sampled               ? hw_options.sample_accesses != 0
            : is_access_pool(id)    ? hw_access_on()
            : is_fields_pool(id)    ? hw_shadow.fields != 0
            : is_allocator_pool(id) ? hw_runtime.mode == HW_MODE_ALLOCATOR
@@ -617,9 +626,9 @@ static long map_section(enum hw_pool_id id, uint64_t bytes, uint64_t offset, uin
 /* Copies what the child needs, then puts its own sections where the parent's were. */
 static bool inherit_sections(void)
 {
-    static const enum hw_pool_id inherited[] = {HW_POOL_STRINGS,      HW_POOL_MAPS,         HW_POOL_STACKS,
-                                                HW_POOL_CONTEXTS,     HW_POOL_STRUCTS,      HW_POOL_FIELDS,
-                                                HW_POOL_FIELD_GROUPS, HW_POOL_GROUP_MEMBERS};
+    static const enum hw_pool_id inherited[] = {HW_POOL_STRINGS,      HW_POOL_MAPS,          HW_POOL_STACKS,
+                                                HW_POOL_CONTEXTS,     HW_POOL_STRUCTS,       HW_POOL_FIELDS,
+                                                HW_POOL_FIELD_GROUPS, HW_POOL_GROUP_MEMBERS, HW_POOL_ROLES};
     enum { COUNT = sizeof inherited / sizeof *inherited };
     uint64_t bytes[COUNT], extent[COUNT];
     int64_t offset[COUNT];

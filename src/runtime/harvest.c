@@ -31,7 +31,7 @@ static void harvest(void *address, const struct hw_block *block, bool of_pool)
         live.index[context] = index + 1;
     }
     struct hw_access *entry = HW_ENTRY(HW_POOL_ACCESS_LIVE, struct hw_access, live.index[context] - 1);
-    struct hw_cell_sum sum = {0};
+    struct hw_cell_sum sum = {.owner = {.context = context, .live = true, .start = (uintptr_t)address}};
     struct hw_histogram_target target, *counts = hw_histogram_of_live(&target, context, address);
     uint64_t age = live.now > block->stamp ? live.now - block->stamp : 0;
     if (of_pool) {
@@ -95,6 +95,7 @@ void hw_access_harvest(bool stopped)
     hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
     hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
     hw_pool_set_count(HW_POOL_WORDS_LIVE, 0);
+    hw_sharing_forget_harvest();
     hw_histograms_forget_live(live.contexts);
     hw_pool_harvest_begin();
     hw_layout_each(harvest_block, !stopped);
@@ -120,6 +121,7 @@ void hw_access_forget_harvest(void)
     hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
     hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
     hw_pool_set_count(HW_POOL_WORDS_LIVE, 0);
+    hw_sharing_forget_harvest();
     hw_globals_forget_harvest();
     HW_ENTRY(HW_POOL_ACCESS_INFO, struct hw_access_info, 0)->flags &= ~(uint32_t)HW_ACCESS_HARVESTED;
 }

@@ -171,6 +171,7 @@ static void reset(struct live *live)
     write_inherited(live);
     hw_access_reset();
     hw_samples_reset();
+    hw_sharing_reset();
     hw_fields_reset();
     begin_period();
     process->peak_bytes = live_bytes > 0 ? (uint64_t)live_bytes : 0;

@@ -228,6 +228,7 @@ static bool start_parts(void)
         hw_message("not enough memory to profile this program", NULL);
         return false;
     }
+    hw_sharing_start();
     if (!hw_runtime.clock_is_tsc)
         hw_note(HW_NOTE_CLOCK, NULL);
     hw_timeline_start();
@@ -499,6 +500,7 @@ void hw_fork_child(void)
         hw_access_start();
         hw_fields_fork();
         hw_operations_fork();
+        hw_sharing_fork();
         hw_runtime.process->block_store = hw_blocks_store();
         store_inherited();
         hw_timeline_start();

@@ -215,12 +215,15 @@ enum hw_pool_id {
     HW_POOL_MEMORY,
     HW_POOL_NOTES,
     HW_POOL_INHERITED,
+    HW_POOL_ROLES, /* the next two when accesses are counted or sampled */
+    HW_POOL_SIDES,
     HW_POOL_SAMPLE_INFO, /* the next three only when accesses are sampled */
     HW_POOL_SAMPLE_CONTEXTS,
     HW_POOL_SAMPLE_COUNTS,
     HW_POOL_ACCESS_INFO, /* from here on only in access mode */
     HW_POOL_ACCESS,      /* grows with MIBS */
     HW_POOL_ACCESS_LIVE,
+    HW_POOL_SIDES_LIVE,
     HW_POOL_GLOBALS,
     HW_POOL_HISTOGRAM,
     HW_POOL_HISTOGRAM_LIVE,
@@ -476,6 +479,7 @@ struct hw_hit {
 struct hw_hits {
     uint32_t count;
     uint16_t thread;      /* number of the thread among those sampled, from 1 */
+    uint32_t role;        /* of the thread */
     uintptr_t stack_high; /* end of its stack */
     struct hw_sample_info sums;
     struct hw_hit hit[HW_HITS_MOST];
@@ -721,6 +725,28 @@ void hw_shadow_sweep(void);
 void hw_shadow_check_sweeps(void);
 /* Looks for areas of memory that share cells: a note. Not under the lock. */
 void hw_shadow_look_for_folds(void);
+
+/* The role of the threads that have counted in PLANE, one of hw_shadow.plane. */
+uint32_t hw_shadow_role(uintptr_t plane);
+
+/* ---- sharing.c: who uses lines that threads share ---- */
+
+/* Of the calling thread: index into ROLES. */
+extern HW_HIDDEN __thread uint32_t hw_self_role __attribute__((tls_model("initial-exec")));
+/* The role of a thread that the caller of the hook whose frame is FRAME is about to start with ROUTINE. */
+uint32_t hw_role_of(uintptr_t routine, uintptr_t frame);
+/* The calling thread is one of these. */
+void hw_role_begin(uint32_t role);
+/* Adds to the entry of what KEY says up to `bytes`, or makes it; LIVE: of SIDES_LIVE. LOCKED: hw_runtime.lock is held.
+ */
+void hw_side_note(const struct hw_side *key, bool live, bool locked);
+/* Sections are there: at the start, from now on; in a forked child. */
+void hw_sharing_start(void);
+void hw_sharing_fork(void);
+/* Forgets what a harvest wrote. Lock held. */
+void hw_sharing_forget_harvest(void);
+/* Counts from zero. As hw_access_reset. */
+void hw_sharing_reset(void);
 
 /* ---- layout.c: blocks that own their cells ---- */
 

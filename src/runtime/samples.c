@@ -193,10 +193,11 @@ static uint64_t *sharing_counter(struct hw_sample_context *entry, uint8_t sharin
                                      : NULL;
 }
 
-static void note_line(struct hw_sample_context *entry, const struct hw_hit *hit, uint16_t thread)
+/* What is known of the line now. */
+static enum sharing note_line(struct hw_sample_context *entry, const struct hw_hit *hit, uint16_t thread)
 {
     if (!lines)
-        return;
+        return ONE_THREAD;
     struct line *set = lines[mix(hit->line) & (LINE_SETS - 1)], *line = NULL;
     for (unsigned i = 0; i < LINE_WAYS && !line; i++)
         if (set[i].line == hit->line && set[i].stamp == hit->stamp && set[i].context == hit->context)
@@ -222,13 +223,14 @@ static void note_line(struct hw_sample_context *entry, const struct hw_hit *hit,
     }
     uint8_t sharing = (uint8_t)sharing_of(line);
     if (sharing == line->sharing)
-        return;
+        return (enum sharing)sharing;
     uint64_t *before = sharing_counter(entry, line->sharing), *after = sharing_counter(entry, sharing);
     if (before && *before) /* a reset may have been between */
         (*before)--;
     if (after)
         (*after)++;
     line->sharing = sharing;
+    return (enum sharing)sharing;
 }
 
 /* ---- adding up ---- */
@@ -245,7 +247,7 @@ static bool add_count(const struct hw_sample_count *key, uint64_t reads, uint64_
     return true;
 }
 
-static bool add_hit(const struct hw_hit *hit, uint16_t thread)
+static bool add_hit(const struct hw_hit *hit, uint16_t thread, uint32_t role)
 {
     uint64_t reads = hit->flags & HW_TOUCH_READ ? 1 : 0, writes = hit->flags & HW_TOUCH_WRITE ? 1 : 0;
     if (hit->context == HW_NONE) {
@@ -258,7 +260,7 @@ static bool add_hit(const struct hw_hit *hit, uint16_t thread)
         return false;
     context->reads += reads;
     context->writes += writes;
-    note_line(context, hit, thread);
+    enum sharing sharing = note_line(context, hit, thread);
     uint32_t bytes = hit->offset < EXACT_BYTES ? 8 : HW_PAGE;
     struct hw_sample_count word = {.kind = HW_SAMPLE_WORD,
                                    .context = hit->context,
@@ -271,6 +273,19 @@ static bool add_hit(const struct hw_hit *hit, uint16_t thread)
     if (module) {
         place.map = module->map;
         place.offset = hit->pc - module->bias;
+    }
+    if (sharing == TRUE_SHARED || sharing == FALSE_SHARED) {
+        struct hw_side side = {.context = hit->context,
+                               .role = role,
+                               .kind = HW_SIDE_SAMPLED,
+                               .sharing = sharing == FALSE_SHARED ? HW_SHARING_FALSE : HW_SHARING_TRUE,
+                               .map = place.map,
+                               .code = place.offset,
+                               .offset = hit->offset & ~7ul,
+                               .bytes = 8,
+                               .reads = reads,
+                               .writes = writes};
+        hw_side_note(&side, false, true);
     }
     bool fine = add_count(&word, reads, writes);
     return add_count(&place, reads, writes) && fine;
@@ -298,7 +313,7 @@ void hw_samples_flush(struct hw_hits *hits)
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     struct hw_sample_info *info = information();
     for (uint32_t i = 0; i < hits->count; i++)
-        if (!add_hit(&hits->hit[i], hits->thread))
+        if (!add_hit(&hits->hit[i], hits->thread, hits->role))
             hits->sums.lost++;
     hits->count = 0;
     if (info)

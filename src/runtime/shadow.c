@@ -30,6 +30,7 @@
 #define WINDOW_LEAST   (64ul << 30)
 #define WINDOW_MOST    (2ul << 40) /* 20 planes at least */
 #define FRESH_PLANES   4u
+#define SPARE_PLANES   8u
 
 __thread uintptr_t __heapwise_plane = SHADOW_ADDRESS;
 __thread uint64_t __heapwise_type;
@@ -41,6 +42,7 @@ struct hw_shadow hw_shadow;
 static struct {
     uint16_t users[HW_PLANES_MOST];
     uint64_t released[HW_PLANES_MOST]; /* by which number; 0: never */
+    uint32_t role[HW_PLANES_MOST];     /* of its users, so far; HW_ROLE_UNKNOWN: of several */
     uint64_t releases;
     unsigned key;
     bool has_key;
@@ -296,22 +298,42 @@ void hw_shadow_threads_start(void)
         planes.has_key = pthread_key_create && pthread_key_create(&planes.key, at_thread_exit) == 0;
 }
 
+static bool was_used(uint32_t index)
+{
+    return planes.users[index] || planes.released[index];
+}
+
+/* How willingly plane INDEX is given to a thread of ROLE: one that threads of that role have used; else, while there
+ * are some to spare, one that nobody has, so that roles are told apart; else any that is free. */
+static unsigned preference(uint32_t index, uint32_t role)
+{
+    return planes.users[index]                       ? 0
+           : was_used(index)                         ? planes.role[index] == role ? 3 : 1
+           : index < 2 + FRESH_PLANES + SPARE_PLANES ? 2
+                                                     : 0;
+}
+
 /* The index, in the order of addresses, of the plane for a new thread: one of a few that have not been in use yet, so
- * that a thread is told from the one that ended before it began; else the one that has been free for longest; else the
- * one with the fewest users. The first plane is the main thread's for good, the second one is no thread's. */
-static uint32_t choose(void)
+ * that a thread is told from the one that ended before it began; else as above, the one that has been free for longest;
+ * else the one with the fewest users. The first plane is the main thread's for good, the second one is no thread's. */
+static uint32_t choose(uint32_t role)
 {
     uint32_t best = 2;
     for (uint32_t i = 2; i < hw_shadow.planes_most; i++) {
-        if (!planes.released[i] && !planes.users[i] && i < 2 + FRESH_PLANES)
+        if (!was_used(i) && i < 2 + FRESH_PLANES)
             return i;
-        bool less = planes.users[i] < planes.users[best];
-        bool used = planes.released[i] != 0, best_used = planes.released[best] != 0;
-        if (less || (planes.users[i] == planes.users[best] && !planes.users[i] &&
-                     (used > best_used || (used == best_used && planes.released[i] < planes.released[best]))))
+        unsigned wish = preference(i, role), best_wish = preference(best, role);
+        if (wish > best_wish || (wish == best_wish && (planes.users[i] < planes.users[best] ||
+                                                       (planes.users[i] == planes.users[best] &&
+                                                        planes.released[i] < planes.released[best]))))
             best = i;
     }
     return best;
+}
+
+uint32_t hw_shadow_role(uintptr_t plane)
+{
+    return plane == hw_shadow.base ? (uint32_t)HW_ROLE_MAIN : planes.role[(plane - hw_shadow.base) / hw_shadow.stride];
 }
 
 static bool is_listed(uintptr_t plane)
@@ -327,7 +349,11 @@ void hw_shadow_attach(void)
     if (hw_self_plane || !hw_shadow.base || !hw_planes_on())
         return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    uint32_t index = choose();
+    uint32_t index = choose(hw_self_role);
+    if (was_used(index) && planes.role[index] != hw_self_role)
+        planes.role[index] = HW_ROLE_UNKNOWN;
+    else
+        planes.role[index] = hw_self_role;
     if (planes.users[index]++)
         hw_shadow.threads_sharing++;
     uintptr_t plane = hw_shadow.base + index * hw_shadow.stride;
@@ -578,6 +604,7 @@ void hw_shadow_fork(void)
     for (uint32_t i = 0; i < HW_PLANES_MOST; i++) {
         planes.users[i] = i + 1 == hw_self_plane;
         planes.released[i] = 0;
+        planes.role[i] = i + 1 == hw_self_plane ? hw_self_role : (uint32_t)HW_ROLE_UNKNOWN;
     }
     hw_shadow.plane[0] = hw_shadow.base;
     hw_shadow.planes_used = 1;

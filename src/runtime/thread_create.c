@@ -1,6 +1,6 @@
 /* thread_create.c - threads of programs that count accesses get a plane of their own before their first instruction,
- * those whose accesses are sampled a timer; where system calls are looked at, SIGSYS is opened to them. In allocator
- * mode threads are counted.
+ * those whose accesses are sampled a timer, both a role (sharing.c); where system calls are looked at, SIGSYS is opened
+ * to them. In allocator mode threads are counted.
  *
  * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
  * hooks only pass on. */
@@ -13,6 +13,7 @@ struct start {
         struct start *next; /* free */
     };
     void *argument;
+    uint32_t role;
 };
 
 static struct {
@@ -53,10 +54,11 @@ static bool looked_at(void)
     return hw_planes_on() || hw_trap_on() || hw_dispatch_on || hw_operations_on;
 }
 
-static void attach(void)
+static void attach(uint32_t role)
 {
     if (hw_dispatch_on)
         hw_handlers_thread();
+    hw_role_begin(role);
     hw_shadow_attach();
     hw_trap_attach();
     if (hw_operations_on)
@@ -82,14 +84,14 @@ static void give_up(struct start *start)
 static void *run_posix(void *closure)
 {
     struct start start = put_start(closure);
-    attach();
+    attach(start.role);
     return start.posix(start.argument);
 }
 
 static int run_c11(void *closure)
 {
     struct start start = put_start(closure);
-    attach();
+    attach(start.role);
     return start.c11(start.argument);
 }
 
@@ -105,7 +107,8 @@ HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void
     struct start *start = prepare();
     if (!start)
         return real(thread, attributes, routine, argument);
-    *start = (struct start){.posix = routine, .argument = argument};
+    uint32_t role = hw_role_of((uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
+    *start = (struct start){.posix = routine, .argument = argument, .role = role};
     int error = real(thread, attributes, run_posix, start);
     if (error)
         give_up(start);
@@ -119,7 +122,8 @@ HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *a
     struct start *start = prepare();
     if (!start)
         return real(thread, routine, argument);
-    *start = (struct start){.c11 = routine, .argument = argument};
+    uint32_t role = hw_role_of((uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
+    *start = (struct start){.c11 = routine, .argument = argument, .role = role};
     int error = real(thread, run_c11, start);
     if (error)
         give_up(start);

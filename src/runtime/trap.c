@@ -491,6 +491,7 @@ static struct sampler *take_sampler(void)
         trap.all = sampler;
         uint32_t number = ++trap.numbers;
         sampler->hits.thread = (uint16_t)(1 + (number - 1) % 65000);
+        sampler->hits.role = hw_self_role;
     }
     hw_lock_drop(&trap.lock, old);
     return sampler;

@@ -204,6 +204,10 @@ struct line {
     uint64_t any[2];
     uint64_t saturated[2];
     uint32_t users, writers;
+    struct seen {
+        uintptr_t plane;
+        uint64_t cells[2][2]; /* by kind and half */
+    } seen[HW_LINE_USERS];    /* by the first users */
 };
 
 static inline void add_cells(struct line *line, unsigned kind, unsigned half, uint64_t cells, uint64_t used)
@@ -224,6 +228,7 @@ static bool read_line(const struct planes *planes, uintptr_t address, const uint
     bool found = false;
     for (uint32_t p = 0; p < planes->count; p++) {
         bool uses = false, writes = false;
+        struct seen seen = {.plane = planes->plane[p]};
         for (unsigned half = 0; half < 2; half++) {
             uint64_t used[2];
             for (unsigned kind = 0; kind < 2; kind++) {
@@ -238,6 +243,7 @@ static bool read_line(const struct planes *planes, uintptr_t address, const uint
                 }
                 if (take)
                     clear_bytes(at, mask[half]);
+                seen.cells[kind][half] = cells;
                 used[kind] = in_use(cells);
                 add_cells(line, kind, half, cells, used[kind]);
             }
@@ -253,6 +259,8 @@ static bool read_line(const struct planes *planes, uintptr_t address, const uint
             writes |= used[1] != 0;
         }
         if (uses) {
+            if (line->users < HW_LINE_USERS)
+                line->seen[line->users] = seen;
             line->users++;
             line->writers += writes;
         }
@@ -260,9 +268,35 @@ static bool read_line(const struct planes *planes, uintptr_t address, const uint
     return found;
 }
 
+/* How often a word was used, of its cell. */
+static inline uint32_t periods_in(uint64_t cells, unsigned i)
+{
+    uint8_t cell = (uint8_t)(cells >> 8 * i);
+    return (cell & FULL) + (cell >> 7);
+}
+
+/* A line that several threads use, and some writes. */
+static __attribute__((noinline)) void add_shared_line(const struct line *line, uintptr_t address,
+                                                      struct hw_cell_sum *sum)
+{
+    struct hw_line_use uses[HW_LINE_USERS];
+    uint32_t count = line->users < HW_LINE_USERS ? line->users : HW_LINE_USERS;
+    for (uint32_t i = 0; i < count; i++) {
+        uses[i] = (struct hw_line_use){.plane = line->seen[i].plane};
+        for (unsigned word = 0; word < LINE_WORDS; word++) {
+            uses[i].reads[word] = periods_in(line->seen[i].cells[0][word / 8], word % 8);
+            uses[i].writes[word] = periods_in(line->seen[i].cells[1][word / 8], word % 8);
+        }
+    }
+    enum hw_side_sharing sharing = hw_line_sharing(uses, count, LINE_WORDS);
+    sum->lines_true += sharing == HW_SHARING_TRUE;
+    sum->lines_false += sharing == HW_SHARING_FALSE;
+    if (sharing == HW_SHARING_FALSE && sum->owner.start)
+        hw_line_tell(&sum->owner, address, uses, count, sharing, LINE_WORDS, 4);
+}
+
 static void add_line(const struct line *line, struct hw_cell_sum *sum)
 {
-    uint64_t shared_written = 0;
     for (unsigned half = 0; half < 2; half++) {
         uint64_t written = line->twice[0][half] & line->used[1][half];
         sum->touched += how_many(line->any[half]);
@@ -270,13 +304,6 @@ static void add_line(const struct line *line, struct hw_cell_sum *sum)
         sum->shared_written += how_many(written);
         sum->shared_writers += how_many(line->twice[1][half]);
         sum->saturated += how_many(line->saturated[half]);
-        shared_written |= written;
-    }
-    if (line->users > 1 && line->writers) {
-        if (shared_written)
-            sum->lines_true++;
-        else
-            sum->lines_false++;
     }
     for (unsigned i = 0; i < LINE_WORDS; i++) {
         sum->reads += line->periods[0][i];
@@ -402,6 +429,8 @@ static void scan(const struct planes *planes, uintptr_t start, uintptr_t end, bo
         if (hw_unlikely(carries))
             add_line_carries(&line, at, mask, take);
         add_line(&line, sum);
+        if (hw_unlikely(line.users > 1 && line.writers))
+            add_shared_line(&line, at, sum);
         if (histogram)
             for (unsigned half = 0; half < 2; half++)
                 for (uint64_t left = line.any[half]; left; left &= left - 1) {

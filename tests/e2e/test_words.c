@@ -433,6 +433,38 @@ static void test_merged(void **state)
     recording_free(&b);
 }
 
+/* ---- text ---- */
+
+/* Which words are used how often, at a glance: as `fields` and `elements` use them, word 12 twice as often as others.
+ */
+static void test_text(void **state)
+{
+    (void)state;
+    static const char *const ascii[] = {"0  4.44 4.4. 44.. 8.88", "0  .8.. .8.. .8.. .8..", "0  .888 888. .. "},
+                             *const utf8[] = {
+                                 "0  \u2584\u00b7\u2584\u2584 \u2584\u00b7\u2584\u00b7 \u2584\u2584\u00b7\u00b7 "
+                                 "\u2588\u00b7\u2588\u2588  "};
+    struct recording r = record(CLANG, "patterns", NULL);
+    const char *const arguments[] = {"report", "--section", "accesses", r.files[0], NULL};
+    static const char *const environments[][3] = {{"LC_ALL=C", "NO_COLOR=1", NULL}, {"LC_ALL=C.UTF-8", NULL}};
+    for (int i = 0; i < 2; i++) {
+        struct run_result result = heapwise(arguments, &(struct run_options){.environment = environments[i]});
+        assert_exit(&result, 0, "report");
+        for (size_t k = 0; k < (i ? sizeof utf8 / sizeof *utf8 : sizeof ascii / sizeof *ascii); k++)
+            assert_contains(result.out, (i ? utf8 : ascii)[k]);
+        assert_contains(result.out, "Words of 4 bytes, 64 bytes a row: how often each is used");
+        assert_null(strchr(result.out, '\033'));
+        for (const char *line = result.out, *end; (end = strchr(line, '\n')); line = end + 1) {
+            int columns = 0;
+            for (const char *at = line; at < end; at++)
+                columns += ((unsigned char)*at & 0xc0) != 0x80;
+            assert_true(columns <= 80);
+        }
+        run_result_free(&result);
+    }
+    recording_free(&r);
+}
+
 /* ---- other formats ---- */
 
 /* The number of FIELD of the blocks that FUNCTION allocates, in llvm-profdata's YAML. */
@@ -521,4 +553,5 @@ TEST_MAIN(cmocka_unit_test(test_patterns_clang), cmocka_unit_test(test_patterns_
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_dhat), cmocka_unit_test(test_periods),
           cmocka_unit_test(test_carried), cmocka_unit_test(test_without_thread), cmocka_unit_test(test_lines),
           cmocka_unit_test(test_stress), cmocka_unit_test(test_forks), cmocka_unit_test(test_free_stacks),
-          cmocka_unit_test(test_merged), cmocka_unit_test(test_export), cmocka_unit_test(test_findings))
+          cmocka_unit_test(test_merged), cmocka_unit_test(test_export), cmocka_unit_test(test_text),
+          cmocka_unit_test(test_findings))

@@ -270,6 +270,45 @@ static void make_used_words(struct hw_words *run, size_t contexts)
     }
 }
 
+/* Roles that are alike in parts; the first two are what they always are. */
+static void make_sides(struct maker *maker, const struct placing *placing, size_t contexts, bool live)
+{
+    const size_t roles = 2 + below(6), count = below(40);
+    struct hw_thread_role *role = make_table(maker, HW_SECTION_ROLES, roles);
+    struct hw_side *side = make_table(maker, HW_SECTION_SIDES, count),
+                   *living = make_table(maker, HW_SECTION_SIDES_LIVE, live ? count : 0);
+    for (size_t i = 0; i < roles; i++) {
+        const uint32_t module = (uint32_t)below(MODULES - 1);
+        role[i] = (struct hw_thread_role){.map = HW_NONE, .context = HW_NONE, .threads = any_count()};
+        if (i < 2)
+            continue;
+        role[i].map = map_of(placing, module);
+        role[i].routine = code_start(module) + 16 * below(2) + (module == 3 ? placing->bias >> 40 : 0);
+        role[i].context = below(4) ? (uint32_t)below(contexts) : HW_NONE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t module = (uint32_t)below(MODULES - 1);
+        side[i] = (struct hw_side){.context = (uint32_t)below(contexts),
+                                   .role = (uint32_t)below(roles),
+                                   .kind = 1 + (uint16_t)below(2),
+                                   .sharing = 1 + (uint16_t)below(3),
+                                   .map = HW_NONE,
+                                   .offset = 8 * below(4),
+                                   .bytes = below(5) ? 8 : 4096,
+                                   .reads = any_count(),
+                                   .writes = any_count(),
+                                   .lines = any_count()};
+        if (side[i].kind == HW_SIDE_SAMPLED) {
+            side[i].map = map_of(placing, module);
+            side[i].code = code_start(module) + 16 * below(SITES) + (module == 3 ? placing->bias >> 40 : 0);
+        }
+        if (live) {
+            living[i] = side[i];
+            living[i].reads = any_count();
+        }
+    }
+}
+
 static void make_samples(struct maker *maker, const struct placing *placing, size_t contexts)
 {
     const size_t sampled = below(contexts), count = below(60);
@@ -448,10 +487,13 @@ static struct hw_profile *make_own(uint32_t granule, const struct placing *placi
         freed[i] =
             (struct hw_free_stack){(uint32_t)below(contexts), (uint32_t)below(contexts), any_count(), any_count()};
     make_notes(&maker);
+    const bool sampled = !granule && below(4);
     if (granule)
         make_accesses(&maker, placing, contexts, granule, end);
-    else if (below(4))
+    else if (sampled)
         make_samples(&maker, placing, contexts);
+    if ((granule || sampled) && below(5))
+        make_sides(&maker, placing, contexts, granule != 0);
     struct bytes bytes = serialize(&maker.tables, below(2));
     hw_arena_free(&maker.arena);
     struct hw_error error = {""};

@@ -196,6 +196,23 @@ static void assert_doubled_samples(const struct hw_profile *one, const struct hw
         assert_int_equal(two->sampled_globals[i].writes, twice(one->sampled_globals[i].writes));
 }
 
+static void assert_doubled_sides(const struct hw_profile *one, const struct hw_profile *two)
+{
+    assert_int_equal(two->role_count, one->role_count);
+    for (size_t i = 0; i < one->role_count; i++) {
+        assert_int_equal(two->roles[i].routine, one->roles[i].routine);
+        assert_int_equal(two->roles[i].context, one->roles[i].context);
+        assert_int_equal(two->roles[i].threads, twice(one->roles[i].threads));
+    }
+    assert_int_equal(two->side_count, one->side_count);
+    for (size_t i = 0; i < one->side_count; i++) {
+        assert_int_equal(two->sides[i].role, one->sides[i].role);
+        assert_int_equal(two->sides[i].code, one->sides[i].code);
+        assert_int_equal(two->sides[i].reads, twice(one->sides[i].reads));
+        assert_int_equal(two->sides[i].lines, twice(one->sides[i].lines));
+    }
+}
+
 static void test_doubling(void **unused)
 {
     for (uint64_t seed = 1; seed <= 80; seed++) {
@@ -222,6 +239,7 @@ static void test_doubling(void **unused)
         assert_doubled_words(one->words, two->words, one->word_count);
         assert_doubled_words(one->freed_words, two->freed_words, one->freed_word_count);
         assert_doubled_samples(one, two);
+        assert_doubled_sides(one, two);
         assert_int_equal(two->free_stack_count, one->free_stack_count);
         for (size_t i = 0; i < one->free_stack_count; i++)
             assert_int_equal(two->free_stacks[i].count, twice(one->free_stacks[i].count));
@@ -277,10 +295,19 @@ static void add_up(const struct hw_profile *profile, uint64_t sums[32])
     }
 }
 
-/* Likewise of words and samples; sums[0] to [2] count what they are of. */
-static void add_up_more(const struct hw_profile *profile, uint64_t sums[12])
+enum { MORE = 16 };
+
+/* Likewise of words, samples and sides. */
+static void add_up_more(const struct hw_profile *profile, uint64_t sums[MORE])
 {
-    memset(sums, 0, 12 * sizeof *sums);
+    memset(sums, 0, MORE * sizeof *sums);
+    for (size_t i = 0; i < profile->side_count; i++) {
+        const struct hw_side *side = &profile->sides[i];
+        sums[12] = hw_add_saturating(sums[12], side->writes);
+        sums[13 + (side->role < HW_ROLE_FIRST)] =
+            hw_add_saturating(sums[13 + (side->role < HW_ROLE_FIRST)], side->reads);
+        sums[15] = hw_add_saturating(sums[15], side->kind == HW_SIDE_SAMPLED ? side->lines : 0);
+    }
     const struct hw_profile_words *const rows[2] = {profile->words, profile->freed_words};
     const size_t counts[2] = {profile->word_count, profile->freed_word_count};
     for (size_t kind = 0; kind < 2; kind++)
@@ -344,12 +371,12 @@ static void test_nothing_is_lost(void **unused)
                 fail_msg("sum %zu: %#llx became %#llx", k, (unsigned long long)sums[0][k],
                          (unsigned long long)sums[1][k]);
         assert_memory_equal(signed_sums[0], signed_sums[1], sizeof signed_sums[0]);
-        uint64_t more[2][12];
+        uint64_t more[2][MORE];
         for (int k = 0; k < 2; k++)
             add_up_more(both[k], more[k]);
-        for (size_t k = 0; k < 12; k++)
+        for (size_t k = 0; k < MORE; k++)
             if (more[0][k] != more[1][k])
-                fail_msg("sum %zu of words and samples: %#llx became %#llx", k, (unsigned long long)more[0][k],
+                fail_msg("sum %zu of words, samples and sides: %#llx became %#llx", k, (unsigned long long)more[0][k],
                          (unsigned long long)more[1][k]);
         assert_int_equal(allocations[0], allocations[1]);
         assert_int_equal(bytes[0], bytes[1]);

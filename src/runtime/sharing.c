@@ -1,0 +1,266 @@
+/* sharing.c - who uses lines that threads share: which threads (by role: started with the same routine by the same call
+ * stack), at which bytes of the blocks, and, where accesses are sampled, by which code.
+ *
+ * Lines that are shared and written are found when the cells of a block are added up (cells.c, words.c), or when a
+ * sample falls on one (samples.c). They are few: each fact has an entry in the file, found by a table that never grows;
+ * what finds no room any more is not told. Entries are found without a lock and made under it. */
+#include "runtime/access.h"
+
+__thread uint32_t hw_self_role = HW_ROLE_UNKNOWN;
+
+/* ---- roles ---- */
+
+#define ROLES_MOST 1000u
+
+static struct hw_thread_role *role_at(uint32_t role)
+{
+    return HW_ENTRY(HW_POOL_ROLES, struct hw_thread_role, role);
+}
+
+/* Lock held. */
+static uint32_t find_role(const struct hw_thread_role *key)
+{
+    uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_ROLES);
+    for (uint32_t i = HW_ROLE_FIRST; i < count; i++) {
+        const struct hw_thread_role *role = role_at(i);
+        if (role->map == key->map && role->routine == key->routine && role->context == key->context)
+            return i;
+    }
+    uint32_t role = count < ROLES_MOST ? hw_pool_take(HW_POOL_ROLES, 1) : HW_NONE;
+    if (role == HW_NONE)
+        return HW_ROLE_UNKNOWN;
+    *role_at(role) = *key;
+    hw_pool_publish(HW_POOL_ROLES);
+    return role;
+}
+
+uint32_t hw_role_of(uintptr_t routine, uintptr_t frame)
+{
+    struct hw_thread *thread = hw_enter(frame, false);
+    if (!thread)
+        return HW_ROLE_UNKNOWN;
+    uint32_t role = HW_ROLE_UNKNOWN;
+    if (hw_pools[HW_POOL_ROLES].base && HW_ENTRIES(HW_POOL_ROLES)) {
+        const struct hw_module *module = hw_module_find(routine);
+        struct hw_thread_role key = {.map = HW_NONE, .context = hw_walk_at(thread, frame)->context};
+        if (module) {
+            key.map = module->map;
+            key.routine = routine - module->bias;
+        }
+        hw_sigset old = hw_lock_take(&hw_runtime.lock);
+        role = find_role(&key);
+        hw_lock_drop(&hw_runtime.lock, old);
+    }
+    hw_leave(thread);
+    return role;
+}
+
+void hw_role_begin(uint32_t role)
+{
+    hw_self_role = role;
+    if (hw_pools[HW_POOL_ROLES].base && role < HW_ENTRIES(HW_POOL_ROLES))
+        __atomic_fetch_add(&role_at(role)->threads, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- what they do ---- */
+
+#define SLOTS        65536u /* of a table: two for each entry that there may be */
+#define EXACT_BYTES  2048u  /* of a block; from here on positions are told by pages */
+#define ENTRIES_MOST (SLOTS / 2)
+
+static struct table {
+    enum hw_pool_id pool;
+    uint32_t *slots; /* entry + 1, 0 empty */
+} tables[2] = {{.pool = HW_POOL_SIDES}, {.pool = HW_POOL_SIDES_LIVE}};
+
+static uint32_t hash_of(const struct hw_side *side)
+{
+    uint64_t hash = (uint64_t)side->context << 32 | side->map;
+    hash = (hash ^ side->code * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
+    hash ^= hash >> 32;
+    hash = (hash ^ side->offset << 20 ^ side->role << 4 ^ (uint64_t)side->kind << 2 ^ side->sharing) *
+           0x9e3779b97f4a7c15ull;
+    return (uint32_t)(hash >> 40);
+}
+
+static bool is_same(const struct hw_side *a, const struct hw_side *b)
+{
+    return a->context == b->context && a->role == b->role && a->kind == b->kind && a->sharing == b->sharing &&
+           a->map == b->map && a->code == b->code && a->offset == b->offset && a->bytes == b->bytes;
+}
+
+/* The entry of KEY, or the empty slot in *AT. */
+static struct hw_side *find_side(const struct table *table, const struct hw_side *key, uint32_t *at)
+{
+    for (;; *at = (*at + 1) % SLOTS) {
+        uint32_t slot = __atomic_load_n(&table->slots[*at], __ATOMIC_ACQUIRE);
+        if (!slot)
+            return NULL;
+        struct hw_side *side = HW_ENTRY(table->pool, struct hw_side, slot - 1);
+        if (is_same(side, key))
+            return side;
+    }
+}
+
+/* Lock held. NULL when there is no room. */
+static struct hw_side *make_side(struct table *table, const struct hw_side *key, uint32_t at)
+{
+    struct hw_side *side = find_side(table, key, &at); /* another thread may have made it */
+    if (side)
+        return side;
+    uint32_t index = HW_ENTRIES(table->pool) < ENTRIES_MOST ? hw_pool_take(table->pool, 1) : HW_NONE;
+    if (index == HW_NONE)
+        return NULL;
+    side = HW_ENTRY(table->pool, struct hw_side, index);
+    *side = *key;
+    side->reads = side->writes = side->lines = 0;
+    hw_pool_publish(table->pool);
+    __atomic_store_n(&table->slots[at], index + 1, __ATOMIC_RELEASE);
+    return side;
+}
+
+void hw_side_note(const struct hw_side *from, bool live, bool locked)
+{
+    struct table *table = &tables[live];
+    struct hw_side key = *from;
+    if (!table->slots)
+        return;
+    if (key.offset >= EXACT_BYTES) {
+        const uint64_t page = key.offset & ~(uint64_t)(HW_PAGE - 1);
+        key.offset = page < EXACT_BYTES ? EXACT_BYTES : page;
+        key.bytes = (uint32_t)(page + HW_PAGE - key.offset);
+    }
+    uint32_t at = hash_of(&key) % SLOTS;
+    struct hw_side *side = find_side(table, &key, &at);
+    if (!side) {
+        hw_sigset old = locked ? 0 : hw_lock_take(&hw_runtime.lock);
+        side = make_side(table, &key, at);
+        if (!locked)
+            hw_lock_drop(&hw_runtime.lock, old);
+    }
+    if (!side)
+        return;
+    __atomic_fetch_add(&side->reads, key.reads, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&side->writes, key.writes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&side->lines, key.lines, __ATOMIC_RELAXED);
+}
+
+/* ---- lines ---- */
+
+#define SELDOM 16 /* uses of one thread for one of another's that is not counted */
+
+static uint64_t most_of(const struct hw_line_use *use, unsigned words)
+{
+    uint64_t most = 0;
+    for (unsigned i = 0; i < words; i++)
+        most = (uint64_t)use->reads[i] + use->writes[i] > most ? (uint64_t)use->reads[i] + use->writes[i] : most;
+    return most;
+}
+
+enum hw_side_sharing hw_line_sharing(const struct hw_line_use *uses, uint32_t count, unsigned words)
+{
+    uint64_t weight[HW_LINE_USERS], most = 0;
+    unsigned users = 0;
+    bool written = false, together = false;
+    for (uint32_t i = 0; i < count; i++) {
+        weight[i] = most_of(&uses[i], words);
+        most = weight[i] > most ? weight[i] : most;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        users += weight[i] * SELDOM >= most;
+    for (unsigned word = 0; word < words; word++) {
+        uint64_t greatest = 0;
+        unsigned of_word = 0;
+        bool here = false;
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t uses_here = (uint64_t)uses[i].reads[word] + uses[i].writes[word];
+            if (weight[i] * SELDOM >= most && uses_here > greatest)
+                greatest = uses_here;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t uses_here = (uint64_t)uses[i].reads[word] + uses[i].writes[word];
+            if (weight[i] * SELDOM < most || !uses_here || uses_here * SELDOM < greatest)
+                continue;
+            of_word++;
+            here |= uses[i].writes[word] != 0;
+        }
+        written |= here;
+        together |= here && of_word > 1;
+    }
+    return users < 2 || !written ? 0 : together ? HW_SHARING_TRUE : HW_SHARING_FALSE;
+}
+
+void hw_line_tell(const struct hw_cell_owner *owner, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
+                  enum hw_side_sharing sharing, unsigned words, unsigned bytes)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < count; i++)
+        most = most_of(&uses[i], words) > most ? most_of(&uses[i], words) : most;
+    for (uint32_t i = 0; i < count; i++)
+        for (unsigned word = 0; word < words; word++) {
+            uint64_t reads = uses[i].reads[word], writes = uses[i].writes[word];
+            uintptr_t at = address + (uintptr_t)word * bytes;
+            struct hw_side side = {.context = owner->context,
+                                   .role = hw_shadow_role(uses[i].plane),
+                                   .kind = HW_SIDE_COUNTED,
+                                   .sharing = (uint16_t)sharing,
+                                   .map = HW_NONE,
+                                   .offset = at < owner->start ? 0 : at - owner->start,
+                                   .bytes = bytes,
+                                   .reads = reads * SELDOM >= most ? reads : 0,
+                                   .writes = writes * SELDOM >= most ? writes : 0,
+                                   .lines = 1};
+            if (side.reads | side.writes)
+                hw_side_note(&side, owner->live, owner->live);
+        }
+}
+
+/* ---- start, fork, reset ---- */
+
+void hw_sharing_start(void)
+{
+    if (!hw_pools[HW_POOL_ROLES].base)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (!tables[i].slots)
+            tables[i].slots = hw_own_pages(SLOTS * sizeof *tables[i].slots, true);
+    if (HW_ENTRIES(HW_POOL_ROLES))
+        return;
+    uint32_t first = hw_pool_take(HW_POOL_ROLES, HW_ROLE_FIRST);
+    if (first == HW_NONE)
+        return;
+    for (uint32_t i = 0; i < HW_ROLE_FIRST; i++)
+        *role_at(i) = (struct hw_thread_role){.map = HW_NONE, .context = HW_NONE, .threads = i == HW_ROLE_MAIN};
+    hw_pool_publish(HW_POOL_ROLES);
+    if (hw_sys(SYS_gettid) == hw_sys(SYS_getpid))
+        hw_self_role = HW_ROLE_MAIN;
+}
+
+/* The thread that called fork is what it was; the tables read as zero. */
+void hw_sharing_fork(void)
+{
+    if (!hw_pools[HW_POOL_ROLES].base)
+        return;
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_ROLES); i++)
+        role_at(i)->threads = i == hw_self_role;
+    hw_sharing_start();
+}
+
+void hw_sharing_forget_harvest(void)
+{
+    struct table *table = &tables[1];
+    if (!table->slots || !hw_pools[table->pool].base || !hw_pools[table->pool].used)
+        return;
+    __builtin_memset(table->slots, 0, SLOTS * sizeof *table->slots);
+    hw_pool_set_count(table->pool, 0);
+}
+
+void hw_sharing_reset(void)
+{
+    if (!hw_pools[HW_POOL_SIDES].base)
+        return;
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_SIDES); i++) {
+        struct hw_side *side = HW_ENTRY(HW_POOL_SIDES, struct hw_side, i);
+        side->reads = side->writes = side->lines = 0;
+    }
+}
