@@ -134,9 +134,9 @@ static char *read_template(size_t *size)
         hw_say("view: cannot find the page template: %s", strerror(errno));
         return NULL;
     }
+    errno = 0;
     FILE *file = fopen(path, "re");
     struct stat status;
-    errno = 0;
     if (file && fstat(fileno(file), &status) == 0 && (text = malloc((size_t)status.st_size + 1))) {
         *size = fread(text, 1, (size_t)status.st_size, file);
         if (!ferror(file) && *size) {

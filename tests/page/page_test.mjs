@@ -288,8 +288,6 @@ test('views without data say what would bring it', async () => {
 });
 
 test('a baseline: what has changed', async () => {
-    const before = makePage('before-only', stream(simpleParts(minimal, [['f', 'main']])));
-    assert.ok(existsSync(before));
     run(heapwise, 'record', '-q', '-f', '-o', 'less.hwprof', '--', '/usr/bin/perl', '-e', 'my %h; $h{$_} = "x" x 100 for 1..20000; print scalar(%h)');
     const page = await open(browser, view('perl', '--baseline', 'less.hwprof'), {}, '#/flame?value=bytes');
     assert.match(await page.locator('canvas').getAttribute('aria-label'), /since the baseline/);
@@ -303,6 +301,13 @@ test('a baseline: what has changed', async () => {
     await frame(page);
     await go(page, '#/overview');
     assert.match(await text(page, '.tiles'), /since the baseline/);
+    await go(page, '#/changes?value=bytes');
+    const [more, less_] = (await text(page, '.summary')).match(/: ([\d.]+) MiB more, ([\d.]+) [KM]iB less/).slice(1).map(Number);
+    assert.ok(more > change - 0.2 && less_ > 0, await text(page, '.summary'));
+    await page.locator('.list').focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.detail .stack li');
+    await shoot(page, 'changes');
     view('perl');
     return page;
 });

@@ -23,7 +23,7 @@ interface Values {
 
 const trees = new WeakMap<object, Map<boolean, CallTree>>();
 
-function treeOf(page: Page, inverted: boolean): CallTree {
+export function treeOf(page: Page, inverted: boolean): CallTree {
     const known = trees.get(page) ?? new Map<boolean, CallTree>();
     trees.set(page, known);
     let tree = known.get(inverted);

@@ -6,6 +6,7 @@ import { Profile } from './model';
 import { start } from './shell';
 import { allocator } from './allocator';
 import { blocks } from './blocks';
+import { comparison } from './changes';
 import { contexts } from './contexts';
 import { flame, prepare } from './flame';
 import { hot } from './hot';
@@ -20,7 +21,8 @@ async function main(): Promise<void> {
         holder.remove();
         const [profile, baseline] = await Promise.all(streams.map((each) => Profile.read(each)));
         const page = { profile: profile!, baseline: baseline ?? null };
-        start(page, [overview, flame, contexts, hot, structs, blocks, allocator], root);
+        const views = [overview, flame, contexts, hot, structs, blocks, allocator];
+        start(page, baseline ? [...views.slice(0, 3), comparison, ...views.slice(3)] : views, root);
         prepare(page);
     } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
