@@ -2,12 +2,13 @@
 #include "allocators/observe.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "allocators/installed.h"
+#include "allocators/program.h"
 #include "profile/write.h"
 
 /* ---- facts ---- */
@@ -93,11 +94,101 @@ static void fill_facts(struct hw_allocator_facts *to, const struct hw_facts *fro
     snprintf(to->why, sizeof to->why, "%s", from->why);
 }
 
+/* ---- predictions ---- */
+
+#define REPLAYS 5
+
+static unsigned processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
+static uint64_t millionths(double value)
+{
+    return value > 0 && value < 1e9 ? (uint64_t)llround(value * 1e6) : 0;
+}
+
+/* The program's allocator, to be replayed with. False with ERROR. */
+static bool take_present(const struct hw_profile *profile, struct hw_allocator *present, struct hw_error *error)
+{
+    const char *reason = why_not(profile);
+    if (!reason)
+        return hw_preload_init(&present->preload, profile->allocator_path, error);
+    hw_error_set(error, "the program's own allocator cannot be replayed: %s", reason);
+    return false;
+}
+
+struct predicting {
+    struct hw_program_data *data;
+    struct hw_allocator present;
+    const struct hw_allocator *of[HW_ALLOCATORS_MOST + 1]; /* the present one first */
+    struct hw_replays results[HW_ALLOCATORS_MOST + 1];
+    char problems[HW_ALLOCATORS_MOST + 1][256];
+    size_t count;
+};
+
+static void predict_one(const struct predicting *predicting, size_t index, double now_ticks,
+                        struct hw_allocator_prediction *prediction)
+{
+    const struct hw_replays *present = &predicting->results[0], *x = &predicting->results[index];
+    if (present->count == 0 || x->count == 0) {
+        snprintf(prediction->problem, sizeof prediction->problem, "%s",
+                 predicting->problems[present->count == 0 ? 0 : index]);
+        return;
+    }
+    const struct hw_speedup speedup = hw_predict(&predicting->data->program, now_ticks, present, x);
+    prediction->speedup = millionths(speedup.value);
+    prediction->low = millionths(speedup.low);
+    prediction->high = millionths(speedup.high);
+    prediction->replays = (uint32_t)x->count;
+}
+
+size_t hw_predict_profile(const struct hw_profile *profile, const struct hw_allocators *allocators, double now_s,
+                          struct hw_allocator_prediction predictions[HW_PREDICTIONS_MOST])
+{
+    struct hw_error error = {"not enough memory"};
+    struct predicting *predicting = calloc(1, sizeof *predicting);
+    const double ns_per_tick = profile->ns_per_tick > 0 ? profile->ns_per_tick : 1;
+    bool fine = predicting && take_present(profile, &predicting->present, &error) &&
+                (predicting->data = hw_program_data_new(profile, processors(), &error)) != NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < allocators->count; i++) {
+        const struct hw_allocator *one = &allocators->of[i];
+        if (same_file(one->facts.path, profile->allocator_path))
+            continue;
+        struct hw_allocator_prediction *prediction = &predictions[count++];
+        memset(prediction, 0, sizeof *prediction);
+        snprintf(prediction->allocator, sizeof prediction->allocator, "%s", one->name);
+        snprintf(prediction->version, sizeof prediction->version, "%s", one->facts.version);
+        if (fine)
+            predicting->of[count] = one;
+    }
+    if (fine) {
+        predicting->of[0] = &predicting->present;
+        hw_replay_all(&predicting->data->mix, ns_per_tick, predicting->of, count + 1, REPLAYS, predicting->results,
+                      predicting->problems);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (fine)
+            predict_one(predicting, i + 1, now_s * 1e9 / ns_per_tick, &predictions[i]);
+        else
+            snprintf(predictions[i].problem, sizeof predictions[i].problem, "%.250s", error.message);
+    }
+    if (predicting) {
+        hw_preload_free(&predicting->present.preload);
+        hw_program_data_free(predicting->data);
+    }
+    free(predicting);
+    return count;
+}
+
 /* ---- the sections ---- */
 
 struct observing {
     struct hw_facts facts;
     struct hw_allocator_facts entry;
+    struct hw_allocator_prediction predictions[HW_PREDICTIONS_MOST];
     struct hw_section_source sections[3];
     size_t count;
 };
@@ -122,6 +213,14 @@ static bool observe(struct observing *observing, const struct hw_profile *profil
     add_section(observing, HW_SECTION_ALLOCATOR_FACTS, sizeof observing->entry, &observing->entry, 1);
     add_section(observing, HW_SECTION_SIZE_CLASSES, sizeof(struct hw_size_class), observing->facts.classes,
                 observing->facts.class_count);
+    if (options->predict) {
+        struct hw_allocators allocators;
+        size_t count = 0;
+        if (hw_allocators_find(&allocators, NULL, error))
+            count = hw_predict_profile(profile, &allocators, 0, observing->predictions);
+        hw_allocators_free(&allocators);
+        add_section(observing, HW_SECTION_PREDICTIONS, sizeof *observing->predictions, observing->predictions, count);
+    }
     return hw_profile_add_sections(path, observing->sections, observing->count, error);
 }
 

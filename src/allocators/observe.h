@@ -2,7 +2,7 @@
 #ifndef HW_ALLOCATORS_OBSERVE_H
 #define HW_ALLOCATORS_OBSERVE_H
 
-#include "allocators/facts.h"
+#include "allocators/installed.h"
 #include "profile/profile.h"
 
 struct hw_observe_options {
@@ -13,6 +13,13 @@ struct hw_observe_options {
 /* How the allocator works that the process of PROFILE used: what was told, or from a probe. Never fails: what cannot be
  * known is not, `why` says why. *PROBED: it could be tried out. */
 void hw_facts_of_profile(const struct hw_profile *profile, struct hw_facts *facts, bool *probed);
+
+#define HW_PREDICTIONS_MOST HW_ALLOCATORS_MOST
+
+/* What the run of PROFILE would have been with each of ALLOCATORS but its own, by replays here. NOW_S: what the program
+ * takes without being observed, 0 when that is not known. Returns how many there are. Takes some seconds. */
+size_t hw_predict_profile(const struct hw_profile *profile, const struct hw_allocators *allocators, double now_s,
+                          struct hw_allocator_prediction predictions[HW_PREDICTIONS_MOST]);
 
 /* Adds the sections to the sealed profile PATH of allocator mode. False with ERROR; the file is as it was then. */
 bool hw_observe(const char *path, const struct hw_observe_options *options, struct hw_error *error);

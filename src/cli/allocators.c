@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "allocators/observe.h"
 #include "cli/cli.h"
 #include "cli/target.h"
 
@@ -25,14 +27,15 @@
 struct command {
     bool json, show, quiet;
     uint64_t rounds, timeout_s;
-    const char *facts; /* --facts */
     bool list, no_prediction;
     const char *added[ADDED_MOST + 1];
     size_t added_count;
     char **program;
     struct hw_target target;
     struct hw_allocators allocators;
+    struct hw_allocator own; /* the program's, where it is none of those */
     struct hw_input input;
+    struct hw_profile *profile; /* of one run; NULL: there is none */
     struct hw_comparison comparison;
     double slowest_s;
     int interrupted;
@@ -155,6 +158,12 @@ static int read_options(struct command *command, int argc, char **argv)
 
 /* ---- what is compared ---- */
 
+static bool same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 static bool prepare(struct command *command, struct hw_error *error)
 {
     if (hw_target_resolve(command->program[0], &command->target, error) != 0)
@@ -178,7 +187,33 @@ static void fill_comparison(struct command *command)
         struct hw_compared *one = &comparison->of[comparison->count++];
         *one = (struct hw_compared){.allocator = allocator, .preload = allocator->preload.path};
     }
+    if (command->own.name[0]) {
+        comparison->present = comparison->count;
+        comparison->of[comparison->count++].allocator = &command->own;
+    }
     comparison->of[comparison->present].preload = NULL; /* the program as it is */
+}
+
+/* Which allocator the program uses as it is. False with ERROR: one that cannot be exchanged. */
+static bool find_present(struct command *command, struct hw_error *error)
+{
+    const struct hw_profile *profile = command->profile;
+    if (!profile)
+        return true; /* it is taken to use the C library's */
+    if (same_file(profile->allocator_path, profile->executable)) {
+        hw_error_set(error, "%s has its allocator (%s) linked into its executable: no other one can be preloaded",
+                     profile->executable, profile->allocator);
+        return false;
+    }
+    for (size_t i = 0; i < command->allocators.count; i++)
+        if (same_file(profile->allocator_path, command->allocators.of[i].facts.path)) {
+            command->comparison.present = i;
+            return true;
+        }
+    bool probed;
+    hw_facts_of_profile(profile, &command->own.facts, &probed);
+    snprintf(command->own.name, sizeof command->own.name, "%s", command->own.facts.name);
+    return true;
 }
 
 /* ---- runs ---- */
@@ -205,28 +240,39 @@ static void show_progress(const struct command *command, const char *what, const
         fprintf(stderr, "\r\033[K%s%s%s", what, *name ? ": " : "", name);
 }
 
-/* One run. False with ERROR when it could not be started, or was interrupted. */
-static bool run_once(struct command *command, size_t index, bool show, struct hw_error *error)
+static struct hw_run_request request_of(const struct command *command, const char *preload, bool show)
 {
-    struct hw_compared *one = &command->comparison.of[index];
-    const struct hw_run_request request = {
+    return (struct hw_run_request){
         .path = command->target.path,
         .arguments = command->program,
         .text = command->target.text,
-        .preload = one->preload,
+        .preload = preload,
         .input = &command->input,
         .show = show || command->show,
         .seconds_most = command->timeout_s       ? (double)command->timeout_s
                         : command->slowest_s > 0 ? command->slowest_s * SLOWER_MOST + SECONDS_MORE
                                                  : 0,
     };
+}
+
+static bool was_interrupted(struct command *command, const struct hw_run_cost *cost, struct hw_error *error)
+{
+    if (!cost->interrupted)
+        return false;
+    command->interrupted = cost->interrupted;
+    hw_error_set(error, "interrupted by signal %d (%s)", cost->interrupted, strsignal(cost->interrupted));
+    return true;
+}
+
+/* One run. False with ERROR when it could not be started, or was interrupted. */
+static bool run_once(struct command *command, size_t index, bool show, struct hw_error *error)
+{
+    struct hw_compared *one = &command->comparison.of[index];
+    const struct hw_run_request request = request_of(command, one->preload, show);
     if (!hw_run_measure(&request, &one->last, error))
         return false;
-    if (one->last.interrupted) {
-        command->interrupted = one->last.interrupted;
-        hw_error_set(error, "interrupted by signal %d (%s)", one->last.interrupted, strsignal(one->last.interrupted));
+    if (was_interrupted(command, &one->last, error))
         return false;
-    }
     if (!one->last.timed_out && one->last.wall_s > command->slowest_s)
         command->slowest_s = one->last.wall_s;
     return true;
@@ -251,12 +297,59 @@ static void note_run(struct command *command, size_t index)
     candidate->faults[round] = (double)(one->last.minor_faults + one->last.major_faults);
 }
 
+/* The run from which all others' times are predicted. What the program does with its output is seen in this one. */
+static bool profile_once(struct command *command, struct hw_error *error)
+{
+    struct hw_error reason = {""};
+    struct hw_run_cost cost;
+    size_t processes;
+    const struct hw_run_request request = request_of(command, NULL, true);
+    show_progress(command, "profiling", "");
+    command->profile = hw_comparison_profile(&request, &cost, &processes, &reason);
+    show_progress(command, "", "");
+    char *note = command->comparison.prediction_note;
+    const size_t size = sizeof command->comparison.prediction_note;
+    if (was_interrupted(command, &cost, error))
+        return false;
+    if (!command->profile)
+        snprintf(note, size, "Nothing was predicted: %.400s.", reason.message);
+    else if (processes > 1)
+        snprintf(note, size, "The program was %zu processes: the prediction is from the one that allocates most, %s.",
+                 processes, command->profile->executable);
+    return find_present(command, error);
+}
+
+static void predict(struct command *command)
+{
+    struct hw_comparison *comparison = &command->comparison;
+    static struct hw_allocator_prediction predictions[HW_PREDICTIONS_MOST];
+    if (!command->profile)
+        return;
+    show_progress(command, "replaying", "");
+    const size_t count = hw_predict_profile(command->profile, &command->allocators,
+                                            comparison->candidates[comparison->present].time_s, predictions);
+    show_progress(command, "", "");
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < comparison->count; k++) {
+            struct hw_compared *one = &comparison->of[k];
+            if (strcmp(one->allocator->name, predictions[i].allocator) != 0 || one->allocator == &command->own)
+                continue;
+            one->predicted = predictions[i].replays > 0;
+            one->prediction =
+                (struct hw_speedup){(double)predictions[i].speedup * 1e-6, (double)predictions[i].low * 1e-6,
+                                    (double)predictions[i].high * 1e-6};
+            if (!one->predicted && !comparison->prediction_note[0])
+                snprintf(comparison->prediction_note, sizeof comparison->prediction_note, "No prediction for %s: %s.",
+                         one->allocator->name, predictions[i].problem);
+        }
+}
+
 /* The present allocator first: the other runs are compared with how its run ends. */
 static bool warm_up(struct command *command, struct hw_error *error)
 {
     struct hw_comparison *comparison = &command->comparison;
     show_progress(command, "warming up", "");
-    if (!run_once(command, comparison->present, true, error))
+    if (!run_once(command, comparison->present, !command->profile, error))
         return false;
     const struct hw_run_cost *first = &comparison->of[comparison->present].last;
     if (first->timed_out) {
@@ -310,6 +403,9 @@ static bool print_list(struct command *command, struct hw_error *error)
 static bool compare(struct command *command, struct hw_error *error)
 {
     struct hw_comparison *comparison = &command->comparison;
+    if (!command->no_prediction && !profile_once(command, error))
+        return false;
+    fill_comparison(command);
     const bool fine = warm_up(command, error) && measure(command, error);
     show_progress(command, "", "");
     if (!fine)
@@ -321,7 +417,18 @@ static bool compare(struct command *command, struct hw_error *error)
     }
     hw_compare(comparison->candidates, comparison->count, comparison->present);
     comparison->choice = hw_choose(comparison->candidates, comparison->count, comparison->present);
+    predict(command);
     return true;
+}
+
+static bool print_result(const struct command *command, struct hw_error *error)
+{
+    if (!command->json) {
+        hw_comparison_print(&command->comparison);
+        return true;
+    }
+    hw_error_set(error, "not enough memory");
+    return hw_comparison_print_json(&command->comparison);
 }
 
 int hw_verb_allocators(int argc, char **argv)
@@ -333,18 +440,11 @@ int hw_verb_allocators(int argc, char **argv)
         return code;
     struct hw_error error = {""};
     bool fine = command.list ? print_list(&command, &error) : prepare(&command, &error);
-    if (fine && !command.list) {
-        fill_comparison(&command);
-        fine = compare(&command, &error);
-    }
+    if (!command.list)
+        fine = fine && compare(&command, &error) && print_result(&command, &error);
     if (!fine)
         hw_say("%s", error.message);
-    else if (command.list)
-        ;
-    else if (!command.json)
-        hw_comparison_print(&command.comparison);
-    else if (!hw_comparison_print_json(&command.comparison))
-        hw_say("not enough memory");
+    hw_profile_free(command.profile);
     code = fine ? HW_VERB_FINE : command.interrupted ? 128 + command.interrupted : HW_VERB_USAGE;
     hw_input_free(&command.input);
     hw_allocators_free(&command.allocators);

@@ -5,6 +5,7 @@
 #include "allocators/compare.h"
 #include "allocators/installed.h"
 #include "allocators/measure.h"
+#include "profile/profile.h"
 
 /* One allocator in the comparison. */
 struct hw_compared {
@@ -26,6 +27,11 @@ struct hw_comparison {
     char prediction_note[512]; /* why nothing was predicted, or what the prediction lacks; "" when all is well */
     bool empty_input;          /* the terminal was replaced by nothing */
 };
+
+/* One run of PLAIN's program under heapwise record; returns the profile of the one of its *PROCESSES that used its
+ * allocator most. NULL with ERROR; COST says how the run ended, if it began. */
+struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, struct hw_run_cost *cost,
+                                         size_t *processes, struct hw_error *error);
 
 void hw_comparison_print(const struct hw_comparison *comparison);
 /* False: no memory. */
