@@ -76,6 +76,7 @@ static void summarise(struct hw_candidate *one)
             sizes[known++] = (double)one->rss_bytes[i];
     }
     one->peak_rss_bytes = (uint64_t)hw_median(sizes, known);
+    one->cpu_time_s = hw_median(one->cpu_s, one->rounds);
     one->page_faults = hw_median(one->faults, one->rounds);
 }
 

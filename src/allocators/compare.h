@@ -18,11 +18,13 @@ struct hw_speedup {
 struct hw_candidate {
     size_t rounds;
     double wall_s[HW_ROUNDS_MOST];
+    double cpu_s[HW_ROUNDS_MOST];       /* user and system time */
     uint64_t rss_bytes[HW_ROUNDS_MOST]; /* 0: not known */
     double faults[HW_ROUNDS_MOST];
     bool failed; /* ended otherwise than under the present one: not to be chosen */
     /* out: */
     double time_s, least_s, most_s; /* median and range of wall_s */
+    double cpu_time_s;              /* median */
     uint64_t peak_rss_bytes;        /* median; 0: not known */
     double page_faults;             /* median */
     struct hw_speedup measured;     /* against the present one */

@@ -14,7 +14,8 @@
 #define OVERLAP_LEAST  0.1 /* corrections beyond these are noise */
 #define OVERLAP_MOST   3.0
 #define RATIO_MOST     1000.0
-#define WAITER         50   /* threads with so many times fewer operations than the busiest one wait for it */
+#define WAITER         50 /* threads with so many times fewer operations than the busiest one wait for it */
+#define REPLAYS_USED   3
 #define LEAST_LEFT     0.02 /* of the time: less is no prediction */
 
 /* ---- replays ---- */
@@ -245,22 +246,41 @@ double hw_program_difference(const struct hw_program *program, const struct hw_r
     return sum;
 }
 
+/* The replays that were disturbed least come first: what else the machine does only ever adds time. */
+static size_t best_replays(const struct hw_replays *replays, const struct hw_replay *best[HW_REPLAYS_MOST])
+{
+    double costs[HW_REPLAYS_MOST];
+    for (size_t i = 0; i < replays->count; i++) {
+        const struct hw_replay *replay = &replays->of[i];
+        const double cost = replay->ticks_per_allocation[HW_MIX_SERIAL] + replay->ticks_per_allocation[HW_MIX_PARALLEL];
+        size_t at = i;
+        for (; at > 0 && costs[at - 1] > cost; at--) {
+            costs[at] = costs[at - 1];
+            best[at] = best[at - 1];
+        }
+        costs[at] = cost;
+        best[at] = replay;
+    }
+    return replays->count < REPLAYS_USED ? replays->count : REPLAYS_USED;
+}
+
 struct hw_speedup hw_predict(const struct hw_program *program, double now, const struct hw_replays *present,
                              const struct hw_replays *x)
 {
-    double values[HW_REPLAYS_MOST], low = INFINITY, high = 0;
-    const size_t replays = present->count < x->count ? present->count : x->count;
+    const struct hw_replay *ours[HW_REPLAYS_MOST], *theirs[HW_REPLAYS_MOST];
+    double values[REPLAYS_USED * REPLAYS_USED], low = INFINITY, high = 0;
+    const size_t own = best_replays(present, ours), others = best_replays(x, theirs);
     if (now <= 0)
         now = hw_program_time(program);
-    if (replays == 0 || now <= 0)
+    if (own == 0 || others == 0 || now <= 0)
         return (struct hw_speedup){0, 0, 0};
-    for (size_t i = 0; i < replays; i++) {
-        const double then = now + hw_program_difference(program, &present->of[i], &x->of[i]);
+    for (size_t i = 0; i < own * others; i++) {
+        const double then = now + hw_program_difference(program, ours[i / others], theirs[i % others]);
         values[i] = now / fmax(then, now * LEAST_LEFT);
         low = fmin(low, values[i]);
         high = fmax(high, values[i]);
     }
-    const double value = hw_median(values, replays);
+    const double value = hw_median(values, own * others);
     const double more = fabs(value - 1) * program->own_error;
     return (struct hw_speedup){value, fmax(low - more, 0), high + more};
 }

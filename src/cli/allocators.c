@@ -293,6 +293,7 @@ static void note_run(struct command *command, size_t index)
     }
     const size_t round = candidate->rounds++;
     candidate->wall_s[round] = one->last.wall_s;
+    candidate->cpu_s[round] = one->last.user_s + one->last.system_s;
     candidate->rss_bytes[round] = one->last.peak_rss_bytes;
     candidate->faults[round] = (double)(one->last.minor_faults + one->last.major_faults);
 }
@@ -327,7 +328,7 @@ static void predict(struct command *command)
         return;
     show_progress(command, "replaying", "");
     const size_t count = hw_predict_profile(command->profile, &command->allocators,
-                                            comparison->candidates[comparison->present].time_s, predictions);
+                                            comparison->candidates[comparison->present].least_s, predictions);
     show_progress(command, "", "");
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < comparison->count; k++) {
