@@ -67,7 +67,10 @@ static void summarise(struct hw_candidate *one)
     size_t known = 0;
     one->time_s = hw_median(one->wall_s, one->rounds);
     one->least_s = one->most_s = one->rounds ? one->wall_s[0] : 0;
+    one->cpu_least_s = one->rounds ? one->cpu_s[0] : 0;
     for (size_t i = 0; i < one->rounds; i++) {
+        if (one->cpu_s[i] < one->cpu_least_s)
+            one->cpu_least_s = one->cpu_s[i];
         if (one->wall_s[i] < one->least_s)
             one->least_s = one->wall_s[i];
         if (one->wall_s[i] > one->most_s)

@@ -24,7 +24,7 @@ struct hw_candidate {
     bool failed; /* ended otherwise than under the present one: not to be chosen */
     /* out: */
     double time_s, least_s, most_s; /* median and range of wall_s */
-    double cpu_time_s;              /* median */
+    double cpu_time_s, cpu_least_s; /* median and least */
     uint64_t peak_rss_bytes;        /* median; 0: not known */
     double page_faults;             /* median */
     struct hw_speedup measured;     /* against the present one */

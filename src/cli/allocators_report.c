@@ -151,11 +151,13 @@ static json_t *json_run(const struct hw_comparison *comparison, size_t index)
     for (size_t i = 0; i < candidate->rounds; i++)
         json_array_append_new(times, json_real(candidate->wall_s[i]));
     json_object_set_new(run, "times_s", times);
+    json_object_set_new(run, "time_least_s", known ? json_real(candidate->least_s) : json_null());
     json_object_set_new(run, "cpu_time_s", known ? json_real(candidate->cpu_time_s) : json_null());
     json_t *cpu_times = json_array();
     for (size_t i = 0; i < candidate->rounds; i++)
         json_array_append_new(cpu_times, json_real(candidate->cpu_s[i]));
     json_object_set_new(run, "cpu_times_s", cpu_times);
+    json_object_set_new(run, "cpu_time_least_s", known ? json_real(candidate->cpu_least_s) : json_null());
     json_object_set_new(run, "peak_rss_bytes", json_size(candidate->peak_rss_bytes));
     json_object_set_new(run, "page_faults",
                         known ? json_integer((json_int_t)llround(candidate->page_faults)) : json_null());

@@ -1,0 +1,70 @@
+# prediction.sh - is what `heapwise allocators` predicts what happens? Six programs that allocate a lot, under the four allocators.
+#
+# A part of bench/run, which sources it: uses its functions. For each program: how many times as long as under glibc it takes with
+# each other allocator, really (least CPU time of the rounds: user and system, of all threads; other programs on the machine
+# change it little) and predicted from one profiled run. Wanted: mean error at most 8 %, and of the slowdowns above 1.2 against the
+# program's best allocator at least 8 in 10 predicted above 1.2.
+
+prediction=$out/prediction
+
+build_prediction() {
+    [ -n "$heapwise" ] || { say "Heapwise is not built" && return 1; }
+    mkdir -p "$prediction"
+    gcc -O2 -g -o "$out/buffers" "$here/kernels/buffers.c"
+    build_lua || true
+    build_sqlite || true
+}
+
+# predict NAME PROGRAM ARGUMENT…: lines "NAME ALLOCATOR SECONDS PREDICTED" in table.tsv.
+predict() {
+    local name=$1
+    shift
+    [ -x "$(command -v "$1")" ] || { say "skipped: $name: there is no $1" && return; }
+    say "prediction: $name"
+    "$heapwise" allocators --json -q -n "$rounds" -- "$@" >"$prediction/$name.json" 2>"$prediction/$name.log" </dev/null ||
+        { say "failed: $name, see $prediction/$name.log" && return; }
+    awk -v name="$name" '
+        /"allocator":/ { gsub(/[",]/, ""); allocator = $2; predicted = "" }
+        /"cpu_time_least_s":/ { gsub(/,/, ""); seconds = $2 }
+        /"predicted":/ { inside = 1; if ($2 ~ /null/) { inside = 0 } }
+        /"speedup":/ && inside { gsub(/,/, ""); predicted = $2; inside = 0 }
+        /"note":/ { print name "\t" allocator "\t" seconds "\t" (allocator == "glibc" ? 1 : predicted) }
+    ' "$prediction/$name.json" >>"$prediction/table.tsv"
+}
+
+measure_prediction() {
+    rm -f "$prediction/table.tsv"
+    [ -x "$out/lua" ] && predict lua "$out/lua" "$here/lua/binary_trees.lua" 12
+    [ -x "$out/speedtest1" ] && predict sqlite "$out/speedtest1" --size 15
+    predict perl perl "$root/examples/visitors.pl"
+    PYTHONMALLOC=malloc predict python /usr/bin/python3 "$here/prediction/objects.py"
+    predict buffers "$out/buffers"
+    predict two_threads "$out/two_threads" 1000000
+    awk -F'\t' -v json="$json" '
+        { program[$1] = 1; order[$1] = order[$1] ? order[$1] : ++n; name[order[$1]] = $1
+          seconds[$1, $2] = $3; speed[$1, $2] = $4; allocators[$2] = 1 }
+        END {
+            if (!json) printf "%-12s %-10s %10s %10s %9s\n", "program", "allocator", "real", "predicted", "error"
+            for (i = 1; i <= n; i++) {
+                p = name[i]; best = ""
+                for (a in allocators) if (seconds[p, a] && (best == "" || seconds[p, a] < seconds[p, best])) best = a
+                for (a in allocators) {
+                    if (!seconds[p, a] || speed[p, a] == "") continue
+                    real = seconds[p, a] / seconds[p, "glibc"]; predicted = 1 / speed[p, a]
+                    error = (predicted - real) / real; if (error < 0) error = -error
+                    if (a != "glibc") { sum += error; cells++ }
+                    slow = seconds[p, a] / seconds[p, best]
+                    if (slow > 1.2) { slowdowns++; if (predicted * speed[p, best] > 1.2) found++ }
+                    if (json) printf "{\"workload\": \"prediction\", \"program\": \"%s\", \"allocator\": \"%s\", \"real\": %.3f, \"predicted\": %.3f}\n", p, a, real, predicted
+                    else printf "%-12s %-10s %10.3f %10.3f %8.1f%%\n", p, a, real, predicted, error * 100
+                }
+            }
+            if (!cells) exit
+            if (json) printf "{\"workload\": \"prediction\", \"mean_error\": %.4f, \"cells\": %d, \"slowdowns\": %d, \"predicted\": %d}\n", sum / cells, cells, slowdowns, found
+            else {
+                printf "%s  mean error %.1f %% over %d, 8 %% wanted\n", (sum / cells <= 0.08 ? "met   " : "MISSED"), 100 * sum / cells, cells
+                printf "%s  slowdowns above 1.2 against the best: %d, of them predicted above 1.2: %d, 8 in 10 wanted\n\n", \
+                    (found >= 0.8 * slowdowns ? "met   " : "MISSED"), slowdowns, found
+            }
+        }' "$prediction/table.tsv"
+}
