@@ -15,7 +15,7 @@ build_prediction() {
     build_sqlite || true
 }
 
-# predict NAME PROGRAM ARGUMENT…: lines "NAME ALLOCATOR SECONDS PREDICTED" in table.tsv.
+# predict NAME PROGRAM ARGUMENT…: lines "NAME ALLOCATOR SECONDS DIFFERENCE" in table.tsv, the difference to glibc that is predicted.
 predict() {
     local name=$1
     shift
@@ -27,8 +27,8 @@ predict() {
         /"allocator":/ { gsub(/[",]/, ""); allocator = $2; predicted = "" }
         /"cpu_time_least_s":/ { gsub(/,/, ""); seconds = $2 }
         /"predicted":/ { inside = 1; if ($2 ~ /null/) { inside = 0 } }
-        /"speedup":/ && inside { gsub(/,/, ""); predicted = $2; inside = 0 }
-        /"note":/ { print name "\t" allocator "\t" seconds "\t" (allocator == "glibc" ? 1 : predicted) }
+        /"difference_s":/ && inside { gsub(/,/, ""); predicted = $2; inside = 0 }
+        /"note":/ { print name "\t" allocator "\t" seconds "\t" (allocator == "glibc" ? 0 : predicted) }
     ' "$prediction/$name.json" >>"$prediction/table.tsv"
 }
 
@@ -42,19 +42,19 @@ measure_prediction() {
     predict two_threads "$out/two_threads" 1000000
     awk -F'\t' -v json="$json" '
         { program[$1] = 1; order[$1] = order[$1] ? order[$1] : ++n; name[order[$1]] = $1
-          seconds[$1, $2] = $3; speed[$1, $2] = $4; allocators[$2] = 1 }
+          seconds[$1, $2] = $3; more[$1, $2] = $4; allocators[$2] = 1 }
         END {
             if (!json) printf "%-12s %-10s %10s %10s %9s\n", "program", "allocator", "real", "predicted", "error"
             for (i = 1; i <= n; i++) {
                 p = name[i]; best = ""
                 for (a in allocators) if (seconds[p, a] && (best == "" || seconds[p, a] < seconds[p, best])) best = a
                 for (a in allocators) {
-                    if (!seconds[p, a] || speed[p, a] == "") continue
-                    real = seconds[p, a] / seconds[p, "glibc"]; predicted = 1 / speed[p, a]
+                    if (!seconds[p, a] || more[p, a] == "") continue
+                    real = seconds[p, a] / seconds[p, "glibc"]; predicted = 1 + more[p, a] / seconds[p, "glibc"]
                     error = (predicted - real) / real; if (error < 0) error = -error
                     if (a != "glibc") { sum += error; cells++ }
                     slow = seconds[p, a] / seconds[p, best]
-                    if (slow > 1.2) { slowdowns++; if (predicted * speed[p, best] > 1.2) found++ }
+                    if (slow > 1.2) { slowdowns++; if (predicted / (1 + more[p, best] / seconds[p, "glibc"]) > 1.2) found++ }
                     if (json) printf "{\"workload\": \"prediction\", \"program\": \"%s\", \"allocator\": \"%s\", \"real\": %.3f, \"predicted\": %.3f}\n", p, a, real, predicted
                     else printf "%-12s %-10s %10.3f %10.3f %8.1f%%\n", p, a, real, predicted, error * 100
                 }

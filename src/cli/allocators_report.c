@@ -161,7 +161,12 @@ static json_t *json_run(const struct hw_comparison *comparison, size_t index)
     json_object_set_new(run, "peak_rss_bytes", json_size(candidate->peak_rss_bytes));
     json_object_set_new(run, "page_faults",
                         known ? json_integer((json_int_t)llround(candidate->page_faults)) : json_null());
-    json_object_set_new(run, "predicted", one->predicted ? json_speedup(&one->prediction) : json_null());
+    json_t *predicted = one->predicted ? json_speedup(&one->prediction) : json_null();
+    if (one->predicted && one->prediction.value > 0) /* seconds more than now */
+        json_object_set_new(predicted, "difference_s",
+                            json_real(comparison->candidates[comparison->present].least_s *
+                                      (1 / one->prediction.value - 1)));
+    json_object_set_new(run, "predicted", predicted);
     json_object_set_new(run, "measured", known ? json_speedup(&candidate->measured) : json_null());
     json_object_set_new(run, "exit", json_end(&one->last));
     json_object_set_new(run, "too_short", json_boolean(comparison->choice.reason == HW_CHOICE_TOO_SHORT));
