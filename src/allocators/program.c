@@ -39,48 +39,73 @@ static void take_operations(struct hw_program_data *data, const struct hw_profil
 
 /* ---- lives ---- */
 
-static bool has_lives(const struct hw_mix_bucket *bucket)
+#define FOLLOWED_LEAST 24 /* blocks that a distribution of lives is made of */
+
+static const struct hw_operation_lives *lives_of(const struct hw_profile_allocator *observed, unsigned bucket)
 {
-    uint64_t all = bucket->kept;
-    for (int k = 0; k < HW_MIX_LIFE_BITS; k++)
-        all += bucket->lives[k];
-    return all > 0;
+    for (size_t i = 0; i < observed->lives_count; i++)
+        if (observed->lives[i].bucket == bucket)
+            return &observed->lives[i];
+    return NULL;
 }
 
-/* Sizes of which no block was followed: as the next ones of which some were. */
-static void fill_lives(struct hw_mix *mix)
+/* Few blocks are followed: sizes around help out until there are enough that have been freed. */
+static void take_bucket(struct hw_mix_bucket *bucket, const struct hw_operation_lives *const of[HW_SIZE_BUCKETS],
+                        unsigned at)
 {
-    bool known[HW_SIZE_BUCKETS];
-    for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++)
-        known[b] = has_lives(&mix->of[b]);
-    for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++) {
-        for (unsigned away = 1; !known[b] && away < HW_SIZE_BUCKETS; away++) {
-            const struct hw_mix_bucket *near = b >= away && known[b - away]                    ? &mix->of[b - away]
-                                               : b + away < HW_SIZE_BUCKETS && known[b + away] ? &mix->of[b + away]
-                                                                                               : NULL;
-            if (!near)
+    uint64_t samples = 0;
+    for (unsigned reach = 0; reach < HW_SIZE_BUCKETS && samples < FOLLOWED_LEAST; reach++) {
+        for (int side = reach ? -1 : 1; side <= 1; side += 2) {
+            const long b = (long)at + side * (long)reach;
+            if (b < 0 || b >= (long)HW_SIZE_BUCKETS || !of[b] || !of[b]->freed)
                 continue;
-            memcpy(mix->of[b].lives, near->lives, sizeof near->lives);
-            mix->of[b].kept = near->kept;
-            mix->of[b].crossed = near->crossed;
-            break;
+            for (int k = 0; k < HW_MIX_LIFE_BITS; k++)
+                bucket->lives[k] += of[b]->histogram[k];
+            bucket->crossed += of[b]->freed_elsewhere;
+            samples += of[b]->samples;
         }
     }
 }
 
-static void take_lives(struct hw_mix *mix, const struct hw_profile_allocator *observed)
+/* How many blocks were freed at all is known exactly: of each size, or, where blocks change their size, of all. */
+static double freed_share(const struct hw_program_data *data, unsigned bucket)
+{
+    double allocated = 0, freed = 0, grown = 0, all_allocated = 0, all_freed = 0;
+    for (int phase = 0; phase < HW_MIX_PHASES; phase++)
+        for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++) {
+            const struct hw_cost(*of)[HW_SIZE_BUCKETS] = data->program.phases[phase].operations;
+            const double here = of[HW_MIX_MALLOC][b].count + of[HW_MIX_CALLOC][b].count + of[HW_MIX_ALIGNED][b].count;
+            all_allocated += here;
+            all_freed += of[HW_MIX_FREE][b].count;
+            if (b != bucket)
+                continue;
+            allocated += here;
+            freed += of[HW_MIX_FREE][b].count;
+            grown += of[HW_MIX_REALLOC][b].count;
+        }
+    if (grown * 100 < allocated)
+        return allocated > 0 ? fmin(freed / allocated, 1) : 0;
+    return all_allocated > 0 ? fmin(all_freed / all_allocated, 1) : 0;
+}
+
+static void take_lives(struct hw_program_data *data, const struct hw_profile_allocator *observed)
 {
     _Static_assert(HW_LIFE_BINS == HW_MIX_LIFE_BITS, "bins of lives");
-    for (size_t i = 0; i < observed->lives_count; i++) {
-        const struct hw_operation_lives *lives = &observed->lives[i];
-        if (lives->bucket >= HW_SIZE_BUCKETS)
-            continue;
-        struct hw_mix_bucket *bucket = &mix->of[lives->bucket];
-        memcpy(bucket->lives, lives->histogram, sizeof bucket->lives);
-        bucket->kept = lives->weight > lives->freed ? lives->weight - lives->freed : 0;
-        bucket->crossed = lives->freed_elsewhere;
+    const struct hw_operation_lives *of[HW_SIZE_BUCKETS];
+    for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++)
+        of[b] = lives_of(observed, b);
+    for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++) {
+        struct hw_mix_bucket *bucket = &data->mix.of[b];
+        uint64_t ended = 0;
+        take_bucket(bucket, of, b);
+        for (int k = 0; k < HW_MIX_LIFE_BITS; k++)
+            ended += bucket->lives[k];
+        const double share = freed_share(data, b);
+        if (ended == 0)
+            bucket->kept = 1; /* nothing is known of frees */
+        else if (share < 1)
+            bucket->kept = (uint64_t)((double)ended * (1 - share) / fmax(share, 1e-6));
     }
-    fill_lives(mix);
 }
 
 /* ---- stages ---- */
@@ -138,7 +163,7 @@ struct hw_program_data *hw_program_data_new(const struct hw_profile *profile, un
         return NULL;
     }
     take_operations(data, observed);
-    take_lives(&data->mix, observed);
+    take_lives(data, observed);
     data->mix.seed = 1;
     data->mix.limit = REPLAYED_MOST;
     data->mix.live_most = memory_to_use(profile);

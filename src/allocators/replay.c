@@ -38,6 +38,7 @@
 #define READ_MOST    256u
 #define NO_EVENT     UINT32_MAX
 #define MAILBOX      1024u /* blocks on their way from one thread to another; a power of two */
+#define RECENT       16    /* allocations that are looked back at for a block that grows */
 
 struct event { /* one operation, 16 bytes */
     uint64_t size;
@@ -128,7 +129,9 @@ struct drawing {
     /* Frees that are due, by the allocation they come before: lists through `next`, by slot. */
     uint32_t *due, *next, *free_slots;
     uint64_t *sizes;
-    uint8_t *buckets, *crosses;
+    uint8_t *buckets, *crosses, *live;
+    uint32_t recent[RECENT];
+    size_t recent_count;
     size_t free_count, slot_count;
     struct event *events;
     size_t event_count;
@@ -152,7 +155,7 @@ static void cumulate(struct drawing *drawing)
                 continue;
             drawing->total += count;
             const uint64_t ended = freed_of(&mix.of[b]), all = ended + mix.of[b].kept;
-            freed += all ? (double)count * (double)ended / (double)all : 0;
+            freed += all && kind != HW_MIX_REALLOC ? (double)count * (double)ended / (double)all : 0;
             drawing->choices[drawing->choice_count++] =
                 (struct choice){.until = drawing->total, .kind = (uint8_t)kind, .bucket = (uint8_t)b};
         }
@@ -222,8 +225,32 @@ static void emit_frees(struct drawing *drawing, size_t now, bool counts)
                             .crosses = drawing->crosses[slot]},
              counts);
         drawing->free_slots[drawing->free_count++] = slot;
+        drawing->live[slot] = 0;
         drawing->live_bytes -= drawing->sizes[slot];
     }
+}
+
+/* The live block that was allocated last, if it is one of the last few: what grows is mostly fresh. NO_EVENT: none. */
+static uint32_t freshest(struct drawing *drawing)
+{
+    for (unsigned back = 1; back <= RECENT; back++) {
+        const uint32_t slot = drawing->recent[(drawing->recent_count - back) % RECENT];
+        if (back <= drawing->recent_count && drawing->live[slot])
+            return slot;
+    }
+    return NO_EVENT;
+}
+
+/* A reallocation keeps the block's life. False: more memory than may be live at once. */
+static bool emit_growth(struct drawing *drawing, const struct choice *choice, uint32_t slot, uint64_t size, bool counts)
+{
+    if (drawing->live_bytes - drawing->sizes[slot] + size > drawing->live_most)
+        return false;
+    drawing->live_bytes += size - drawing->sizes[slot];
+    drawing->sizes[slot] = size;
+    drawing->buckets[slot] = choice->bucket;
+    emit(drawing, (struct event){.size = size, .slot = slot, .kind = HW_MIX_REALLOC, .bucket = choice->bucket}, counts);
+    return true;
 }
 
 /* False: more memory than may be live at once. */
@@ -231,12 +258,17 @@ static bool emit_allocation(struct drawing *drawing, size_t now, size_t end, boo
 {
     const struct choice *choice = choose(drawing);
     const uint64_t size = draw_size(drawing, choice->bucket), life = draw_life(drawing, choice->bucket);
+    const uint32_t fresh = choice->kind == HW_MIX_REALLOC ? freshest(drawing) : NO_EVENT;
+    if (fresh != NO_EVENT)
+        return emit_growth(drawing, choice, fresh, size, counts);
     if (drawing->live_bytes + size > drawing->live_most)
         return false;
     drawing->live_bytes += size;
     const uint32_t slot =
         drawing->free_count ? drawing->free_slots[--drawing->free_count] : (uint32_t)drawing->slot_count++;
     emit(drawing, (struct event){.size = size, .slot = slot, .kind = choice->kind, .bucket = choice->bucket}, counts);
+    drawing->recent[drawing->recent_count++ % RECENT] = slot;
+    drawing->live[slot] = 1;
     drawing->sizes[slot] = size;
     drawing->buckets[slot] = choice->bucket;
     drawing->crosses[slot] = parallel && draw_crossing(drawing, choice->bucket);
@@ -268,6 +300,7 @@ static void draw(struct worker *worker, int phase, unsigned number, unsigned thr
     drawing.sizes = pages(all * sizeof *drawing.sizes);
     drawing.buckets = pages(all);
     drawing.crosses = pages(all);
+    drawing.live = pages(all);
     drawing.events = pages(2 * all * sizeof *drawing.events);
     *counted = 0;
     for (size_t now = 0; now < all; now++) {
@@ -287,6 +320,7 @@ static void draw(struct worker *worker, int phase, unsigned number, unsigned thr
     munmap(drawing.sizes, all * sizeof *drawing.sizes);
     munmap(drawing.buckets, all);
     munmap(drawing.crosses, all);
+    munmap(drawing.live, all);
 }
 
 /* ---- doing it ---- */
@@ -365,10 +399,7 @@ static void free_block(struct worker *worker, void *block, unsigned bucket, size
 
 static void do_allocation(struct worker *worker, const struct event *event)
 {
-    /* What grows had half its size before. */
-    void *before = event->kind == HW_MIX_REALLOC && event->size > 1 ? malloc(event->size / 2) : NULL;
-    if (before)
-        write_block(before, event->size / 2);
+    void *before = event->kind == HW_MIX_REALLOC ? worker->slots[event->slot] : NULL;
     if (!worker->timed || !event->counts) {
         char *block = worker->slots[event->slot] = allocate(event, before);
         if (block)
@@ -516,7 +547,8 @@ static void run_phase(int phase, unsigned threads, bool timed)
         for (unsigned i = 0; i < threads; i++)
             pthread_join(handles[i], NULL);
     }
-    print_phase(phase, workers, threads, counted);
+    if (counted)
+        print_phase(phase, workers, threads, counted);
 }
 
 static void calibrate(void)
