@@ -397,6 +397,110 @@ static void test_settings_change_facts(void **state)
     run_result_free(&result);
 }
 
+/* ---- profiles of allocator mode ---- */
+
+static json_t *record_allocator(const char *preload, const char *option, struct run_result *result)
+{
+    char *directory = make_directory(), *file = join_path(directory, "p.hwprof"), variable[4096];
+    snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload);
+    const char *const environment[] = {cache_variable, preload ? variable : NULL, NULL};
+    const char *const arguments[] = {"record", "--mode=allocator", "-o", file, option, "--", differs(), "work", NULL};
+    *result = heapwise(arguments, &(struct run_options){.environment = environment, .timeout_s = 120});
+    json_t *report = result->code == 0 ? load_report(file, 0) : NULL;
+    remove_directory(directory);
+    free(file);
+    return report;
+}
+
+static void test_profile_tells_how_the_allocator_works(void **state)
+{
+    struct run_result result;
+    if (TEST_SANITIZED)
+        SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
+    json_t *report = record_allocator(strchr(class_option(), '/'), "--no-prediction", &result);
+    assert_exit(&result, 0, "heapwise record --mode allocator");
+    assert_string_equal(json_text(report, "allocator.style"), "bibop");
+    assert_string_equal(json_text(report, "allocator.facts_from"), "probe");
+    assert_int_equal(json_number(report, "allocator.large_threshold"), 4097);
+    const json_t *allocator = json_object_get(report, "allocator"),
+                 *classes = json_object_get(allocator, "size_classes");
+    assert_int_equal(json_array_size(classes), 9);
+    assert_int_equal(json_integer_value(json_array_get(classes, 2)), 64);
+    assert_int_equal(json_array_size(json_object_get(allocator, "prediction")), 0);
+    json_decref(report);
+    run_result_free(&result);
+}
+
+static void test_facts_from_a_file(void **state)
+{
+    struct run_result result;
+    char option[4200];
+    char *file = join_path(cache, "told");
+    snprintf(option, sizeof option, "--facts=%s", file);
+    overwrite(file, "name = other\nversion = 7\nstyle = sequential\nmedium = 100\nlarge = 300\n");
+    json_t *report = record_allocator(NULL, option, &result);
+    assert_exit(&result, 0, "record --facts");
+    assert_string_equal(json_text(report, "allocator.facts_from"), "file");
+    assert_int_equal(json_number(report, "allocator.large_threshold"), 300);
+    bool large = false; /* sizes are told apart by it */
+    size_t i;
+    const json_t *operation;
+    json_array_foreach(json_object_get(json_object_get(report, "allocator"), "operations"), i, operation) large |=
+        strcmp(json_text(operation, "size"), "large") == 0 && json_number(operation, "count") > 100000;
+    assert_true(large);
+    /* what others would do was predicted meanwhile: */
+    const json_t *predictions = json_object_get(json_object_get(report, "allocator"), "prediction"), *prediction;
+    json_array_foreach(predictions, i, prediction)
+    {
+        if (!json_is_null(json_object_get(prediction, "problem")))
+            fail_msg("%s", json_text(prediction, "problem"));
+        const double speedup = json_real_value(json_object_get(prediction, "speedup"));
+        assert_true(speedup > 0.05 && speedup < 50);
+        assert_true(json_real_value(json_object_get(prediction, "low")) <= speedup);
+        assert_true(json_real_value(json_object_get(prediction, "high")) >= speedup);
+    }
+    json_decref(report);
+    run_result_free(&result);
+
+    overwrite(file, "name = other\nlarge = much\n");
+    assert_null(record_allocator(NULL, option, &result));
+    assert_int_equal(result.code, 125);
+    assert_contains(result.err, "told, line 2");
+    run_result_free(&result);
+    free(file);
+    const char *const heap[] = {"record", "--facts=/dev/null", "--", "true", NULL};
+    result = verb(heap, NULL);
+    assert_int_equal(result.code, 125);
+    assert_contains(result.err, "--mode allocator only");
+    run_result_free(&result);
+}
+
+/* One profiled run, then predictions beside what was measured. */
+static void test_predictions(void **state)
+{
+    const char *const arguments[] = {VERB, "--json", "-n", "1", "--", differs(), "work", NULL};
+    struct run_result result;
+    json_t *runs = runs_of(arguments, NULL, &result);
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *one = json_array_get(runs, i), *predicted = json_object_get(one, "predicted");
+        if (json_is_true(json_object_get(one, "present")))
+            continue;
+        if (!json_is_object(predicted))
+            fail_msg("nothing predicted for %s: %s", json_text(one, "allocator"), result.err);
+        assert_true(json_real_value(json_object_get(predicted, "speedup")) > 0.05);
+    }
+    json_decref(runs);
+    run_result_free(&result);
+}
+
+static void test_a_linked_allocator_is_refused(void **state)
+{
+    const char *program = program_path("workload-jemalloc-static");
+    if (!program)
+        SKIP("the program was not built");
+    check_refused((const char *const[]){VERB, "-q", "-n1", program, NULL}, 2, "linked into its executable");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +518,10 @@ int main(void)
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_without_a_cache),
         cmocka_unit_test(test_settings_change_facts),
+        cmocka_unit_test(test_profile_tells_how_the_allocator_works),
+        cmocka_unit_test(test_facts_from_a_file),
+        cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_a_linked_allocator_is_refused),
     };
     if (getenv("HEAPWISE_TEST"))
         cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
