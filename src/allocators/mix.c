@@ -28,8 +28,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct out *out, const cha
 size_t hw_mix_print(const struct hw_mix *mix, char *text, size_t size)
 {
     struct out out = {text, size, 0};
-    add(&out, "mix 1\nseed %" PRIu64 "\nthreads %u\nlive %" PRIu64 "\nlimit %" PRIu64 "\n", mix->seed, mix->threads,
-        mix->live_most, mix->limit);
+    add(&out, "mix 1\nseed %" PRIu64 "\nthreads %u\nlive %" PRIu64 "\nlimit %" PRIu64 "\nfresh %" PRIu64 "\n",
+        mix->seed, mix->threads, mix->live_most, mix->limit, mix->fresh);
     for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++) {
         const struct hw_mix_bucket *bucket = &mix->of[b];
         uint64_t all = 0;
@@ -109,6 +109,8 @@ static bool take_line(struct hw_mix *mix, const char **text)
         mix->live_most = value;
     else if (strcmp(key, "limit") == 0)
         mix->limit = value;
+    else if (strcmp(key, "fresh") == 0)
+        mix->fresh = value;
     else
         return false;
     return true;

@@ -30,6 +30,7 @@ struct hw_mix {
     uint32_t threads;   /* in the parallel phase */
     uint64_t live_most; /* bytes that may be allocated at once */
     uint64_t limit;     /* allocations to replay at most, of each phase */
+    uint64_t fresh;     /* of 1000 reallocations: those that are first allocations (of NULL) */
     struct hw_mix_bucket of[HW_SIZE_BUCKETS];
 };
 

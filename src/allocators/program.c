@@ -67,6 +67,20 @@ static void take_bucket(struct hw_mix_bucket *bucket, const struct hw_operation_
     }
 }
 
+/* Reallocations that make blocks: as many as frees need that have no other allocation. */
+static double fresh_share(const struct hw_program_data *data)
+{
+    double allocated = 0, freed = 0, reallocated = 0;
+    for (int phase = 0; phase < HW_MIX_PHASES; phase++)
+        for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++) {
+            const struct hw_cost(*of)[HW_SIZE_BUCKETS] = data->program.phases[phase].operations;
+            allocated += of[HW_MIX_MALLOC][b].count + of[HW_MIX_CALLOC][b].count + of[HW_MIX_ALIGNED][b].count;
+            freed += of[HW_MIX_FREE][b].count;
+            reallocated += of[HW_MIX_REALLOC][b].count;
+        }
+    return reallocated > 0 && freed > allocated ? fmin((freed - allocated) / reallocated, 1) : 0;
+}
+
 /* How many blocks were freed at all is known exactly: of each size, or, where blocks change their size, of all. */
 static double freed_share(const struct hw_program_data *data, unsigned bucket)
 {
@@ -74,7 +88,8 @@ static double freed_share(const struct hw_program_data *data, unsigned bucket)
     for (int phase = 0; phase < HW_MIX_PHASES; phase++)
         for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++) {
             const struct hw_cost(*of)[HW_SIZE_BUCKETS] = data->program.phases[phase].operations;
-            const double here = of[HW_MIX_MALLOC][b].count + of[HW_MIX_CALLOC][b].count + of[HW_MIX_ALIGNED][b].count;
+            const double here = of[HW_MIX_MALLOC][b].count + of[HW_MIX_CALLOC][b].count + of[HW_MIX_ALIGNED][b].count +
+                                of[HW_MIX_REALLOC][b].count * (double)data->mix.fresh * 1e-3;
             all_allocated += here;
             all_freed += of[HW_MIX_FREE][b].count;
             if (b != bucket)
@@ -92,6 +107,7 @@ static void take_lives(struct hw_program_data *data, const struct hw_profile_all
 {
     _Static_assert(HW_LIFE_BINS == HW_MIX_LIFE_BITS, "bins of lives");
     const struct hw_operation_lives *of[HW_SIZE_BUCKETS];
+    data->mix.fresh = (uint64_t)(1000 * fresh_share(data));
     for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++)
         of[b] = lives_of(observed, b);
     for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++) {

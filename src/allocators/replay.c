@@ -155,7 +155,8 @@ static void cumulate(struct drawing *drawing)
                 continue;
             drawing->total += count;
             const uint64_t ended = freed_of(&mix.of[b]), all = ended + mix.of[b].kept;
-            freed += all && kind != HW_MIX_REALLOC ? (double)count * (double)ended / (double)all : 0;
+            const double blocks = kind == HW_MIX_REALLOC ? (double)mix.fresh * 1e-3 : 1; /* that each makes */
+            freed += all ? blocks * (double)count * (double)ended / (double)all : 0;
             drawing->choices[drawing->choice_count++] =
                 (struct choice){.until = drawing->total, .kind = (uint8_t)kind, .bucket = (uint8_t)b};
         }
@@ -257,8 +258,11 @@ static bool emit_growth(struct drawing *drawing, const struct choice *choice, ui
 static bool emit_allocation(struct drawing *drawing, size_t now, size_t end, bool parallel, bool counts)
 {
     const struct choice *choice = choose(drawing);
-    const uint64_t size = draw_size(drawing, choice->bucket), life = draw_life(drawing, choice->bucket);
-    const uint32_t fresh = choice->kind == HW_MIX_REALLOC ? freshest(drawing) : NO_EVENT;
+    uint64_t size = draw_size(drawing, choice->bucket);
+    size += choice->kind == HW_MIX_REALLOC && size == 0; /* else it would be a free */
+    const uint64_t life = draw_life(drawing, choice->bucket);
+    const uint32_t fresh =
+        choice->kind == HW_MIX_REALLOC && below(&drawing->random, 1000) >= mix.fresh ? freshest(drawing) : NO_EVENT;
     if (fresh != NO_EVENT)
         return emit_growth(drawing, choice, fresh, size, counts);
     if (drawing->live_bytes + size > drawing->live_most)
@@ -459,6 +463,7 @@ static void *work(void *closure)
             continue;
         }
         void *block = worker->slots[event->slot];
+        worker->slots[event->slot] = NULL;
         if (!block || (event->crosses && worker->out && give(worker->out, block, event->bucket)))
             continue;
         free_block(worker, block, event->bucket, event->size, event->counts);

@@ -163,9 +163,9 @@ static json_t *json_run(const struct hw_comparison *comparison, size_t index)
                         known ? json_integer((json_int_t)llround(candidate->page_faults)) : json_null());
     json_t *predicted = one->predicted ? json_speedup(&one->prediction) : json_null();
     if (one->predicted && one->prediction.value > 0) /* seconds more than now */
-        json_object_set_new(predicted, "difference_s",
-                            json_real(comparison->candidates[comparison->present].least_s *
-                                      (1 / one->prediction.value - 1)));
+        json_object_set_new(
+            predicted, "difference_s",
+            json_real(comparison->candidates[comparison->present].least_s * (1 / one->prediction.value - 1)));
     json_object_set_new(run, "predicted", predicted);
     json_object_set_new(run, "measured", known ? json_speedup(&candidate->measured) : json_null());
     json_object_set_new(run, "exit", json_end(&one->last));
@@ -182,6 +182,8 @@ bool hw_comparison_print_json(const struct hw_comparison *comparison)
     json_t *runs = json_array();
     for (size_t i = 0; i < comparison->count; i++)
         json_array_append_new(runs, json_run(comparison, i));
+    if (comparison->prediction_note[0])
+        hw_say("%s", comparison->prediction_note);
     const bool fine = runs && json_array_size(runs) == comparison->count &&
                       json_dumpf(runs, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0;
     if (fine)

@@ -172,7 +172,7 @@ static void test_mix_is_read_as_it_was_written(void **state)
 {
     static struct hw_mix mix, again;
     static char text[1 << 20];
-    mix = (struct hw_mix){.seed = 7, .threads = 3, .live_most = 1 << 30, .limit = 1000};
+    mix = (struct hw_mix){.seed = 7, .threads = 3, .live_most = 1 << 30, .limit = 1000, .fresh = 250};
     mix.of[4].count[HW_MIX_SERIAL][HW_MIX_MALLOC] = 10;
     mix.of[4].lives[0] = 3;
     mix.of[4].lives[47] = 4;
