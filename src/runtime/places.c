@@ -33,7 +33,15 @@ struct extent {
 
 static uint64_t ask(uintptr_t address, uint64_t size)
 {
+    struct hw_operator *op = hw_operator_self;
+    const uint8_t inside = op ? op->selector : 0;
+    if (op)
+        op->selector = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint64_t usable = hw_real.malloc_usable_size ? hw_real.malloc_usable_size((void *)address) : 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (op)
+        op->selector = inside;
     if (usable < size || usable > 2 * size + (64 << 20)) /* not a block of that allocator itself */
         usable = size;
     return usable ? HW_ALIGN_UP(usable, 8) : 8;

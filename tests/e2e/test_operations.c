@@ -1,0 +1,286 @@
+/* test_operations.c - record --mode allocator: exact numbers of operations by kind, size and phase, and times. */
+#include "support/check.h"
+#include "support/recording.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Operations of PHASE and KIND (NULL: any) whose size bucket holds SIZE; -1: of which the size is not known. */
+static int64_t operations(const json_t *report, const char *phase, const char *kind, int64_t size)
+{
+    int64_t sum = 0;
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(json_object_get(report, "allocator"), "operations_by_size"), i, entry)
+    {
+        const json_t *most = json_object_get(entry, "most"), *least = json_object_get(entry, "least");
+        if ((phase && strcmp(json_text(entry, "phase"), phase)) || (kind && strcmp(json_text(entry, "kind"), kind)))
+            continue;
+        if (size < 0 ? json_is_integer(least)
+                     : !json_is_integer(least) || json_integer_value(least) > size ||
+                           (json_is_integer(most) && json_integer_value(most) < size))
+            continue;
+        sum += json_number(entry, "count");
+    }
+    return sum;
+}
+
+static int64_t mallocs(const json_t *report, const char *phase, int64_t size)
+{
+    return operations(report, phase, "new", size) + operations(report, phase, "reused", size);
+}
+
+static struct recording record_mode(const char *mode, const char *argument, const char *preload)
+{
+    static const char *const arguments[] = {"--mode=allocator", NULL};
+    char variable[1024];
+    const char *program = program_path("operations");
+    if (!program)
+        SKIP("operations was not built");
+    snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload ? preload : "");
+    const char *const environment[] = {preload ? variable : NULL, NULL};
+    const char *const argv[] = {program, mode, argument, NULL};
+    return record_and_load(argv, &(struct record_options){.arguments = arguments, .run.environment = environment});
+}
+
+static void check_kinds(const char *preload)
+{
+    struct recording recording = record_mode("kinds", NULL, preload);
+    const json_t *report = recording.report;
+    assert_exit(&recording.run, 0, "operations kinds");
+    assert_string_equal(json_text(report, "process.mode"), "allocator");
+    assert_int_equal(mallocs(report, "serial", 700), 2000);
+    assert_int_equal(operations(report, NULL, "free", 700), 2000);
+    if (!preload) /* glibc gives out again what was freed */
+        assert_int_equal(operations(report, NULL, "reused", 700), 1000);
+    assert_int_equal(operations(report, NULL, "calloc", 770), 300);
+    assert_int_equal(operations(report, NULL, "free", 770), 0);
+    assert_int_equal(operations(report, NULL, "realloc", 900), 300);
+    assert_int_equal(operations(report, NULL, "free", 900), 300);
+    assert_int_equal(operations(report, NULL, "realloc", 930), 10);
+    assert_int_equal(operations(report, NULL, "free", 930), 10);
+    assert_int_equal(operations(report, NULL, "aligned", 960), 60);
+    assert_int_equal(operations(report, NULL, "free", 960), 60);
+    assert_int_equal(mallocs(report, NULL, 0), 17);
+    assert_int_equal(operations(report, NULL, "free", 0), 17);
+    assert_int_equal(mallocs(report, NULL, 3 << 20), 5);
+    assert_int_equal(operations(report, NULL, "free", 3 << 20), 5);
+    assert_int_equal(mallocs(report, NULL, 5ll << 30), 1);
+    assert_int_equal(mallocs(report, NULL, INT64_MAX), 1);
+    assert_int_equal(operations(report, "parallel", NULL, 700), 0);
+    assert_true(json_number(report, "totals.failed_allocations") >= 1);
+    recording_free(&recording);
+}
+
+static void test_kinds(void **state)
+{
+    check_kinds(NULL);
+}
+
+static void test_other_allocators(void **state)
+{
+    static const char *const names[] = {"libjemalloc.so", "libtcmalloc.so", "libmimalloc.so"};
+    int tried = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *library = program_path(names[i]);
+        if (!library)
+            continue;
+        char path[1024];
+        snprintf(path, sizeof path, "%s", library);
+        check_kinds(path);
+        tried++;
+    }
+    if (!tried)
+        SKIP("no other allocator is installed");
+}
+
+static void check_threads(const char *count, int64_t number)
+{
+    struct recording recording = record_mode("threads", count, NULL);
+    const json_t *report = recording.report;
+    assert_exit(&recording.run, 0, "operations threads");
+    assert_int_equal(mallocs(report, "parallel", 400), 2 * number * 1000);
+    assert_int_equal(operations(report, "parallel", "free", 400), 2 * number * 1000);
+    for (int64_t size = 432; size <= 496; size += 32) { /* alone again, also after detached threads */
+        assert_int_equal(mallocs(report, "serial", size), 100);
+        assert_int_equal(operations(report, "parallel", NULL, size), 0);
+    }
+    recording_free(&recording);
+}
+
+static void test_threads(void **state)
+{
+    check_threads("3", 3);
+}
+
+static void test_2000_threads(void **state)
+{
+    check_threads("1000", 1000);
+}
+
+/* What each thread did in each stage adds up to all. */
+static void test_stages(void **state)
+{
+    struct recording recording = record_mode("threads", "3", NULL);
+    const json_t *allocator = json_object_get(recording.report, "allocator");
+    int64_t sum = 0, all = 0, last = 0, serial = 0;
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(allocator, "stages"), i, entry)
+    {
+        sum += json_number(entry, "operations");
+        last = json_number(entry, "stage");
+        if (last == 0) /* the main thread alone: its hundred pairs and what it needed before */
+            serial += json_number(entry, "operations");
+        assert_string_equal(json_text(entry, "phase"), last % 2 ? "parallel" : "serial");
+    }
+    json_array_foreach(json_object_get(allocator, "operations"), i, entry) all += json_number(entry, "count");
+    assert_int_equal(last, 4);
+    assert_true(serial >= 200 && serial < 300);
+    /* what libc does when a thread has ended as far as programs can tell is in no stage */
+    if (sum > all || sum < all - 30)
+        fail_msg("stages have %lld operations of %lld", (long long)sum, (long long)all);
+    recording_free(&recording);
+}
+
+static void test_fork(void **state)
+{
+    struct recording recording = record_mode("fork", NULL, NULL);
+    assert_int_equal(recording.file_count, 2);
+    const json_t *parent = recording.reports[0], *child = recording.reports[1];
+    assert_int_equal(mallocs(parent, "serial", 400), 150);
+    assert_int_equal(operations(parent, NULL, "free", 400), 150);
+    assert_int_equal(mallocs(child, "serial", 400), 30);
+    assert_int_equal(operations(child, NULL, "free", 400), 30);
+    assert_int_equal(operations(parent, NULL, "free", 800), 1);
+    assert_int_equal(operations(child, NULL, "free", 800) + operations(child, NULL, "free", -1), 1);
+    recording_free(&recording);
+}
+
+static void test_kill(void **state)
+{
+    struct recording recording = record_mode("kill", NULL, NULL);
+    assert_exit(&recording.run, 128 + SIGKILL, "operations kill");
+    assert_int_equal(mallocs(recording.report, "serial", 400), 100000);
+    assert_int_equal(operations(recording.report, "serial", "free", 400), 100000);
+    recording_free(&recording);
+}
+
+/* A handler inside an operation does operations of its own; an operation that a handler jumps out of is none, and those
+ * that follow count as ever. */
+static void test_signals(void **state)
+{
+    const char *library = program_path("libsignalmalloc.so");
+    char path[1024];
+    if (!library)
+        SKIP("libsignalmalloc.so was not built");
+    snprintf(path, sizeof path, "%s", library);
+    struct recording recording = record_mode("signals", NULL, path);
+    assert_exit(&recording.run, 0, "operations signals");
+    assert_int_equal(mallocs(recording.report, NULL, 600), 60);
+    assert_int_equal(operations(recording.report, NULL, "free", 600), 60);
+    assert_int_equal(mallocs(recording.report, NULL, 54321), 10);
+    assert_int_equal(operations(recording.report, NULL, "free", 54321), 10);
+    assert_int_equal(mallocs(recording.report, NULL, 632), 100);
+    recording_free(&recording);
+}
+
+static double mean_of(const json_t *report, const char *kind, int64_t size, int64_t *timed)
+{
+    double ticks = 0, count = 0;
+    size_t i;
+    json_t *entry;
+    *timed = 0;
+    json_array_foreach(json_object_get(json_object_get(report, "allocator"), "operations_by_size"), i, entry)
+    {
+        const char *name = json_text(entry, "kind");
+        const bool wanted =
+            !strcmp(kind, "malloc") ? !strcmp(name, "new") || !strcmp(name, "reused") : !strcmp(name, kind);
+        if (!wanted || json_number_or_none(entry, "least") > size || json_number_or_none(entry, "most") < size)
+            continue;
+        const json_t *mean = json_object_get(json_object_get(entry, "cycles"), "mean");
+        if (!json_is_number(mean))
+            continue;
+        ticks += json_number_value(mean) * (double)json_number(entry, "count");
+        count += (double)json_number(entry, "count");
+        *timed += json_number(entry, "timed");
+    }
+    return count > 0 ? ticks / count : NAN;
+}
+
+/* The allocator measures itself in the same run. */
+static void test_times(void **state)
+{
+    static const struct {
+        const char *kind;
+        int64_t size;
+    } compared[] = {{"malloc", 200}, {"malloc", 800}, {"free", 200}};
+    const char *library = program_path("libslowmalloc.so");
+    unsigned long long own[3][2];
+    char path[1024];
+    if (!library)
+        SKIP("libslowmalloc.so was not built");
+    snprintf(path, sizeof path, "%s", library);
+    struct recording recording = record_mode("timed", NULL, path);
+    assert_exit(&recording.run, 0, "operations timed");
+    const char *told = recording.run.out;
+    assert_int_equal(sscanf(told, "%llu %llu\n%llu %llu\n%llu %llu", &own[0][0], &own[0][1], &own[1][0], &own[1][1],
+                            &own[2][0], &own[2][1]),
+                     6);
+    for (int i = 0; i < 3; i++) {
+        int64_t timed;
+        const double mean = mean_of(recording.report, compared[i].kind, compared[i].size, &timed);
+        assert_true(timed > 50);
+        if (!(fabs(mean / (double)own[i][1] - 1) < 0.05))
+            fail_msg("%s of %lld bytes: %.1f cycles, by itself %llu", compared[i].kind, (long long)compared[i].size,
+                     mean, own[i][1]);
+    }
+    recording_free(&recording);
+}
+
+/* Frequent operations are sampled; the estimates of all call sites together stand for all. */
+static void test_sampled(void **state)
+{
+    struct recording recording = record_mode("many", NULL, NULL);
+    const json_t *allocator = json_object_get(recording.report, "allocator");
+    const int64_t timed = json_number(allocator, "timing.timed");
+    double sites = 0;
+    size_t i;
+    json_t *entry;
+    assert_int_equal(mallocs(recording.report, "serial", 400), 300000);
+    assert_true(timed > 100);
+    json_array_foreach(json_object_get(allocator, "call_sites"), i, entry) sites += (double)json_number(entry, "count");
+    /* each sample stands for 2^shift operations: an unbiased estimate, with a wide margin */
+    if (sites < 300000 || sites > 1200000)
+        fail_msg("call sites stand for %.0f operations of 600000, from %lld samples", sites, (long long)timed);
+    entry = json_array_get(json_object_get(allocator, "call_sites"), 0);
+    assert_string_equal(stack_function(entry, 0), "pairs");
+    assert_true(json_array_size(json_object_get(allocator, "slowest")) > 0);
+    assert_int_equal(json_number(recording.report, "totals.allocations"),
+                     json_number(recording.report, "totals.frees"));
+    assert_true(report_says(recording.report, "exact"));
+    recording_free(&recording);
+}
+
+static void test_refusals(void **state)
+{
+    const char *const wrong[][6] = {{"record", "--mode=allocator", "--sample-bytes=1M", "true", NULL},
+                                    {"record", "--mode=allocator", "--table=100", "true", NULL},
+                                    {"record", "--mode=allocator", "--free-stacks", "true", NULL}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *argv[7] = {heapwise_path()};
+        for (int k = 0; wrong[i][k]; k++)
+            argv[k + 1] = wrong[i][k];
+        struct run_result result = run(argv, &(struct run_options){0});
+        assert_exit(&result, 125, "record");
+        assert_contains(result.err, "--mode allocator");
+        run_result_free(&result);
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(test_kinds), cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_threads),
+          cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_stages), cmocka_unit_test(test_fork),
+          cmocka_unit_test(test_kill), cmocka_unit_test(test_signals), cmocka_unit_test(test_times),
+          cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))

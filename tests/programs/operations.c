@@ -1,0 +1,166 @@
+/* operations.c - operations of the allocator in known numbers, told apart by their sizes: see test_operations.c. */
+#include "program.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/wait.h>
+
+enum { SIGNALLING_SIZE = 54321 }; /* of signalmalloc.c, too */
+
+static void *kept[2000];
+
+static void pairs(size_t size, int count)
+{
+    for (int i = 0; i < count; i++) {
+        void *block = malloc(size);
+        KEEP(block);
+        free(block);
+    }
+}
+
+static void kinds(void)
+{
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 1000; i++)
+            MUST(kept[i] = malloc(700));
+        for (int i = 0; i < 1000; i++)
+            free(kept[i]);
+    }
+    for (int i = 0; i < 300; i++) {
+        MUST(kept[i] = calloc(7, 110));
+        kept[i] = realloc(kept[i], 900);
+    }
+    for (int i = 0; i < 300; i++)
+        free(kept[i]);
+    for (int i = 0; i < 10; i++)
+        free(realloc(NULL, 930));
+    for (int i = 0; i < 20; i++) {
+        void *block;
+        MUST(posix_memalign(&block, 64, 960) == 0);
+        free(block);
+        free(memalign(128, 958));
+        free(aligned_alloc(64, 960));
+    }
+    for (int i = 0; i < 17; i++)
+        free(malloc(0));
+    for (int i = 0; i < 23; i++)
+        free(NULL);
+    for (int i = 0; i < 5; i++) {
+        void *block = malloc(3 << 20);
+        KEEP(block);
+        free(block);
+    }
+    free(malloc(5ull << 30)); /* may fail: it is an operation all the same */
+    KEEP(kept);
+    MUST(!malloc(SIZE_MAX / 2));
+}
+
+static void *thread_pairs(void *argument)
+{
+    pairs(400, 1000);
+    __atomic_fetch_add((int *)argument, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void wait_alone(void)
+{
+    usleep(20000); /* the last of a detached thread's instructions are not to be seen */
+}
+
+/* COUNT threads that are waited for, COUNT that are not; alone before, between and after. */
+static void threads(int count)
+{
+    static int done;
+    pthread_attr_t detached;
+    pthread_t *ids = malloc((size_t)count * sizeof *ids);
+    pairs(432, 100);
+    for (int i = 0; i < count; i++)
+        MUST(pthread_create(&ids[i], NULL, thread_pairs, &done) == 0);
+    for (int i = 0; i < count; i++)
+        pthread_join(ids[i], NULL);
+    wait_alone();
+    pairs(464, 100);
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    for (int i = 0; i < count; i++)
+        MUST(pthread_create(&ids[0], &detached, thread_pairs, &done) == 0);
+    while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < 2 * count)
+        usleep(1000);
+    wait_alone();
+    pairs(496, 100);
+    free(ids);
+}
+
+static void forked(void)
+{
+    void *block = malloc(800);
+    pairs(400, 100);
+    pid_t child = fork();
+    if (child == 0) {
+        pairs(400, 30);
+        free(block);
+        exit(0);
+    }
+    waitpid(child, NULL, 0);
+    pairs(400, 50);
+    free(block);
+}
+
+static sigjmp_buf out;
+static int jumps;
+
+static void handler(int number)
+{
+    pairs(600, 3); /* glibc: never while the interrupted call has changed anything yet, see signalmalloc.c */
+    if (jumps)
+        siglongjmp(out, 1);
+}
+
+static void signals(void)
+{
+    signal(SIGUSR1, handler);
+    for (int i = 0; i < 10; i++)
+        free(malloc(SIGNALLING_SIZE));
+    jumps = 1;
+    for (volatile int i = 0; i < 10; i++)
+        if (!sigsetjmp(out, 1))
+            free(malloc(SIGNALLING_SIZE));
+    pairs(632, 100);
+}
+
+static void timed(void)
+{
+    for (int i = 0; i < 4000; i++) {
+        void *small = malloc(200), *big = malloc(800);
+        KEEP(small);
+        KEEP(big);
+        free(small);
+        free(big);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (!strcmp(mode, "kinds"))
+        kinds();
+    else if (!strcmp(mode, "threads"))
+        threads(atoi(argv[2]));
+    else if (!strcmp(mode, "fork"))
+        forked();
+    else if (!strcmp(mode, "signals"))
+        signals();
+    else if (!strcmp(mode, "timed"))
+        timed();
+    else if (!strcmp(mode, "many"))
+        pairs(400, 300000);
+    else if (!strcmp(mode, "kill")) {
+        pairs(400, 100000);
+        raise(SIGKILL);
+    } else
+        return 2;
+    return 0;
+}
