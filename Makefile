@@ -64,6 +64,8 @@ uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)"/share/man/man1/heapwise.1 "$(DESTDIR)$(PREFIX)"/share/man/man1/heapwise-*.1
 	rm -rf "$(DESTDIR)$(PREFIX)"/lib/heapwise "$(DESTDIR)$(PREFIX)"/share/heapwise "$(DESTDIR)$(PREFIX)"/share/doc/heapwise
 	rm -rf "$(DESTDIR)$(PREFIX)"/include/heapwise
+	rm -f "$(DESTDIR)$(PREFIX)"/share/bash-completion/completions/heapwise "$(DESTDIR)$(PREFIX)"/share/zsh/site-functions/_heapwise
+	rm -f "$(DESTDIR)$(PREFIX)"/share/fish/vendor_completions.d/heapwise.fish
 
 clean:
 	rm -rf build

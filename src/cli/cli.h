@@ -34,6 +34,17 @@ int hw_verb_allocators(int argc, char **argv);
 int hw_verb_doctor(int argc, char **argv);
 int hw_verb_cc(int argc, char **argv); /* cc and c++ */
 
+int hw_verb_complete(int argc, char **argv); /* for shells: not in the table */
+
+/* main.c: all verbs, in the order in which they are shown. */
+struct hw_verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+};
+extern const struct hw_verb hw_verbs[];
+extern const size_t hw_verb_count;
+
 /* Prints "heapwise: " and the message as one line to stderr. */
 __attribute__((format(printf, 1, 2))) void hw_say(const char *format, ...);
 

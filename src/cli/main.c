@@ -5,11 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct verb {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} verbs[] = {
+const struct hw_verb hw_verbs[] = {
     {"record", hw_verb_record, "run a program and write down how it uses its heap"},
     {"report", hw_verb_report, "show what a profile says: where the memory went"},
     {"view", hw_verb_view, "write a page that shows a profile in a browser"},
@@ -25,7 +21,7 @@ static const struct verb {
     {"doctor", hw_verb_doctor, "what works on this machine and what does not, and why"},
 };
 
-#define VERB_COUNT (sizeof verbs / sizeof verbs[0])
+const size_t hw_verb_count = sizeof hw_verbs / sizeof *hw_verbs;
 
 static void print_usage(FILE *out)
 {
@@ -38,18 +34,18 @@ static void print_usage(FILE *out)
           "\n"
           "Verbs:\n",
           out);
-    for (size_t i = 0; i < VERB_COUNT; i++)
-        fprintf(out, "    %-10s %s\n", verbs[i].name, verbs[i].summary);
+    for (size_t i = 0; i < hw_verb_count; i++)
+        fprintf(out, "    %-10s %s\n", hw_verbs[i].name, hw_verbs[i].summary);
     fputs("\n"
           "heapwise VERB --help explains a verb; heapwise --version prints the version.\n",
           out);
 }
 
-static const struct verb *find_verb(const char *name)
+static const struct hw_verb *find_verb(const char *name)
 {
-    for (size_t i = 0; i < VERB_COUNT; i++) {
-        if (strcmp(verbs[i].name, name) == 0)
-            return &verbs[i];
+    for (size_t i = 0; i < hw_verb_count; i++) {
+        if (strcmp(hw_verbs[i].name, name) == 0)
+            return &hw_verbs[i];
     }
     return NULL;
 }
@@ -67,11 +63,13 @@ static int flushed(int code)
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
-    const struct verb *verb = find_verb(word);
+    const struct hw_verb *verb = find_verb(word);
     if (verb) {
         int code = verb->run(argc - 1, argv + 1);
         return verb->run == hw_verb_record ? code : flushed(code); /* record: the program's own code, whatever else */
     }
+    if (strcmp(word, "complete") == 0)
+        return flushed(hw_verb_complete(argc - 1, argv + 1));
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         puts("heapwise " HEAPWISE_VERSION);
         return flushed(HW_VERB_FINE);
