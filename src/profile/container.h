@@ -193,6 +193,12 @@ bool hw_profile_take_sharing(struct hw_profile *profile, struct hw_arena *arena,
 bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_profile *profile, struct hw_arena *arena,
                             const struct hw_tables *tables);
 
+/* ---- places.c ---- */
+
+/* Likewise of what lies where; contexts are there already. */
+bool hw_profile_take_places(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                            struct hw_problems *problems);
+
 /* ---- access.c ---- */
 
 /* Fills PROFILE's part of counted accesses from TABLES; maps, contexts and clock of PROFILE are there already. False

@@ -98,14 +98,20 @@ enum hw_section_type {
     HW_SECTION_OPERATION_CALLS = 65,  /* struct hw_operation_call: system calls inside operations */
     HW_SECTION_OPERATION_LOCKS = 66,  /* struct hw_operation_lock: locks used there; entry 0: those without one */
     HW_SECTION_OPERATION_EVENTS = 67, /* struct hw_operation_events: what the processor counted during some of them */
-    HW_SECTION_ALLOCATOR_FACTS = 74,  /* one struct hw_allocator_facts: how the allocator works; added after the run */
-    HW_SECTION_SIZE_CLASSES = 75,     /* struct hw_size_class, ascending: the sizes that its blocks have */
-    HW_SECTION_PREDICTIONS = 76,      /* struct hw_allocator_prediction: what others would do; added after the run */
-    HW_SECTION_OPERATION_TIMES = 62,  /* struct hw_operation_times: how long timed operations took */
-    HW_SECTION_OPERATION_SITES = 63,  /* struct hw_operation_site: the same by call stack */
-    HW_SECTION_OPERATION_LIVES = 64,  /* struct hw_operation_lives: how long blocks live, by size */
-    HW_SECTION_SLOWEST = 77,          /* struct hw_slow_operation, at most HW_SLOWEST, in any order */
-    HW_SECTION_STAGES = 78,           /* struct hw_operation_stage: what threads did while one or several were alive */
+    HW_SECTION_PLACES = 68, /* one struct hw_places_info: what the allocator made of its memory, as the next ones */
+    HW_SECTION_PLACE_CLASSES = 69,   /* struct hw_usable_class, by class */
+    HW_SECTION_PLACES_TIME = 70,     /* struct hw_places_point, sorted by time */
+    HW_SECTION_PLACES_MOMENTS = 71,  /* struct hw_places_moment: parts of the resident heap, at some moments */
+    HW_SECTION_PINNED = 72,          /* struct hw_pinned: whose blocks keep pages that are otherwise free */
+    HW_SECTION_LINE_PAIRS = 73,      /* struct hw_line_pair: whose blocks share cache lines */
+    HW_SECTION_ALLOCATOR_FACTS = 74, /* one struct hw_allocator_facts: how the allocator works; added after the run */
+    HW_SECTION_SIZE_CLASSES = 75,    /* struct hw_size_class, ascending: the sizes that its blocks have */
+    HW_SECTION_PREDICTIONS = 76,     /* struct hw_allocator_prediction: what others would do; added after the run */
+    HW_SECTION_OPERATION_TIMES = 62, /* struct hw_operation_times: how long timed operations took */
+    HW_SECTION_OPERATION_SITES = 63, /* struct hw_operation_site: the same by call stack */
+    HW_SECTION_OPERATION_LIVES = 64, /* struct hw_operation_lives: how long blocks live, by size */
+    HW_SECTION_SLOWEST = 77,         /* struct hw_slow_operation, at most HW_SLOWEST, in any order */
+    HW_SECTION_STAGES = 78,          /* struct hw_operation_stage: what threads did while one or several were alive */
 };
 
 enum hw_section_flags {
@@ -997,6 +1003,90 @@ struct hw_side {
     uint64_t lines; /* counted: in so many lines */
 };
 
+/* ---- what lies where (mode=allocator): exact unless it says otherwise ---- */
+
+enum hw_places_flags {
+    HW_PLACES_THREADS =
+        1u << 0, /* there were several threads: greatest numbers are told in steps, see docs/places.md */
+    HW_PLACES_WRAPPED = 1u << 1, /* so many threads that two had one number: false sharing between these is not seen */
+};
+
+/* Sums over all blocks. Values of events are of the whole run; the others as of `tick`. */
+struct hw_places_info {
+    uint32_t flags; /* enum hw_places_flags */
+    uint32_t reserved0;
+    uint64_t tick;
+    int64_t requested_bytes; /* live */
+    uint64_t peak_bytes, peak_tick;
+    /* Lines on which a block was handed out while another thread's lived there: at a new address (active), at one that
+     * was handed out before (passive); and those blocks. */
+    uint64_t active_lines, passive_lines, active_blocks, passive_blocks;
+    uint64_t unaligned;    /* blocks that were not followed: at no multiple of 8, or beyond the address space */
+    uint64_t unseen_frees; /* blocks whose memory was handed out again although no free was seen */
+    uint64_t skipped;      /* blocks whose lines a signal handler could not look at */
+    /* Sampled accesses to live blocks: how many, and the sums of requested live bytes in their lines and pages. */
+    uint64_t samples, line_bytes, page_bytes;
+    /* Sampled writes to live blocks; those to lines that were last seen written by another thread: both within one
+     * block, in one 8-byte word (true sharing) or not (sharing inside an object); of different blocks. */
+    uint64_t writes, contended_word, contended_object, contended_blocks;
+    /* Sampled writes to lines on which active or passive false sharing has happened, and the contended ones of these.
+     */
+    uint64_t active_writes, active_contended, passive_writes, passive_contended;
+    uint64_t reserved[13];
+};
+
+/* One class of usable sizes, at one moment. */
+struct hw_usable_class_state {
+    int64_t live_blocks, live_bytes; /* bytes: requested */
+    int64_t usable_bytes;            /* of the live blocks, by the allocator's own account */
+    int64_t untouched_bytes; /* of these: whole pages at the end of blocks, behind all that was ever asked for there */
+    int64_t free_blocks, free_bytes;   /* freed, and their memory not handed out since */
+    int64_t most_blocks;               /* the most that were live at once, up to then */
+    int64_t new_blocks, reused_blocks; /* handed out so far: at new addresses, at those that were handed out before */
+};
+
+struct hw_usable_class {
+    uint64_t usable_least, usable_most;
+    struct hw_usable_class_state now, peak; /* as of hw_places_info.tick; when most bytes were live */
+};
+
+struct hw_places_point {
+    uint64_t tick;
+    int64_t requested_bytes, internal_bytes, blowup_bytes, free_bytes;
+    uint64_t resident_bytes; /* of mappings with blocks; 0: not read */
+};
+
+/* The heap taken apart. All of one moment: resident = requested - absent_requested + internal + blowup + the rest. */
+struct hw_places_moment {
+    uint64_t tick;
+    uint32_t moment; /* enum hw_memory_moment; HW_MOMENT_PEAK: the latest one before the peak; a later entry replaces an
+                        earlier one */
+    uint32_t reserved0;
+    int64_t requested_bytes, internal_bytes, blowup_bytes;
+    int64_t free_bytes;        /* freed, and their memory not handed out since: blowup is a part of it */
+    uint64_t absent_requested; /* requested bytes of blocks of 64 KiB and more in pages that are not there */
+    uint64_t absent_free;      /* likewise of freed ones */
+    uint64_t resident_bytes;   /* of anonymous mappings that hold blocks, [heap] included; 0: could not be read */
+    uint64_t elsewhere_bytes;  /* of those that hold none: the program's own, memory that the allocator keeps */
+    uint64_t reserved[5];
+};
+
+/* Sampled blocks, weighted: estimates. A page counts when at most a quarter of it is requested and live; each of the
+ * blocks on it pins its share of the rest. */
+struct hw_pinned {
+    uint32_t context;
+    uint32_t moment; /* enum hw_memory_moment */
+    uint64_t blocks; /* that are on such pages, weighted */
+    uint64_t bytes;  /* that they pin, weighted */
+    uint64_t samples;
+};
+
+/* A block of `context` was handed out on a line on which one of `other` lived, of another thread. */
+struct hw_line_pair {
+    uint32_t context, other; /* HW_NONE: not known */
+    uint64_t active, passive;
+};
+
 /* ---- merged and symbolised profiles (heapwise merge) ---- */
 
 /* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
@@ -1123,6 +1213,12 @@ _Static_assert(sizeof(struct hw_slow_operation) == 48, "slow operation");
 _Static_assert(sizeof(struct hw_operation_stage) == 128, "operation stage");
 _Static_assert(sizeof(struct hw_thread_role) == 32, "thread role");
 _Static_assert(sizeof(struct hw_side) == 64, "side");
+_Static_assert(sizeof(struct hw_places_info) == 288, "places info");
+_Static_assert(sizeof(struct hw_usable_class) == 160, "usable class");
+_Static_assert(sizeof(struct hw_places_point) == 48, "places point");
+_Static_assert(sizeof(struct hw_places_moment) == 120, "places moment");
+_Static_assert(sizeof(struct hw_pinned) == 32, "pinned");
+_Static_assert(sizeof(struct hw_line_pair) == 24, "line pair");
 _Static_assert(sizeof(struct hw_run) == 168, "run");
 _Static_assert(sizeof(struct hw_location) == 24, "location");
 _Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");

@@ -612,6 +612,7 @@ static bool build(struct builder *builder)
         !hw_profile_take_samples(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_allocator(profile, builder->arena, builder->tables, builder->problems, builder->last_tick) ||
         !hw_profile_take_sharing(profile, builder->arena, builder->tables, builder->problems) ||
+        !hw_profile_take_places(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;

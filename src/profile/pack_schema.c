@@ -479,6 +479,41 @@ static const struct hw_pack_field stages[] = {
     F(5, hw_operation_stage, begin, PREVIOUS),  F(6, hw_operation_stage, end, FIELD, 5),
 };
 
+/* Of these, too, the others are words. */
+static const struct hw_pack_field places[] = {
+    F(1, hw_places_info, flags, VALUE),
+    F(2, hw_places_info, reserved0, VALUE),
+};
+
+static const struct hw_pack_field place_classes[] = {
+    F(1, hw_usable_class, usable_least, PREVIOUS),
+    F(2, hw_usable_class, usable_most, FIELD, 1),
+};
+
+static const struct hw_pack_field places_time[] = {
+    F(1, hw_places_point, tick, PREVIOUS),           F(2, hw_places_point, requested_bytes, PREVIOUS),
+    F(3, hw_places_point, internal_bytes, PREVIOUS), F(4, hw_places_point, blowup_bytes, PREVIOUS),
+    F(5, hw_places_point, free_bytes, PREVIOUS),     F(6, hw_places_point, resident_bytes, PREVIOUS),
+};
+
+static const struct hw_pack_field places_moments[] = {
+    F(1, hw_places_moment, tick, PREVIOUS),
+    F(2, hw_places_moment, moment, VALUE),
+    F(3, hw_places_moment, reserved0, VALUE),
+};
+
+static const struct hw_pack_field pinned[] = {
+    F(1, hw_pinned, context, PREVIOUS), F(2, hw_pinned, moment, PREVIOUS), F(3, hw_pinned, blocks, VALUE),
+    F(4, hw_pinned, bytes, VALUE),      F(5, hw_pinned, samples, VALUE),
+};
+
+static const struct hw_pack_field line_pairs[] = {
+    F(1, hw_line_pair, context, PREVIOUS),
+    F(2, hw_line_pair, other, PREVIOUS),
+    F(3, hw_line_pair, active, VALUE),
+    F(4, hw_line_pair, passive, VALUE),
+};
+
 static const struct hw_pack_field sample_counts[] = {
     F(1, hw_sample_count, kind, PREVIOUS),
     F(2, hw_sample_count, context, PREVIOUS),
@@ -605,6 +640,12 @@ static const struct schema {
     [HW_SECTION_ROLES] = TABLE(roles),
     [HW_SECTION_SIDES] = TABLE(sides),
     [HW_SECTION_SIDES_LIVE] = TABLE(sides),
+    [HW_SECTION_PLACES] = TABLE(places),
+    [HW_SECTION_PLACE_CLASSES] = TABLE(place_classes),
+    [HW_SECTION_PLACES_TIME] = TABLE(places_time),
+    [HW_SECTION_PLACES_MOMENTS] = TABLE(places_moments),
+    [HW_SECTION_PINNED] = TABLE(pinned),
+    [HW_SECTION_LINE_PAIRS] = TABLE(line_pairs),
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)

@@ -195,6 +195,39 @@ static inline struct hw_profile_operation *hw_profile_operation(const struct hw_
     return &allocator->operations[((uint32_t)phase * HW_OPERATION_KINDS + (uint32_t)kind) * HW_SIZE_BUCKETS + bucket];
 }
 
+/* ---- what lies where (record --mode allocator) ---- */
+
+struct hw_profile_places {
+    struct hw_places_info info;
+    const struct hw_usable_class *classes; /* sorted by size */
+    size_t class_count;
+    const struct hw_places_point *points; /* sorted by time */
+    size_t point_count;
+    const struct hw_places_moment *moments;
+    size_t moment_count;
+    const struct hw_pinned *pinned; /* of contexts that exist; most bytes first */
+    size_t pinned_count;
+    const struct hw_line_pair *pairs; /* likewise, or HW_NONE; most blocks first */
+    size_t pair_count;
+};
+
+/* The heap of one moment in parts: real - absent + internal + blowup + external = total. Bytes. */
+struct hw_heap_parts {
+    int64_t real;     /* requested by live blocks */
+    int64_t absent;   /* of it, in pages that are not there: never touched */
+    int64_t internal; /* beyond it in live blocks */
+    int64_t blowup;   /* in free ones that were not freed recently, by size class */
+    int64_t external; /* the rest: fragmentation between blocks, metadata, what was freed recently. Below 0 where
+                         smaller blocks were not touched either */
+    int64_t total;
+    bool measured;    /* near enough to that moment; else what follows, absent, external and total are not known */
+    int64_t resident; /* as it was read, when `measured_real` bytes were live */
+    int64_t measured_real;
+    int64_t elsewhere; /* resident in anonymous mappings without blocks */
+    int64_t free_bytes;
+    uint64_t tick;
+};
+
 /* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns.
  */
 struct hw_profile_context {
@@ -327,6 +360,7 @@ struct hw_profile {
     size_t role_count;
     const struct hw_side *sides;
     size_t side_count;
+    const struct hw_profile_places *places;      /* NULL: nor was what lies where */
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
@@ -334,6 +368,10 @@ struct hw_profile {
     void *storage; /* private */
 };
 
+/* The heap at the peak (HW_MOMENT_PEAK), exact but for what has to be measured; at the end (HW_MOMENT_END). False: not
+ * known. */
+bool hw_profile_heap_parts(const struct hw_profile_places *places, enum hw_memory_moment moment,
+                           struct hw_heap_parts *parts);
 enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allocator, uint32_t bucket);
 /* Sums of all phases, and of all kinds unless KIND (enum hw_operation_kind) is not negative. */
 struct hw_profile_call hw_profile_call_of(const struct hw_profile_inside *inside, enum hw_system_call call, int kind);

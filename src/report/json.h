@@ -136,6 +136,9 @@ void hw_json_samples(struct json_writer *writer);
 
 void hw_json_allocator(struct json_writer *writer);
 
+/* json_places.c: members of "allocator": what it makes of its memory. */
+void hw_json_places(struct json_writer *writer, json_t *object);
+
 /* json_allocator_facts.c: members of "allocator", OBJECT: how it works, what others would do. */
 void hw_json_allocator_facts(struct json_writer *writer, json_t *object);
 /* ---- json_sides.c: who uses lines that threads share ---- */

@@ -245,6 +245,7 @@ void hw_json_allocator(struct json_writer *writer)
     set(writer, object, "timing", timing_value(writer));
     set(writer, object, "lives", lives_value(writer));
     set(writer, object, "stages", stages_value(writer));
+    hw_json_places(writer, object);
     print_key(writer, "allocator");
     char *dumped = json_dumps(object, JSON_STYLE);
     if (dumped) {

@@ -88,6 +88,9 @@ void hw_text_allocator_facts(struct hw_text *text);
 /* text_inside.c: what was seen inside it. */
 void hw_text_inside(struct hw_text *text);
 
+/* text_heap.c: what the allocator makes of its memory. */
+void hw_text_heap(struct hw_text *text);
+
 /* text_memory.c: heap beside resident memory. */
 void hw_text_memory(struct hw_text *text);
 void hw_text_timeline(struct hw_text *text);

@@ -116,6 +116,7 @@ void hw_text_allocator(struct hw_text *text)
     print_timing(text);
     print_operations(text);
     hw_text_inside(text);
+    hw_text_heap(text);
     hw_text_allocator_facts(text);
     print_sites(text);
 }

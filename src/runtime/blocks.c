@@ -271,8 +271,11 @@ void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *
     for (uint32_t i = 0; i < table.levels; i++)
         for (uint64_t at = 0; at <= table.mask[i]; at++) {
             const struct table_entry *entry = &table.level[i][at];
-            struct hw_block block = {
-                .size = entry->size, .stamp = entry->stamp, .context = entry->context, .cpu = entry->cpu};
+            struct hw_block block = {.size = entry->size,
+                                     .stamp = entry->stamp,
+                                     .context = entry->context,
+                                     .cpu = entry->cpu,
+                                     .shift = entry->shift};
             if (entry->address > TOMB && !(entry->address & 1))
                 each((void *)entry->address, &block);
         }

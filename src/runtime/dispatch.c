@@ -563,6 +563,7 @@ void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum
 {
     struct hw_dispatch_thread *thread = op->dispatch;
     (void)bucket;
+    hw_places_operation_end(op);
     for (uint32_t i = 0; thread && i < thread->inside_count; i++) {
         const struct hw_inside *seen = &thread->inside[i];
         if (!seen->count && !seen->slow && !seen->busy)

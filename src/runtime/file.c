@@ -77,6 +77,12 @@ static const struct {
     [HW_POOL_OPERATION_LIVES] = {HW_SECTION_OPERATION_LIVES, sizeof(struct hw_operation_lives), 112 * K, 0, 0},
     [HW_POOL_SLOWEST] = {HW_SECTION_SLOWEST, sizeof(struct hw_slow_operation), 12 * K, 0, 0},
     [HW_POOL_STAGES] = {HW_SECTION_STAGES, sizeof(struct hw_operation_stage), 2 * M, 0, 4 * K},
+    [HW_POOL_PLACES] = {HW_SECTION_PLACES, sizeof(struct hw_places_info), 4 * K, 0, 4 * K},
+    [HW_POOL_PLACE_CLASSES] = {HW_SECTION_PLACE_CLASSES, sizeof(struct hw_usable_class), 64 * K, 0, 48 * K},
+    [HW_POOL_PLACES_TIME] = {HW_SECTION_PLACES_TIME, sizeof(struct hw_places_point), 64 * K, 0, 48 * K},
+    [HW_POOL_PLACES_MOMENTS] = {HW_SECTION_PLACES_MOMENTS, sizeof(struct hw_places_moment), 4 * K, 0, 4 * K},
+    [HW_POOL_PINNED] = {HW_SECTION_PINNED, sizeof(struct hw_pinned), 64 * M, 1, 4 * K},
+    [HW_POOL_LINE_PAIRS] = {HW_SECTION_LINE_PAIRS, sizeof(struct hw_line_pair), 64 * M, 1, 4 * K},
 };
 struct hw_pool hw_pools[HW_POOL_COUNT];
 

@@ -181,6 +181,8 @@ void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t sta
 struct breakdown {
     struct hw_memory_breakdown *out;
     uint64_t *kind; /* where the Rss of the present mapping is added */
+    hw_heap_mapping_visitor *each_heap;
+    uintptr_t start, end;
 };
 
 static void begin_mapping(struct breakdown *state, const char *line)
@@ -190,6 +192,8 @@ static void begin_mapping(struct breakdown *state, const char *line)
     cursor++;
     uintptr_t end = hw_parse_u64(&cursor, 16);
     bool shared = cursor[4] == 's';
+    state->start = start;
+    state->end = end;
     for (int fields = 0; fields < 4 && *cursor; fields++) { /* permissions, offset, device, inode */
         while (*cursor == ' ')
             cursor++;
@@ -234,16 +238,24 @@ static void take_line(struct breakdown *state, char *line)
     state->out->rss += bytes;
     if (state->kind)
         *state->kind += bytes;
+    if (state->each_heap && state->kind == &state->out->heap)
+        state->each_heap(state->start, state->end, bytes);
 }
 
 void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment)
+{
+    hw_memory_measure_heap(result, moment, NULL);
+}
+
+void hw_memory_measure_heap(struct hw_memory_breakdown *result, enum hw_memory_moment moment,
+                            hw_heap_mapping_visitor *each)
 {
     static char buffer[8192]; /* under the lock */
     *result = (struct hw_memory_breakdown){.moment = moment};
     int fd = hw_open("/proc/self/smaps", O_RDONLY, 0);
     if (fd < 0)
         return;
-    struct breakdown state = {result, NULL};
+    struct breakdown state = {.out = result, .each_heap = each};
     size_t kept = 0;
     for (;;) {
         long n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept);

@@ -31,6 +31,7 @@ struct extent {
     bool unmapped; /* a free gives the memory back to the system */
 };
 
+/* What the allocator says; which may allocate on the way: that is its own business. */
 static uint64_t ask(uintptr_t address, uint64_t size)
 {
     struct hw_operator *op = hw_operator_self;
@@ -97,7 +98,7 @@ static uint64_t payload(const uint8_t *byte, unsigned count)
 
 /* The same for blocks that own 8 bytes of a plane: 20 bits, in and out of the word that begins with the block's byte.
  */
-#define PAYLOAD_BEGUN 0x0000202020202000ul
+#define PAYLOAD_BEGUN 0x2020202020202000ul
 #define PAYLOAD_BODY  0x0000404040404000ul
 
 static inline uint64_t spread(uint64_t value)
@@ -234,7 +235,7 @@ static bool is_wide(const struct hw_place_thread *self, const struct hw_place_cl
     return class > &self->classes[HW_PLACE_EXACT];
 }
 
-static void note_peak(int64_t live)
+void hw_places_note_peak(int64_t live)
 {
     struct hw_process_info *process = hw_runtime.process;
     if (live <= __atomic_load_n(&hw_places.peak_limit, __ATOMIC_RELAXED))
@@ -247,12 +248,20 @@ static void note_peak(int64_t live)
     hw_places.epoch = __atomic_add_fetch(&process->peak_epoch, 1, __ATOMIC_RELAXED);
 }
 
+void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    const int64_t most = hw_places.totals[class - self->classes].most;
+    class->peak = class->now;
+    class->peak_most = !hw_places.many && class->now.live > most ? class->now.live : most;
+    class->epoch = hw_places.epoch;
+}
+
 static void flush(struct hw_place_thread *self)
 {
     int64_t delta = self->requested - self->flushed;
     self->flushed += delta;
     int64_t all = __atomic_add_fetch(&hw_places.requested, delta, __ATOMIC_RELAXED);
-    note_peak(all);
+    hw_places_note_peak(all);
     int64_t step = hw_places.peak / 256 / (hw_places.threads_used + 1);
     step = step < 512 ? 512 : step;
     self->high = self->requested + step;
@@ -292,7 +301,7 @@ void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts 
     if (class->now.live > total->most)
         total->most = class->now.live;
     class->span = (uint64_t)(OUT_OF_REACH + total->most);
-    note_peak(self->requested);
+    hw_places_note_peak(self->requested);
     self->span = (uint64_t)(OUT_OF_REACH + hw_places.peak_limit);
 }
 
@@ -300,7 +309,7 @@ static void settle_before(struct hw_place_thread *self, struct hw_place_class_co
 {
     if ((uint64_t)(class->now.live - class->low) > class->span || (uint64_t)(self->requested - self->low) > self->span)
         hw_place_settle(self, class);
-    hw_place_keep(class);
+    hw_place_keep(self, class);
 }
 
 static void settle_after(struct hw_place_thread *self, struct hw_place_class_counts *class)
@@ -326,7 +335,7 @@ static void count_free(struct hw_place_thread *self, const struct found *found)
 static void count_taken(struct hw_place_thread *self, const struct found *found, bool again)
 {
     struct hw_place_class_counts *class = class_of(self, found->place.usable);
-    hw_place_keep(class);
+    hw_place_keep(self, class);
     if (!again)
         hw_place_add(&class->now.taken, 1);
     if (is_wide(self, class))
@@ -405,10 +414,11 @@ static inline bool free_long(struct hw_place_thread *self, uintptr_t address, si
     const uintptr_t last = address + requested - 1;
     settle_before(self, class);
     const bool short_one = units <= HW_PLACE_UNITS_MOST;
-    hw_places.even[last >> 6 << 2] &= (uint8_t)~HW_PLACE_LIVE; /* what else is there is payload, or nothing */
-    __builtin_memcpy(&word, byte, 8);
-    word = (word & (PAYLOAD_BEGUN | 0xffff000000000000ul)) | PAYLOAD_BODY | spread(units | value >> 16 << 16) |
-           HW_PLACE_BEGUN | (short_one ? units : HW_PLACE_FREE_LONG);
+    /* The mark of the last line: in this word, or a byte elsewhere that is nothing but the mark. */
+    if ((address & 8) || (last >> 6 << 2) - (address >> 4) > 7)
+        hw_places.even[last >> 6 << 2] &= HW_PLACE_BEGUN;
+    word = (word & PAYLOAD_BEGUN) | PAYLOAD_BODY | spread(units | value >> 16 << 16) | HW_PLACE_BEGUN |
+           (short_one ? units : HW_PLACE_FREE_LONG);
     __builtin_memcpy(byte, &word, 8);
     hw_place_add(&class->now.live, -1);
     hw_place_add(&class->now.requested, -(int64_t)requested);
@@ -441,13 +451,15 @@ static inline bool allocate_long(struct hw_place_thread *self, uintptr_t address
     } else if ((word & 0xff) != (HW_PLACE_BEGUN | units) || units > HW_PLACE_UNITS_MOST) {
         return false;
     }
-    word = (word & (PAYLOAD_BEGUN | 0xffff000000000000ul)) | PAYLOAD_BODY | spread(size | untouched << 16) |
-           HW_PLACE_START | HW_PLACE_LONG;
+    word = (word & PAYLOAD_BEGUN) | PAYLOAD_BODY | spread(size | untouched << 16) | HW_PLACE_START | HW_PLACE_LONG;
+    const uintptr_t last = address + size - 1, mark = (last >> 6 << 2) - (address >> 4);
+    if ((address & 8) || mark > 7)
+        mark_last(address, size, 5);
+    else
+        word |= (uint64_t)(HW_PLACE_BODY | HW_PLACE_LIVE) << mark * 8;
     __builtin_memcpy(byte, &word, 8);
-    const uintptr_t last = address + size - 1;
-    mark_last(address, size, 5);
     struct hw_place_class_counts *class = class_of(self, units * 8ul);
-    hw_place_keep(class);
+    hw_place_keep(self, class);
     hw_place_add(&class->now.live, 1);
     hw_place_add(&class->now.requested, (int64_t)size);
     hw_place_add(&class->now.again, 1);
@@ -463,19 +475,24 @@ static inline bool allocate_long(struct hw_place_thread *self, uintptr_t address
     return true;
 }
 
-size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address)
+static __attribute__((noinline)) size_t freed_otherwise(struct hw_place_thread *self, uintptr_t address)
 {
-    struct hw_place_thread *self = op->places;
     struct found found;
-    if (!self || (address & 7) || address >> HW_ARCH_ADDRESS_BITS || !(*byte_of(address) & HW_PLACE_START))
-        return SIZE_MAX;
-    size_t size;
-    if (hw_likely(free_long(self, address, &size)))
-        return size;
     if (!look(address, &found, true))
         return SIZE_MAX;
     release(self, &found, !found.unmapped);
     return found.place.requested;
+}
+
+size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address)
+{
+    struct hw_place_thread *self = op->places;
+    size_t size;
+    if (!self || (address & 7) || address >> HW_ARCH_ADDRESS_BITS || !(*byte_of(address) & HW_PLACE_START))
+        return SIZE_MAX;
+    if (hw_likely(free_long(self, address, &size)))
+        return size;
+    return freed_otherwise(self, address);
 }
 
 /* ---- handing out ---- */
@@ -652,17 +669,13 @@ static bool make_room(struct hw_place_thread *self, uintptr_t address, uint64_t 
     return again;
 }
 
-bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t size, bool aligned)
+static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread *self, uintptr_t address, size_t size,
+                                                          bool aligned)
 {
-    struct hw_place_thread *self = op->places;
-    if (!self)
-        return false;
     if ((address & 7) || address >> HW_ARCH_ADDRESS_BITS || size >> HW_ARCH_ADDRESS_BITS) {
         self->odd++;
         return false;
     }
-    if (!aligned && hw_likely(allocate_long(self, address, size)))
-        return true;
     const struct extent extent = extent_of(address, size, aligned);
     uint8_t *byte = byte_of(address);
     const bool reused = (*byte & HW_PLACE_START) || (*byte & HW_PLACE_BEGUN);
@@ -691,7 +704,7 @@ bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t s
     mark_last(address, size, payload_bytes(code, size));
 
     struct hw_place_class_counts *class = class_of(self, extent.usable);
-    hw_place_keep(class);
+    hw_place_keep(self, class);
     hw_place_add(&class->now.live, 1);
     hw_place_add(&class->now.requested, (int64_t)size);
     hw_place_add(again ? &class->now.again : reused ? &class->now.other : &class->now.fresh, 1);
@@ -704,6 +717,17 @@ bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t s
     if (hw_places.many)
         hw_place_lines(self, address, address + size - (size != 0), reused);
     return reused;
+}
+
+bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t size, bool aligned)
+{
+    struct hw_place_thread *self = op->places;
+    if (!self)
+        return false;
+    if (!aligned && !(address & 7) && !(address >> HW_ARCH_ADDRESS_BITS) &&
+        hw_likely(allocate_long(self, address, size)))
+        return true;
+    return allocated_otherwise(self, address, size, aligned);
 }
 
 /* ---- threads ---- */
@@ -786,6 +810,8 @@ void hw_places_attach(struct hw_operator *op)
     if (thread) {
         thread->owner = owner;
         thread->in_use = 1;
+        thread->op = op;
+        thread->shared = 0;
         thread->in_line = 0;
         op->places = thread;
     }
@@ -883,14 +909,46 @@ static void start_again(void)
     hw_places.epoch = ++hw_runtime.process->peak_epoch;
 }
 
+void hw_places_reset(void)
+{
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+        int64_t live = 0;
+        for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+            struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
+            live += now->live;
+            if (!(now->fresh | now->other | now->again))
+                continue;
+            now->taken -= now->fresh + now->other; /* as many are listed as before */
+            now->fresh = now->other = now->again = 0;
+        }
+        hw_places.totals[c].most = live;
+    }
+    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+        struct hw_place_thread *thread = hw_places.threads[i];
+        thread->odd = thread->unseen = thread->skipped = thread->pairs_seen = 0;
+        thread->sharing = (struct hw_place_sharing){0};
+        if (!hw_places.many)
+            set_limits(thread, true);
+    }
+    const int64_t live = hw_places_live();
+    hw_places.peak = 0;
+    hw_places.peak_limit = live - 1;
+    hw_places_note_peak(live);
+    hw_runtime.peak_limit = UINT64_MAX;
+}
+
 bool hw_places_start(void)
 {
     if (hw_places.even) {
         start_again();
+        hw_places_file_begin();
+        hw_runtime.peak_limit = UINT64_MAX; /* it is noted here, exactly */
         return true;
     }
     if (hw_address_space_limited() || !reserve())
         return false;
     hw_places.epoch = ++hw_runtime.process->peak_epoch;
+    hw_places_file_begin();
+    hw_runtime.peak_limit = UINT64_MAX; /* it is noted here, exactly */
     return true;
 }

@@ -82,6 +82,7 @@ struct hw_place_class_counts {
     uint64_t span;              /* …live - low is above this */
     int64_t flushed;            /* of `now.live`: in the total */
     struct hw_place_state peak; /* as of the peak, if epoch is the present one; else it is `now` */
+    int64_t peak_most;          /* likewise of hw_place_total.most */
 };
 
 /* Events on lines, of one thread. */
@@ -95,12 +96,14 @@ struct hw_place_thread {
     int64_t high, low;
     uint64_t span;
     int64_t flushed;
-    uint16_t owner;        /* of lines */
+    uint16_t owner; /* of lines */
+    uint8_t nowhere;
     uint8_t in_line;       /* inside lines.c: a signal handler must not wait for itself */
     uint8_t shared;        /* the latest block handed out shares a line: `shared_*` say with whom */
     uint32_t index;        /* among all */
     uintptr_t shared_with; /* address of the mark of another thread's block */
-    uint64_t shared_active;
+    uint64_t pairs_seen;
+    struct hw_operator *op;
     uint32_t big_free; /* list of entries for big blocks, 0 at the end */
     uint32_t in_use;
     uint64_t odd;     /* blocks at addresses that are no multiple of 8: nothing is known of them */
@@ -113,9 +116,9 @@ struct hw_place_thread {
 
 /* What was handed out in 64 KiB of address space. */
 struct hw_place_region {
-    uint16_t high; /* end of the farthest block there ever was, in units of 16 bytes */
-    uint16_t odd;  /* blocks began at odd multiples of 8 */
-    uint32_t big;  /* entry of the big block, live or free, that covers the begin of the region; 0: none */
+    uint16_t high;  /* end of the farthest block there ever was, in units of 16 bytes */
+    uint16_t odd;   /* blocks began at odd multiples of 8 */
+    uint32_t big;   /* entry of the big block, live or free, that covers the begin of the region; 0: none */
     uint32_t mixed; /* page of owners, if some line here had several; 0: none */
     uint32_t reserved0;
 };
@@ -157,6 +160,9 @@ struct hw_places {
 };
 extern HW_HIDDEN struct hw_places hw_places;
 
+#define HW_PLACE_SHARED_REUSED 1
+#define HW_PLACE_SHARED_FRESH  2
+
 #define HW_PLACE_PLANE_BYTES (1ul << (HW_ARCH_ADDRESS_BITS - 4))
 #define HW_PLACE_OWNER_MASK  0x3fffu
 #define HW_PLACE_MIXED       0x3ffeu
@@ -173,6 +179,10 @@ bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t s
 size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address);
 /* A limit was passed: totals, greatest totals, the peak. */
 void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class);
+/* The state of a class is about to change for the first time since the peak. */
+void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_counts *class);
+/* So many bytes are live; exact only while nobody changes that. */
+void hw_places_note_peak(int64_t live);
 /* A block, as the planes say. */
 struct hw_place {
     uintptr_t start;
@@ -194,6 +204,44 @@ void hw_place_lines(struct hw_place_thread *self, uintptr_t address, uintptr_t l
 /* What happened on a line so far: HW_PLACE_ACTIVE, HW_PLACE_PASSIVE. */
 uint32_t hw_place_line_events(uintptr_t address);
 
+/* ---- waste.c: sums, the heap taken apart, the profile ---- */
+
+/* What classes were and are, into the profile; with a point in time, and, if it is due, with the resident heap taken
+ * apart. Lock held. */
+void hw_places_tick(uint64_t tick);
+/* The same, certainly, at the end (HW_MOMENT_END). Lock held. */
+void hw_places_end(uint64_t tick);
+/* After hw_places_reset: what is in the profile. Lock held. */
+void hw_places_forget(void);
+/* A new file: nothing is in it yet. */
+void hw_places_file_begin(void);
+
+/* What samples say of places goes into the profile, and out of HITS. Lock held. */
+void hw_places_add_hits(struct hw_place_hits *hits);
+
+/* Live requested bytes of all threads. */
+int64_t hw_places_live(void);
+/* heapwise_reset: counts of events from zero, greatest numbers from now on. Lock held, nobody counts. */
+void hw_places_reset(void);
+
+/* ---- place_contexts.c: by call stack ---- */
+
+/* Who pins pages now; FOLLOWED: about how many blocks are followed. Lock held. */
+void hw_places_pin(enum hw_memory_moment moment, uint64_t followed);
+/* At the end of an operation with op->events: if its block shares a line, with whose. */
+void hw_places_operation_end(struct hw_operator *op);
+void hw_place_contexts_file_begin(void);
+void hw_place_contexts_reset(void);
+
+/* ---- use.c: what is around a sampled access ---- */
+
+/* Accesses are sampled from now on. */
+void hw_places_sampled(void);
+/* One access by THREAD (a number above 0). Signal safe. */
+void hw_places_access(struct hw_place_hits *hits, uintptr_t address, bool write, uint32_t thread);
+/* Requested live bytes in the page that begins at PAGE, and how many blocks have any there. */
+uint64_t hw_places_page_used(uintptr_t page, uint32_t *blocks);
+
 /* ---- the usual way ---- */
 
 static inline uint8_t *hw_place_byte(uintptr_t address)
@@ -211,17 +259,24 @@ static inline uint32_t hw_place_units(uintptr_t address, size_t size)
     return hw_likely(hw_places.glibc) ? (uint32_t)(*(const uint64_t *)(address - 8) >> 3) - 1 : hw_places.units[size];
 }
 
-static inline void hw_place_keep(struct hw_place_class_counts *class)
+static inline void hw_place_keep(struct hw_place_thread *self, struct hw_place_class_counts *class)
 {
-    if (hw_unlikely(class->epoch != hw_places.epoch)) {
-        class->peak = class->now;
-        class->epoch = hw_places.epoch;
-    }
+    if (hw_unlikely(class->epoch != hw_places.epoch))
+        hw_place_keep_now(self, class);
 }
 
 static inline bool hw_place_owned(const struct hw_place_thread *self, uintptr_t address)
 {
     return (hw_places.owners[address >> 6] & HW_PLACE_OWNER_MASK) == self->owner;
+}
+
+/* The byte of the mark at the begin of the last line; one that nobody reads if there is only one line. Without a
+ * branch, which could not be foreseen. */
+static inline uint8_t *hw_place_mark(struct hw_place_thread *self, uintptr_t address, uintptr_t last)
+{
+    uint8_t *mark = hw_places.even + (last >> 6 << 2);
+    __asm__("testq %2, %2\n\tcmovzq %1, %0" : "+r"(mark) : "r"(&self->nowhere), "r"((address ^ last) >> 6) : "cc");
+    return mark;
 }
 
 static inline bool hw_place_allocated(struct hw_operator *op, void *pointer, size_t size)
@@ -234,12 +289,10 @@ static inline bool hw_place_allocated(struct hw_operator *op, void *pointer, siz
         if (hw_likely(units - 1 < HW_PLACE_UNITS_MOST && *byte == (HW_PLACE_BEGUN | units))) {
             struct hw_place_class_counts *class = &self->classes[units];
             const uintptr_t last = address + size - (size != 0);
-            hw_place_keep(class);
+            hw_place_keep(self, class);
             *byte = (uint8_t)(HW_PLACE_START | size);
-            if ((address ^ last) >> 6) {
-                uint8_t *mark = hw_places.even + (last >> 6 << 2);
-                *mark = (uint8_t)((*mark & HW_PLACE_BEGUN) | HW_PLACE_BODY | HW_PLACE_LIVE);
-            }
+            uint8_t *mark = hw_place_mark(self, address, last);
+            *mark = (uint8_t)((*mark & HW_PLACE_BEGUN) | HW_PLACE_BODY | HW_PLACE_LIVE);
             if (hw_unlikely(hw_places.many) &&
                 hw_unlikely(!hw_place_owned(self, address) || !hw_place_owned(self, last)))
                 hw_place_lines(self, address, last, true);
@@ -270,10 +323,9 @@ static inline size_t hw_place_freed(struct hw_operator *op, void *pointer)
                 if (hw_unlikely((uint64_t)(class->now.live - class->low) > class->span ||
                                 (uint64_t)(self->requested - self->low) > self->span))
                     hw_place_settle(self, class);
-                hw_place_keep(class);
+                hw_place_keep(self, class);
                 *byte = (uint8_t)(HW_PLACE_BEGUN | units);
-                if ((address ^ last) >> 6)
-                    hw_places.even[last >> 6 << 2] &= HW_PLACE_BEGUN;
+                *hw_place_mark(self, address, last) &= HW_PLACE_BEGUN;
                 hw_place_add(&class->now.live, -1);
                 hw_place_add(&class->now.requested, -(int64_t)size);
                 hw_place_add(&self->requested, -(int64_t)size);

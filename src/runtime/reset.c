@@ -8,7 +8,7 @@
  *   live blocks = allocations - frees + inherited blocks - inherited frees
  *
  * A forked child does not have what it inherited among its live blocks. With its first reset it gets it there. */
-#include "runtime/runtime.h"
+#include "runtime/places.h"
 
 /* What is live, by context. */
 struct live {
@@ -177,6 +177,10 @@ static void reset(struct live *live)
     process->peak_bytes = live_bytes > 0 ? (uint64_t)live_bytes : 0;
     process->peak_tick = process->reset_tick;
     hw_runtime.peak_limit = process->peak_bytes;
+    if (hw_places.even) {
+        hw_places_reset();
+        hw_places_forget();
+    }
     process->evictions = 0;
     process->flags |= HW_PROCESS_RESET;
     hw_timeline_reset();

@@ -246,6 +246,12 @@ enum hw_pool_id {
     HW_POOL_OPERATION_LIVES,
     HW_POOL_SLOWEST,
     HW_POOL_STAGES,
+    HW_POOL_PLACES,
+    HW_POOL_PLACE_CLASSES,
+    HW_POOL_PLACES_TIME,
+    HW_POOL_PLACES_MOMENTS,
+    HW_POOL_PINNED,
+    HW_POOL_LINE_PAIRS,
     HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
@@ -306,6 +312,10 @@ void hw_areas_each(void (*each)(const struct hw_area *area));
 void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end));
 /* Takes RSS apart, all but the tick and live bytes; rss is 0 when that is not possible. Lock held. */
 void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment);
+/* The same, and calls EACH for every mapping that is counted as heap. */
+typedef void hw_heap_mapping_visitor(uintptr_t start, uintptr_t end, uint64_t resident);
+void hw_memory_measure_heap(struct hw_memory_breakdown *result, enum hw_memory_moment moment,
+                            hw_heap_mapping_visitor *each);
 /* Appends a breakdown of RSS. Lock held. */
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);
 uint64_t hw_memory_rss(void);
@@ -475,6 +485,12 @@ struct hw_hit {
     uint8_t flags;    /* enum hw_touch_flags */
     uint8_t word;     /* of the line */
 };
+/* In allocator mode: accesses to live blocks, as hw_places_info has them (use.c). */
+struct hw_place_hits {
+    uint64_t samples, line_bytes, page_bytes;
+    uint64_t writes, contended_word, contended_object, contended_blocks;
+    uint64_t active_writes, active_contended, passive_writes, passive_contended;
+};
 /* What one thread has gathered since it was last added to the profile. */
 struct hw_hits {
     uint32_t count;
@@ -482,6 +498,7 @@ struct hw_hits {
     uint32_t role;        /* of the thread */
     uintptr_t stack_high; /* end of its stack */
     struct hw_sample_info sums;
+    struct hw_place_hits places;
     struct hw_hit hit[HW_HITS_MOST];
 };
 /* Makes room for samples of SOURCE; false when there is none. PERIOD, BURST_LENGTH: as in the profile. ERROR: why the

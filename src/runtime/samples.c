@@ -7,7 +7,7 @@
  *
  * Two indexes over the entries in the file, and a table of lines (who touched them, while the block lived) that forgets
  * when it is full: it is private memory. */
-#include "runtime/runtime.h"
+#include "runtime/places.h"
 
 #include "runtime/arch/x86_64/decode.h"
 
@@ -28,6 +28,8 @@ void hw_samples_take(struct hw_hits *hits, uint64_t address, uint32_t flags, uin
     }
     if (address >> HW_ARCH_ADDRESS_BITS)
         return;
+    if (hw_places.even && !(flags & HW_TOUCH_THREAD))
+        hw_places_access(&hits->places, address, writes, hits->thread);
     struct hw_hit hit = {.pc = pc, .context = HW_NONE, .map = HW_NONE, .flags = (uint8_t)(flags & 3)};
     uintptr_t start = flags & HW_TOUCH_THREAD ? 0 : hw_block_containing(address, &block);
     const struct hw_module *module;
@@ -318,6 +320,8 @@ void hw_samples_flush(struct hw_hits *hits)
     hits->count = 0;
     if (info)
         add_sums(info, &hits->sums);
+    if (hw_places.even)
+        hw_places_add_hits(&hits->places);
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
@@ -339,6 +343,7 @@ bool hw_samples_begin(enum hw_sample_source source, uint64_t burst_length, uint6
         };
     }
     hw_lock_drop(&hw_runtime.lock, old);
+    hw_places_sampled();
     if (fine && !lines)
         lines = hw_own_pages(LINE_SETS * sizeof *lines, true);
     return fine;

@@ -2,7 +2,7 @@
  *
  * Points are taken by whoever allocates or frees when one is due: no thread of the runtime's own. When the list is full
  * every second point is dropped and the distance doubles. The clock's pair for readers is refreshed on the way. */
-#include "runtime/runtime.h"
+#include "runtime/places.h"
 
 #define FIRST_INTERVAL_NS 1000000ull
 
@@ -35,6 +35,12 @@ static void thin_out(void)
     hw_runtime.process->timeline_interval_ticks = timeline.interval;
 }
 
+/* In allocator mode the totals are estimates (of followed blocks): exact is what places say. */
+static int64_t live_bytes(void)
+{
+    return hw_places.even ? hw_places_live() : hw_runtime.process->live_bytes;
+}
+
 /* Lock held. */
 static void add_point(uint64_t tick)
 {
@@ -51,7 +57,7 @@ static void add_point(uint64_t tick)
     }
     struct hw_timeline_point *point = HW_ENTRY(HW_POOL_TIMELINE, struct hw_timeline_point, index);
     point->tick = tick;
-    point->live_bytes = hw_runtime.process->live_bytes;
+    point->live_bytes = live_bytes();
     point->rss_bytes = timeline.rss;
     point->allocations = hw_threads_sum(&point->frees);
     hw_pool_publish(HW_POOL_TIMELINE);
@@ -68,8 +74,9 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
         timeline.next = tick - tick % timeline.interval + timeline.interval;
         hw_clock_refresh();
         add_point(tick);
+        hw_places_tick(tick);
         /* RSS taken apart near the peak: each time it has grown by half, from 8 MiB on by a quarter. */
-        uint64_t live = hw_runtime.process->live_bytes > 0 ? (uint64_t)hw_runtime.process->live_bytes : 0;
+        uint64_t live = live_bytes() > 0 ? (uint64_t)live_bytes() : 0;
         if (live > timeline.breakdown_live) {
             timeline.breakdown_live = live < 8 << 20 ? live + live / 2 : live + live / 4;
             hw_memory_take(HW_MOMENT_PEAK, tick, (int64_t)live);
@@ -94,5 +101,6 @@ void hw_timeline_end(void)
 {
     hw_clock_refresh();
     add_point(hw_runtime.process->end_tick);
-    hw_memory_take(HW_MOMENT_END, hw_runtime.process->end_tick, hw_runtime.process->live_bytes);
+    hw_places_end(hw_runtime.process->end_tick);
+    hw_memory_take(HW_MOMENT_END, hw_runtime.process->end_tick, live_bytes());
 }

@@ -1,0 +1,376 @@
+/* waste.c - what the allocator makes of its memory: sums over threads and classes, and the resident heap taken apart.
+ *
+ * Internal fragmentation is what blocks have beyond what was asked for, but for whole pages at their end that nobody
+ * ever asked for. Blowup is the seed's: of a class's free blocks all but the recently freed ones, whose number goes up
+ * with every free and down, but not below 0, with every allocation. That number is the greatest number of live blocks
+ * so far less the present one: so no counter is kept of it. External fragmentation and metadata are the rest.
+ *
+ * Everything here happens under the runtime's lock, now and then; how often depends on what it costs. */
+#include "runtime/places.h"
+
+#define POINTS_MOST 1024u
+#define SUMS_PART   50u  /* sums may take one part in so many of the time; points get rarer as the run gets longer */
+#define COST_PART   200u /* looks at the resident heap one in so many… */
+#define COST_FIRST  5    /* …and as many milliseconds more */
+#define WIDE_LEAST  HW_PLACE_BIG_BYTES
+
+static struct {
+    struct hw_place_state now[HW_PLACE_CLASSES], peak[HW_PLACE_CLASSES];
+    int64_t most[HW_PLACE_CLASSES], peak_most[HW_PLACE_CLASSES];
+    int64_t requested;
+    uint64_t next_sum;       /* ticks */
+    uint64_t spent;          /* on looks at the resident heap */
+    uint64_t interval;       /* of points */
+    uint64_t interval_first; /* about a millisecond */
+    int64_t moment_at;       /* requested bytes at the latest look at the resident heap */
+    uint64_t resident;
+} waste;
+
+static void add(struct hw_place_state *to, const struct hw_place_state *from)
+{
+    for (size_t i = 0; i < sizeof *to / sizeof(int64_t); i++)
+        ((int64_t *)to)[i] += ((const int64_t *)from)[i];
+}
+
+static bool is_zero(const struct hw_place_state *state)
+{
+    int64_t any = 0;
+    for (size_t i = 0; i < sizeof *state / sizeof(int64_t); i++)
+        any |= ((const int64_t *)state)[i];
+    return !any;
+}
+
+/* ---- sums ---- */
+
+static void sum_class(uint32_t c)
+{
+    struct hw_place_state *now = &waste.now[c], *peak = &waste.peak[c];
+    *now = *peak = (struct hw_place_state){0};
+    int64_t most = hw_places.totals[c].most, peak_most = INT64_MAX;
+    const uint32_t threads = __atomic_load_n(&hw_places.threads_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < threads; i++) {
+        const struct hw_place_class_counts *counts = &hw_places.threads[i]->classes[c];
+        const bool kept = counts->epoch == hw_places.epoch;
+        add(now, &counts->now);
+        add(peak, kept ? &counts->peak : &counts->now);
+        if (kept && counts->peak_most < peak_most)
+            peak_most = counts->peak_most;
+    }
+    waste.most[c] = now->live > most ? now->live : most;
+    if (hw_places.many && now->live > most) /* all threads together know better than each alone */
+        hw_places.totals[c].most = now->live;
+    waste.peak_most[c] = peak_most != INT64_MAX ? peak_most : waste.most[c];
+    if (waste.peak_most[c] < peak->live)
+        waste.peak_most[c] = peak->live;
+}
+
+int64_t hw_places_live(void)
+{
+    int64_t requested = 0;
+    for (uint32_t i = 0; i < hw_places.threads_used; i++)
+        requested += hw_places.threads[i]->requested;
+    return requested;
+}
+
+static void sum_all(void)
+{
+    const int64_t requested = hw_places_live();
+    waste.requested = requested;
+    if (requested > hw_places.peak) { /* it is at its peak right now: otherwise it is noted when it is left */
+        hw_places.peak_limit = requested - 1;
+        hw_places_note_peak(requested);
+    }
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
+        sum_class(c);
+}
+
+static int64_t usable_of(const struct hw_place_state *state, uint32_t c)
+{
+    return c <= HW_PLACE_EXACT ? state->live * (int64_t)hw_place_class_most(c) : state->usable;
+}
+
+static int64_t free_bytes_of(const struct hw_place_state *state, uint32_t c)
+{
+    return c <= HW_PLACE_EXACT ? hw_place_listed(state) * (int64_t)hw_place_class_most(c) : state->free_bytes;
+}
+
+static int64_t blowup_of(const struct hw_place_state *state, int64_t most, uint32_t c)
+{
+    const int64_t listed = hw_place_listed(state), recent = most - state->live;
+    if (listed <= 0 || listed <= recent)
+        return 0;
+    return (int64_t)((double)free_bytes_of(state, c) * (double)(listed - recent) / (double)listed);
+}
+
+struct parts {
+    int64_t internal, blowup, free_bytes;
+    int64_t blowup_wide, free_wide; /* of them, of blocks that the system may have taken back */
+};
+
+static struct parts parts_of(const struct hw_place_state states[], const int64_t most[])
+{
+    struct parts parts = {0};
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+        const struct hw_place_state *state = &states[c];
+        if (is_zero(state))
+            continue;
+        const int64_t blowup = blowup_of(state, most[c], c), free_bytes = free_bytes_of(state, c);
+        parts.internal += usable_of(state, c) - state->requested - state->untouched;
+        parts.blowup += blowup;
+        parts.free_bytes += free_bytes;
+        if (hw_place_class_most(c) > WIDE_LEAST) {
+            parts.blowup_wide += blowup;
+            parts.free_wide += free_bytes;
+        }
+    }
+    return parts;
+}
+
+/* ---- the resident heap ---- */
+
+static struct hw_places_moment *measured; /* what is being measured */
+
+/* Blocks in [start, end)? Asked of anonymous mappings with resident pages. */
+static bool holds_blocks(uintptr_t start, uintptr_t end)
+{
+    const uint64_t most = 1ul << 20; /* 64 GiB: what is larger has blocks at its begin, or at its end */
+    const uintptr_t first = start / HW_PLACE_BIG_BYTES, last = (end - 1) / HW_PLACE_BIG_BYTES;
+    for (uintptr_t r = first; r <= last && r - first < most; r++)
+        if (hw_places.regions[r].high)
+            return true;
+    for (uintptr_t r = last; r > first && last - r < most; r--)
+        if (hw_places.regions[r].high)
+            return true;
+    return false;
+}
+
+static void take_mapping(uintptr_t start, uintptr_t end, uint64_t resident)
+{
+    if (resident && end <= 1ul << HW_ARCH_ADDRESS_BITS)
+        *(holds_blocks(start, end) ? &measured->resident_bytes : &measured->elsewhere_bytes) += resident;
+}
+
+static uint64_t there; /* bytes */
+
+static void take_resident(uintptr_t start, uintptr_t end)
+{
+    there += end - start;
+}
+
+/* Large blocks, live or freed, may not be there: never touched, or given back. */
+static void look_at_big(struct hw_places_moment *moment)
+{
+    const uint32_t used = hw_places.bigs_used;
+    for (uint32_t i = 1; i < used; i++) {
+        const struct hw_place_big big = hw_places.bigs[i];
+        const uint64_t bytes = big.live ? big.requested : big.usable;
+        if (!big.address || big.address >> HW_ARCH_ADDRESS_BITS || bytes >> HW_ARCH_ADDRESS_BITS)
+            continue;
+        there = 0;
+        hw_resident_each(big.address, big.address + bytes, take_resident);
+        *(big.live ? &moment->absent_requested : &moment->absent_free) += bytes > there ? bytes - there : 0;
+    }
+}
+
+static void measure(uint64_t tick, enum hw_memory_moment kind)
+{
+    struct hw_places_moment moment = {.tick = tick, .moment = kind, .requested_bytes = waste.requested};
+    struct hw_memory_breakdown all;
+    const struct parts parts = parts_of(waste.now, waste.most);
+    measured = &moment;
+    hw_memory_measure_heap(&all, kind, take_mapping);
+    look_at_big(&moment);
+    moment.internal_bytes = parts.internal;
+    moment.free_bytes = parts.free_bytes;
+    moment.blowup_bytes = parts.blowup;
+    if (parts.free_wide > 0 && moment.absent_free) { /* what is not there is no waste */
+        double absent = (double)moment.absent_free / (double)parts.free_wide;
+        moment.blowup_bytes -= (int64_t)((absent < 1 ? absent : 1) * (double)parts.blowup_wide);
+    }
+    waste.resident = moment.resident_bytes;
+    waste.moment_at = waste.requested;
+    uint32_t index = HW_NONE, count = (uint32_t)HW_ENTRIES(HW_POOL_PLACES_MOMENTS);
+    for (uint32_t i = 0; i < count; i++)
+        if (HW_ENTRY(HW_POOL_PLACES_MOMENTS, struct hw_places_moment, i)->moment == (uint32_t)kind)
+            index = i;
+    if (index == HW_NONE)
+        index = hw_pool_take(HW_POOL_PLACES_MOMENTS, 1);
+    if (index == HW_NONE)
+        return;
+    hw_places_pin(kind, hw_allocator_info()->tracked_live);
+    *HW_ENTRY(HW_POOL_PLACES_MOMENTS, struct hw_places_moment, index) = moment;
+    hw_pool_publish(HW_POOL_PLACES_MOMENTS);
+}
+
+/* ---- the profile ---- */
+
+static void write_state(struct hw_usable_class_state *to, const struct hw_place_state *from, int64_t most, uint32_t c)
+{
+    *to = (struct hw_usable_class_state){
+        .live_blocks = from->live,
+        .live_bytes = from->requested,
+        .usable_bytes = usable_of(from, c),
+        .untouched_bytes = from->untouched,
+        .free_blocks = hw_place_listed(from),
+        .free_bytes = free_bytes_of(from, c),
+        .most_blocks = most,
+        .new_blocks = from->fresh,
+        .reused_blocks = from->again + from->other,
+    };
+}
+
+static void write_classes(void)
+{
+    uint32_t used = (uint32_t)HW_ENTRIES(HW_POOL_PLACE_CLASSES), next = 0;
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+        if (is_zero(&waste.now[c]) && is_zero(&waste.peak[c]))
+            continue;
+        if (next >= used && hw_pool_take(HW_POOL_PLACE_CLASSES, 1) == HW_NONE)
+            break;
+        struct hw_usable_class *class = HW_ENTRY(HW_POOL_PLACE_CLASSES, struct hw_usable_class, next++);
+        class->usable_least = c ? hw_place_class_most(c - 1) + 1 : 0;
+        class->usable_most = hw_place_class_most(c);
+        write_state(&class->now, &waste.now[c], waste.most[c], c);
+        write_state(&class->peak, &waste.peak[c], waste.peak_most[c], c);
+    }
+    hw_pool_publish(HW_POOL_PLACE_CLASSES);
+}
+
+static struct hw_places_info *information(void)
+{
+    return hw_pools[HW_POOL_PLACES].used ? HW_ENTRY(HW_POOL_PLACES, struct hw_places_info, 0) : NULL;
+}
+
+static void write_information(uint64_t tick)
+{
+    struct hw_places_info *info = information();
+    if (!info)
+        return;
+    struct hw_place_sharing sum = {0};
+    uint64_t odd = 0, unseen = 0, skipped = 0;
+    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+        const struct hw_place_thread *thread = hw_places.threads[i];
+        sum.active_lines += thread->sharing.active_lines;
+        sum.passive_lines += thread->sharing.passive_lines;
+        sum.active_blocks += thread->sharing.active_blocks;
+        sum.passive_blocks += thread->sharing.passive_blocks;
+        odd += thread->odd;
+        unseen += thread->unseen;
+        skipped += thread->skipped;
+    }
+    info->flags = (hw_places.many ? HW_PLACES_THREADS : 0) | (hw_places.owners_wrapped ? HW_PLACES_WRAPPED : 0);
+    info->tick = tick;
+    info->requested_bytes = waste.requested;
+    info->peak_bytes = hw_places.peak > 0 ? (uint64_t)hw_places.peak : 0;
+    info->peak_tick = hw_places.peak_tick;
+    info->active_lines = sum.active_lines;
+    info->passive_lines = sum.passive_lines;
+    info->active_blocks = sum.active_blocks;
+    info->passive_blocks = sum.passive_blocks;
+    info->unaligned = odd;
+    info->unseen_frees = unseen;
+    info->skipped = skipped;
+}
+
+void hw_places_add_hits(struct hw_place_hits *hits)
+{
+    struct hw_places_info *info = information();
+    if (!info || !hits->samples)
+        return;
+    uint64_t *to = &info->samples, *from = (uint64_t *)hits;
+    for (size_t i = 0; i < sizeof *hits / sizeof *from; i++) { /* in the same order */
+        to[i] += from[i];
+        from[i] = 0;
+    }
+}
+_Static_assert(sizeof(struct hw_place_hits) ==
+                   offsetof(struct hw_places_info, reserved) - offsetof(struct hw_places_info, samples),
+               "what samples count is what the profile holds");
+
+static void add_point(uint64_t tick)
+{
+    struct hw_places_point *points = HW_ENTRY(HW_POOL_PLACES_TIME, struct hw_places_point, 0);
+    if (HW_ENTRIES(HW_POOL_PLACES_TIME) >= POINTS_MOST) {
+        for (uint32_t i = 0; i < POINTS_MOST / 2; i++)
+            points[i] = points[2 * i];
+        hw_pool_set_count(HW_POOL_PLACES_TIME, POINTS_MOST / 2);
+        waste.interval *= 2;
+    }
+    uint32_t index = hw_pool_take(HW_POOL_PLACES_TIME, 1);
+    if (index == HW_NONE)
+        return;
+    const struct parts parts = parts_of(waste.now, waste.most);
+    points[index] = (struct hw_places_point){
+        .tick = tick,
+        .requested_bytes = waste.requested,
+        .internal_bytes = parts.internal,
+        .blowup_bytes = parts.blowup,
+        .free_bytes = parts.free_bytes,
+        .resident_bytes = waste.resident,
+    };
+    waste.resident = 0; /* of that point only */
+    hw_pool_publish(HW_POOL_PLACES_TIME);
+}
+
+static bool is_new_peak(void)
+{
+    const int64_t step = waste.moment_at / 16;
+    return waste.requested > waste.moment_at + (step > 512 << 10 ? step : 512 << 10) ||
+           (waste.moment_at == 0 && waste.requested > 0);
+}
+
+void hw_places_tick(uint64_t tick)
+{
+    if (!hw_places.even || tick < waste.next_sum)
+        return;
+    const uint64_t begin = hw_ticks_raw();
+    sum_all();
+    const uint64_t middle = hw_ticks_raw();
+    if (is_new_peak() && waste.spent < tick / COST_PART + waste.interval_first * COST_FIRST) {
+        measure(tick, HW_MOMENT_PEAK);
+        waste.spent += hw_ticks_raw() - middle;
+    }
+    const uint64_t end = hw_ticks_raw();
+    add_point(tick);
+    write_classes();
+    write_information(tick);
+    const uint64_t cost = (middle - begin + hw_ticks_raw() - end) * SUMS_PART;
+    waste.next_sum = tick + (cost > waste.interval ? cost : waste.interval);
+}
+
+void hw_places_end(uint64_t tick)
+{
+    if (!hw_places.even)
+        return;
+    sum_all();
+    if (waste.requested > waste.moment_at && waste.requested > hw_places.peak / 10 * 9)
+        measure(tick, HW_MOMENT_PEAK);
+    measure(tick, HW_MOMENT_END);
+    add_point(tick);
+    write_classes();
+    write_information(tick);
+}
+
+void hw_places_file_begin(void)
+{
+    waste.next_sum = waste.spent = 0;
+    waste.moment_at = 0;
+    waste.resident = 0;
+    hw_place_contexts_file_begin();
+    waste.interval = waste.interval_first = hw_runtime.clock_is_tsc ? 2500000 : 1000000;
+    if (hw_pool_take(HW_POOL_PLACES, 1) != HW_NONE)
+        hw_pool_publish(HW_POOL_PLACES);
+}
+
+void hw_places_forget(void)
+{
+    struct hw_places_info *info = information();
+    if (info)
+        *info = (struct hw_places_info){0};
+    hw_pool_set_count(HW_POOL_PLACE_CLASSES, 0);
+    hw_pool_set_count(HW_POOL_PLACES_TIME, 0);
+    hw_pool_set_count(HW_POOL_PLACES_MOMENTS, 0);
+    hw_place_contexts_reset();
+    waste.next_sum = waste.spent = 0;
+    waste.moment_at = 0;
+}
