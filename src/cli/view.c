@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/view_options.h"
+#include "cli/open_view.h"
 #include "profile/write.h"
 #include "report/page_data.h"
 
@@ -162,26 +162,16 @@ static char *read_template(size_t *size)
 static unsigned char *make_stream(struct command *command, const char *path, size_t *size, int *code)
 {
     struct hw_error error = {""};
-    struct hw_profile *profile = hw_profile_read(path, &error);
-    if (!profile) {
-        hw_say("%s", error.message);
-        return NULL;
-    }
-    for (size_t i = 0; i < profile->problem_count; i++) {
-        hw_say("%s: %s", path, profile->problems[i]);
-        *code = HW_VERB_USAGE;
-    }
+    struct hw_opened opened;
+    const char *function = command->names.view.function;
     unsigned char *stream = NULL;
-    struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
-    hw_view_arguments_clear_progress(&command->names);
-    if (view && command->names.view.function && !view->context_count && path == command->file)
-        hw_error_set(&error, "%s: nothing was allocated by a function '%s'", path, command->names.view.function);
-    else if (view)
-        stream = hw_page_data(view, size, &error);
-    if (!stream)
+    if (hw_open_view(&opened, &command->names, path))
+        *code = HW_VERB_USAGE;
+    if (opened.view && function && !opened.view->context_count && path == command->file)
+        hw_say("%s: nothing was allocated by a function '%s'", path, function);
+    else if (opened.view && !(stream = hw_page_data(opened.view, size, &error)))
         hw_say("%s", error.message);
-    hw_view_free(view);
-    hw_profile_free(profile);
+    hw_opened_close(&opened);
     return stream;
 }
 

@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "report/buffer.h"
-#include "report/pairs.h"
+#include "report/intern.h"
 #include "report/stack_fold.h"
 
 enum part_kind { PART_TEXT, PART_STRINGS, PART_NUMBERS, PART_SIGNED, PART_STEPS };
@@ -21,9 +21,8 @@ struct writer {
     unsigned char *out; /* what is compressed so far */
     size_t used, capacity;
     struct hw_buffer part; /* the part at hand */
-    struct hw_buffer strings, cleaned;
-    struct hw_pairs known; /* strings by address: equal names are the same pointer in a view */
-    uint32_t string_count;
+    struct hw_buffer cleaned;
+    struct hw_intern strings;
     uint64_t last; /* of a column of steps */
     bool failed;
 };
@@ -116,28 +115,18 @@ static void end_steps(struct writer *writer, const char *name)
 /* The number of TEXT; 0 for NULL and for the empty string. */
 static uint32_t string_number(struct writer *writer, const char *text)
 {
-    bool new;
     if (!text || !*text)
         return 0;
-    const uint32_t number = hw_pairs_intern(&writer->known, (uint64_t)(uintptr_t)text, 0, writer->string_count, &new);
-    if (new) {
-        hw_buffer_clear(&writer->cleaned);
-        hw_buffer_clean(&writer->cleaned, text, HW_CLEAN_JSON);
-        hw_buffer_bytes(&writer->strings, hw_buffer_text(&writer->cleaned), writer->cleaned.used + 1);
-        writer->string_count++;
-    }
-    return number;
+    hw_buffer_clear(&writer->cleaned);
+    hw_buffer_clean(&writer->cleaned, text, HW_CLEAN_JSON);
+    return hw_intern(&writer->strings, hw_buffer_text(&writer->cleaned));
 }
 
-static bool begin_strings(struct writer *writer)
+static void add_strings(struct writer *writer)
 {
-    const struct hw_view *view = writer->view;
-    size_t most = 2 * view->module_count + view->context_count + 2;
-    for (size_t i = 0; i < view->location_count; i++)
-        most += (size_t)2 * view->locations[i].frames.count;
-    hw_buffer_bytes(&writer->strings, "", 1);
-    writer->string_count = 1;
-    return hw_pairs_make(&writer->known, most);
+    hw_buffer_bytes(&writer->part, "", 1);
+    hw_buffer_bytes(&writer->part, hw_buffer_text(&writer->strings.text), writer->strings.text.used);
+    end_part(writer, "strings", PART_STRINGS, &writer->part);
 }
 
 /* ---- modules, frames, locations, nodes ---- */
@@ -490,7 +479,7 @@ static void add_tables(struct writer *writer)
     add_free_stacks(writer);
     add_histogram(writer);
     add_words(writer);
-    end_part(writer, "strings", PART_STRINGS, &writer->strings);
+    add_strings(writer);
     deflate_bytes(writer, "", 0, Z_FINISH);
 }
 
@@ -499,7 +488,7 @@ unsigned char *hw_page_data(const struct hw_view *view, size_t *size, struct hw_
     struct writer writer = {.view = view};
     hw_error_set(error, "%s: not enough memory for the page", view->profile->path ? view->profile->path : "profile");
     const bool ready = deflateInit(&writer.deflate, Z_BEST_COMPRESSION) == Z_OK;
-    const bool reported = ready && begin_strings(&writer) && add_report(&writer, error);
+    const bool reported = ready && add_report(&writer, error);
     if (reported)
         add_tables(&writer);
     const bool failed =
@@ -507,9 +496,8 @@ unsigned char *hw_page_data(const struct hw_view *view, size_t *size, struct hw_
     if (ready)
         deflateEnd(&writer.deflate);
     hw_buffer_free(&writer.part);
-    hw_buffer_free(&writer.strings);
+    hw_intern_free(&writer.strings);
     hw_buffer_free(&writer.cleaned);
-    hw_pairs_free(&writer.known);
     *size = writer.used;
     if (!failed)
         return writer.out;

@@ -176,7 +176,7 @@ test('places: sorted, filtered, opened, copied', async () => {
 
 test('a link restores what was looked at', async () => {
     const wanted = peaks[20].id;
-    const page = await open(browser, perlPage, {}, `#/contexts?at=${wanted}&sort=bytes&columns=bytes+live`);
+    const page = await open(browser, perlPage, {}, `#/contexts?at=${wanted}&sort=bytes&columns=bytes+leaked`);
     await page.waitForSelector('.detail .stack li');
     assert.equal(await page.locator('.list-head [role=columnheader]').count(), 3);
     assert.equal(await page.locator('[aria-sort=descending]').innerText(), 'bytes▾');

@@ -94,7 +94,7 @@ class Table {
 
     private chooseColumns(): void {
         const all = told(this.profile);
-        const usualKeys = ['peak', 'bytes', 'count', 'live', 'lifetime', 'accesses', 'density', 'samples'];
+        const usualKeys = ['peak', 'bytes', 'count', 'leaked', 'lifetime', 'accesses', 'density', 'samples'];
         const wanted = state.get('columns', usualKeys.join(' ')).split(' ');
         this.columns = all.filter((each) => wanted.includes(each.key));
         if (!this.columns.length)

@@ -47,7 +47,7 @@ export function filter(profile: Profile, text: string): Filter {
     const mask = new Uint8Array(profile.count).fill(1);
     let problem = '';
     for (const written of words) {
-        const comparison = /^([a-z]+)(>=|<=|>|<|=)([\d.]+)\s*([a-zµ%]*)$/i.exec(written);
+        const comparison = /^([a-z-]+)(>=|<=|>|<|=)([\d.]+)\s*([a-zµ%]*)$/i.exec(written);
         const values = comparison && measure(comparison[1]!)?.values(profile);
         if (comparison) {
             const scale = scales[comparison[4]!.toLowerCase()];

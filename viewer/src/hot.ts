@@ -69,7 +69,7 @@ class Scatter {
         this.order.sort((a, b) => area[b]! - area[a]!);
         this.x = logScale(Array.from(this.order, (i) => lifetime[i]!));
         this.y = logScale(Array.from(this.order, (i) => heat.values[i]!));
-        const options = ['bytes', 'peak', 'live'].map((key) => measure(key)!).filter((each) => each.values(profile));
+        const options = ['bytes', 'peak', 'leaked'].map((key) => measure(key)!).filter((each) => each.values(profile));
         add(this.tools, this.legend(), h('span', { class: 'space' }), select('Area', options.map((each) => [each.key, each.title] as const), state.get('area', 'bytes'), (value) => {
             state.note({ area: value });
             this.reorder();
