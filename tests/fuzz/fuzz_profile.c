@@ -54,6 +54,22 @@ static void exercise(const struct hw_profile *profile)
         DEMAND(profile->globals[i].map == HW_NONE || profile->globals[i].map < profile->map_count);
     for (size_t i = 0; i < profile->histogram_count; i++)
         DEMAND(profile->histogram[i].context < profile->context_entry_count);
+    for (size_t i = 0; i < profile->sample_count_count; i++)
+        DEMAND(profile->sample_counts[i].context < profile->context_entry_count &&
+               (!i || hw_sample_count_compare(&profile->sample_counts[i - 1], &profile->sample_counts[i]) < 0));
+    for (size_t i = 0; i < profile->sample_context_count; i++)
+        DEMAND(profile->sample_contexts[i].context < profile->context_entry_count);
+    for (size_t i = 0; i < profile->word_count; i++)
+        DEMAND(profile->words[i].context < profile->context_entry_count &&
+               (!i || hw_profile_words_compare(&profile->words[i - 1], &profile->words[i]) < 0));
+    for (size_t i = 0; i < profile->freed_word_count; i++)
+        DEMAND(profile->freed_words[i].free_context < profile->context_entry_count);
+    for (size_t i = 0; i < profile->role_count; i++)
+        DEMAND((profile->roles[i].map == HW_NONE || profile->roles[i].map < profile->map_count) &&
+               (profile->roles[i].context == HW_NONE || profile->roles[i].context < profile->context_entry_count));
+    for (size_t i = 0; i < profile->side_count; i++)
+        DEMAND(profile->sides[i].role < profile->role_count &&
+               profile->sides[i].context < profile->context_entry_count);
     for (size_t i = 1; i < profile->node_count; i++)
         DEMAND(profile->nodes[i].parent < i);
     for (size_t i = 1; i < profile->timeline_count; i++)

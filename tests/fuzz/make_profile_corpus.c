@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "profile/pack.h"
-#include "unit/profile_writer.h"
+#include "unit/access_sections.h"
 
 static int failed;
 
@@ -65,6 +65,16 @@ int main(int count, char **arguments)
     sample = sample_new();
     sample_add_accesses(&sample);
     save_both(directory, "access", &sample.image);
+
+    sample = sample_new();
+    sample_add_samples(&sample);
+    sample_add_sides(&sample);
+    save_both(directory, "samples", &sample.image);
+
+    sample = sample_new();
+    sample_add_words(&sample);
+    sample_add_sides(&sample);
+    save_both(directory, "words", &sample.image);
 
     sample = sample_new();
     for (uint32_t i = 0; i < 3; i++) {
