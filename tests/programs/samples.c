@@ -105,7 +105,7 @@ static void burn(double seconds)
 
 static void flags(void)
 {
-    double end = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.3;
+    double end = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.15;
     long looked = 0;
     while (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) < end)
         for (int i = 0; i < 1000; i++, looked++) {
@@ -153,7 +153,7 @@ static void no_more_alarms(void)
 static void handlers(void)
 {
     every_millisecond(on_alarm, SIGALRM);
-    burn(0.2);
+    burn(0.1);
     check(alarms > 10, "alarms");
     alarms = 0;
     volatile int jumps = 0;
@@ -178,7 +178,7 @@ static void on_trap(int number)
 static void own_trap(void)
 {
     struct sigaction old, action = {.sa_handler = on_trap};
-    burn(0.2);
+    burn(0.1);
     check(sigaction(SIGTRAP, NULL, &old) == 0 && old.sa_handler == SIG_DFL && !(old.sa_flags & SA_SIGINFO),
           "SIGTRAP looks handled");
     check(sigaction(SIGTRAP, &action, &old) == 0 && old.sa_handler == SIG_DFL, "the old action");
@@ -205,7 +205,7 @@ static void hidden(void)
     for (int number = 34; number <= 64; number++)
         all += signal(number, on_trap) == SIG_DFL;
     check(all == 31, "all real-time signals");
-    burn(0.2);
+    burn(0.1);
     check(traps == 0, "a signal that nobody sent");
 }
 
@@ -226,12 +226,12 @@ static void waiting(void)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     check(pthread_create(&thread, NULL, wait_for_signals, NULL) == 0, "pthread_create");
-    burn(0.2);
+    burn(0.1);
     pthread_kill(thread, SIGUSR1);
     pthread_join(thread, NULL);
     int fd = signalfd(-1, &all, SFD_NONBLOCK);
     struct signalfd_siginfo information;
-    burn(0.2);
+    burn(0.1);
     check(fd >= 0 && read(fd, &information, sizeof information) < 0, "a signal that nobody sent");
     struct timespec soon = {0, 1000000};
     check(sigtimedwait(&all, NULL, &soon) < 0 && errno == EAGAIN, "another signal that nobody sent");
@@ -258,7 +258,7 @@ static void small_stack(void)
     stack_t small = {.ss_sp = memory, .ss_size = sizeof memory}, old;
     check(sigaltstack(&small, NULL) == 0, "sigaltstack");
     memset(memory, 0x5a, sizeof memory);
-    burn(0.3);
+    burn(0.15);
     for (size_t i = 0; i < sizeof memory; i++)
         check(memory[i] == 0x5a, "somebody used the stack");
     check(sigaltstack(NULL, &old) == 0 && old.ss_sp == memory, "the stack has changed");
@@ -285,7 +285,7 @@ static void coroutines(void)
     coroutine.uc_stack.ss_sp = stack;
     coroutine.uc_stack.ss_size = 16384;
     makecontext(&coroutine, run_coroutine, 0);
-    double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + 0.3;
+    double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + 0.15;
     int resumed = 0;
     while (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < end) {
         swapcontext(&main_context, &coroutine);
@@ -311,7 +311,7 @@ static void wait_for(pid_t child, const char *what)
 
 static void processes(const char *self)
 {
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < 12; i++) {
         char *arguments[] = {(char *)self, "nothing", NULL};
         pid_t child;
         burn(0.004);
@@ -359,7 +359,7 @@ static struct {
 
 static void *use_shared(void *closure)
 {
-    double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + 0.5;
+    double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + 0.2;
     volatile long *own = closure ? &shared->first : &shared->second;
     while (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < end)
         for (int i = 0; i < 20000; i++) {
@@ -388,7 +388,7 @@ static void strings(void)
     size_t size = 8 << 20;
     char *from = malloc(size), *to = malloc(size);
     memset(from, 7, size);
-    double end = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.3;
+    double end = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.15;
     while (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) < end) {
         void *destination = to;
         const void *source = from;
@@ -424,7 +424,7 @@ static void no_system_calls(void)
     };
     struct sock_fprog program = {sizeof allow_some / sizeof *allow_some, allow_some};
     long *block = calloc(1000, sizeof *block);
-    burn(0.2);
+    burn(0.1);
     check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
           "seccomp");
     for (long i = 0; i < 60000000; i++)
@@ -525,10 +525,10 @@ int main(int argc, char **argv)
     else if (strcmp(what, "seccomp") == 0)
         no_system_calls();
     else if (strcmp(what, "die") == 0) {
-        burn(0.2);
+        burn(0.1);
         raise(SIGTRAP);
     } else if (strcmp(what, "breakpoint") == 0) {
-        burn(0.2);
+        burn(0.1);
         __asm__ volatile("int3");
     } else
         check(0, "what to do");
