@@ -184,12 +184,12 @@ static struct hw_data_name make_data(struct symboliser *symboliser, uint32_t map
         .address = address, .size = size, .map = map, .flags = flags, .name = add_string(symboliser, name)};
 }
 
-/* The variables that entries of the report name (granules that they share are in several), and all sections of modules
+/* The variables that entries of the report name, and locks (granules that they share are in several), and all sections of modules
  * with data that has no symbol. */
 static void add_data(struct symboliser *symboliser)
 {
     const struct hw_view *view = symboliser->view;
-    size_t most = 0, count = 0, kept = 0;
+    size_t most = view->lock_count, count = 0, kept = 0;
     for (size_t i = 0; i < view->global_count; i++)
         most += view->globals[i].symbol_count;
     for (size_t i = 0; view->data && i < view->module_count; i++)
@@ -201,6 +201,12 @@ static void add_data(struct symboliser *symboliser)
         for (uint32_t k = 0; global->module != HW_NONE && k < global->symbol_count; k++)
             data[count++] = make_data(symboliser, view->modules[global->module].map, 0, global->symbols[k].address,
                                       global->symbols[k].size, global->symbols[k].name);
+    }
+    for (size_t i = 0; !symboliser->failed && i < view->lock_count; i++) {
+        const struct hw_view_lock *lock = &view->locks[i];
+        if (lock->symbol)
+            data[count++] = make_data(symboliser, view->modules[lock->module].map, 0, lock->symbol->address,
+                                      lock->symbol->size, lock->symbol->name);
     }
     for (size_t i = 0; !symboliser->failed && view->data && i < view->module_count; i++)
         for (size_t k = 0; k < view->data[i].section_count; k++) {

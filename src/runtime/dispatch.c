@@ -11,13 +11,12 @@
  * after that in the same operation is not seen; HW_CALL_UNSEEN says how often that was.
  *
  * The kernel kills a process to which it owes a SIGSYS that is blocked or not handled. handlers.c sees to it that this
- * cannot happen through libc; where a program is known to go past libc, nothing is armed at all.
+ * cannot happen through libc; a program that goes past libc to handle SIGSYS is left alone from its next thread on.
  *
  * The handler's mask is empty: a signal of the program that arrives while a call waits in the kernel is handled as it
  * would be otherwise. The handler runs on the stack that the program is on. */
 #include "runtime/dispatch.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
@@ -314,30 +313,10 @@ void hw_dispatch_quiet(void)
 {
     if (hw_dispatch_on)
         disarm(hw_operator_self);
+    hw_dispatch_stop("the program gave up system calls (seccomp)");
 }
 
 /* ---- start ---- */
-
-static void see_go_note(void *closure, const void *data, size_t size)
-{
-    (void)data;
-    (void)size;
-    *(bool *)closure = true;
-}
-
-extern unsigned long getauxval(unsigned long) __attribute__((weak));
-
-/* Go's own runtime handles all signals, without libc. */
-static bool is_go(void)
-{
-    bool found = false;
-    const Elf64_Phdr *header = getauxval ? (const Elf64_Phdr *)getauxval(3 /* AT_PHDR */) : NULL;
-    size_t count = getauxval ? getauxval(5 /* AT_PHNUM */) : 0;
-    for (size_t i = 0; header && i < count; i++)
-        if (header[i].p_type == PT_PHDR)
-            hw_elf_notes_each((uintptr_t)header - header[i].p_vaddr, header, count, "Go", 4, see_go_note, &found);
-    return found;
-}
 
 static bool is_traced(void)
 {
@@ -388,8 +367,6 @@ static const char *why_not(void)
         return "the program runs under Valgrind";
     if (is_traced())
         return "a debugger or tracer was attached";
-    if (is_go())
-        return "Go programs handle SIGSYS by themselves";
     long result = arm(&trial);
     if (result == -EINVAL || result == -ENOSYS)
         return "the kernel has no syscall user dispatch (Linux 5.11 and later)";

@@ -198,7 +198,7 @@ static void test_filters(void **state)
     struct recording recording = record_inside("filtered", "10", NULL, NULL, false);
     need_dispatch(&recording);
     assert_int_equal(calls(recording.report, "mmap"), 10);
-    assert_true(report_says(recording.report, "seccomp"));
+    assert_true(report_says(recording.report, "allocator were not observed, "));
     recording_free(&recording);
     recording = record_inside("trapped", "10", NULL, NULL, false);
     assert_int_equal(calls(recording.report, "mmap"), 10);
