@@ -22,7 +22,7 @@ static struct recording record_inside(const char *what, const char *times, const
         SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
     snprintf(environment, sizeof environment, "LD_PRELOAD=%s", library ? library : "");
     const char *const argv[] = {program, what, times, NULL};
-    static const char *const arguments[] = {"--mode", "allocator", NULL};
+    static const char *const arguments[] = {"--mode", "allocator", "--no-prediction", NULL};
     const char *const variables[] = {preload ? environment : NULL, NULL};
     struct recording recording =
         record_and_load(argv, &(struct record_options){.arguments = arguments,
@@ -271,6 +271,38 @@ static void test_contention(void **state)
     recording_free(&recording);
 }
 
+/* ---- events ---- */
+
+/* Eight pages are touched inside each malloc, none in free: whoever counts. */
+static void check_events(const char *options)
+{
+    struct recording recording = record_inside("faults", "20000", "libinsidemalloc.so", options, false);
+    const json_t *operations = json_object_get(allocator(recording.report), "operations");
+    int64_t samples = 0;
+    for (size_t i = 0; i < json_array_size(operations); i++) {
+        const json_t *operation = json_array_get(operations, i);
+        if (json_number_or_none(operation, "events.samples") < 10)
+            continue;
+        const double faults = json_number_value(json_object_get(json_object_get(operation, "events"), "page_faults"));
+        const double known = strcmp(json_text(operation, "kind"), "free") == 0 ? 0 : 8;
+        samples += json_number(operation, "events.samples");
+        if (faults < known || faults > known + 0.5)
+            fail_msg("%f faults in %s", faults, json_text(operation, "kind"));
+    }
+    assert_true(samples > 20);
+    assert_true(samples < 20000 / 10);
+    recording_free(&recording);
+}
+
+static void test_events(void **state)
+{
+    check_events(NULL);
+    check_events("operation-events=software");
+    struct recording recording = record_inside("large", "10", NULL, "operation-events=none", false);
+    assert_true(report_says(recording.report, "operation-events=none"));
+    recording_free(&recording);
+}
+
 /* ---- without ---- */
 
 static void test_not_observed(void **state)
@@ -303,11 +335,11 @@ int main(void)
     if (getenv("HEAPWISE_TEST"))
         cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls), cmocka_unit_test(test_futex),
-        cmocka_unit_test(test_handed_back),  cmocka_unit_test(test_handlers),    cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_own_sigsys),   cmocka_unit_test(test_filters),     cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_threads),      cmocka_unit_test(test_locks),       cmocka_unit_test(test_contention),
-        cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls),  cmocka_unit_test(test_futex),
+        cmocka_unit_test(test_handed_back),  cmocka_unit_test(test_handlers),     cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_own_sigsys),   cmocka_unit_test(test_filters),      cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_threads),      cmocka_unit_test(test_locks),        cmocka_unit_test(test_contention),
+        cmocka_unit_test(test_events),       cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
