@@ -181,7 +181,8 @@ static void say_notes(const struct command *command, const struct hw_view *view,
 {
     struct hw_buffer notes = {0};
     if (!diff && hw_view_sampled(view) && !command->reporting.names.quiet)
-        hw_say("check: the profile was sampled: values are estimates, and reallocations count as allocations");
+        hw_say("check: the profile was sampled: values are estimates%s",
+               view->profile->process.sample_bytes ? ", and reallocations count as allocations" : "");
     if (diff && !command->reporting.names.quiet)
         hw_diff_notes(diff, &notes);
     for (char *at = notes.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {

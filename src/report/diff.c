@@ -461,10 +461,9 @@ static void sampling_notes(const struct hw_view *old, const struct hw_view *new,
     }
     for (int i = 0; i < 2; i++)
         if (hw_view_sampled(views[i]))
-            hw_buffer_add(out,
-                          "%s was sampled, the other one is exact: small changes may be chance, and its reallocations "
-                          "count as allocations.\n",
-                          names[i]);
+            hw_buffer_add(out, "%s was sampled, the other one is exact: small changes may be chance%s.\n", names[i],
+                          views[i]->profile->process.sample_bytes ? ", and its reallocations count as allocations"
+                                                                  : "");
 }
 
 void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
@@ -472,7 +471,7 @@ void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
     const struct hw_view *old = diff->view[HW_OLD], *new = diff->view[HW_NEW];
     const struct hw_profile *a = old->profile, *b = new->profile;
     sampling_notes(old, new, out);
-    if (a->process.mode != b->process.mode)
+    if (a->process.mode != b->process.mode && !a->llvm && !b->llvm)
         hw_buffer_add(out, "They were recorded in different modes (%s, %s).\n", mode_name(old), mode_name(new));
     if (runs_of(old) != runs_of(new))
         hw_buffer_add(out, "They add up different numbers of runs (%s, %s): sums grow with the runs.\n",
@@ -487,7 +486,10 @@ void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
         hw_buffer_clean(out, second, HW_CLEAN_UTF8);
         hw_buffer_add(out, ").\n");
     }
-    if (a->allocator && b->allocator && strcmp(a->allocator, b->allocator)) {
+    if (!a->llvm != !b->llvm)
+        hw_buffer_add(out, "The %s profile is one of LLVM's, in which names of functions can be others.\n",
+                      a->llvm ? "old" : "new");
+    if (a->allocator && b->allocator && *a->allocator && *b->allocator && strcmp(a->allocator, b->allocator)) {
         hw_buffer_add(out, "They used different allocators (");
         hw_buffer_clean(out, a->allocator, HW_CLEAN_UTF8);
         hw_buffer_add(out, ", ");

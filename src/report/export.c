@@ -85,12 +85,15 @@ void hw_export_command(struct hw_buffer *out, const struct hw_view *view, enum h
 void hw_export_notes(struct hw_buffer *out, const struct hw_view *view)
 {
     const struct hw_profile *profile = view->profile;
-    if (hw_view_sampled(view))
+    if (profile->process.sample_bytes)
         hw_buffer_add(
             out,
             "Sampled: counts and bytes are estimates from %s, one for every %s on average. They are scaled up "
             "already.\n",
             HW_OF(view->samples, "sample"), HW_BYTES(profile->process.sample_bytes));
+    else if (hw_view_sampled(view))
+        hw_buffer_add(out, "Counts and bytes are estimates from %s. They are scaled up already.\n",
+                      HW_OF(view->samples, "allocation"));
     if (hw_is_merged(profile))
         hw_buffer_add(out, "Merged from %s: what was live at the peak is the sum over the peaks of all.\n",
                       HW_OF(profile->process.runs, "run"));

@@ -284,7 +284,7 @@ static void encode(struct encoder *encoder, const struct hw_export_options *opti
         sample(encoder, &view->contexts[i], unknown);
     hw_protobuf_count(&encoder->out, PROFILE_TIME, profile->process.start_realtime_ns);
     hw_protobuf_count(&encoder->out, PROFILE_DURATION, profile->duration_ns);
-    if (hw_view_sampled(view)) {
+    if (profile->process.sample_bytes) {
         value_type(encoder, PROFILE_PERIOD_TYPE, "space", "bytes");
         hw_protobuf_count(&encoder->out, PROFILE_PERIOD, profile->process.sample_bytes);
     }

@@ -107,7 +107,7 @@ static void put_profile(struct database *database, const struct hw_export_option
         {"duration_ns", known, profile->duration_ns},
         {"exit_code", process->exit_kind == HW_EXIT_CODE, (uint64_t)process->exit_value},
         {"exit_signal", process->exit_kind == HW_EXIT_SIGNAL, (uint64_t)process->exit_value},
-        {"sample_bytes", hw_view_sampled(view), process->sample_bytes},
+        {"sample_bytes", process->sample_bytes != 0, process->sample_bytes},
         {"runs", merged, process->runs},
         {"allocations", true, view->totals.allocations},
         {"bytes_allocated", true, view->totals.bytes},

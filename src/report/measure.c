@@ -159,17 +159,26 @@ uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id)
     }
 }
 
-double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id)
+/* The probability that a block of a context is in the sample: by its size; or, where that is not how they were drawn,
+ * as many as there are of them. */
+static double drawn(const struct hw_view *view, const struct hw_profile_context *sum)
 {
     const double distance = (double)view->profile->process.sample_bytes;
+    if (distance > 0)
+        return -expm1(-(double)sum->bytes / (double)sum->allocations / distance);
+    return sum->samples < sum->allocations ? (double)sum->samples / (double)sum->allocations : 1;
+}
+
+double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id)
+{
     double variance = 0;
-    for (size_t i = 0; distance > 0 && i < view->context_count; i++) {
+    for (size_t i = 0; hw_view_sampled(view) && i < view->context_count; i++) {
         const struct hw_view_context *context = &view->contexts[i];
         const double value = (double)hw_measure_value(view, id, context);
         if (!(value > 0) || !context->sum.allocations)
             continue;
         const double size = (double)context->sum.bytes / (double)context->sum.allocations;
-        const double p = -expm1(-size / distance), weight = hw_measures[id].unit == HW_UNIT_BYTES ? size : 1;
+        const double p = drawn(view, &context->sum), weight = hw_measures[id].unit == HW_UNIT_BYTES ? size : 1;
         if (p > 0) /* value / weight blocks, each in the sample or not: the sum over them of weight^2 (1 - p) / p */
             variance += weight * value * (1 - p) / p;
     }
