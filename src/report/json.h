@@ -138,6 +138,8 @@ void hw_json_allocator(struct json_writer *writer);
 
 /* json_places.c: members of "allocator": what it makes of its memory. */
 void hw_json_places(struct json_writer *writer, json_t *object);
+/* json_verdict.c: the member "verdict" of "allocator". */
+json_t *hw_json_verdict(struct json_writer *writer);
 
 /* json_allocator_facts.c: members of "allocator", OBJECT: how it works, what others would do. */
 void hw_json_allocator_facts(struct json_writer *writer, json_t *object);

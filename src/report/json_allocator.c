@@ -238,6 +238,7 @@ void hw_json_allocator(struct json_writer *writer)
         return;
     json_t *object = json_object();
     set_text(writer, object, "name", known(profile->allocator));
+    set(writer, object, "verdict", hw_json_verdict(writer));
     hw_json_allocator_facts(writer, object);
     set(writer, object, "operations", operations_value(writer));
     set(writer, object, "operations_by_size", buckets_value(writer));

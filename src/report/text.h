@@ -83,6 +83,9 @@ void hw_text_samples(struct hw_text *text);
 /* text_allocator.c: the allocator itself. */
 void hw_text_allocator(struct hw_text *text);
 
+/* text_verdict.c: is it the allocator? */
+void hw_text_verdict(struct hw_text *text);
+
 /* text_allocator_facts.c: how the allocator works, what others would do. */
 void hw_text_allocator_facts(struct hw_text *text);
 /* text_inside.c: what was seen inside it. */

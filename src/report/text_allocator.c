@@ -112,6 +112,7 @@ void hw_text_allocator(struct hw_text *text)
 {
     if (!text->view->profile->observed)
         return;
+    hw_text_verdict(text);
     hw_page_heading(&text->page, "Operations of the allocator");
     print_timing(text);
     print_operations(text);

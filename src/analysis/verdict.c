@@ -1,0 +1,205 @@
+/* verdict.c - see verdict.h.
+ *
+ * Thresholds. Below 3 % of the run's time no other allocator can be told from noise; MemPerf calls a slowdown of more
+ * than 5 % medium, one of more than 20 % large. Of memory a quarter is usual for general allocators (size classes of an
+ * eighth to a quarter, and pages that are partly used); less than 8 MiB in all is nobody's problem. */
+#include "analysis/verdict.h"
+
+#include <string.h>
+
+#define TIME_SOME    0.03
+#define TIME_MUCH    0.10
+#define MEMORY_SOME  0.25
+#define MEMORY_MUCH  0.50
+#define MEMORY_LEAST (8.0 * 1024 * 1024)
+#define CAUSE_SHARE  0.10 /* of the time in operations, or of the memory: what is named as a cause */
+#define NEW_FACTOR   3.0  /* the seed's: a new place costs more than this many reused ones */
+#define NEW_FAULTS   0.05 /* page faults in an operation from which they are the reason */
+#define LINES_SHARE  0.01
+#define GAIN_LEAST   0.03
+
+const char *const hw_verdict_cause_names[HW_CAUSES] = {
+    [HW_CAUSE_MAPPING] = "mapping",       [HW_CAUSE_HEAP_END] = "heap-end",
+    [HW_CAUSE_ADVICE] = "advice",         [HW_CAUSE_LOCKS] = "locks",
+    [HW_CAUSE_NEW_MEMORY] = "new-memory", [HW_CAUSE_RATE] = "rate",
+    [HW_CAUSE_INTERNAL] = "internal",     [HW_CAUSE_BLOWUP] = "blowup",
+    [HW_CAUSE_EXTERNAL] = "external",     [HW_CAUSE_FALSE_SHARING] = "false-sharing",
+};
+const char *const hw_verdict_answer_names[] = {
+    [HW_VERDICT_NOT_KNOWN] = "unknown",
+    [HW_VERDICT_NO] = "no",
+    [HW_VERDICT_SOMEWHAT] = "somewhat",
+    [HW_VERDICT_YES] = "yes",
+};
+
+struct hw_verdict_input hw_verdict_input_none(void)
+{
+    return (struct hw_verdict_input){
+        .wall = NAN,
+        .threads = NAN,
+        .operations = NAN,
+        .critical = NAN,
+        .error = NAN,
+        .fresh = {HW_NOT_OBSERVED, NAN},
+        .reused = {HW_NOT_OBSERVED, NAN},
+        .large = {HW_NOT_OBSERVED, NAN},
+        .in_syscalls = NAN,
+        .map = {HW_NOT_OBSERVED, NAN},
+        .advise = {HW_NOT_OBSERVED, NAN},
+        .heap_end = {HW_NOT_OBSERVED, NAN},
+        .protect = {HW_NOT_OBSERVED, NAN},
+        .waiting = NAN,
+        .acquired = HW_NOT_OBSERVED,
+        .contended = HW_NOT_OBSERVED,
+        .faults = NAN,
+        .total = NAN,
+        .real = NAN,
+        .internal = NAN,
+        .blowup = NAN,
+        .external = NAN,
+        .worst_class = {HW_NOT_OBSERVED, HW_NOT_OBSERVED, NAN},
+        .pinned = NAN,
+        .active_lines = HW_NOT_OBSERVED,
+        .passive_lines = HW_NOT_OBSERVED,
+        .lines = HW_NOT_OBSERVED,
+        .site = SIZE_MAX,
+        .site_seconds = NAN,
+        .site_count = HW_NOT_OBSERVED,
+        .pinning_site = SIZE_MAX,
+        .best_gain = NAN,
+        .best_low = NAN,
+    };
+}
+
+/* NAN when it cannot be told. */
+static double share_of(double part, double whole)
+{
+    return whole > 0 && part >= 0 ? part / whole : NAN;
+}
+
+static enum hw_verdict_answer answer(double share, double some, double much)
+{
+    return isnan(share)    ? HW_VERDICT_NOT_KNOWN
+           : share >= much ? HW_VERDICT_YES
+           : share >= some ? HW_VERDICT_SOMEWHAT
+                           : HW_VERDICT_NO;
+}
+
+static struct hw_verdict_finding *add(struct hw_verdict *verdict, const struct hw_verdict_input *input,
+                                      enum hw_verdict_cause cause, double share)
+{
+    struct hw_verdict_finding *finding = &verdict->findings[verdict->finding_count++];
+    *finding =
+        (struct hw_verdict_finding){.cause = cause, .share = share, .seconds = NAN, .bytes = NAN, .site = SIZE_MAX};
+    hw_tunable(finding->tunable, sizeof finding->tunable, input, cause);
+    return finding;
+}
+
+/* ---- time ---- */
+
+static void add_time(struct hw_verdict *verdict, const struct hw_verdict_input *input, enum hw_verdict_cause cause,
+                     double seconds, double *explained)
+{
+    const double share = share_of(seconds, input->operations);
+    if (!(share >= CAUSE_SHARE)) /* NAN, too */
+        return;
+    add(verdict, input, cause, share)->seconds = seconds;
+    *explained += seconds;
+}
+
+/* What new places cost beyond what reused ones of these sizes do. */
+static double cost_of_newness(const struct hw_verdict_input *input)
+{
+    const struct hw_operation_cost *fresh = &input->fresh, *reused = &input->reused;
+    if (fresh->count == HW_NOT_OBSERVED || reused->count == HW_NOT_OBSERVED || !fresh->count || !reused->count ||
+        !(fresh->seconds > 0) || !(reused->seconds > 0))
+        return NAN;
+    const double each = reused->seconds / (double)reused->count;
+    return fresh->seconds / (double)fresh->count >= NEW_FACTOR * each ? fresh->seconds - each * (double)fresh->count
+                                                                      : NAN;
+}
+
+static void time_findings(struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    double explained = 0;
+    add_time(verdict, input, HW_CAUSE_MAPPING, input->map.seconds, &explained);
+    add_time(verdict, input, HW_CAUSE_HEAP_END, input->heap_end.seconds, &explained);
+    add_time(verdict, input, HW_CAUSE_ADVICE, input->advise.seconds, &explained);
+    add_time(verdict, input, HW_CAUSE_LOCKS, input->waiting, &explained);
+    if (isnan(input->faults) || input->faults >= NEW_FAULTS)
+        add_time(verdict, input, HW_CAUSE_NEW_MEMORY, cost_of_newness(input), &explained);
+    /* What is left is the way through the allocator itself: as many times as it is asked. */
+    const double rest = input->operations - explained;
+    if (rest / input->operations >= 0.5) {
+        struct hw_verdict_finding *finding = add(verdict, input, HW_CAUSE_RATE, rest / input->operations);
+        finding->seconds = rest;
+        if (share_of(input->site_seconds, input->operations) >= CAUSE_SHARE)
+            finding->site = input->site;
+    }
+}
+
+/* ---- memory ---- */
+
+static void add_memory(struct hw_verdict *verdict, const struct hw_verdict_input *input, enum hw_verdict_cause cause,
+                       double bytes, size_t site)
+{
+    const double share = share_of(bytes, input->total);
+    if (!(share >= CAUSE_SHARE) || bytes < MEMORY_LEAST)
+        return;
+    struct hw_verdict_finding *finding = add(verdict, input, cause, share);
+    finding->bytes = bytes;
+    finding->site = site;
+}
+
+static void line_finding(struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    if (input->active_lines == HW_NOT_OBSERVED || input->passive_lines == HW_NOT_OBSERVED ||
+        input->lines == HW_NOT_OBSERVED)
+        return;
+    const double share = share_of((double)input->active_lines + (double)input->passive_lines, (double)input->lines);
+    if (share >= LINES_SHARE)
+        add(verdict, input, HW_CAUSE_FALSE_SHARING, share);
+}
+
+/* ---- the whole ---- */
+
+/* Time first, then memory, then lines; the greater share of each first. */
+static int section_of(enum hw_verdict_cause cause)
+{
+    return cause == HW_CAUSE_FALSE_SHARING ? 2 : cause >= HW_CAUSE_INTERNAL;
+}
+
+static void sort(struct hw_verdict *verdict)
+{
+    for (size_t i = 1; i < verdict->finding_count; i++)
+        for (size_t k = i; k > 0; k--) {
+            struct hw_verdict_finding *a = &verdict->findings[k - 1], *b = &verdict->findings[k];
+            const int order = section_of(a->cause) - section_of(b->cause);
+            if (order < 0 || (order == 0 && a->share >= b->share))
+                break;
+            const struct hw_verdict_finding swap = *a;
+            *a = *b;
+            *b = swap;
+        }
+}
+
+void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    memset(verdict, 0, sizeof *verdict);
+    verdict->time_share = share_of(input->critical, input->wall);
+    verdict->memory_share = share_of(input->total - input->real, input->total);
+    verdict->time = answer(verdict->time_share, TIME_SOME, TIME_MUCH);
+    verdict->memory = answer(verdict->memory_share, MEMORY_SOME, MEMORY_MUCH);
+    if (verdict->memory > HW_VERDICT_NO && input->total - input->real < MEMORY_LEAST)
+        verdict->memory = HW_VERDICT_NO;
+    if (verdict->time > HW_VERDICT_NO)
+        time_findings(verdict, input);
+    if (verdict->memory > HW_VERDICT_NO) {
+        add_memory(verdict, input, HW_CAUSE_INTERNAL, input->internal, SIZE_MAX);
+        add_memory(verdict, input, HW_CAUSE_BLOWUP, input->blowup, SIZE_MAX);
+        add_memory(verdict, input, HW_CAUSE_EXTERNAL, input->external, input->pinning_site);
+    }
+    line_finding(verdict, input);
+    sort(verdict);
+    verdict->another = input->best && input->best_gain >= GAIN_LEAST && input->best_low > 0;
+}

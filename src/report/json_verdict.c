@@ -1,0 +1,59 @@
+/* json_verdict.c - the member "verdict" of "allocator": is it the allocator, why, and what to do. */
+#include "report/json.h"
+
+#include <math.h>
+
+#include "report/verdict.h"
+
+static void set_number(struct json_writer *writer, json_t *object, const char *key, double value)
+{
+    set(writer, object, key, isnan(value) ? json_null() : json_real(value));
+}
+
+static json_t *cause_value(struct json_writer *writer, const struct hw_view_verdict *of,
+                           const struct hw_verdict_finding *finding, struct hw_verdict_words *words)
+{
+    json_t *object = json_object();
+    struct hw_buffer site = {0};
+    writer->failed |= !hw_view_verdict_site(writer->view, finding, HW_CLEAN_JSON, &site) || site.failed;
+    hw_verdict_finding_words(words, finding, &of->input, hw_buffer_text(&site));
+    set_text(writer, object, "cause", hw_verdict_cause_names[finding->cause]);
+    set_number(writer, object, "share", finding->share);
+    set_number(writer, object, "seconds", finding->seconds);
+    set_number(writer, object, "bytes", finding->bytes);
+    set_text(writer, object, "site", known(hw_buffer_text(&site)));
+    set_text(writer, object, "title", hw_buffer_text(&words->title));
+    set_text(writer, object, "why", hw_buffer_text(&words->why));
+    set_text(writer, object, "what_to_do", hw_buffer_text(&words->what));
+    set_text(writer, object, "expected_gain", known(hw_buffer_text(&words->gain)));
+    set_text(writer, object, "setting", known(finding->tunable));
+    writer->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
+    hw_buffer_free(&site);
+    return object;
+}
+
+json_t *hw_json_verdict(struct json_writer *writer)
+{
+    struct hw_view_verdict of;
+    struct hw_verdict_words words = {0};
+    struct hw_buffer summary = {0};
+    if (!hw_view_verdict(&of, writer->view))
+        return json_null();
+    json_t *object = json_object(), *causes = json_array();
+    hw_verdict_summary(&summary, &of.verdict, &of.input);
+    set_text(writer, object, "summary", hw_buffer_text(&summary));
+    set_text(writer, object, "time", hw_verdict_answer_names[of.verdict.time]);
+    set_text(writer, object, "memory", hw_verdict_answer_names[of.verdict.memory]);
+    set_number(writer, object, "time_share", of.verdict.time_share);
+    set_number(writer, object, "memory_share", of.verdict.memory_share);
+    set_number(writer, object, "seconds_in_operations", of.input.operations);
+    set_number(writer, object, "relative_error", of.input.error);
+    for (size_t i = 0; i < of.verdict.finding_count; i++)
+        writer->failed |= json_array_append_new(causes, cause_value(writer, &of, &of.verdict.findings[i], &words)) != 0;
+    set(writer, object, "causes", causes);
+    set_text(writer, object, "another_allocator", of.verdict.another ? of.input.best : NULL);
+    writer->failed |= summary.failed;
+    hw_buffer_free(&summary);
+    hw_verdict_words_free(&words);
+    return object;
+}

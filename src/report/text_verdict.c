@@ -1,0 +1,42 @@
+/* text_verdict.c - is it the allocator? First in the part of a text report that is about the allocator. */
+#include "report/human.h"
+#include "report/text.h"
+#include "report/verdict.h"
+
+static void print_finding(struct hw_text *text, size_t rank, const struct hw_view_verdict *of,
+                          const struct hw_verdict_finding *finding, struct hw_verdict_words *words)
+{
+    const struct hw_page *page = &text->page;
+    struct hw_buffer site = {0};
+    const enum hw_clean clean = page->utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII;
+    text->failed |= !hw_view_verdict_site(text->view, finding, clean, &site) || site.failed;
+    hw_verdict_finding_words(words, finding, &of->input, hw_buffer_text(&site));
+    hw_buffer_free(&site);
+    fprintf(page->stream, "\n%3zu. ", rank);
+    hw_page_print(page, HW_NAME, "%s\n", hw_buffer_text(&words->title));
+    hw_page_wrap(page, 5, "", hw_buffer_text(&words->why));
+    hw_page_wrap(page, 5, "", hw_buffer_text(&words->what));
+    if (words->gain.used) {
+        hw_buffer_clear(&text->line);
+        hw_buffer_add(&text->line, "Gain: %s.", hw_buffer_text(&words->gain));
+        hw_page_wrap(page, 5, "", hw_buffer_text(&text->line));
+    }
+    text->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
+}
+
+void hw_text_verdict(struct hw_text *text)
+{
+    struct hw_view_verdict of;
+    struct hw_verdict_words words = {0};
+    struct hw_buffer summary = {0};
+    if (!hw_view_verdict(&of, text->view))
+        return;
+    hw_page_heading(&text->page, "Is it the allocator?");
+    hw_verdict_summary(&summary, &of.verdict, &of.input);
+    hw_page_wrap(&text->page, 0, "", hw_buffer_text(&summary));
+    text->failed |= summary.failed;
+    hw_buffer_free(&summary);
+    for (size_t i = 0; i < of.verdict.finding_count && !text->failed; i++)
+        print_finding(text, i + 1, &of, &of.verdict.findings[i], &words);
+    hw_verdict_words_free(&words);
+}

@@ -1,0 +1,244 @@
+/* verdict.c - from the profile to the numbers that a verdict is made of (analysis/verdict.h). */
+#include "report/verdict.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log_histogram.h"
+#include "report/stack_fold.h"
+
+/* Contended operations of one thread in one stage end with the stage: of parallel stages the slowest thread counts. */
+static double critical_ticks(const struct hw_profile_allocator *allocator)
+{
+    double sum = 0, most = 0;
+    for (size_t i = 0; i < allocator->stage_count; i++) {
+        const struct hw_operation_stage *stage = &allocator->stages[i];
+        const bool another = i == 0 || stage->stage != stage[-1].stage || (stage->flags & HW_STAGE_REST);
+        double ticks = 0;
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            ticks += (double)stage->kind[kind].ticks;
+        if (another) {
+            sum += most;
+            most = 0;
+        }
+        most = ticks > most ? ticks : most;
+    }
+    return sum + most;
+}
+
+/* Time that threads were alive, added up. */
+static double thread_ticks(const struct hw_profile_allocator *allocator)
+{
+    double sum = 0;
+    for (size_t i = 0; i < allocator->stage_count; i++)
+        sum += (double)(allocator->stages[i].end - allocator->stages[i].begin);
+    return sum;
+}
+
+static void add_cost(struct hw_operation_cost *cost, const struct hw_profile_operation *operation, double seconds)
+{
+    cost->count = cost->count == HW_NOT_OBSERVED ? operation->count : cost->count + operation->count;
+    if (isnan(cost->seconds))
+        cost->seconds = 0;
+    cost->seconds += hw_profile_operation_total(operation) * seconds;
+}
+
+/* Variance of the estimate of OPERATION's time: each timed one stands for w others, w being weight / samples
+ * (Horvitz and Thompson: sum of w (w - 1) x^2 over the samples, x^2 by the middle of its bin). */
+static double variance(const struct hw_profile_operation *operation)
+{
+    double squares = 0;
+    if (!operation->samples || operation->weight <= operation->samples)
+        return 0;
+    for (uint32_t bin = 0; bin < HW_TIME_BINS; bin++) {
+        const double middle = 0.5 * ((double)hw_time_bin_least(bin) + (double)hw_time_bin_least(bin + 1));
+        squares += (double)operation->histogram[bin] * middle * middle;
+    }
+    return ((double)operation->weight / (double)operation->samples - 1) * squares;
+}
+
+static void take_operations(struct hw_verdict_input *input, const struct hw_profile_allocator *allocator,
+                            double seconds)
+{
+    double ticks = 0, error = 0;
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++) {
+                const struct hw_profile_operation *operation = hw_profile_operation(allocator, phase, kind, bucket);
+                const enum hw_size_group group = hw_profile_size_group(allocator, bucket);
+                if (!operation->count)
+                    continue;
+                ticks += hw_profile_operation_total(operation);
+                error += variance(operation);
+                if (group == HW_SIZE_LARGE)
+                    add_cost(&input->large, operation, seconds);
+                else if (kind == HW_OPERATION_NEW)
+                    add_cost(&input->fresh, operation, seconds);
+                else if (kind == HW_OPERATION_REUSED)
+                    add_cost(&input->reused, operation, seconds);
+                if (bucket != HW_SIZE_BUCKET_UNKNOWN && kind != HW_OPERATION_FREE)
+                    input->largest = bucket == HW_SIZE_BUCKET_LAST ? hw_size_bucket_least(bucket)
+                                     : hw_size_bucket_most(bucket) > input->largest || input->largest == HW_NOT_OBSERVED
+                                         ? hw_size_bucket_most(bucket)
+                                         : input->largest;
+            }
+    if (!allocator->info.timed)
+        return;
+    input->operations = ticks * seconds;
+    input->error = ticks > 0 ? sqrt(error) / ticks : NAN;
+    /* Stages and histograms are estimated by themselves: one cannot be more than the other. */
+    const double critical = critical_ticks(allocator) * seconds;
+    input->critical = allocator->stage_count && critical < input->operations ? critical : input->operations;
+    input->threads = allocator->stage_count ? thread_ticks(allocator) * seconds : NAN;
+}
+
+/* ---- inside operations ---- */
+
+static void sum_calls(const struct hw_profile_inside *inside, enum hw_system_call call, double seconds, uint64_t *calls,
+                      double *time)
+{
+    *calls = *calls == HW_NOT_OBSERVED ? 0 : *calls;
+    *time = isnan(*time) ? 0 : *time;
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
+            *calls += inside->calls[call][phase][kind].count;
+            *time += (double)inside->calls[call][phase][kind].ticks * seconds;
+        }
+}
+
+static void take_inside(struct hw_verdict_input *input, const struct hw_profile_inside *inside, double seconds)
+{
+    uint64_t ignored = 0;
+    if (!inside->present)
+        return;
+    input->waiting = 0;
+    input->acquired = input->contended = 0;
+    for (size_t i = 0; i < inside->lock_count; i++)
+        for (int phase = 0; phase < HW_PHASES; phase++)
+            for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
+                const struct hw_lock_use *use = &inside->locks[i].use[phase][kind];
+                input->waiting += (double)use->wait_ticks * seconds;
+                if (inside->locks[i].kind == HW_LOCK_FUTEX)
+                    continue;
+                input->acquired += use->count;
+                input->contended += use->contended;
+            }
+    if (!inside->calls_observed)
+        return;
+    sum_calls(inside, HW_CALL_MMAP, seconds, &input->map.calls, &input->map.seconds);
+    sum_calls(inside, HW_CALL_MUNMAP, seconds, &input->map.calls, &input->map.seconds);
+    sum_calls(inside, HW_CALL_MREMAP, seconds, &input->map.calls, &input->map.seconds);
+    sum_calls(inside, HW_CALL_BRK, seconds, &input->heap_end.calls, &input->heap_end.seconds);
+    sum_calls(inside, HW_CALL_MADVISE, seconds, &input->advise.calls, &input->advise.seconds);
+    sum_calls(inside, HW_CALL_MPROTECT, seconds, &input->protect.calls, &input->protect.seconds);
+    input->in_syscalls = 0;
+    for (int call = 0; call < HW_SYSTEM_CALLS; call++)
+        sum_calls(inside, (enum hw_system_call)call, seconds, &ignored, &input->in_syscalls);
+    /* Spinning that gives way or sleeps is waiting, too. */
+    sum_calls(inside, HW_CALL_SCHED_YIELD, seconds, &ignored, &input->waiting);
+    sum_calls(inside, HW_CALL_SLEEP, seconds, &ignored, &input->waiting);
+}
+
+static double faults_of_new(const struct hw_profile_allocator *allocator)
+{
+    double sum = 0, samples = 0;
+    if (!(allocator->inside.events_present & 1u << HW_EVENT_PAGE_FAULTS))
+        return NAN;
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++) {
+            const struct hw_profile_events *events = &allocator->inside.events[phase][HW_OPERATION_NEW][bucket];
+            if (hw_profile_size_group(allocator, bucket) == HW_SIZE_LARGE)
+                continue;
+            sum += (double)events->sum[HW_EVENT_PAGE_FAULTS];
+            samples += (double)events->samples;
+        }
+    return samples > 0 ? sum / samples : NAN;
+}
+
+/* ---- the rest ---- */
+
+static void take_predictions(struct hw_verdict_input *input, const struct hw_profile_allocator *allocator)
+{
+    for (size_t i = 0; i < allocator->prediction_count; i++) {
+        const struct hw_allocator_prediction *one = &allocator->predictions[i];
+        if (!one->replays || !one->speedup || !one->low || one->speedup <= 1000000)
+            continue;
+        const double gain = 1 - 1e6 / (double)one->speedup;
+        if (input->best && gain <= input->best_gain)
+            continue;
+        input->best = one->allocator;
+        input->best_gain = gain;
+        input->best_low = 1 - 1e6 / (double)one->low;
+    }
+}
+
+static void take_site(struct hw_verdict_input *input, const struct hw_view *view, double seconds)
+{
+    for (size_t i = 0; i < view->site_count; i++)
+        if (view->sites[i].context) { /* most ticks first */
+            input->site = i;
+            input->site_seconds = (double)view->sites[i].ticks * seconds;
+            input->site_count = view->sites[i].weight;
+            return;
+        }
+}
+
+bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
+{
+    const struct hw_profile *profile = view->profile;
+    const struct hw_profile_allocator *allocator = profile->observed;
+    if (!allocator)
+        return false;
+    const double seconds = profile->ns_per_tick * 1e-9;
+    struct hw_verdict_input *input = &of->input;
+    *input = hw_verdict_input_none();
+    input->wall = (double)profile->duration_ns * 1e-9;
+    input->allocator = profile->allocator;
+    input->threads_most = (unsigned)profile->process.threads_most;
+    take_operations(input, allocator, seconds);
+    take_inside(input, &allocator->inside, seconds);
+    input->faults = faults_of_new(allocator);
+    take_predictions(input, allocator);
+    take_site(input, view, seconds);
+    hw_verdict_make(&of->verdict, input);
+    return true;
+}
+
+uint32_t hw_view_verdict_stack(const struct hw_view *view, const struct hw_verdict_finding *finding)
+{
+    if (finding->site == SIZE_MAX)
+        return 0;
+    return finding->cause == HW_CAUSE_EXTERNAL ? (uint32_t)finding->site : view->sites[finding->site].context;
+}
+
+static void add_frame(struct hw_buffer *out, const struct hw_view_frame *frame, enum hw_clean clean)
+{
+    const struct hw_frame *symbol = frame->symbol;
+    if (symbol->function) {
+        hw_buffer_clean(out, symbol->function, clean);
+    } else {
+        if (frame->module)
+            hw_buffer_clean(out, frame->module->name, clean);
+        hw_buffer_add(out, "+0x%" PRIx64, frame->address);
+    }
+    if (!symbol->file)
+        return;
+    const char *slash = strrchr(symbol->file, '/');
+    hw_buffer_add(out, " (");
+    hw_buffer_clean(out, slash ? slash + 1 : symbol->file, clean);
+    hw_buffer_add(out, ":%" PRIu32 ")", symbol->line);
+}
+
+bool hw_view_verdict_site(const struct hw_view *view, const struct hw_verdict_finding *finding, enum hw_clean clean,
+                          struct hw_buffer *out)
+{
+    const uint32_t leaf = hw_view_verdict_stack(view, finding);
+    struct hw_view_stack stack = {0};
+    if (!leaf)
+        return true;
+    const bool loaded = hw_view_stack(view, leaf, &stack);
+    if (loaded && stack.count)
+        add_frame(out, &stack.frames[hw_stack_headline(&stack)], clean);
+    hw_view_stack_free(&stack);
+    return loaded;
+}

@@ -1,0 +1,195 @@
+/* verdict_words.c - see verdict_words.h. */
+#include "report/verdict_words.h"
+
+#include "report/human.h"
+
+/* Seconds as a time people read. ASCII: "us" for microseconds. */
+#define TIME(seconds) HW_NS((uint64_t)((seconds)*1e9), false)
+#define SIZE(bytes)   HW_BYTES((uint64_t)((bytes) > 0 ? (bytes) : 0))
+
+static const char *name_of(const struct hw_verdict_input *input)
+{
+    return input->allocator && *input->allocator ? input->allocator : "the allocator";
+}
+
+/* ---- the whole ---- */
+
+static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    if (verdict->time == HW_VERDICT_NOT_KNOWN) {
+        hw_buffer_add(out, "How much of the time is spent in %s was not observed. ", name_of(input));
+        return;
+    }
+    static const char *const judged[] = {[HW_VERDICT_NO] = "is not what this run's time is spent on",
+                                         [HW_VERDICT_SOMEWHAT] = "takes a part of this run's time that is worth a look",
+                                         [HW_VERDICT_YES] = "takes much of this run's time"};
+    hw_buffer_add(out, "%s %s: %s of %s", name_of(input), judged[verdict->time],
+                  HW_PERCENT(input->critical, input->wall), TIME(input->wall));
+    if (input->threads_most > 1)
+        hw_buffer_add(out, " (the slowest thread counts; in all threads %s)", TIME(input->operations));
+    if (input->error > 0.005)
+        hw_buffer_add(out, ", give or take %s of that", HW_PERCENT(2 * input->error, 1));
+    hw_buffer_add(out, ". ");
+}
+
+static void add_memory(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    if (verdict->memory == HW_VERDICT_NOT_KNOWN) {
+        hw_buffer_add(out, "How much memory it wastes was not observed. ");
+        return;
+    }
+    static const char *const judged[] = {[HW_VERDICT_NO] = "It does not waste memory that matters",
+                                         [HW_VERDICT_SOMEWHAT] = "It holds more memory than was asked for",
+                                         [HW_VERDICT_YES] = "Most of the memory it holds is not what was asked for"};
+    const double waste = input->total > input->real ? input->total - input->real : 0;
+    hw_buffer_add(out, "%s: at the peak %s of %s is more than the blocks asked for (%s). ", judged[verdict->memory],
+                  SIZE(waste), SIZE(input->total), HW_PERCENT(waste, input->total));
+}
+
+void hw_verdict_summary(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    add_time(out, verdict, input);
+    add_memory(out, verdict, input);
+    if (verdict->another)
+        hw_buffer_add(out, "With %s the run is predicted to take %s less time; heapwise allocators measures it.",
+                      input->best, HW_PERCENT(input->best_gain, 1));
+    else if (input->best_gain == input->best_gain)
+        hw_buffer_add(out, "No other allocator on this machine is predicted to make a difference beyond doubt.");
+}
+
+/* ---- one finding ---- */
+
+static void add_calls(struct hw_buffer *out, const char *names, uint64_t calls, double seconds)
+{
+    if (calls != HW_NOT_OBSERVED)
+        hw_buffer_add(out, "%s calls of %s took %s, ", HW_COUNT(calls), names, TIME(seconds));
+    else
+        hw_buffer_add(out, "Calls of %s took %s, ", names, TIME(seconds));
+}
+
+static void time_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+                       const struct hw_verdict_input *input, const char *site)
+{
+    const struct hw_operation_cost *fresh = &input->fresh, *reused = &input->reused;
+    switch (finding->cause) {
+    case HW_CAUSE_MAPPING:
+        hw_buffer_add(&words->title, "Blocks are mapped and unmapped one by one");
+        add_calls(&words->why, "mmap, munmap and mremap", input->map.calls, input->map.seconds);
+        hw_buffer_add(&words->what, "Keep such blocks instead of freeing them, or let the allocator keep their memory");
+        break;
+    case HW_CAUSE_HEAP_END:
+        hw_buffer_add(&words->title, "The end of the heap moves to and fro");
+        add_calls(&words->why, "brk", input->heap_end.calls, input->heap_end.seconds);
+        hw_buffer_add(&words->what, "Let the allocator keep more memory at the end of the heap");
+        break;
+    case HW_CAUSE_ADVICE:
+        hw_buffer_add(&words->title, "Pages are given back and taken again");
+        add_calls(&words->why, "madvise", input->advise.calls, input->advise.seconds);
+        hw_buffer_add(&words->what, "Let the allocator keep free pages longer");
+        break;
+    case HW_CAUSE_LOCKS:
+        hw_buffer_add(&words->title, "Threads wait for each other in the allocator");
+        hw_buffer_add(&words->why, "Waiting took %s", TIME(input->waiting));
+        if (input->acquired != HW_NOT_OBSERVED && input->acquired)
+            hw_buffer_add(&words->why, " (%s of %s acquired locks were taken)", HW_COUNT(input->contended),
+                          HW_COUNT(input->acquired));
+        hw_buffer_add(&words->why, ", ");
+        hw_buffer_add(&words->what,
+                      "Allocate and free in the same thread, or use an allocator with caches for threads");
+        break;
+    case HW_CAUSE_NEW_MEMORY:
+        hw_buffer_add(&words->title, "New places are much slower than reused ones");
+        hw_buffer_add(&words->why,
+                      "A block at a place that was never handed out before costs %s, one at a reused place %s: ",
+                      TIME(fresh->seconds / (double)fresh->count), TIME(reused->seconds / (double)reused->count));
+        hw_buffer_add(&words->what, "Free and reuse memory earlier, or let the kernel give larger pages");
+        break;
+    default:
+        hw_buffer_add(&words->title, "There are many operations, none of them slow by itself");
+        if (*site && input->site_count != HW_NOT_OBSERVED)
+            hw_buffer_add(&words->why, "%s operations are called by %s and take %s. In all this is ",
+                          HW_COUNT(input->site_count), site, TIME(input->site_seconds));
+        hw_buffer_add(&words->what, *site
+                                        ? "Allocate there in batches, from a pool, or not at all"
+                                        : "Allocate in batches or from pools, or try an allocator with a shorter way");
+        break;
+    }
+    hw_buffer_add(&words->why, "%s of the time in operations.", HW_PERCENT(finding->share, 1));
+    hw_buffer_add(&words->gain, "at most %s", TIME(finding->seconds));
+}
+
+static void memory_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+                         const struct hw_verdict_input *input, const char *site)
+{
+    switch (finding->cause) {
+    case HW_CAUSE_INTERNAL:
+        hw_buffer_add(&words->title, "Blocks are larger than what was asked for");
+        hw_buffer_add(&words->why, "At the peak %s", SIZE(finding->bytes));
+        if (input->worst_class.wasted > 0)
+            hw_buffer_add(&words->why, ", most of it (%s) in blocks of %s to %s bytes", SIZE(input->worst_class.wasted),
+                          HW_COUNT(input->worst_class.least), HW_COUNT(input->worst_class.most));
+        hw_buffer_add(&words->what, "Allocate several such objects at once, or make them fit a size of the allocator");
+        break;
+    case HW_CAUSE_BLOWUP:
+        hw_buffer_add(&words->title, "Free blocks lie where they are not used");
+        hw_buffer_add(&words->why, "At the peak %s of free blocks were kept that no allocation took again",
+                      SIZE(finding->bytes));
+        hw_buffer_add(&words->what, "Free in the thread that allocates, or let the allocator give free memory back");
+        break;
+    default:
+        hw_buffer_add(&words->title, "Pages are kept by few blocks");
+        hw_buffer_add(&words->why, "At the peak %s lay between blocks or held the allocator's own data",
+                      SIZE(finding->bytes));
+        if (input->pinned > 0)
+            hw_buffer_add(&words->why, "; %s of it in pages that are nearly free", SIZE(input->pinned));
+        if (*site)
+            hw_buffer_add(&words->why, ", most of them kept by blocks of %s", site);
+        hw_buffer_add(&words->what,
+                      "Keep blocks that live long apart from those that do not: allocate them first, or from a pool");
+        break;
+    }
+    hw_buffer_add(&words->why, " (%s of its memory).", HW_PERCENT(finding->share, 1));
+    hw_buffer_add(&words->gain, "at most %s", SIZE(finding->bytes));
+}
+
+static void line_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+                       const struct hw_verdict_input *input)
+{
+    hw_buffer_add(&words->title, "Threads have blocks on the same cache lines");
+    hw_buffer_add(&words->why,
+                  "%s were given to several threads afresh, %s reached another thread when they were used again: %s of "
+                  "those that held blocks. Whether they are written at the same time only sampled accesses can tell "
+                  "(--sample-accesses).",
+                  HW_OF(input->active_lines, "line"), HW_OF(input->passive_lines, "line"),
+                  HW_PERCENT(finding->share, 1));
+    hw_buffer_add(&words->what, "%s",
+                  input->active_lines >= input->passive_lines
+                      ? "Align and round up to 64 bytes what threads write often (aligned_alloc)"
+                      : "Free blocks in the thread that allocated them, or align to 64 bytes what threads write often");
+}
+
+void hw_verdict_finding_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+                              const struct hw_verdict_input *input, const char *site)
+{
+    hw_buffer_clear(&words->title);
+    hw_buffer_clear(&words->why);
+    hw_buffer_clear(&words->what);
+    hw_buffer_clear(&words->gain);
+    if (finding->cause < HW_CAUSE_INTERNAL)
+        time_words(words, finding, input, site);
+    else if (finding->cause < HW_CAUSE_FALSE_SHARING)
+        memory_words(words, finding, input, site);
+    else
+        line_words(words, finding, input);
+    if (*finding->tunable)
+        hw_buffer_add(&words->what, "; with %s: %s", name_of(input), finding->tunable);
+    hw_buffer_add(&words->what, ".");
+}
+
+void hw_verdict_words_free(struct hw_verdict_words *words)
+{
+    hw_buffer_free(&words->title);
+    hw_buffer_free(&words->why);
+    hw_buffer_free(&words->what);
+    hw_buffer_free(&words->gain);
+}
