@@ -47,7 +47,7 @@ struct hw_verdict_input {
     } worst_class; /* of internal fragmentation */
     double pinned; /* otherwise free pages that some contexts keep */
 
-    uint64_t active_lines, passive_lines, lines; /* `lines`: that ever had a block; NOT_OBSERVED where not known */
+    uint64_t active_lines, passive_lines, lines; /* `lines`: of the resident heap at the peak */
 
     /* The place of the program where most time in operations is spent. SIZE_MAX: not known. */
     size_t site;

@@ -155,6 +155,58 @@ static double faults_of_new(const struct hw_profile_allocator *allocator)
     return samples > 0 ? sum / samples : NAN;
 }
 
+/* ---- memory and lines ---- */
+
+static void take_worst_class(struct hw_verdict_input *input, const struct hw_profile_places *places)
+{
+    for (size_t i = 0; i < places->class_count; i++) {
+        const struct hw_usable_class *class = &places->classes[i];
+        const double wasted =
+            (double)class->peak.usable_bytes - (double)class->peak.live_bytes - (double)class->peak.untouched_bytes;
+        if (wasted > 0 && !(wasted <= input->worst_class.wasted)) { /* NAN at first */
+            input->worst_class.least = class->usable_least;
+            input->worst_class.most = class->usable_most;
+            input->worst_class.wasted = wasted;
+        }
+    }
+}
+
+static void take_pinned(struct hw_verdict_input *input, const struct hw_profile *profile)
+{
+    const struct hw_profile_places *places = profile->places;
+    for (size_t i = 0; i < places->pinned_count; i++) {
+        const struct hw_pinned *pinned = &places->pinned[i]; /* most bytes first */
+        if (pinned->moment != HW_MOMENT_PEAK)
+            continue;
+        if (isnan(input->pinned)) {
+            input->pinned = 0;
+            input->pinning_site = profile->context_entries[pinned->context].leaf;
+        }
+        input->pinned += (double)pinned->bytes;
+    }
+}
+
+static void take_places(struct hw_verdict_input *input, const struct hw_profile *profile)
+{
+    const struct hw_profile_places *places = profile->places;
+    struct hw_heap_parts peak;
+    if (!places)
+        return;
+    if (hw_profile_heap_parts(places, HW_MOMENT_PEAK, &peak) && peak.measured) {
+        /* What was never touched costs nothing: it is no waste, and not in the whole either. */
+        input->total = (double)peak.total;
+        input->real = (double)peak.real - (double)peak.absent;
+        input->internal = (double)peak.internal;
+        input->blowup = (double)peak.blowup;
+        input->external = (double)peak.external;
+    }
+    take_worst_class(input, places);
+    take_pinned(input, profile);
+    input->active_lines = places->info.active_lines;
+    input->passive_lines = places->info.passive_lines;
+    input->lines = input->total > 0 ? (uint64_t)(input->total / 64) : HW_NOT_OBSERVED;
+}
+
 /* ---- the rest ---- */
 
 static void take_predictions(struct hw_verdict_input *input, const struct hw_profile_allocator *allocator)
@@ -198,6 +250,7 @@ bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
     take_operations(input, allocator, seconds);
     take_inside(input, &allocator->inside, seconds);
     input->faults = faults_of_new(allocator);
+    take_places(input, profile);
     take_predictions(input, allocator);
     take_site(input, view, seconds);
     hw_verdict_make(&of->verdict, input);

@@ -158,7 +158,7 @@ static void line_words(struct hw_verdict_words *words, const struct hw_verdict_f
     hw_buffer_add(&words->title, "Threads have blocks on the same cache lines");
     hw_buffer_add(&words->why,
                   "%s were given to several threads afresh, %s reached another thread when they were used again: %s of "
-                  "those that held blocks. Whether they are written at the same time only sampled accesses can tell "
+                  "the heap's at the peak. Whether they are written at the same time only sampled accesses can tell "
                   "(--sample-accesses).",
                   HW_OF(input->active_lines, "line"), HW_OF(input->passive_lines, "line"),
                   HW_PERCENT(finding->share, 1));
