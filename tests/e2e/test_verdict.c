@@ -1,0 +1,97 @@
+/* test_verdict.c - is it the allocator? Programs that are known to suffer from it, and one that does not; and the
+ * setting that a report recommends takes away what it is recommended against. */
+#include "support/check.h"
+#include "support/recording.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* With glibc's moving threshold off: without that the first free of a large block ends all mapping. */
+#define FIXED "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072"
+
+static struct recording record(const char *what, const char *setting)
+{
+    static const char *const arguments[] = {"--mode=allocator", NULL};
+    const char *program = program_path("verdict");
+    if (!program)
+        SKIP("verdict was not built");
+    const char *const environment[] = {setting, NULL};
+    const char *const argv[] = {program, what, NULL};
+    struct recording recording =
+        record_and_load(argv, &(struct record_options){.arguments = arguments, .run.environment = environment});
+    assert_exit(&recording.run, 0, what);
+    if (strncmp(json_text(recording.report, "process.allocator"), "glibc", 5) != 0) {
+        recording_free(&recording);
+        SKIP("the allocator is not glibc's");
+    }
+    return recording;
+}
+
+static const json_t *cause(const struct recording *recording, const char *name)
+{
+    const json_t *verdict = json_object_get(json_object_get(recording->report, "allocator"), "verdict"), *entry;
+    size_t i;
+    assert_non_null(verdict);
+    json_array_foreach(json_object_get(verdict, "causes"), i, entry)
+    {
+        if (strcmp(json_text(entry, "cause"), name) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static void test_quiet(void **state)
+{
+    (void)state;
+    struct recording recording = record("quiet", NULL);
+    assert_string_equal(json_text(recording.report, "allocator.verdict.time"), "no");
+    assert_int_equal(json_array_size(json_object_get(
+                         json_object_get(json_object_get(recording.report, "allocator"), "verdict"), "causes")),
+                     0);
+    recording_free(&recording);
+}
+
+static void test_rate(void **state)
+{
+    (void)state;
+    struct recording recording = record("rate", NULL);
+    const json_t *found = cause(&recording, "rate");
+    assert_string_equal(json_text(recording.report, "allocator.verdict.time"), "yes");
+    assert_non_null(found);
+    assert_non_null(strstr(json_text(found, "site"), "main_rate"));
+    assert_null(cause(&recording, "mapping"));
+    assert_null(cause(&recording, "locks"));
+    recording_free(&recording);
+}
+
+static void test_mapping_and_its_setting(void **state)
+{
+    (void)state;
+    struct recording recording = record("mapping", FIXED);
+    if (!json_is_array(json_object_get(json_object_get(recording.report, "allocator"), "syscalls"))) {
+        recording_free(&recording);
+        SKIP("system calls cannot be observed here");
+    }
+    const json_t *found = cause(&recording, "mapping");
+    assert_string_equal(json_text(recording.report, "allocator.verdict.time"), "yes");
+    assert_non_null(found);
+    char setting[256];
+    snprintf(setting, sizeof setting, "%s", json_text(found, "setting"));
+    assert_memory_equal(setting, "GLIBC_TUNABLES=", 15);
+    recording_free(&recording);
+
+    recording = record("mapping", setting);
+    assert_null(cause(&recording, "mapping"));
+    assert_null(cause(&recording, "heap-end"));
+    recording_free(&recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_mapping_and_its_setting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
