@@ -7,16 +7,17 @@
 
 #include <string.h>
 
-#define TIME_SOME    0.03
-#define TIME_MUCH    0.10
-#define MEMORY_SOME  0.25
-#define MEMORY_MUCH  0.50
-#define MEMORY_LEAST (8.0 * 1024 * 1024)
-#define CAUSE_SHARE  0.10 /* of the time in operations, or of the memory: what is named as a cause */
-#define NEW_FACTOR   3.0  /* the seed's: a new place costs more than this many reused ones */
-#define NEW_FAULTS   0.05 /* page faults in an operation from which they are the reason */
-#define LINES_SHARE  0.01
-#define GAIN_LEAST   0.03
+#define TIME_SOME          0.03
+#define TIME_MUCH          0.10
+#define MEMORY_SOME        0.25
+#define MEMORY_MUCH        0.50
+#define MEMORY_LEAST       (8.0 * 1024 * 1024)
+#define CAUSE_SHARE        0.10 /* of the time in operations, or of the memory: what is named as a cause */
+#define CAUSE_SHARE_OF_RUN 0.02 /* likewise, of the run: where the time in operations is not well known */
+#define NEW_FACTOR         3.0  /* the seed's: a new place costs more than this many reused ones */
+#define NEW_FAULTS         0.05 /* page faults in an operation from which they are the reason */
+#define LINES_SHARE        0.01
+#define GAIN_LEAST         0.03
 
 const char *const hw_verdict_cause_names[HW_CAUSES] = {
     [HW_CAUSE_MAPPING] = "mapping",       [HW_CAUSE_HEAP_END] = "heap-end",
@@ -101,7 +102,7 @@ static void add_time(struct hw_verdict *verdict, const struct hw_verdict_input *
                      double seconds, double *explained)
 {
     const double share = share_of(seconds, input->operations);
-    if (!(share >= CAUSE_SHARE)) /* NAN, too */
+    if (!(share >= CAUSE_SHARE || share_of(seconds, input->wall) >= CAUSE_SHARE_OF_RUN)) /* NAN, too */
         return;
     add(verdict, input, cause, share)->seconds = seconds;
     *explained += seconds;
@@ -130,7 +131,7 @@ static void time_findings(struct hw_verdict *verdict, const struct hw_verdict_in
         add_time(verdict, input, HW_CAUSE_NEW_MEMORY, cost_of_newness(input), &explained);
     /* What is left is the way through the allocator itself: as many times as it is asked. */
     const double rest = input->operations - explained;
-    if (rest / input->operations >= 0.5) {
+    if (rest / input->operations >= 0.5 && !(2 * input->error * input->operations > rest)) {
         struct hw_verdict_finding *finding = add(verdict, input, HW_CAUSE_RATE, rest / input->operations);
         finding->seconds = rest;
         if (share_of(input->site_seconds, input->operations) >= CAUSE_SHARE)
@@ -188,7 +189,11 @@ void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *
     memset(verdict, 0, sizeof *verdict);
     verdict->time_share = share_of(input->critical, input->wall);
     verdict->memory_share = share_of(input->total - input->real, input->total);
-    verdict->time = answer(verdict->time_share, TIME_SOME, TIME_MUCH);
+    /* What is beyond doubt: an estimate less its error; time in system calls is exact. */
+    double sure = input->critical * (1 - (input->error < 1 ? input->error : isnan(input->error) ? 0 : 1));
+    if (input->in_syscalls < input->critical && input->in_syscalls > sure)
+        sure = input->in_syscalls;
+    verdict->time = answer(share_of(sure, input->wall), TIME_SOME, TIME_MUCH);
     verdict->memory = answer(verdict->memory_share, MEMORY_SOME, MEMORY_MUCH);
     if (verdict->memory > HW_VERDICT_NO && input->total - input->real < MEMORY_LEAST)
         verdict->memory = HW_VERDICT_NO;

@@ -114,6 +114,26 @@ static void test_system_calls(void **state)
     assert_string_equal(verdict.findings[0].tunable, "");
 }
 
+/* An estimate that may as well be nothing is no reason to change anything; what was counted exactly is. */
+static void test_doubt(void **state)
+{
+    (void)state;
+    struct hw_verdict_input input = slow();
+    input.error = 0.9; /* 20 % of the run, or 2 % */
+    struct hw_verdict verdict;
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.time, HW_VERDICT_NO);
+    assert_int_equal(verdict.finding_count, 0);
+    input.in_syscalls = input.map.seconds = 0.6;
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.time, HW_VERDICT_SOMEWHAT);
+    assert_int_equal(verdict.finding_count, 1);
+    assert_int_equal(verdict.findings[0].cause, HW_CAUSE_MAPPING);
+    input.error = 0.2;
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.time, HW_VERDICT_YES);
+}
+
 static void test_locks(void **state)
 {
     (void)state;
@@ -233,10 +253,10 @@ static void test_names_of_glibc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_observed), cmocka_unit_test(test_no_problem), cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_system_calls),     cmocka_unit_test(test_locks),      cmocka_unit_test(test_new_memory),
-        cmocka_unit_test(test_memory),           cmocka_unit_test(test_lines),      cmocka_unit_test(test_another),
-        cmocka_unit_test(test_names_of_glibc),
+        cmocka_unit_test(test_nothing_observed), cmocka_unit_test(test_no_problem),     cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_system_calls),     cmocka_unit_test(test_doubt),          cmocka_unit_test(test_locks),
+        cmocka_unit_test(test_new_memory),       cmocka_unit_test(test_memory),         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_another),          cmocka_unit_test(test_names_of_glibc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
