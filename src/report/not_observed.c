@@ -470,6 +470,46 @@ static void add_samples(const struct hw_view *view, struct hw_buffer *out)
     if (info->lost)
         hw_buffer_add(out, "%s found no room.\n", HW_OF(info->lost, "sample"));
 }
+/* ---- what lies where ---- */
+
+static void add_places(const struct hw_view *view, struct hw_buffer *out)
+{
+    const struct hw_profile *profile = view->profile;
+    const struct hw_profile_places *places = profile->places;
+    if (!profile->observed)
+        return;
+    if (!places) {
+        hw_buffer_add(out,
+                      hw_is_merged(profile)
+                          ? "What the allocators made of their memory (the heap in parts, size classes, false "
+                            "sharing) is not merged: it is in the single profiles.\n"
+                          : "What the allocator makes of its memory was not followed: address space is limited, or "
+                            "the process did not live to tell.\n");
+        return;
+    }
+    const struct hw_places_info *info = &places->info;
+    struct hw_heap_parts peak;
+    if (!info->samples)
+        hw_buffer_add(out, "How much of cache lines and pages is used, and who writes lines that threads share, takes "
+                           "samples of accesses: record --mode allocator --sample-accesses.\n");
+    if (hw_profile_heap_parts(places, HW_MOMENT_PEAK, &peak) && !peak.measured)
+        hw_buffer_add(out,
+                      "The resident heap was not read near the peak (it lasted too short a time): what lies between "
+                      "blocks is not known then.\n");
+    if (info->unaligned)
+        hw_buffer_add(out, "%s at addresses that are no multiple of 8 were not followed.\n",
+                      HW_OF(info->unaligned, "block"));
+    if (info->unseen_frees)
+        hw_buffer_add(out, "The free of %s was not seen: their memory was handed out again.\n",
+                      HW_OF(info->unseen_frees, "block"));
+    if (info->skipped)
+        hw_buffer_add(out, "The cache lines of %s that signal handlers allocated were not looked at.\n",
+                      HW_OF(info->skipped, "block"));
+    if (info->flags & HW_PLACES_WRAPPED)
+        hw_buffer_add(out,
+                      "There were more than 16,381 threads: false sharing between two with one number is missing.\n");
+}
+
 /* ---- what this mode does not look at ---- */
 
 /* Files of LLVM's tell less. */
@@ -539,6 +579,7 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
     add_sampling(view, buffer);
     add_notes(view->profile, buffer);
     add_events(view, buffer);
+    add_places(view, buffer);
     add_stacks(view, buffer);
     add_modules(view, buffer);
     add_accesses(view, buffer);

@@ -109,7 +109,7 @@ static bool look_at(struct hw_place_thread *self, uintptr_t mark, bool reused)
             ++*(reused ? &self->sharing.passive_lines : &self->sharing.active_lines);
         events |= event;
     }
-    __atomic_store_n(line, (uint16_t)(events | (shared ? HW_PLACE_MIXED : self->owner)), __ATOMIC_SEQ_CST);
+    __atomic_store_n(line, (uint16_t)(events | (shared ? HW_PLACE_MIXED : self->owner)), __ATOMIC_RELEASE);
     return shared;
 }
 

@@ -627,6 +627,17 @@ static bool never_used(uintptr_t start, uintptr_t end)
     return true;
 }
 
+/* Puts HIGH in the place of *OLD; false, and *OLD is what there is, if that was another. With one thread it need only
+ * be one instruction, for signal handlers. */
+static inline bool raise_high(uint16_t *where, uint16_t *old, uint16_t high)
+{
+    bool done;
+    if (hw_places.many)
+        return __atomic_compare_exchange_n(where, old, high, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __asm__("cmpxchgw %3, %1\n\tsete %0" : "=q"(done), "+m"(*where), "+a"(*old) : "r"(high) : "cc");
+    return done;
+}
+
 /* Regions learn of the block from START to END; BIG: its entry, or 0. */
 static void note_regions(uintptr_t start, uintptr_t end, uint32_t big)
 {
@@ -637,8 +648,7 @@ static void note_regions(uintptr_t start, uintptr_t end, uint32_t big)
         uint64_t units = (end - low + 15) / 16;
         uint16_t high = (uint16_t)(units < HW_PLACE_BIG_BYTES / 16 ? units : HW_PLACE_BIG_BYTES / 16);
         uint16_t old = __atomic_load_n(&region->high, __ATOMIC_RELAXED);
-        while (old < high &&
-               !__atomic_compare_exchange_n(&region->high, &old, high, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        while (old < high && !raise_high(&region->high, &old, high))
             ;
         if (big && low > start)
             region->big = big;
