@@ -6,6 +6,7 @@ import * as format from './format';
 import type { Profile } from './model';
 import type { Allocator, Operation } from './report';
 import { onTheme } from './shell';
+import * as state from './state';
 import type { Page, View } from './view';
 
 type Row = Record<string, unknown>;
@@ -14,10 +15,18 @@ const isRow = (value: unknown): value is Row => typeof value === 'object' && val
 const isRows = (value: unknown): value is Row[] => Array.isArray(value) && value.length > 0 && value.every(isRow);
 const words = (key: string) => key.replaceAll('_', ' ');
 
+/* "a ‹ b ‹ c": the innermost functions of a call stack. */
+function stackText(frames: Row[]): string {
+    const names = frames.map((frame) => (typeof frame['function'] === 'string' ? frame['function'] : `${String(frame['module'] ?? '?').split('/').pop()}+${Number(frame['offset'] ?? 0).toString(16)}`));
+    return names.slice(0, 6).join(' ‹ ') + (names.length > 6 ? ' ‹ …' : '');
+}
+
 /* A value whose key tells its unit. */
 function say(key: string, value: unknown): string {
     if (value === null || value === undefined)
         return '–';
+    if (isRows(value) && 'function' in value[0]!)
+        return stackText(value);
     if (typeof value === 'boolean')
         return value ? 'yes' : 'no';
     if (typeof value === 'number') {
@@ -25,7 +34,7 @@ function say(key: string, value: unknown): string {
             return format.duration(value);
         if (/_s$/.test(key))
             return format.duration(value * 1e9);
-        if (/bytes|^total$|^real$|^internal$|^external$|^blowup$|threshold/.test(key) && !/percent|ratio/.test(key))
+        if (/bytes|^(total|real|internal|external|blowup|absent|free|resident|resident_elsewhere|usable_least|usable_most|least|most|size)$|threshold/.test(key) && !/percent|ratio/.test(key))
             return format.bytes(value);
         if (/percent/.test(key))
             return `${value.toFixed(1)} %`;
@@ -42,25 +51,33 @@ function facts(row: Row): HTMLElement {
     return h('dl', { class: 'facts wide' }, Object.entries(row).filter(([, value]) => !isRows(value)).flatMap(([key, value]) => [h('dt', null, words(key)), h('dd', { title: say(key, value) }, typeof value === 'string' ? h('bdi', null, value) : say(key, value))]));
 }
 
+/* What stands in a table; a context is a link to its place. */
+function cell(key: string, value: unknown, profile: Profile): Node | string {
+    if ((key === 'context' || key === 'other') && typeof value === 'number' && profile.contextOf(value) >= 0)
+        return h('a', { href: state.link('contexts', { at: value }) }, name(profile.title(profile.contextOf(value))));
+    return isRows(value) || typeof value === 'string' ? h('bdi', { class: isRows(value) ? 'name' : null }, say(key, value)) : say(key, value);
+}
+
 const mostRows = 40;
 
-function table(rows: Row[]): HTMLElement {
+function table(rows: Row[], profile: Profile): HTMLElement {
     const keys = [...new Set(rows.slice(0, mostRows).flatMap((row) => Object.keys(row)))].filter((key) => !rows.every((row) => row[key] === null || row[key] === undefined));
+    keys.sort((a, b) => Number(isRows(rows[0]![a])) - Number(isRows(rows[0]![b]))); // stacks last: they are long
     const isNumber = (key: string) => rows.some((row) => typeof row[key] === 'number');
     return h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Table' }, h('table', { class: 'auto' },
         h('thead', null, h('tr', null, keys.map((key) => h('th', { scope: 'col', class: isNumber(key) ? 'number' : 'text' }, words(key))))),
-        h('tbody', null, rows.slice(0, mostRows).map((row) => h('tr', null, keys.map((key) => h('td', { class: isNumber(key) ? 'number' : 'text' }, typeof row[key] === 'string' ? h('bdi', null, row[key] as string) : say(key, row[key]))))))),
+        h('tbody', null, rows.slice(0, mostRows).map((row) => h('tr', null, keys.map((key) => h('td', { class: isNumber(key) ? 'number' : 'text' }, cell(key, row[key], profile))))))),
         rows.length > mostRows ? h('p', { class: 'summary' }, `… and ${format.count(rows.length - mostRows)} more`) : null);
 }
 
 /* Anything, as well as it can be shown. */
-function anything(value: unknown, depth = 0): HTMLElement {
+function anything(value: unknown, profile: Profile, depth = 0): HTMLElement {
     if (isRows(value))
-        return table(value);
+        return table(value, profile);
     if (!isRow(value))
         return h('p', null, say('', value));
     const parts = Object.entries(value).filter(([, each]) => isRows(each) && depth < 3);
-    return h('div', null, facts(Object.fromEntries(Object.entries(value).filter(([key]) => !parts.some(([part]) => part === key)))), parts.map(([key, each]) => [h('h4', null, words(key)), anything(each, depth + 1)]).flat());
+    return h('div', null, facts(Object.fromEntries(Object.entries(value).filter(([key]) => !parts.some(([part]) => part === key)))), parts.map(([key, each]) => [h('h4', null, words(key)), anything(each, profile, depth + 1)]).flat());
 }
 
 function section(title: string, ...children: (HTMLElement | SVGElement | null)[]): HTMLElement {
@@ -105,12 +122,12 @@ function times(operations: Operation[]): HTMLElement | null {
     };
     return section('How long operations take (cycles)',
         h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Operation times' }, h('table', { class: 'operations' },
-            h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'operation'), h('th', { scope: 'col', class: 'text' }, 'phase'), ['count', 'mean', 'median', '90 %', '99 %', 'most'].map((text) => h('th', { scope: 'col', class: 'number' }, text)), h('th', { scope: 'col', class: 'text' }, `1 to 10^${decades} cycles, logarithmic`))),
+            h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'operation'), h('th', { scope: 'col', class: 'text' }, 'phase'), ['count', 'mean', 'median', '90 %', '99 %', 'most'].map((text) => h('th', { scope: 'col', class: 'number' }, text)), h('th', { scope: 'col', class: 'text' }, `1 to ${format.count(10 ** decades)} cycles, logarithmic`))),
             h('tbody', null, [...timed].sort((a, b) => b.count * (b.cycles!.mean ?? 1) - a.count * (a.cycles!.mean ?? 1)).map(row)))),
         h('p', { class: 'summary' }, 'The bar is the time from the median to 90 %, paler to 99 %; the line goes to the slowest; the tick is the mean. What costs most comes first.'));
 }
 
-function counts(operations: Operation[]): HTMLElement {
+function counts(operations: Operation[], profile: Profile): HTMLElement {
     const sums = new Map<string, [number, number]>();
     for (const each of operations) {
         const sum = sums.get(each.kind) ?? [0, 0];
@@ -118,23 +135,29 @@ function counts(operations: Operation[]): HTMLElement {
         sums.set(each.kind, sum);
     }
     const all = operations.reduce((sum, each) => sum + each.count, 0);
-    return section(`Operations: ${format.count(all)}`, table([...sums].map(([operation, [serial, parallel]]) => ({ operation, 'one thread alive': serial, 'several threads': parallel, share: format.percent(serial + parallel, all) }))));
+    return section(`Operations: ${format.count(all)}`, table([...sums].map(([operation, [serial, parallel]]) => ({ operation, 'one thread alive': serial, 'several threads': parallel, share: format.percent(serial + parallel, all) })), profile));
 }
 
 /* ---- memory ---- */
 
 const kinds = [['real', 'requested'], ['internal', 'rounding up'], ['blowup', 'freed, kept'], ['external', 'between and around']] as const;
 
-function partsAtPeak(memory: Row): HTMLElement {
-    const value = (key: string) => Math.max(0, Number(memory[key] ?? memory[`${key}_bytes`] ?? 0));
-    const all = value('total') || kinds.reduce((sum, [key]) => sum + value(key), 0) || 1;
-    const strip = h('div', { class: 'strip', 'aria-hidden': 'true' }, kinds.map(([key], index) => {
-        const piece = h('div', { class: `part${index}` });
+function partsOf(memory: Row, title: string): HTMLElement {
+    const given = (key: string) => memory[key] ?? memory[`${key}_bytes`];
+    const known = kinds.filter(([key]) => typeof given(key) === 'number');
+    const value = (key: string) => Math.max(0, Number(given(key) ?? 0));
+    const sum = known.reduce((total, [key]) => total + value(key), 0);
+    const all = Math.max(value('total'), sum) || 1;
+    const index = (key: string) => kinds.findIndex((each) => each[0] === key);
+    const strip = h('div', { class: 'strip', 'aria-hidden': 'true' }, known.map(([key]) => {
+        const piece = h('div', { class: `part${index(key)}` });
         piece.style.width = `${(value(key) / all) * 100}%`;
         return piece;
     }));
-    return section(`Memory of the allocator at the peak: ${format.bytes(all)}`, h('div', { class: 'moment' }, strip,
-        h('ul', { class: 'legend' }, kinds.map(([key, text], index) => h('li', null, h('i', { class: `part${index}` }), `${text} ${format.bytes(value(key))} (${format.percent(value(key), all) || '0 %'})`)))));
+    const unknown = kinds.filter(([key]) => typeof given(key) !== 'number').map(([, text]) => text);
+    return section(`${title}: ${unknown.length ? 'at least ' : ''}${format.bytes(all)}`, h('div', { class: 'moment' }, strip,
+        h('ul', { class: 'legend' }, known.map(([key, text]) => h('li', null, h('i', { class: `part${index(key)}` }), `${text} ${format.bytes(value(key))} (${format.percent(value(key), all) || '0 %'})`)),
+            unknown.length ? h('li', null, `not known: ${unknown.join(', ')}`) : null)));
 }
 
 /* The waste of every moment, stacked upon what was requested: any list of points with times. */
@@ -159,7 +182,7 @@ function overTime(points: Row[], root: HTMLElement): () => void {
         };
         plot = new uPlot({
             width: Math.max(320, holder.clientWidth), height: 240, scales: { x: { time: false }, y: { range: (_plot, _least, most) => [0, most * 1.05 || 1] } },
-            axes: [{ ...axis, values: (_p, splits) => splits.map((value) => format.axis(format.duration(value))), space: 90 }, { ...axis, values: (_p, splits) => splits.map((value) => format.axis(format.bytes(value))), size: 78 }],
+            axes: [{ ...axis, values: (_p, splits) => splits.map((value) => format.axis(format.duration(value))), space: 90 }, { ...axis, values: (_p, splits) => splits.map((value) => format.axis(format.bytes(value))), size: 78, incrs: format.byteSteps }],
             series: [{ label: 'time', value: (_p, value) => (value === null ? '–' : format.duration(value)) },
                 ...[...layers.keys()].reverse().map((index) => ({ label: layers[index]![0], stroke: themed(`--part${index}`), fill: themed(`--part${index}`), width: 1, value: shown(index) })),
                 { label: 'resident', stroke: themed('--ink'), width: 1.5, dash: [4, 3], value: shown(-1) }],
@@ -178,9 +201,9 @@ function prediction(entries: NonNullable<Allocator['prediction']>): HTMLElement 
     const x = (value: number) => (value / most) * 560;
     return section('With another allocator: predicted, and measured where it was tried',
         h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'allocator'), ['predicted', 'low', 'high', 'measured'].map((text) => h('th', { scope: 'col', class: 'number' }, text)), h('th', { scope: 'col', class: 'text' }, 'speed-up; the line is today’s'))),
-            h('tbody', null, entries.map((each) => h('tr', null, h('td', { class: 'text' }, name(each.allocator)),
+            h('tbody', null, entries.map((each) => h('tr', null, h('td', { class: 'text' }, name(each.version ? `${each.allocator} ${each.version}` : each.allocator)),
                 [each.speedup, each.low, each.high, each.measured].map((value) => h('td', { class: 'number' }, typeof value === 'number' ? `${value.toFixed(2)}×` : '–')),
-                h('td', { class: 'picture' }, svg('svg', { viewBox: '0 0 560 20', class: 'times', role: 'img', 'aria-label': `predicted ${each.speedup ?? 'not known'}`, preserveAspectRatio: 'none' },
+                each.problem ? h('td', null, h('bdi', null, each.problem)) : h('td', { class: 'picture' }, svg('svg', { viewBox: '0 0 560 20', class: 'times', role: 'img', 'aria-label': `predicted ${each.speedup ?? 'not known'}`, preserveAspectRatio: 'none' },
                     svg('line', { x1: x(1), x2: x(1), y1: 0, y2: 20, class: 'mean' }),
                     each.low && each.high ? svg('rect', { x: x(each.low), width: Math.max(2, x(each.high) - x(each.low)), y: 6, height: 8, class: 'bar faint' }) : null,
                     each.speedup ? svg('rect', { x: x(each.speedup) - 2, width: 4, y: 2, height: 16, class: 'bar' }) : null,
@@ -189,9 +212,15 @@ function prediction(entries: NonNullable<Allocator['prediction']>): HTMLElement 
 
 /* ---- the view ---- */
 
+const moments: Record<string, string> = { memory_at_peak: 'Memory of the allocator at the peak', memory_at_end: 'Memory of the allocator at the end' };
+/* What is drawn, in this order; the rest follows. */
+const first = ['operations', 'memory_at_peak', 'memory_at_end', 'memory_over_time', 'prediction'];
+/* Long tables, closed at first. */
+const closed = /by_size|by_class|size_classes|lives|stages|timing|pinned/;
+
 const titles: Record<string, string> = {
     locks: 'Locks', syscalls: 'System calls inside the allocator', false_sharing: 'False sharing by placement', futex: 'Waiting', size_classes: 'Size classes',
-    operations_by_size: 'Operations by size', pinned: 'Pages that few blocks hold', slowest: 'The slowest operations', stages: 'Stages of threads',
+    operations_by_size: 'Operations by size', pinned: 'Pages that few blocks hold', slowest: 'The slowest operations', call_sites: 'What operations cost, by call stack', contention: 'Contention', lives: 'How long blocks live, in operations', timing: 'How operations were timed', memory_by_class: 'Memory by size class', stages: 'Stages of threads',
 };
 
 const isTimes = (value: unknown): value is Row[] => isRows(value) && value.length > 1 && 'time_ns' in value[0]! && Object.keys(value[0]!).some((key) => /requested|internal|blowup|real/.test(key));
@@ -203,23 +232,25 @@ function show(profile: Profile, root: HTMLElement): () => void {
     const later: HTMLElement[] = [];
     if (observed.verdict) {
         const verdict = observed.verdict;
-        root.append(section('Verdict', isRow(verdict) ? anything(verdict) : h('p', { class: 'verdict' }, say('', verdict))));
+        root.append(section('Verdict', isRow(verdict) ? anything(verdict, profile) : h('p', { class: 'verdict' }, say('', verdict))));
     }
     const drawn = h('div');
     root.append(drawn);
-    for (const [key, value] of Object.entries(observed)) {
+    const keys = [...first.filter((key) => key in observed), ...Object.keys(observed).filter((key) => !first.includes(key))];
+    for (const key of keys) {
+        const value = observed[key];
         if (value === null || value === undefined || key === 'verdict')
             continue;
         if (key === 'operations' && isRows(value))
-            add(drawn, counts(observed.operations!), times(observed.operations!));
-        else if (key === 'memory_at_peak' && isRow(value))
-            drawn.append(partsAtPeak(value));
+            add(drawn, counts(observed.operations!, profile), times(observed.operations!));
+        else if (key in moments && isRow(value))
+            drawn.append(partsOf(value, moments[key]!));
         else if (isTimes(value))
             undo.push(overTime(value, drawn));
         else if (key === 'prediction' && isRows(value))
             drawn.append(prediction(observed.prediction!));
         else if (isRow(value) || isRows(value))
-            later.push(h('details', { class: 'part', open: !/by_size|classes/.test(key) || null }, h('summary', null, titles[key] ?? words(key)), anything(value)));
+            later.push(h('details', { class: 'part', open: !closed.test(key) }, h('summary', null, titles[key] ?? words(key)), anything(value, profile)));
         else if (!Array.isArray(value) || value.length)
             plain[key] = value;
     }

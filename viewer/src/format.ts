@@ -44,6 +44,9 @@ export function duration(ns: number): string {
     return size < 36e12 ? `${digits(ns / 60e9)} min` : `${digits(ns / 3600e9)} h`;
 }
 
+/* Distances of the lines of an axis of bytes. */
+export const byteSteps = [0, 10, 20, 30, 40, 50].flatMap((power) => [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((step) => step * 2 ** power));
+
 /* Round numbers, as on an axis, without the zeros that say how exact they are. */
 export function axis(text: string): string {
     return text.replace(/\.0+ /, ' ').replace(/^0 ns$/, '0');

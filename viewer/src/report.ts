@@ -118,7 +118,7 @@ export interface Allocator {
     locks?: unknown;
     syscalls?: unknown;
     false_sharing?: Maybe<Record<string, unknown>>;
-    prediction?: { allocator: string; speedup?: number; low?: number; high?: number; measured?: number }[];
+    prediction?: { allocator: string; version?: Maybe<string>; speedup?: Maybe<number>; low?: Maybe<number>; high?: Maybe<number>; measured?: Maybe<number>; problem?: Maybe<string> }[];
     verdict?: unknown;
     [key: string]: unknown;
 }

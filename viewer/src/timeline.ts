@@ -85,7 +85,7 @@ function options(profile: Profile, width: number, brushed: (from: number, to: nu
         axes: [
             { ...axis, values: (_plot, splits) => splits.map((value) => format.axis(format.duration(value))), space: 90 },
             { ...axis, values: (_plot, splits) => splits.map((value) => format.axis(format.bytes(value))), size: 78,
-                incrs: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].flatMap((step) => [step, step * 1024, step * 1048576, step * 2 ** 30, step * 2 ** 40]).sort((a, b) => a - b) },
+                incrs: format.byteSteps },
         ],
         series: [
             { label: 'time', value: (_plot, value) => (value === null ? '–' : format.duration(value)) },
