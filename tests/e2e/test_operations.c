@@ -34,7 +34,7 @@ static int64_t mallocs(const json_t *report, const char *phase, int64_t size)
 
 static struct recording record_mode(const char *mode, const char *argument, const char *preload)
 {
-    static const char *const arguments[] = {"--mode=allocator", NULL};
+    static const char *const arguments[] = {"--mode=allocator", "--no-prediction", NULL};
     char variable[1024];
     const char *program = program_path("operations");
     if (!program)
