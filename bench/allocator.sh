@@ -54,7 +54,7 @@ allocator_against() {
     [ -x "$(command -v "$1")" ] || { say "skipped: $name: there is no $1" && return; }
     rm -rf "$allocator/profiles" && mkdir -p "$allocator/profiles"
     "$out/compare" -n "$rounds" $json --title "$name" --append "$allocator/times.tsv" ::: plain "$@" \
-        ::: allocator LD_PRELOAD="$runtime" HEAPWISE_OPTIONS="mode=allocator:output=$allocator/profiles/%p.hwprof" "$@" </dev/null
+        ::: allocator LD_PRELOAD="$(dirname "$heapwise")/../lib/heapwise/libheapwise.so" HEAPWISE_OPTIONS="mode=allocator:output=$allocator/profiles/%p.hwprof" "$@" </dev/null
     rm -rf "$allocator/profiles"
 }
 

@@ -283,6 +283,8 @@ bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *aren
 {
     if (profile->process.mode != HW_MODE_ALLOCATOR && !tables->of[HW_SECTION_ALLOCATOR_INFO].count)
         return true;
+    if ((profile->process.flags & HW_PROCESS_MERGED) && !tables->of[HW_SECTION_ALLOCATOR_INFO].count)
+        return true; /* is not merged, and said so */
     struct hw_profile_allocator *allocator = hw_arena_allocate(arena, 1, sizeof *allocator);
     struct taker taker = {profile, allocator, arena, tables->of, problems};
     if (!allocator)

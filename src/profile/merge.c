@@ -376,7 +376,10 @@ static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
                       hw_profile_ticks_to_ns(profile, note->tick)))
             return false;
     }
-    return true;
+    return !profile->observed || add_note(merge, HW_NOTE_OTHER,
+                                          "operations of the allocator, and what else was observed of it, are not in a "
+                                          "merged profile",
+                                          1, 0);
 }
 
 static void add_totals(struct hw_profile_totals *to, const struct hw_profile_totals *from)

@@ -105,12 +105,12 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
 {
     if (!hw_view_sampled(view))
         return;
-    if (view->profile->observed) {
+    if (view->profile->process.mode == HW_MODE_ALLOCATOR) {
         hw_buffer_add(
             out,
             "Call stacks are those of %s that were followed, drawn at random: what is told of blocks and bytes "
-            "by call stack is estimated. Numbers of operations are exact.\n",
-            HW_OF(view->samples, "block"));
+            "by call stack is estimated.%s\n",
+            HW_OF(view->samples, "block"), view->profile->observed ? " Numbers of operations are exact." : "");
         return;
     }
     hw_buffer_add(
@@ -553,7 +553,7 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
         add_llvm(view, out);
         return;
     }
-    if (!view->context_count && !view->function)
+    if (!view->profile->observed && !view->context_count && !view->function)
         hw_buffer_add(
             out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");
     const bool merged = hw_is_merged(view->profile);

@@ -196,7 +196,7 @@ static void add_resident(const struct hw_text *text, struct hw_buffer *out)
 static void add_sampled(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_view *view = text->view;
-    if (view->profile->observed)
+    if (view->profile->process.mode == HW_MODE_ALLOCATOR)
         hw_buffer_add(out, "blocks and bytes by call stack are estimated from %s that were followed",
                       HW_OF(view->samples, "block"));
     else if (hw_view_sampled(view))

@@ -376,7 +376,7 @@ bool hw_view_make_locks(struct hw_view *view, const uint32_t *module_of, const s
 /* Every count of a sampled run is an estimate. */
 static inline bool hw_view_sampled(const struct hw_view *view)
 {
-    return view->profile->process.sample_bytes != 0 || view->profile->observed;
+    return view->profile->process.sample_bytes != 0 || view->profile->process.mode == HW_MODE_ALLOCATOR;
 }
 
 #endif

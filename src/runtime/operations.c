@@ -18,9 +18,14 @@ static bool start(void)
 {
     if (hw_pool_take(HW_POOL_ALLOCATOR_INFO, 1) == HW_NONE)
         return false;
-    hw_allocator_info()->flags = HW_HAVE_PLACES ? HW_ALLOCATOR_PLACES : 0;
+    const bool places = HW_HAVE_PLACES && hw_places_start();
+    hw_allocator_info()->flags = places ? HW_ALLOCATOR_PLACES : 0;
     hw_pool_publish(HW_POOL_ALLOCATOR_INFO);
-    return hw_stages_start() && hw_times_start() && hw_places_start() && hw_dispatch_start();
+    if (HW_HAVE_PLACES && !places)
+        hw_note(HW_NOTE_OTHER,
+                "address space is limited: what lies where was not followed, so that reused addresses are "
+                "not told from new ones, sizes of frees are not known, and call stacks were not sampled");
+    return hw_stages_start() && hw_times_start() && hw_dispatch_start();
 }
 
 bool hw_operations_start(void)

@@ -192,6 +192,10 @@ HW_EXPORT int heapwise_reset(void)
     struct live live;
     if (!hw_dump_possible())
         return -1;
+    if (hw_runtime.mode == HW_MODE_ALLOCATOR) { /* its counters cannot be stopped */
+        hw_note(HW_NOTE_OTHER, "heapwise_reset has no effect in allocator mode");
+        return -1;
+    }
     hw_sigset outer = hw_dump_lock();
     hw_threads_stop();
     hw_sigset inner = hw_lock_take(&hw_runtime.lock);

@@ -137,7 +137,7 @@ static void test_stages(void **state)
         assert_string_equal(json_text(entry, "phase"), last % 2 ? "parallel" : "serial");
     }
     json_array_foreach(json_object_get(allocator, "operations"), i, entry) all += json_number(entry, "count");
-    assert_int_equal(last, 4);
+    assert_true(last >= 4 && last % 2 == 0); /* more where a thread ends before the next one is made */
     assert_true(serial >= 200 && serial < 300);
     /* what libc does when a thread has ended as far as programs can tell is in no stage */
     if (sum > all || sum < all - 30)
