@@ -15,17 +15,17 @@ build_prediction() {
     build_sqlite || true
 }
 
-# predict NAME PROGRAM ARGUMENT…: lines "NAME ALLOCATOR SECONDS DIFFERENCE" in table.tsv, the difference to glibc that is predicted.
+# predict NAME THREADS PROGRAM ARGUMENT…: THREADS at work at once share the CPU time; lines "NAME ALLOCATOR SECONDS DIFFERENCE" in table.tsv, the difference to glibc that is predicted.
 predict() {
-    local name=$1
-    shift
+    local name=$1 threads=$2
+    shift 2
     [ -x "$(command -v "$1")" ] || { say "skipped: $name: there is no $1" && return; }
     say "prediction: $name"
     "$heapwise" allocators --json -q -n "$rounds" -- "$@" >"$prediction/$name.json" 2>"$prediction/$name.log" </dev/null ||
         { say "failed: $name, see $prediction/$name.log" && return; }
-    awk -v name="$name" '
+    awk -v name="$name" -v threads="$threads" '
         /"allocator":/ { gsub(/[",]/, ""); allocator = $2; predicted = "" }
-        /"cpu_time_least_s":/ { gsub(/,/, ""); seconds = $2 }
+        /"cpu_time_least_s":/ { gsub(/,/, ""); seconds = $2 / threads }
         /"predicted":/ { inside = 1; if ($2 ~ /null/) { inside = 0 } }
         /"difference_s":/ && inside { gsub(/,/, ""); predicted = $2; inside = 0 }
         /"note":/ { print name "\t" allocator "\t" seconds "\t" (allocator == "glibc" ? 0 : predicted) }
@@ -34,12 +34,12 @@ predict() {
 
 measure_prediction() {
     rm -f "$prediction/table.tsv"
-    [ -x "$out/lua" ] && predict lua "$out/lua" "$here/lua/binary_trees.lua" 12
-    [ -x "$out/speedtest1" ] && predict sqlite "$out/speedtest1" --size 15
-    predict perl perl "$root/examples/visitors.pl"
-    PYTHONMALLOC=malloc predict python /usr/bin/python3 "$here/prediction/objects.py"
-    predict buffers "$out/buffers"
-    predict two_threads "$out/two_threads" 1000000
+    [ -x "$out/lua" ] && predict lua 1 "$out/lua" "$here/lua/binary_trees.lua" 12
+    [ -x "$out/speedtest1" ] && predict sqlite 1 "$out/speedtest1" --size 15
+    predict perl 1 perl "$root/examples/visitors.pl"
+    PYTHONMALLOC=malloc predict python 1 /usr/bin/python3 "$here/prediction/objects.py"
+    predict buffers 1 "$out/buffers"
+    predict two_threads 2 "$out/two_threads" 1000000
     awk -F'\t' -v json="$json" '
         { program[$1] = 1; order[$1] = order[$1] ? order[$1] : ++n; name[order[$1]] = $1
           seconds[$1, $2] = $3; more[$1, $2] = $4; allocators[$2] = 1 }

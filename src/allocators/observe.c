@@ -96,7 +96,7 @@ static void fill_facts(struct hw_allocator_facts *to, const struct hw_facts *fro
 
 /* ---- predictions ---- */
 
-#define REPLAYS 5
+#define REPLAYS 7
 
 static unsigned processors(void)
 {

@@ -13,6 +13,7 @@
 #define REPLAY_SECONDS 40
 #define OVERLAP_LEAST  0.1 /* corrections beyond these are noise */
 #define OVERLAP_MOST   3.0
+#define HIDDEN_MOST    0.6 /* of a program's own operations at least so much counts */
 #define RATIO_MOST     1000.0
 #define WAITER         50 /* threads with so many times fewer operations than the busiest one wait for it */
 #define REPLAYS_USED   3
@@ -174,6 +175,12 @@ static double touch_change(const struct hw_replay *present, const struct hw_repl
     return p->count / replayed * (mean(q) * x_overlap - mean(p) * present_overlap);
 }
 
+/* In a program the operations find caches cold and lie among other work: less of them is hidden than in a replay. */
+static double in_program(double overlap_there)
+{
+    return fmax(overlap_there, HIDDEN_MOST);
+}
+
 static struct change change_of(const struct hw_program_phase *program, const struct hw_replay *present,
                                const struct hw_replay *x, int phase, int kind)
 {
@@ -190,7 +197,7 @@ static struct change change_of(const struct hw_program_phase *program, const str
             touches += own->count * touch_change(present, x, phase, b, present_overlap, x_overlap);
     }
     return (struct change){
-        .factor = ticks > 0 ? replaced / ticks * x_overlap - present_overlap : 0,
+        .factor = ticks > 0 ? replaced / ticks * in_program(x_overlap) - in_program(present_overlap) : 0,
         .touches = count > 0 ? touches / count : 0,
     };
 }
@@ -203,12 +210,28 @@ static double operations_of(const struct hw_stage_thread *thread)
     return count;
 }
 
+static double busiest_of(const struct hw_stage *stage)
+{
+    double busiest = 0;
+    for (size_t i = 0; i < stage->thread_count; i++)
+        busiest = fmax(busiest, operations_of(&stage->threads[i]));
+    return busiest;
+}
+
+size_t hw_stage_working(const struct hw_stage *stage)
+{
+    const double busiest = busiest_of(stage);
+    size_t count = 0;
+    for (size_t i = 0; i < stage->thread_count; i++)
+        count += operations_of(&stage->threads[i]) * WAITER >= busiest;
+    return count;
+}
+
 /* The time of the slowest thread; CHANGES by kind, NULL: as it is. */
 static double stage_time(const struct hw_stage *stage, const struct change *changes)
 {
-    double busiest = 0, slowest = 0;
-    for (size_t i = 0; i < stage->thread_count; i++)
-        busiest = fmax(busiest, operations_of(&stage->threads[i]));
+    const double busiest = busiest_of(stage);
+    double slowest = 0;
     for (size_t i = 0; i < stage->thread_count; i++) {
         const struct hw_stage_thread *thread = &stage->threads[i];
         double time = thread->wall;
@@ -247,12 +270,19 @@ double hw_program_difference(const struct hw_program *program, const struct hw_r
 }
 
 /* The replays that were disturbed least come first: what else the machine does only ever adds time. */
-static size_t best_replays(const struct hw_replays *replays, const struct hw_replay *best[HW_REPLAYS_MOST])
+static size_t best_replays(const struct hw_program *program, const struct hw_replays *replays,
+                           const struct hw_replay *best[HW_REPLAYS_MOST])
 {
-    double costs[HW_REPLAYS_MOST];
+    double costs[HW_REPLAYS_MOST], allocations[HW_MIX_PHASES] = {0};
+    for (int phase = 0; phase < HW_MIX_PHASES; phase++)
+        for (int kind = 0; kind < HW_MIX_FREE; kind++)
+            for (unsigned b = 0; b < HW_SIZE_BUCKETS; b++)
+                allocations[phase] += program->phases[phase].operations[kind][b].count;
     for (size_t i = 0; i < replays->count; i++) {
         const struct hw_replay *replay = &replays->of[i];
-        const double cost = replay->ticks_per_allocation[HW_MIX_SERIAL] + replay->ticks_per_allocation[HW_MIX_PARALLEL];
+        double cost = 0;
+        for (int phase = 0; phase < HW_MIX_PHASES; phase++)
+            cost += replay->ticks_per_allocation[phase] * allocations[phase];
         size_t at = i;
         for (; at > 0 && costs[at - 1] > cost; at--) {
             costs[at] = costs[at - 1];
@@ -269,7 +299,7 @@ struct hw_speedup hw_predict(const struct hw_program *program, double now, const
 {
     const struct hw_replay *ours[HW_REPLAYS_MOST], *theirs[HW_REPLAYS_MOST];
     double values[REPLAYS_USED * REPLAYS_USED], low = INFINITY, high = 0;
-    const size_t own = best_replays(present, ours), others = best_replays(x, theirs);
+    const size_t own = best_replays(program, present, ours), others = best_replays(program, x, theirs);
     if (now <= 0)
         now = hw_program_time(program);
     if (own == 0 || others == 0 || now <= 0)

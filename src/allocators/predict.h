@@ -69,6 +69,9 @@ struct hw_program {
     double own_error; /* relative error of the times of its operations, from sampling */
 };
 
+/* Threads of a stage that do not just wait for the others. */
+size_t hw_stage_working(const struct hw_stage *stage);
+
 /* The time of the stages as they were, ticks. Threads of a stage with fewer operations than a fiftieth of its busiest
  * one's are taken to wait for the others. */
 double hw_program_time(const struct hw_program *program);

@@ -152,10 +152,13 @@ static bool take_stages(struct hw_program_data *data, const struct hw_profile_al
         }
         take_thread(&data->threads[i], entry);
         stage->thread_count++;
-        if (stage->phase == HW_MIX_PARALLEL && stage->thread_count > data->threads_most)
-            data->threads_most = (uint32_t)stage->thread_count;
     }
     data->program.stages = data->stages;
+    for (size_t i = 0; i < data->program.stage_count; i++) {
+        const size_t working = hw_stage_working(&data->stages[i]);
+        if (data->stages[i].phase == HW_MIX_PARALLEL && working > data->threads_most)
+            data->threads_most = (uint32_t)working;
+    }
     return true;
 }
 
