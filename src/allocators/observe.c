@@ -142,6 +142,8 @@ static void predict_one(const struct predicting *predicting, size_t index, doubl
     prediction->low = millionths(speedup.low);
     prediction->high = millionths(speedup.high);
     prediction->replays = (uint32_t)x->count;
+    if (predicting->data->threads_most > processors())
+        prediction->flags |= HW_PREDICTION_FEWER_PROCESSORS;
 }
 
 size_t hw_predict_profile(const struct hw_profile *profile, const struct hw_allocators *allocators, double now_s,

@@ -339,6 +339,10 @@ static void predict(struct command *command)
             one->prediction =
                 (struct hw_speedup){(double)predictions[i].speedup * 1e-6, (double)predictions[i].low * 1e-6,
                                     (double)predictions[i].high * 1e-6};
+            if ((predictions[i].flags & HW_PREDICTION_FEWER_PROCESSORS) && !comparison->prediction_note[0])
+                snprintf(comparison->prediction_note, sizeof comparison->prediction_note,
+                         "The program had more threads at work than this machine has processors: what threads do to "
+                         "each other elsewhere is neither measured nor predicted here.");
             if (!one->predicted && !comparison->prediction_note[0])
                 snprintf(comparison->prediction_note, sizeof comparison->prediction_note, "No prediction for %s: %s.",
                          one->allocator->name, predictions[i].problem);

@@ -800,13 +800,18 @@ struct hw_size_class {
     uint64_t size; /* usable bytes of a block */
 };
 
+enum hw_prediction_flags {
+    HW_PREDICTION_FEWER_PROCESSORS = 1u << 0, /* than threads of the program worked at once: contention is not seen */
+};
+
 /* What the run would have been with another allocator; or that nothing was predicted (`replays` 0), and why. */
 struct hw_allocator_prediction {
     char allocator[64], version[64];
     char problem[256];
-    uint32_t replays, flags; /* flags: 0 */
-    uint64_t speedup;        /* time now by the time then, in millionths: above 1,000,000 it is faster */
-    uint64_t low, high;      /* its range */
+    uint32_t replays;
+    uint32_t flags;     /* enum hw_prediction_flags */
+    uint64_t speedup;   /* time now by the time then, in millionths: above 1,000,000 it is faster */
+    uint64_t low, high; /* its range */
     uint64_t reserved[8];
 };
 

@@ -121,6 +121,34 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
         HW_BYTES(view->profile->process.sample_bytes), HW_COUNT(view->samples));
 }
 
+/* How the allocator works, and what others would do. */
+static void add_facts(const struct hw_profile *profile, struct hw_buffer *out)
+{
+    const struct hw_profile_allocator *allocator = profile->observed;
+    if (!allocator)
+        return;
+    const struct hw_allocator_facts *facts = &allocator->facts;
+    if (!allocator->facts_known)
+        hw_buffer_add(out, "How the allocator works was not found out: small, medium and large sizes are told apart as "
+                           "glibc does.\n");
+    else if (!(facts->flags & (HW_FACTS_PROBED | HW_FACTS_TOLD)))
+        hw_buffer_add(out,
+                      "How the allocator works is not known: %s. Small, medium and large sizes are told apart as "
+                      "glibc does.\n",
+                      facts->why);
+    else if (!facts->medium || !facts->large)
+        hw_buffer_add(out, "From which size on blocks are %s is not known.\n",
+                      facts->medium  ? "large"
+                      : facts->large ? "medium"
+                                     : "medium and large");
+    if (allocator->prediction_count && (allocator->predictions[0].flags & HW_PREDICTION_FEWER_PROCESSORS))
+        hw_buffer_add(out, "The program had more threads at work than the machine of the replays has processors: what "
+                           "threads do to each other is predicted too low.\n");
+    if (allocator->prediction_count == 0)
+        hw_buffer_add(out, "What other allocators would do was not predicted: no replay was made, or no other one is "
+                           "installed.\n");
+}
+
 static void add_events(const struct hw_view *view, struct hw_buffer *out)
 {
     const struct hw_profile *profile = view->profile;
@@ -577,6 +605,7 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
 {
     add_state(view->profile, buffer);
     add_sampling(view, buffer);
+    add_facts(view->profile, buffer);
     add_notes(view->profile, buffer);
     add_events(view, buffer);
     add_places(view, buffer);
