@@ -149,7 +149,7 @@ uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id)
     case HW_MEASURE_BYTES:
         return totals->bytes;
     case HW_MEASURE_COUNT:
-        return totals->allocations;
+        return view->profile->observed ? view->profile->observed->allocations : totals->allocations;
     case HW_MEASURE_LEAKED:
         return hw_not_negative(totals->live_bytes);
     case HW_MEASURE_LIVE_COUNT:
@@ -172,6 +172,8 @@ static double drawn(const struct hw_view *view, const struct hw_profile_context 
 double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id)
 {
     double variance = 0;
+    if (view->profile->observed && !view->function && (id == HW_MEASURE_PEAK || id == HW_MEASURE_COUNT))
+        return 0; /* allocator mode counts these apart */
     for (size_t i = 0; hw_view_sampled(view) && i < view->context_count; i++) {
         const struct hw_view_context *context = &view->contexts[i];
         const double value = (double)hw_measure_value(view, id, context);
