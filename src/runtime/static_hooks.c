@@ -2,7 +2,7 @@
  *
  * The executable's own malloc comes first in the search order, and calls to it are bound at link time: no preloaded
  * library sees them. Its functions are redirected to the hooks instead, where they stand. */
-#include "runtime/runtime.h"
+#include "runtime/operations.h"
 
 #include "runtime/operators.h"
 
@@ -106,6 +106,8 @@ void hw_static_hooks(void)
         say_not_hooked("free", why ? why : "it is not in the program although malloc is");
         return;
     }
+    hw_real.is_glibc = false; /* before the first block that is none of glibc's */
+    hw_places.glibc = false;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *address = dlsym(RTLD_FIRST_FOUND, functions[i].name);
         if (!defined_by_executable(address, &size))
