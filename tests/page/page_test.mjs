@@ -272,6 +272,16 @@ test('allocator: known parts are drawn, others shown', async () => {
     return page;
 });
 
+test('allocator: what a run in allocator mode tells', async () => {
+    run(heapwise, 'record', '-q', '-f', '--mode=allocator', '-o', 'allocator-run.hwprof', '--', '/usr/bin/perl', '-e', 'my %h; $h{$_} = "x" x ($_ % 300) for 1..30000');
+    const observed = report('allocator-run').allocator;
+    const page = await open(browser, view('allocator-run'), {}, '#/allocator');
+    const all = observed.operations.reduce((sum, each) => sum + each.count, 0);
+    assert.ok((await text(page, 'main')).includes(`Operations: ${all.toLocaleString('en-US')}`));
+    await shoot(page, 'allocator-run');
+    return page;
+});
+
 test('views without data say what would bring it', async () => {
     const page = await open(browser, perlPage);
     for (const [key, words] of [['hot', 'heapwise cc'], ['structs', '--fields'], ['blocks', '--granule=8'], ['allocator', '--mode allocator']]) {
