@@ -364,6 +364,20 @@ void hw_profile_words_add(struct hw_profile_words *to, const struct hw_profile_w
     }
 }
 
+/* Adds the blocks that an entry keeps as a pattern. */
+static void add_pattern(uint64_t *periods, uint64_t *blocks, const uint8_t *cells, uint64_t repeats)
+{
+    for (size_t i = 0; i < HW_WORDS_RUN; i++) {
+        uint64_t more = 0;
+        if (!cells[i])
+            continue;
+        if (__builtin_mul_overflow(repeats, (cells[i] & 127u) + (cells[i] >> 7), &more))
+            more = UINT64_MAX;
+        periods[i] = hw_add_saturating(periods[i], more);
+        blocks[i] = hw_add_saturating(blocks[i], repeats);
+    }
+}
+
 static size_t convert_words(struct taker *taker, uint32_t type, struct hw_profile_words *into)
 {
     struct hw_profile *profile = taker->profile;
@@ -395,6 +409,8 @@ static size_t convert_words(struct taker *taker, uint32_t type, struct hw_profil
         memcpy(to->written_periods, entry->written_periods, sizeof entry->written_periods);
         memcpy(to->read_blocks, entry->read_blocks, sizeof entry->read_blocks);
         memcpy(to->written_blocks, entry->written_blocks, sizeof entry->written_blocks);
+        add_pattern(to->read_periods, to->read_blocks, entry->read_cells, entry->repeats);
+        add_pattern(to->written_periods, to->written_blocks, entry->written_cells, entry->repeats);
     }
     return kept;
 }

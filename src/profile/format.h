@@ -495,6 +495,14 @@ struct hw_words {
     uint64_t reserved1;
     uint64_t read_periods[HW_WORDS_RUN], written_periods[HW_WORDS_RUN]; /* added up over blocks and threads */
     uint64_t read_blocks[HW_WORDS_RUN], written_blocks[HW_WORDS_RUN]; /* blocks in which it was read, written at all */
+    /* Blocks that are not in the sums above: REPEATS of them, whose cells of these words were alike. A cell stands for
+     * (cell & 127) + (cell >> 7) periods, and for no use when it is 0. */
+    uint64_t repeats;
+    uint32_t pattern_reads, pattern_writes; /* periods of the cells, added up: for the runtime */
+    uint32_t pattern_touched;               /* words that were used: likewise */
+    uint32_t pattern_words;                 /* how many of the cells were looked at: likewise */
+    uint64_t reserved2;
+    uint8_t read_cells[HW_WORDS_RUN], written_cells[HW_WORDS_RUN];
 };
 
 /* ---- counted fields of structs (heapwise cc --fields) ---- */
@@ -1238,7 +1246,7 @@ _Static_assert(sizeof(struct hw_access_info) == 120, "access info");
 _Static_assert(sizeof(struct hw_access) == 256, "access");
 _Static_assert(sizeof(struct hw_global_granule) == 40, "global granule");
 _Static_assert(sizeof(struct hw_histogram) == 512, "histogram");
-_Static_assert(sizeof(struct hw_words) == 1056, "words");
+_Static_assert(sizeof(struct hw_words) == 1152, "words");
 _Static_assert(sizeof(struct hw_file_header) == 256, "header");
 _Static_assert(sizeof(struct hw_section) == 64, "section");
 _Static_assert(sizeof(struct hw_map_entry) == 128, "map entry");
