@@ -499,8 +499,7 @@ struct hw_words {
      * (cell & 127) + (cell >> 7) periods, and for no use when it is 0. */
     uint64_t repeats;
     uint32_t pattern_reads, pattern_writes; /* periods of the cells, added up: for the runtime */
-    uint32_t pattern_touched;               /* words that were used: likewise */
-    uint32_t pattern_words;                 /* how many of the cells were looked at: likewise */
+    uint64_t pattern_touched;               /* words that were used: likewise */
     uint64_t reserved2;
     uint8_t read_cells[HW_WORDS_RUN], written_cells[HW_WORDS_RUN];
 };

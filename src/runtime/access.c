@@ -208,6 +208,13 @@ static __attribute__((noinline)) void wait_for_moving(uintptr_t start, uintptr_t
 
 /* ---- events ---- */
 
+static inline bool are_clear(uintptr_t start, uintptr_t end)
+{
+    if (hw_shadow.granule == 4)
+        return hw_words_are_clear(start, end);
+    return hw_cells_are_usual(start, end) && hw_cells_are_clear(start, end);
+}
+
 void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick)
 {
     if (hw_unlikely(tick >= hw_shadow.sweep_next))
@@ -221,7 +228,7 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, u
         start = HW_ALIGN_UP(start, (uintptr_t)hw_shadow.granule);
         end &= ~((uintptr_t)hw_shadow.granule - 1);
     }
-    if (hw_likely(start < end) && (!hw_cells_are_usual(start, end) || hw_unlikely(!hw_cells_are_clear(start, end))))
+    if (hw_likely(start < end) && hw_unlikely(!are_clear(start, end)))
         hw_cells_clear(start, end);
     uint64_t type = __heapwise_type;
     if (hw_unlikely(type != 0)) {
@@ -259,6 +266,12 @@ void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_bl
         struct hw_cell_sum sum = {0};
         hw_cells_scan_one_plane(plane, start, end, &sum);
         add_block(entry_of(mib), &sum, block->size, lifetime, hw_access_owns(address, block));
+        return;
+    }
+    if (hw_shadow.granule == 4 && hw_likely(block->layout)) {
+        struct hw_cell_sum sum = {0};
+        hw_words_freed(mib, free_context, start, end, &sum);
+        add_block(entry_of(mib), &sum, block->size, lifetime, true);
         return;
     }
     freed_unusual(mib, address, block, lifetime, free_context);

@@ -147,7 +147,12 @@ static inline uintptr_t hw_cells_only_plane(uintptr_t start, uintptr_t end)
 
 void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
                    struct hw_histogram_target *histogram);
+/* A block of the layout that is freed: its cells are taken, and added to the words of the MIB. */
+void hw_words_freed(const struct hw_mib *mib, uint32_t free_context, uintptr_t start, uintptr_t end,
+                    struct hw_cell_sum *sum);
 void hw_words_clear(uintptr_t start, uintptr_t end);
+/* Whether a new block's cells are clean; false: perhaps not. */
+bool hw_words_are_clear(uintptr_t start, uintptr_t end);
 void hw_words_move(uintptr_t from, uintptr_t to, uintptr_t end);
 void hw_words_each(uintptr_t start, uintptr_t end, bool take,
                    void (*each)(uintptr_t address, const struct hw_global_granule *counts));
@@ -167,10 +172,19 @@ struct hw_histogram_target {
     enum hw_pool_id pool;
     uint32_t context;
     uint32_t free_context;
-    bool locked;     /* hw_runtime.lock is held, or has to be taken for each addition */
-    uint32_t *chunk; /* index + 1 of the entry of each run of words */
-    uintptr_t start; /* of the block */
+    bool locked;                      /* hw_runtime.lock is held, or has to be taken for each addition */
+    uint32_t *chunk;                  /* index + 1 of the entry of each run of words */
+    uintptr_t start;                  /* of the block */
+    struct hw_histogram_owner *owner; /* of freed blocks; else NULL */
 };
+
+/* What was needed last for a MIB, by the one thread that counts in it. */
+struct hw_histogram_owner {
+    uint32_t context, free_context;
+    uint32_t table; /* of chunks, + 1; 0: none yet */
+    uint32_t first; /* index + 1 of the entry of the first run of words; 0: none yet */
+};
+extern HW_HIDDEN struct hw_histogram_owner *hw_histogram_owners;
 
 /* Where the words of a block at ADDRESS are counted: sets up TARGET and returns it, or NULL when they are not. */
 struct hw_histogram_target *hw_histogram_of_freed(struct hw_histogram_target *target, const struct hw_mib *mib,
@@ -182,12 +196,14 @@ void hw_histogram_add(struct hw_histogram_target *target, uintptr_t address, uin
 /* The same for a word of 4 bytes that was used in some block: with numbers of periods. */
 void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address, uint64_t reads, uint64_t writes,
                            bool saturated);
-/* The entry of the eight words from ADDRESS on, which lie a multiple of 32 bytes behind the block's start, if this
- * thread alone adds to it (hw_histogram_is_private); NULL when there is none. */
-struct hw_words *hw_histogram_words(struct hw_histogram_target *target, uintptr_t address);
-static inline bool hw_histogram_is_private(const struct hw_histogram_target *target)
+/* The entry of the run of words that holds ADDRESS, which this thread alone adds to; NULL when there is none. */
+struct hw_words *hw_histogram_words_slow(struct hw_histogram_target *target, uintptr_t address);
+static inline struct hw_words *hw_histogram_words(struct hw_histogram_target *target, uintptr_t address)
 {
-    return target->free_context == HW_NONE && !(target->start & 31);
+    const struct hw_histogram_owner *owner = target->owner;
+    if (hw_likely(owner && owner->first && address - target->start < 4 * HW_WORDS_RUN))
+        return HW_ENTRY(HW_POOL_WORDS, struct hw_words, owner->first - 1);
+    return hw_histogram_words_slow(target, address);
 }
 /* Forgets which entries the words of live blocks of contexts below CONTEXTS have. */
 void hw_histograms_forget_live(uint32_t contexts);

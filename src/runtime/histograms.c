@@ -1,26 +1,30 @@
 /* histograms.c - the counts of single words of blocks, where granules have 8 or 4 bytes: entries of HISTOGRAM or WORDS
  * for freed blocks, of HISTOGRAM_LIVE or WORDS_LIVE for live ones.
  *
- * Entries of freed blocks belong to a MIB, so that one thread at a time writes them. Where free stacks are recorded,
- * entries of WORDS belong to the pair of contexts, and several threads add to them. */
+ * Entries of freed blocks belong to a MIB, and where free stacks are recorded to a MIB and the context that freed them:
+ * so one thread at a time writes them. */
 #include "runtime/access.h"
 
 #define CHUNKS      256u  /* runs of words of a block, of 8 bytes: 124 KiB */
 #define CHUNKS_4    1024u /* of 4 bytes: 128 KiB */
 #define TABLES_MOST (1u << 22)
 
-/* For each MIB (freed blocks) or context (live ones): which table of chunks; tables are carved from one range. */
+/* Tables of chunks are carved from one range: one for each context of live blocks, one for each pair of a MIB and of
+ * where its blocks were freed. */
 static struct {
-    uint32_t *freed, *live; /* table + 1 */
+    uint32_t *live; /* by context: table + 1 */
     uint32_t *tables;
     uint32_t chunks; /* of a table */
     uint32_t used;
 } histograms;
 
-/* Tables of pairs of contexts: open addressing, under the lock. */
+/* By MIB, whose thread alone uses it: the table that was needed last. */
+struct hw_histogram_owner *hw_histogram_owners;
+
+/* Tables of freed blocks: open addressing, under the lock. A MIB may have been another context's before. */
 static struct {
     struct pair {
-        uint32_t context, free_context;
+        uint32_t mib, context, free_context;
         uint32_t table; /* + 1; 0: free */
     } * slots;
     uint32_t mask, count;
@@ -46,6 +50,8 @@ static void *entry_of(struct hw_histogram_target *target, uint64_t chunk)
             }
             hw_pool_publish(target->pool);
             target->chunk[chunk] = index + 1;
+            if (target->owner && !chunk)
+                target->owner->first = index + 1;
         }
         if (!target->locked)
             hw_lock_drop(&hw_runtime.lock, old);
@@ -73,14 +79,6 @@ void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address
     if (!entry)
         return;
     uint64_t i = word % HW_WORDS_RUN;
-    if (hw_unlikely(target->free_context != HW_NONE)) { /* other threads free such blocks, too */
-        __atomic_fetch_add(&entry->read_periods[i], reads, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&entry->written_periods[i], writes, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&entry->read_blocks[i], reads != 0, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&entry->written_blocks[i], writes != 0, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&entry->saturated, saturated, __ATOMIC_RELAXED);
-        return;
-    }
     entry->read_periods[i] += reads;
     entry->written_periods[i] += writes;
     entry->read_blocks[i] += reads != 0;
@@ -88,7 +86,7 @@ void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address
     entry->saturated += saturated;
 }
 
-struct hw_words *hw_histogram_words(struct hw_histogram_target *target, uintptr_t address)
+struct hw_words *hw_histogram_words_slow(struct hw_histogram_target *target, uintptr_t address)
 {
     uint64_t chunk = (address - target->start) / (4 * HW_WORDS_RUN);
     return chunk < CHUNKS_4 ? entry_of(target, chunk) : NULL;
@@ -100,22 +98,18 @@ static uint32_t new_table(void)
     return table < TABLES_MOST ? table + 1 : 0;
 }
 
-/* OWNER is an index into TABLE_OF. */
-static uint32_t *chunks_of(uint32_t *table_of, uint32_t owner)
+static uint32_t *chunks_of_table(uint32_t table)
 {
-    if (!table_of)
-        return NULL;
-    if (!table_of[owner] && !(table_of[owner] = new_table()))
-        return NULL;
-    return histograms.tables + (uint64_t)(table_of[owner] - 1) * histograms.chunks;
+    return histograms.tables + (uint64_t)(table - 1) * histograms.chunks;
 }
 
 /* Lock held. */
-static struct pair *find_pair(struct pair *slots, uint32_t mask, uint32_t context, uint32_t free_context)
+static struct pair *find_pair(struct pair *slots, uint32_t mask, uint32_t mib, uint32_t context, uint32_t free_context)
 {
-    uint64_t hash = (((uint64_t)context << 32) | free_context) * 0x9e3779b97f4a7c15ull;
+    uint64_t hash = (((uint64_t)mib << 32) | free_context) * 0x9e3779b97f4a7c15ull;
     uint32_t at = (uint32_t)(hash >> 32) & mask;
-    while (slots[at].table && (slots[at].context != context || slots[at].free_context != free_context))
+    while (slots[at].table &&
+           (slots[at].mib != mib || slots[at].context != context || slots[at].free_context != free_context))
         at = (at + 1) & mask;
     return &slots[at];
 }
@@ -126,9 +120,11 @@ static bool grow_pairs(void)
     struct pair *slots = hw_pages((mask + 1ul) * sizeof *slots);
     if (!slots)
         return false;
-    for (uint32_t i = 0; pairs.slots && i <= pairs.mask; i++)
-        if (pairs.slots[i].table)
-            *find_pair(slots, mask, pairs.slots[i].context, pairs.slots[i].free_context) = pairs.slots[i];
+    for (uint32_t i = 0; pairs.slots && i <= pairs.mask; i++) {
+        const struct pair *old = &pairs.slots[i];
+        if (old->table)
+            *find_pair(slots, mask, old->mib, old->context, old->free_context) = *old;
+    }
     if (pairs.slots)
         hw_sys(SYS_munmap, pairs.slots, (pairs.mask + 1ul) * sizeof *slots);
     pairs.slots = slots;
@@ -136,21 +132,23 @@ static bool grow_pairs(void)
     return true;
 }
 
-static uint32_t *chunks_of_pair(uint32_t context, uint32_t free_context)
+/* Makes OWNER, of the MIB with this number, that of the table for blocks of CONTEXT that FREE_CONTEXT frees. */
+static __attribute__((noinline)) bool find_table(struct hw_histogram_owner *owner, uint32_t mib, uint32_t context,
+                                                 uint32_t free_context)
 {
-    uint32_t *chunks = NULL;
+    uint32_t table = 0;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     if ((pairs.slots && pairs.count * 2 <= pairs.mask) || (!hw_quiet && grow_pairs())) {
-        struct pair *pair = find_pair(pairs.slots, pairs.mask, context, free_context);
+        struct pair *pair = find_pair(pairs.slots, pairs.mask, mib, context, free_context);
         if (!pair->table) {
-            *pair = (struct pair){context, free_context, new_table()};
+            *pair = (struct pair){mib, context, free_context, new_table()};
             pairs.count += pair->table != 0;
         }
-        if (pair->table)
-            chunks = histograms.tables + (uint64_t)(pair->table - 1) * histograms.chunks;
+        table = pair->table;
     }
     hw_lock_drop(&hw_runtime.lock, old);
-    return chunks;
+    *owner = (struct hw_histogram_owner){context, free_context, table, table ? *chunks_of_table(table) : 0};
+    return table != 0;
 }
 
 static struct hw_histogram_target *begin(struct hw_histogram_target *target, enum hw_pool_id of_8, enum hw_pool_id of_4,
@@ -170,12 +168,16 @@ struct hw_histogram_target *hw_histogram_of_freed(struct hw_histogram_target *ta
     if (!begin(target, HW_POOL_HISTOGRAM, HW_POOL_WORDS, address))
         return NULL;
     target->context = mib->context;
-    if (hw_unlikely(free_context != HW_NONE) && target->pool == HW_POOL_WORDS) {
+    if (target->pool == HW_POOL_WORDS)
         target->free_context = free_context;
-        target->chunk = chunks_of_pair(mib->context, free_context);
-    } else
-        target->chunk = chunks_of(histograms.freed, (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0)));
-    return target->chunk ? target : NULL;
+    uint32_t index = (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0));
+    struct hw_histogram_owner *owner = &hw_histogram_owners[index];
+    if (hw_unlikely(!owner->table || owner->context != mib->context || owner->free_context != target->free_context) &&
+        !find_table(owner, index, mib->context, target->free_context))
+        return NULL;
+    target->owner = owner;
+    target->chunk = chunks_of_table(owner->table);
+    return target;
 }
 
 struct hw_histogram_target *hw_histogram_of_live(struct hw_histogram_target *target, uint32_t context,
@@ -185,8 +187,10 @@ struct hw_histogram_target *hw_histogram_of_live(struct hw_histogram_target *tar
         return NULL;
     target->locked = true;
     target->context = context;
-    target->chunk = chunks_of(histograms.live, context);
-    return target->chunk ? target : NULL;
+    if (!histograms.live[context] && !(histograms.live[context] = new_table()))
+        return NULL;
+    target->chunk = chunks_of_table(histograms.live[context]);
+    return target;
 }
 
 void hw_histograms_forget_live(uint32_t contexts)
@@ -194,7 +198,7 @@ void hw_histograms_forget_live(uint32_t contexts)
     for (uint32_t i = 0; histograms.live && i < contexts; i++)
         if (histograms.live[i])
             for (uint32_t chunk = 0; chunk < histograms.chunks; chunk++)
-                histograms.tables[(uint64_t)(histograms.live[i] - 1) * histograms.chunks + chunk] = 0;
+                chunks_of_table(histograms.live[i])[chunk] = 0;
 }
 
 void hw_histograms_reset(void)
@@ -216,12 +220,13 @@ bool hw_histograms_start(void)
     pairs.count = 0;
     for (uint32_t i = 0; pairs.slots && i <= pairs.mask; i++)
         pairs.slots[i] = (struct pair){0};
-    if (hw_shadow.granule == 64 || histograms.freed)
+    if (hw_shadow.granule == 64 || hw_histogram_owners)
         return true;
     histograms.chunks = hw_shadow.granule == 4 ? CHUNKS_4 : CHUNKS;
     uint64_t contexts = hw_pools[HW_POOL_CONTEXTS].reserved / sizeof(struct hw_context_entry);
-    histograms.freed = hw_own_pages(hw_pools[HW_POOL_MIBS].reserved / sizeof(struct hw_mib) * 4, true);
+    hw_histogram_owners =
+        hw_own_pages(hw_pools[HW_POOL_MIBS].reserved / sizeof(struct hw_mib) * sizeof *hw_histogram_owners, true);
     histograms.live = hw_own_pages(contexts * 4, true);
     histograms.tables = hw_own_pages((uint64_t)TABLES_MOST * histograms.chunks * sizeof *histograms.tables, true);
-    return histograms.freed && histograms.live && histograms.tables;
+    return hw_histogram_owners && histograms.live && histograms.tables;
 }

@@ -324,58 +324,173 @@ static void add_line_carries(struct line *line, uintptr_t address, const uint64_
     }
 }
 
-/* Periods of eight cells, added up. */
-static inline uint64_t periods_of(uint64_t cells)
+/* ---- runs of words: the usual case ----
+ *
+ * Most blocks of a context are used like the one before: then its entry counts one more of the same pattern, and that
+ * is all. A block that was used otherwise has what the pattern stands for added up, and makes the next pattern. */
+
+typedef uint64_t cells_16 __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* The cells of HW_WORDS_RUN words: of reads, then of writes. */
+struct run {
+    cells_16 of[2][2];
+};
+_Static_assert(sizeof(struct run) == 2 * HW_WORDS_RUN, "a run of cells");
+
+static inline bool is_zero(cells_16 cells)
 {
-    uint64_t counts = cells & COUNTS, pairs = (counts & 0x00ff00ff00ff00ffull) + (counts >> 8 & 0x00ff00ff00ff00ffull);
-    return (pairs * 0x0001000100010001ull >> 48) + how_many(cells & RECENTS);
+    return !(cells[0] | cells[1]);
 }
 
-static inline void add_counts(uint64_t *periods, uint64_t *blocks, uint64_t cells, uint64_t used)
+/* Bytes of both, added up. */
+static inline uint64_t total(cells_16 a, cells_16 b)
 {
-    for (; used; used &= used - 1) {
+    const cells_16 even = {0x00ff00ff00ff00ffull, 0x00ff00ff00ff00ffull};
+    cells_16 pairs = (a & even) + (a >> 8 & even) + (b & even) + (b >> 8 & even);
+    return (pairs[0] + pairs[1]) * 0x0001000100010001ull >> 48;
+}
+
+static inline uint64_t periods_of(const cells_16 cells[2])
+{
+    const cells_16 counts = {COUNTS, COUNTS}, ones = {ALL, ALL};
+    return total((cells[0] & counts) + (cells[0] >> 7 & ones), (cells[1] & counts) + (cells[1] >> 7 & ones));
+}
+
+static inline cells_16 ones_in_use(cells_16 cells)
+{
+    const cells_16 counts = {COUNTS, COUNTS}, ones = {ALL, ALL};
+    return (((cells & counts) + counts) | cells) >> 7 & ones;
+}
+
+/* How many cells are at their limit. */
+static inline uint64_t saturated_in(const struct run *run)
+{
+    const cells_16 counts = {COUNTS, COUNTS}, ones = {ALL, ALL};
+    uint64_t found = 0;
+    for (int kind = 0; kind < 2; kind++)
+        found +=
+            total(((run->of[kind][0] & counts) + ones) >> 7 & ones, ((run->of[kind][1] & counts) + ones) >> 7 & ones);
+    return found;
+}
+
+/* Adds TIMES blocks with these eight cells. */
+static inline void add_counts(uint64_t *periods, uint64_t *blocks, uint64_t cells, uint64_t times)
+{
+    for (uint64_t used = in_use(cells); used; used &= used - 1) {
         unsigned i = (unsigned)__builtin_ctzll(used) / 8;
         uint8_t cell = (uint8_t)(cells >> 8 * i);
-        periods[i] += (cell & FULL) + (cell >> 7);
-        blocks[i]++;
+        periods[i] += times * ((cell & FULL) + (cell >> 7));
+        blocks[i] += times;
     }
 }
 
+/* The cells stand FROM words behind the begin of the entry. */
+static void add_cells_to(struct hw_words *entry, const struct run *run, unsigned from, uint64_t times)
+{
+    for (unsigned i = from / 8; i < HW_WORDS_RUN / 8; i++) {
+        uint64_t read = run->of[0][(i - from / 8) / 2][(i - from / 8) % 2];
+        uint64_t written = run->of[1][(i - from / 8) / 2][(i - from / 8) % 2];
+        if (read)
+            add_counts(entry->read_periods + 8 * i, entry->read_blocks + 8 * i, read, times);
+        if (written)
+            add_counts(entry->written_periods + 8 * i, entry->written_blocks + 8 * i, written, times);
+    }
+}
+
+/* A run that is not like the one before. ENTRY: NULL when words are not counted. What its pattern stands for is added
+ * up, and RUN is the next one. The order matters to those who read the file of a process that was killed meanwhile:
+ * better some blocks are lost than counted twice. */
+static __attribute__((noinline)) void count_unlike(struct hw_words *entry, const struct run *run, unsigned from,
+                                                   struct hw_cell_sum *sum)
+{
+    uint64_t reads = periods_of(run->of[0]), writes = periods_of(run->of[1]), saturated = saturated_in(run);
+    uint64_t touched = total(ones_in_use(run->of[0][0] | run->of[1][0]), ones_in_use(run->of[0][1] | run->of[1][1]));
+    sum->reads += reads;
+    sum->writes += writes;
+    sum->touched += touched;
+    sum->saturated += saturated;
+    if (!entry)
+        return;
+    if (hw_unlikely(from || saturated)) {
+        add_cells_to(entry, run, from, 1);
+        entry->saturated += saturated;
+        return;
+    }
+    struct run *pattern = (struct run *)entry->read_cells;
+    uint64_t times = entry->repeats;
+    entry->repeats = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (times)
+        add_cells_to(entry, pattern, 0, times);
+    *pattern = *run;
+    entry->pattern_reads = (uint32_t)reads;
+    entry->pattern_writes = (uint32_t)writes;
+    entry->pattern_touched = touched;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    entry->repeats = 1;
+}
+
+static inline void zero_groups(cell_64 *cells, unsigned last)
+{
+    cells[0] = 0;
+    cells[last < 1 ? last : 1] = 0;
+    cells[last < 2 ? last : 2] = 0;
+    cells[last] = 0;
+}
+
 /* The usual case: a block that one thread has used, of which nothing was carried. START is a multiple of 32. WHOLE:
- * what follows the block up to the next such multiple is nobody's. */
+ * what follows the block up to the next such multiple is nobody's. Which cells are zero, and how many there are,
+ * cannot be predicted: so there are few conditions. Looking at the cells of what follows does no harm. */
 static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end,
                                                                  bool take, bool whole, struct hw_cell_sum *sum,
                                                                  struct hw_histogram_target *histogram)
 {
+    static const uint8_t selected[2 * HW_WORDS_RUN] = {
+#define EIGHT 255, 255, 255, 255, 255, 255, 255, 255
+        EIGHT, EIGHT, EIGHT, EIGHT};
+    _Static_assert(HW_WORDS_RUN == 32, "a row of cells");
     sum->granules += ((end - 1) >> 2) - (start >> 2) + 1;
-    for (uintptr_t at = start; at < end; at += 32) {
-        cell_64 *reads_at = cells_at(plane, at, 0), *writes_at = cells_at(plane, at, 1);
-        uint64_t reads = *reads_at, writes = *writes_at, mask = ~0ull;
-        if (!(reads | writes))
+    for (uintptr_t at = start, next; at < end; at = next) {
+        unsigned from = histogram ? (unsigned)((at - histogram->start) / 32 % (HW_WORDS_RUN / 8)) : 0;
+        next = at + 4 * HW_WORDS_RUN - 32 * from;
+        uintptr_t words = ((next < end ? next : end) - at + 3) / 4;
+        const cells_16 *reads_at = (const cells_16 *)cells_at(plane, at, 0);
+        const cells_16 *writes_at = (const cells_16 *)cells_at(plane, at, 1);
+        const cells_16 *mask = (const cells_16 *)(selected + HW_WORDS_RUN - words);
+        struct run run = {
+            {{reads_at[0] & mask[0], reads_at[1] & mask[1]}, {writes_at[0] & mask[0], writes_at[1] & mask[1]}}};
+        bool read = !is_zero(run.of[0][0] | run.of[0][1]), written = !is_zero(run.of[1][0] | run.of[1][1]);
+        if (!read && !written)
             continue;
-        if (end < at + 32)
-            mask >>= 8 * ((at + 32 - end) / 4);
-        if (take && reads)
-            clear_bytes(reads_at, whole ? ~0ull : mask);
-        if (take && writes)
-            clear_bytes(writes_at, whole ? ~0ull : mask);
-        reads &= mask;
-        writes &= mask;
-        uint64_t read = in_use(reads), written = in_use(writes), saturated = full(reads) | full(writes);
-        sum->reads += periods_of(reads);
-        sum->writes += periods_of(writes);
-        sum->touched += how_many(read | written);
-        struct hw_words *words = histogram ? hw_histogram_words(histogram, at) : NULL;
-        if (words) {
-            uint64_t i = (at - histogram->start) / 4 % HW_WORDS_RUN;
-            add_counts(words->read_periods + i, words->read_blocks + i, reads, read);
-            add_counts(words->written_periods + i, words->written_blocks + i, writes, written);
+        if (take && whole) {
+            unsigned last = (unsigned)(words - 1) / 8;
+            if (hw_likely(read))
+                zero_groups((cell_64 *)reads_at, last);
+            if (hw_likely(written))
+                zero_groups((cell_64 *)writes_at, last);
+        } else if (take) {
+            for (unsigned i = 0; i < HW_WORDS_RUN / 8; i++) {
+                cell_64 group = ((const cell_64 *)mask)[i];
+                if (group && ((cell_64 *)reads_at)[i] & group)
+                    clear_bytes((cell_64 *)reads_at + i, group);
+                if (group && ((cell_64 *)writes_at)[i] & group)
+                    clear_bytes((cell_64 *)writes_at + i, group);
+            }
         }
-        if (hw_unlikely(saturated != 0)) {
-            sum->saturated += how_many(saturated);
-            if (words)
-                words->saturated += how_many(saturated);
+        struct hw_words *entry = histogram ? hw_histogram_words(histogram, at) : NULL;
+        if (entry && hw_likely(!from)) {
+            const struct run *pattern = (const struct run *)entry->read_cells;
+            cells_16 other = (run.of[0][0] ^ pattern->of[0][0]) | (run.of[0][1] ^ pattern->of[0][1]) |
+                             (run.of[1][0] ^ pattern->of[1][0]) | (run.of[1][1] ^ pattern->of[1][1]);
+            if (is_zero(other)) {
+                entry->repeats++;
+                sum->reads += entry->pattern_reads;
+                sum->writes += entry->pattern_writes;
+                sum->touched += entry->pattern_touched;
+                continue;
+            }
         }
+        count_unlike(entry, &run, from, sum);
     }
 }
 
@@ -401,7 +516,7 @@ static void scan(const struct planes *planes, uintptr_t start, uintptr_t end, bo
 {
     bool carries = any_carried(start, end);
     uintptr_t plane;
-    if (hw_likely(!carries && !(start & 31) && (!histogram || hw_histogram_is_private(histogram))) &&
+    if (hw_likely(!carries && !(start & 31) && (!histogram || !(histogram->start & 31))) &&
         (plane = only_plane(planes, start, end)) != 0) {
         if (take && hw_likely(hw_layout_of((const void *)start) != NULL))
             scan_one_plane(plane, start, end, true, true, sum, histogram);
@@ -439,6 +554,18 @@ static void scan(const struct planes *planes, uintptr_t start, uintptr_t end, bo
                                           line.saturated[half] >> 8 * (i % 8) & 0x80);
                 }
     }
+}
+
+void hw_words_freed(const struct hw_mib *mib, uint32_t free_context, uintptr_t start, uintptr_t end,
+                    struct hw_cell_sum *sum)
+{
+    struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, free_context, (const void *)start);
+    struct planes planes = all_planes();
+    uintptr_t plane;
+    if (hw_likely(!carried.used && end - start < HW_CELLS_LONG) && (plane = only_plane(&planes, start, end)) != 0)
+        scan_one_plane(plane, start, end, true, true, sum, counts);
+    else
+        hw_words_scan(start, end, true, sum, counts);
 }
 
 /* ---- long ranges: by pages of the shadow ---- */
@@ -511,17 +638,28 @@ static void clear(const struct planes *planes, uintptr_t start, uintptr_t end)
         }
 }
 
+bool hw_words_are_clear(uintptr_t start, uintptr_t end)
+{
+    struct planes planes = all_planes();
+    if (hw_unlikely(end - start > 4096 || carried.used))
+        return false;
+    uint64_t any = 0, last = (end - 1) / 32 - start / 32;
+    for (uint32_t i = 0; i < planes.count; i++) {
+        const cell_64 *reads = cells_at(planes.plane[i], start, 0), *writes = cells_at(planes.plane[i], start, 1);
+#define BOTH(index) (reads[index] | writes[index])
+        if (hw_likely(last < 4))
+            any |= BOTH(0) | BOTH(last < 1 ? last : 1) | BOTH(last < 2 ? last : 2) | BOTH(last);
+        else
+            for (uint64_t at = 0; at <= last; at++)
+                any |= BOTH(at);
+#undef BOTH
+    }
+    return !any;
+}
+
 void hw_words_clear(uintptr_t start, uintptr_t end)
 {
     struct planes planes = all_planes();
-    if (hw_likely(end - start < 512 && !carried.used)) { /* clean, most often */
-        uint64_t any = 0;
-        for (uint32_t i = 0; i < planes.count; i++)
-            for (uintptr_t at = start & ~31ul; at < end; at += 32)
-                any |= *cells_at(planes.plane[i], at, 0) | *cells_at(planes.plane[i], at, 1);
-        if (hw_likely(!any))
-            return;
-    }
     if (hw_likely(end - start < HW_CELLS_LONG || hw_quiet)) {
         clear(&planes, start, end);
     } else {
