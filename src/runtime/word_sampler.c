@@ -2,9 +2,11 @@
  *
  * A thread of the runtime's own does, which the program does not see: it has no libc, all signals blocked, a table of
  * descriptors of its own, which is empty, and no events. A look goes round all of the shadow that is there: of data,
- * of blocks, of whatever else the program has accessed. What it may cost is bounded: at most a twentieth of a
- * processor, a twentieth of a period at once; where that is not enough for everything, the next look goes on where this
- * one has stopped, and periods are longer than was asked for. What they were is in the profile.
+ * of blocks, of whatever else the program has accessed. What it may cost is bounded, whatever the size of the heap: at
+ * most a twentieth of a period at once, and all together at most a 25th of the processor time of the program's own
+ * threads and a 200th of the time that passes (for programs that mostly sleep). Where that is not enough for
+ * everything, the next look goes on where this one has stopped, and periods are longer than was asked for. What they
+ * were is in the profile.
  *
  * Where there can be no thread (old kernel, no memory, words-thread=0) allocations take a look when it is due. */
 #include "runtime/access.h"
@@ -19,8 +21,10 @@
 #define TLS_BYTES    (256ul << 10) /* below the thread pointer: static TLS of all modules */
 #define ABOVE_BYTES  (16ul << 10)  /* above it: what libc has there, and nobody uses here */
 #define RUNS_MOST    (1u << 22)
-#define SHARE        20 /* of the time, at most one part in this goes into it */
-#define LIST_SHARE   50 /* likewise, for the list of what is there */
+#define SHARE        20  /* of a period, at most one part in this goes into a look */
+#define CPU_SHARE    25  /* of the program's processor time, likewise */
+#define IDLE_SHARE   200 /* of the time that passes, in addition */
+#define LIST_SHARE   50  /* likewise, for the list of what is there */
 #define CARRIES_MOST 8192u
 #define STEP_BYTES   (16ul << 10) /* of shadow, between two looks at the clock */
 #define LINE_CELLS   64ul         /* bytes of shadow that are looked at together */
@@ -168,11 +172,21 @@ static uint64_t budget(void)
 
 /* ---- the thread ---- */
 
-static uint64_t own_cpu_ns(void)
+#define PROCESS_CPU 2 /* CLOCK_PROCESS_CPUTIME_ID */
+#define OWN_CPU     3 /* CLOCK_THREAD_CPUTIME_ID */
+
+static uint64_t cpu_ns(int clock)
 {
     uint64_t time[2] = {0, 0};
-    hw_sys(SYS_clock_gettime, 3 /* CLOCK_THREAD_CPUTIME_ID */, time);
+    hw_sys(SYS_clock_gettime, clock, time);
     return time[0] * 1000000000 + time[1];
+}
+
+/* Whether the looks so far, since BEGAN, have taken no more than their share. */
+static bool affordable(uint64_t began, uint64_t now)
+{
+    uint64_t own = cpu_ns(OWN_CPU), all = cpu_ns(PROCESS_CPU);
+    return own <= (all > own ? all - own : 0) / CPU_SHARE + (now - began) / IDLE_SHARE;
 }
 
 /* The threads of the program have ended one by one, without exit: the first one is a zombie, and nobody is left. */
@@ -197,7 +211,8 @@ static void run_thread(void)
     hw_sys(SYS_close_range, 0, ~0u, 0);
     hw_sys(SYS_chdir, "/");
     hw_sys(SYS_prctl, 15 /* PR_SET_NAME */, "heapwise");
-    uint64_t next = hw_clock_monotonic_ns(), period = hw_options.words_period_ms * 1000000ull, looks = 0;
+    uint64_t began = hw_clock_monotonic_ns(), period = hw_options.words_period_ms * 1000000ull;
+    uint64_t next = began, wakes = 0;
     while (!__atomic_load_n(&thread.stop, __ATOMIC_ACQUIRE)) {
         uint64_t now = hw_clock_monotonic_ns();
         if (now < next) {
@@ -205,14 +220,15 @@ static void run_thread(void)
             hw_sys(SYS_futex, &thread.stop, FUTEX_WAIT_PRIVATE, 0, wait);
             continue;
         }
-        uint64_t before = own_cpu_ns();
-        hw_sigset old = hw_lock_take(&sampler.lock);
-        look(budget());
-        uint64_t cost = own_cpu_ns() - before;
-        sampler.cost_ns += cost;
-        hw_lock_drop(&sampler.lock, old);
-        next = now + (cost * SHARE > period ? cost * SHARE : period);
-        if (++looks % 64 == 0 && is_alone())
+        if (affordable(began, now)) {
+            uint64_t before = cpu_ns(OWN_CPU);
+            hw_sigset old = hw_lock_take(&sampler.lock);
+            look(budget());
+            sampler.cost_ns += cpu_ns(OWN_CPU) - before;
+            hw_lock_drop(&sampler.lock, old);
+        }
+        next = now + period;
+        if (++wakes % 64 == 0 && is_alone())
             break;
     }
 }
