@@ -40,30 +40,6 @@ const unsigned most_spans = 2;    // of a range, by words: each is a call
 const unsigned short_trip = 8;    // up to this a range costs more than it saves
 const unsigned expansion_budget = 6;
 
-// Whether the moment of counting does not matter across I. For FIELDS it does not matter whose memory is freed.
-bool is_harmless(const Instruction &i, bool fields)
-{
-    if (i.isVolatile() || i.isAtomic() || i.isEHPad() || isa<FenceInst>(i))
-        return false;
-    const CallBase *call = dyn_cast<CallBase>(&i);
-    if (!call)
-        return true;
-    if (!isa<CallInst>(call) || call->isInlineAsm() || call->hasFnAttr(Attribute::ReturnsTwice))
-        return false;
-    if (isa<IntrinsicInst>(call) && !call->mayHaveSideEffects())
-        return true;
-    if (isa<DbgInfoIntrinsic>(call) || isa<LifetimeIntrinsic>(call) || isa<AssumeInst>(call) ||
-        isa<AnyMemIntrinsic>(call))
-        return true;
-    if (!call->doesNotThrow() || !call->hasFnAttr(Attribute::WillReturn))
-        return false;
-    if (fields)
-        return true;
-    if (!call->hasFnAttr(Attribute::NoFree))
-        return false;
-    return call->hasFnAttr(Attribute::NoSync) || call->onlyReadsMemory() || call->onlyAccessesArgMemory();
-}
-
 class loop_leaver
 {
     Function &f;
@@ -453,6 +429,29 @@ void loop_leaver::run(ArrayRef<Loop *> inner_first)
 }
 
 } // namespace
+
+bool is_harmless(const Instruction &i, bool fields)
+{
+    if (i.isVolatile() || i.isAtomic() || i.isEHPad() || isa<FenceInst>(i))
+        return false;
+    const CallBase *call = dyn_cast<CallBase>(&i);
+    if (!call)
+        return true;
+    if (!isa<CallInst>(call) || call->isInlineAsm() || call->hasFnAttr(Attribute::ReturnsTwice))
+        return false;
+    if (isa<IntrinsicInst>(call) && !call->mayHaveSideEffects())
+        return true;
+    if (isa<DbgInfoIntrinsic>(call) || isa<LifetimeIntrinsic>(call) || isa<AssumeInst>(call) ||
+        isa<AnyMemIntrinsic>(call))
+        return true;
+    if (!call->doesNotThrow() || !call->hasFnAttr(Attribute::WillReturn))
+        return false;
+    if (fields)
+        return true;
+    if (!call->hasFnAttr(Attribute::NoFree))
+        return false;
+    return call->hasFnAttr(Attribute::NoSync) || call->onlyReadsMemory() || call->onlyAccessesArgMemory();
+}
 
 void leave_loops(Function &f, FunctionAnalysisManager &analyses, update_list &updates)
 {

@@ -4,7 +4,8 @@
 // marks: functions that are not to be counted, types of allocations. The late one, after all optimisations, counts what
 // they have left: accesses.cpp finds a function's accesses and writes them down as updates of shadow memory;
 // consolidate.cpp and loops.cpp replace updates by fewer ones with the same sum; emit.cpp turns what remains into code.
-// With the granule 4 an update only says which words are used (words.cpp): the same words, whatever was consolidated.
+// With the granule 4 an update only says which words are used (words.cpp): the same words, whatever was consolidated,
+// or left out because they have just been marked (marked.cpp).
 // src/base/abi.h is the contract with the runtime. How fields of structs are counted has a map of its own: fields.h.
 #ifndef HW_PASS_PASS_H
 #define HW_PASS_PASS_H
@@ -90,6 +91,13 @@ update_list find_accesses(llvm::Function &f);
 // consolidate.cpp: accesses off one base that are certain to be executed together become one update. Changes no code
 // but for address computations.
 void merge_updates(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
+
+// marked.cpp: with the granule 4, tests of words that have just been marked on every way there are left out.
+void drop_marked(llvm::Function &f, update_list &updates);
+
+// loops.cpp: whether the moment of counting does not matter across I. For FIELDS it does not matter whose memory is
+// freed.
+bool is_harmless(const llvm::Instruction &i, bool fields);
 
 // loops.cpp: updates leave loops, as counters and ranges. Brings the loops concerned into simple form. All UPDATES are
 // of cells, or all of fields.

@@ -65,6 +65,8 @@ void instrument(Function &f, FunctionAnalysisManager &analyses, hw::early_facts 
         updates = hw::find_accesses(f);
     if (hw::options().consolidate && !updates.empty()) {
         hw::merge_updates(f, analyses, updates);
+        if (hw::by_words())
+            hw::drop_marked(f, updates);
         if (!f.hasOptNone())
             hw::leave_loops(f, analyses, updates);
     }

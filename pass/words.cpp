@@ -333,6 +333,8 @@ void join_spans(ArrayRef<span> from, SmallVectorImpl<span> &to)
         return std::make_tuple(a.reads, a.writes, a.offset) < std::make_tuple(b.reads, b.writes, b.offset);
     });
     for (const span &s : sorted) {
+        if (!s.bytes)
+            continue;
         span *last = to.empty() ? nullptr : &to.back();
         if (last && last->reads == s.reads && last->writes == s.writes &&
             s.offset <= last->offset + int64_t(last->bytes))

@@ -167,19 +167,33 @@ static struct moving *moving_of(const struct hw_thread *thread)
     return NULL;
 }
 
+static inline void change_moving_count(uint32_t change)
+{
+    if (hw_likely(!hw_runtime.threads_many)) /* a handler that comes between leaves it as it was */
+        moving_count += change;
+    else
+        __atomic_fetch_add(&moving_count, change, __ATOMIC_SEQ_CST);
+}
+
+/* Without atomic instructions while there is one thread: the second one waits until this one is outside, where all that
+ * has been stored is seen. */
 void hw_access_realloc_begin(struct hw_thread *thread, void *address, const struct hw_block *block)
 {
     struct moving *mine = NULL;
     for (uint32_t i = 0; !mine; i = (i + 1) % MOVING_MOST) {
         const struct hw_thread *none = NULL;
-        if (__atomic_compare_exchange_n(&moving[i].thread, &none, thread, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        if (hw_likely(!hw_runtime.threads_many) && !moving[i].thread) {
+            mine = &moving[i];
+            mine->thread = thread;
+        } else if (__atomic_compare_exchange_n(&moving[i].thread, &none, thread, false, __ATOMIC_ACQ_REL,
+                                               __ATOMIC_RELAXED))
             mine = &moving[i];
         else
             hw_arch_pause();
     }
     mine->end = hw_access_end(address, block->size);
     __atomic_store_n(&mine->start, (uintptr_t)address, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&moving_count, 1, __ATOMIC_SEQ_CST);
+    change_moving_count(1);
 }
 
 void hw_access_realloc_end(struct hw_thread *thread)
@@ -188,7 +202,7 @@ void hw_access_realloc_end(struct hw_thread *thread)
     if (!mine)
         return;
     __atomic_store_n(&mine->start, 0, __ATOMIC_RELEASE);
-    __atomic_fetch_sub(&moving_count, 1, __ATOMIC_SEQ_CST);
+    change_moving_count(-1u);
     __atomic_store_n(&mine->thread, NULL, __ATOMIC_RELEASE);
 }
 
@@ -338,13 +352,13 @@ void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t
     if (from == to) { /* what it grew by is clean from now on, but for the granule that was the block's already */
         uintptr_t first = HW_ALIGN_UP(old_end, granule);
         if (first < end) {
-            if (moving_count)
+            if (moving_count > 1) /* others than this one */
                 wait_for_moving(first, end);
             hw_cells_clear(first, end);
         }
         return;
     }
-    if (moving_count)
+    if (moving_count > 1)
         wait_for_moving(to, end);
     if (from < end && to < old_end && hw_shadow.granule == 4) {
         if (to < from)

@@ -15,24 +15,38 @@
 typedef uint64_t cells_8 __attribute__((aligned(1), may_alias));
 typedef char bytes16 __attribute__((vector_size(16), aligned(1), may_alias));
 
-static inline void mark(uint8_t *cell, uint64_t words)
+static __attribute__((noinline)) void mark_missing(uint8_t *cell, uint64_t words)
 {
-    while (words >= 64) { /* nothing to do, most often */
-        const bytes16 *at = (const bytes16 *)cell;
-        bytes16 all = at[0] & at[1] & at[2] & at[3];
-        if (hw_unlikely(__builtin_ia32_pmovmskb128(all) != 0xffff))
-            for (int i = 0; i < 64; i += 8)
-                if ((*(const cells_8 *)(cell + i) & RECENTS) != RECENTS)
-                    *(cells_8 *)(cell + i) |= RECENTS;
-        cell += 64;
-        words -= 64;
-    }
     for (; words >= 8; words -= 8, cell += 8)
         if ((*(const cells_8 *)cell & RECENTS) != RECENTS)
             *(cells_8 *)cell |= RECENTS;
     for (; words; words--, cell++)
         if (!(*cell & RECENT))
             *cell |= RECENT;
+}
+
+/* Nothing to do, most often. WORDS is not 0; up to 8 they are looked at in one load, above the last load goes back to
+ * where the others have been already. */
+static inline void mark(uint8_t *cell, uint64_t words)
+{
+    if (hw_likely(words <= 8)) {
+        if (hw_unlikely(~*(const cells_8 *)cell & RECENTS >> (64 - 8 * words)))
+            mark_missing(cell, words);
+        return;
+    }
+    for (; words > 64; words -= 64, cell += 64) {
+        const bytes16 *at = (const bytes16 *)cell;
+        bytes16 all = at[0] & at[1] & at[2] & at[3];
+        if (hw_unlikely(__builtin_ia32_pmovmskb128(all) != 0xffff))
+            mark_missing(cell, 64);
+    }
+    uint64_t all = *(const cells_8 *)(cell + words - (words < 8 ? words : 8));
+    if (words < 8)
+        all |= ~(RECENTS >> (64 - 8 * words));
+    for (uint64_t i = 0; i + 8 < words; i += 8)
+        all &= *(const cells_8 *)(cell + i);
+    if (hw_unlikely(~all & RECENTS))
+        mark_missing(cell, words);
 }
 
 /* The words that BYTES bytes from ADDRESS reach into; BYTES is not 0. */

@@ -376,6 +376,13 @@ static inline uint64_t saturated_in(const struct run *run)
 /* Adds TIMES blocks with these eight cells. */
 static inline void add_counts(uint64_t *periods, uint64_t *blocks, uint64_t cells, uint64_t times)
 {
+    if (cells == RECENTS) { /* all of them, and no look came between */
+        for (int i = 0; i < 8; i++)
+            periods[i] += times;
+        for (int i = 0; i < 8; i++)
+            blocks[i] += times;
+        return;
+    }
     for (uint64_t used = in_use(cells); used; used &= used - 1) {
         unsigned i = (unsigned)__builtin_ctzll(used) / 8;
         uint8_t cell = (uint8_t)(cells >> 8 * i);
