@@ -283,7 +283,7 @@ void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_bl
         return;
     }
     if (hw_shadow.granule == 4 && hw_likely(block->layout)) {
-        struct hw_cell_sum sum = {0};
+        struct hw_cell_sum sum = {.owner = {.context = block->context, .start = start}};
         hw_words_freed(mib, free_context, start, end, &sum);
         add_block(entry_of(mib), &sum, block->size, lifetime, true);
         return;

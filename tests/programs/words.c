@@ -4,6 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -64,6 +69,7 @@ BLOCK(of_full)
 BLOCK(of_child)
 BLOCK(of_pairs)
 BLOCK(of_live)
+BLOCK(of_alike)
 
 /* ---- patterns: the same in every run ---- */
 
@@ -190,19 +196,29 @@ static int64_t now_ms(void)
     return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* For MS milliseconds word 0 is used all the time, word 5 once, word 9 in the first half. */
-static int hot(int ms)
+/* For MS milliseconds word 0 is used all the time, word 5 once, word 9 in the first half. Says in how many stretches of
+ * SLOT milliseconds it has run at all, and in how many of the first half: other programs may have had the processor. */
+static int hot(int ms, int slot)
 {
     volatile int32_t *block = of_hot(64);
-    int64_t begin = now_ms(), now;
+    int64_t begin = now_ms(), now, last = -1, last_half = -1;
+    int slots = 0, slots_half = 0;
     block[5] = 1;
-    while ((now = now_ms()) < begin + ms)
+    while ((now = now_ms()) < begin + ms) {
+        slots += now / slot != last;
+        last = now / slot;
+        if (now < begin + ms / 2) {
+            slots_half += last != last_half;
+            last_half = last;
+        }
         for (int i = 0; i < 1000; i++) {
             block[0]++;
             if (now < begin + ms / 2)
                 sink = block[9];
         }
+    }
     free((void *)block);
+    printf("%d %d\n", slots, slots_half);
     return 0;
 }
 
@@ -358,13 +374,99 @@ static int findings(bool any)
     return 0;
 }
 
+/* ---- ends ---- */
+
+extern int heapwise_dump(void) __attribute__((weak));
+
+/* COUNT blocks that are used alike, but for the last one if ODD. */
+static NOINLINE void alike(int count, bool odd)
+{
+    for (volatile int i = 0; i < count; i++) {
+        volatile int32_t *block = of_alike(200);
+        block[1] = i;
+        sink = block[3];
+        if (odd && i == count - 1)
+            block[40] = i;
+        free((void *)block);
+    }
+}
+
+static int killed(void)
+{
+    alike(1000, true);
+    kill(getpid(), SIGKILL);
+    return 1;
+}
+
+static int dumped(void)
+{
+    volatile int32_t *live = of_live(100);
+    for (volatile int i = 0; i < 2; i++) { /* not unrolled: one place */
+        alike(3, false);
+        live[2 + 2 * i] = 1;
+        if (i == 0 && (!heapwise_dump || heapwise_dump() != 0))
+            return 1;
+    }
+    return 0;
+}
+
+static int seccomp(void)
+{
+    volatile int32_t *live = of_live(100);
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the number */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    for (volatile int i = 0; i < 2; i++) { /* not unrolled: one place */
+        alike(100, false);
+        live[2 + 2 * i] = 1;
+        if (i == 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0))
+            return 1;
+    }
+    return 0;
+}
+
+static int many(void)
+{
+    enum { BLOCKS = 300000 };
+    static volatile int32_t *blocks[BLOCKS];
+    struct timespec cpu, wall;
+    int64_t begin = now_ms();
+    uint64_t state = 1;
+    for (volatile int i = 0; i < BLOCKS; i++)
+        blocks[i] = of_full(64);
+    while (now_ms() < begin + 700)
+        for (int i = 0; i < 10000; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            blocks[(state >> 33) % BLOCKS][state >> 60] = i;
+        }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    clock_gettime(CLOCK_MONOTONIC, &wall);
+    printf("%.0f %.0f\n", (double)cpu.tv_sec * 1e9 + (double)cpu.tv_nsec,
+           ((double)wall.tv_sec * 1e3 - (double)begin) * 1e6 + (double)wall.tv_nsec);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "patterns";
     if (!strcmp(what, "reallocations"))
         return reallocations();
     if (!strcmp(what, "hot"))
-        return hot(argc > 2 ? atoi(argv[2]) : 400);
+        return hot(argc > 2 ? atoi(argv[2]) : 400, argc > 3 ? atoi(argv[3]) : 20);
+    if (!strcmp(what, "killed"))
+        return killed();
+    if (!strcmp(what, "dumped"))
+        return dumped();
+    if (!strcmp(what, "seccomp"))
+        return seccomp();
+    if (!strcmp(what, "many"))
+        return many();
     if (!strcmp(what, "lines"))
         return lines();
     if (!strcmp(what, "stress"))
