@@ -15,8 +15,8 @@ build_allocator() {
     gcc -O2 -g -o "$out/pairs" "$here/kernels/pairs.c"
     build_lua || true
     build_sqlite || true
-    [ -s "$allocator/text" ] || # some 30 MB of words and numbers
-        awk 'BEGIN { srand(1); for (i = 0; i < 600000; i++) printf "%d key%d value %.6f of line %d\n", rand() * 1e6, rand() * 1e4, rand(), i }' \
+    [ -s "$allocator/text" ] || # some 11 MB of words and numbers
+        awk 'BEGIN { srand(1); for (i = 0; i < 250000; i++) printf "%d key%d value %.6f of line %d\n", rand() * 1e6, rand() * 1e4, rand(), i }' \
             >"$allocator/text"
     [ -s "$allocator/rows.json" ] ||
         awk 'BEGIN { srand(2); print "["; for (i = 0; i < 60000; i++) printf "%s{\"id\":%d,\"name\":\"n%d\",\"tags\":[%d,%d],\"at\":%.3f}\n", i ? "," : "", i, rand() * 1e5, rand() * 9, rand() * 9, rand(); print "]" }' \
@@ -87,8 +87,8 @@ measure_allocator() {
     allocator_against jq jq "[.[] | select(.at > 0.5) | .tags[0]] | add" "$allocator/rows.json"
     allocator_against mawk mawk '{ n[$2]++; s[$2] += $4 } END { for (k in n) t += s[k] / n[k]; print t }' "$allocator/text"
     allocator_against sort sort --parallel=2 -k2 "$allocator/text"
-    allocator_against xz xz -1 -k -c "$allocator/text"
-    allocator_against gcc gcc -O1 -S -o /dev/null "$allocator/unit.c"
+    allocator_against xz xz -0 -T1 -k -c "$allocator/text"
+    allocator_against gcc gcc -O2 -fkeep-static-functions -S -o /dev/null "$allocator/unit.c"
     allocator_against pairs-tight "$out/pairs" tight
     allocator_against pairs-mixed "$out/pairs" mixed
     allocator_table
