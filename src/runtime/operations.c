@@ -429,11 +429,11 @@ void *hw_operation_realloc(void *pointer, size_t size)
     if (followed)
         hw_times_realloc_end(op, pointer, result, size, operation.frame, &block);
     if (result)
-        hw_place_allocated(op, result, size);
+        hw_place_reallocated(op, result, size);
     else if (size || !pointer) {
         op->thread->entry->failed++;
         if (old_size != SIZE_MAX)
-            hw_place_allocated(op, pointer, old_size);
+            hw_place_reallocated(op, pointer, old_size);
     }
     operation_end(&operation, HW_OPERATION_REALLOC, hw_size_bucket(size), size, pointer ? NULL : result);
     return result;

@@ -7,7 +7,7 @@
 
 #define SLOTS      2048u /* powers of two; three quarters of them are used at most */
 #define EXACT_BITS 12u
-#define LOOKS_MOST 4096u /* followed blocks that are looked at for one moment */
+#define LOOKS_MOST 4096u /* followed blocks that are looked at at the end; near the peak an eighth of that */
 
 /* ---- pinned pages ---- */
 
@@ -76,7 +76,7 @@ void hw_places_pin(enum hw_memory_moment moment, uint64_t followed)
         pins[which]->slot[i] = (struct hw_pinned){0};
     pins[which]->used = 0;
     pinning.pins = pins[which];
-    pinning.stride = followed / LOOKS_MOST + 1;
+    pinning.stride = followed / (which ? LOOKS_MOST : LOOKS_MOST / 8) + 1;
     pinning.seen = hw_runtime.process->peak_epoch; /* not always the same ones */
     hw_blocks_each_in_table(look_at_block);
     uint32_t next = 0, there = (uint32_t)HW_ENTRIES(HW_POOL_PINNED);

@@ -308,6 +308,13 @@ static inline bool hw_place_allocated(struct hw_operator *op, void *pointer, siz
     return hw_place_allocated_slow(op, address, size, false);
 }
 
+/* Likewise of the result of a reallocation, which may have more room than others of its size. */
+static inline bool hw_place_reallocated(struct hw_operator *op, void *pointer, size_t size)
+{
+    return hw_places.glibc ? hw_place_allocated(op, pointer, size)
+                           : hw_place_allocated_slow(op, (uintptr_t)pointer, size, true);
+}
+
 static inline size_t hw_place_freed(struct hw_operator *op, void *pointer)
 {
     struct hw_place_thread *self = op->places;

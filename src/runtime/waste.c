@@ -10,8 +10,8 @@
 
 #define POINTS_MOST 1024u
 #define SUMS_PART   50u  /* sums may take one part in so many of the time; points get rarer as the run gets longer */
-#define COST_PART   200u /* looks at the resident heap one in so many… */
-#define COST_FIRST  5    /* …and as many milliseconds more */
+#define COST_PART   100u /* looks at the resident heap one in so many… */
+#define COST_FIRST  10   /* …and as many milliseconds more */
 #define WIDE_LEAST  HW_PLACE_BIG_BYTES
 
 static struct {
