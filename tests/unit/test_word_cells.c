@@ -146,14 +146,15 @@ static void test_marks(void **state)
     (void)state;
     static uint8_t want[2][WORDS];
     for (int round = 0; round < 20000; round++) {
-        uint64_t first = any(4000), bytes = any(8) ? any(70) : any(600), count = 1 + any(9), kinds = 1 + any(3);
-        int64_t stride = (int64_t)any(60) - 30, at = START + 8000 + (int64_t)first;
-        uint64_t other = START + 20000 + any(4000);
+        uint64_t first = any(800), bytes = any(8) ? any(70) : any(600), count = 1 + any(9), kinds = 1 + any(3);
+        int64_t stride = (int64_t)any(60) - 30, at = START + 2000 + (int64_t)first;
+        uint64_t other = START + 4000 + any(800);
         memset(want, 0, sizeof want);
         int form = (int)any(3);
-        for (uint64_t some = any(2) ? any(600) : 0, from = any(3000); some; some--) /* marked already, most of them */
-            if (any(20))
-                want[some & 1][from + some] = *cell_of(0, START + 4 * (from + some), some & 1) = RECENT;
+        for (uint64_t word = any(2) ? 2048 : 0; word-- > 0;) /* marked already, nearly all of them */
+            for (unsigned kind = 0; kind < 2; kind++)
+                if (any(60))
+                    want[kind][word] = *cell_of(0, START + 4 * word, kind) = RECENT;
         for (unsigned kind = 0; kind < 2; kind++)
             for (uint64_t i = 0; i < (form ? 1 : count); i++) {
                 if (form < 2 && !(kinds >> kind & 1))
