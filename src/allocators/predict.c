@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "allocators/helper.h"
 
@@ -17,6 +18,7 @@
 #define RATIO_MOST     1000.0
 #define WAITER         50 /* threads with so many times fewer operations than the busiest one wait for it */
 #define REPLAYS_USED   3
+#define REPLAYS_S      6    /* seconds after which no more replays than those begin */
 #define LEAST_LEFT     0.02 /* of the time: less is no prediction */
 
 /* ---- replays ---- */
@@ -80,6 +82,13 @@ static bool replay_once(struct hw_replay *replay, const char *text, const struct
     return true;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 void hw_replay_all(const struct hw_mix *mix, double ns_per_tick, const struct hw_allocator *const allocators[],
                    size_t count, size_t rounds, struct hw_replays *results, char (*problems)[256])
 {
@@ -90,7 +99,10 @@ void hw_replay_all(const struct hw_mix *mix, double ns_per_tick, const struct hw
         results[i].count = 0;
         snprintf(problems[i], sizeof *problems, "%s", printed ? "" : "not enough memory");
     }
+    const uint64_t begin = now_ns();
     for (size_t round = 0; printed && round < rounds && round < HW_REPLAYS_MOST; round++) {
+        if (round >= REPLAYS_USED && now_ns() - begin > REPLAYS_S * 1000000000ull)
+            break;
         for (size_t k = 0; k < count; k++) {
             const size_t i = round % 2 ? count - 1 - k : k;
             struct hw_error error = {""};

@@ -6,9 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REPLAYED_MOST 200000u /* allocations of a phase in a replay: some hundredths of a second */
-#define SPREAD        2.0     /* standard deviation of operations' times, by their mean: usual */
-#define LIVE_LEAST    ((uint64_t)32 << 20)
+#define REPLAYED_MOST  200000u /* allocations of a phase in a replay: some hundredths of a second */
+#define REPLAYED_LEAST 200u
+#define TOUCHED_MOST   (128ull << 20) /* bytes of blocks in a replay, on average: large blocks take long to touch */
+#define BLOCK_MOST     (16u << 20)    /* a replay touches no more of one block */
+#define SPREAD         2.0            /* standard deviation of operations' times, by their mean: usual */
+#define LIVE_LEAST     ((uint64_t)32 << 20)
 
 static const int kinds[HW_OPERATION_KINDS] = {
     [HW_OPERATION_NEW] = HW_MIX_MALLOC,      [HW_OPERATION_REUSED] = HW_MIX_MALLOC,
@@ -172,6 +175,21 @@ static uint64_t memory_to_use(const struct hw_profile *profile)
     return peak < most ? peak : most;
 }
 
+/* As many allocations as touch a bounded amount of memory. */
+static uint64_t replayed(const struct hw_mix *mix)
+{
+    double bytes = 0, allocations = 0;
+    for (uint32_t b = 0; b < HW_SIZE_BUCKETS; b++)
+        for (int phase = 0; phase < HW_MIX_PHASES; phase++)
+            for (int kind = 0; kind < HW_MIX_FREE; kind++) {
+                const uint64_t size = hw_size_bucket_least(b) < BLOCK_MOST ? hw_size_bucket_least(b) : BLOCK_MOST;
+                bytes += (double)mix->of[b].count[phase][kind] * (double)size;
+                allocations += (double)mix->of[b].count[phase][kind];
+            }
+    const double most = bytes > 0 ? TOUCHED_MOST / (bytes / allocations) : REPLAYED_MOST;
+    return most >= REPLAYED_MOST ? REPLAYED_MOST : most <= REPLAYED_LEAST ? REPLAYED_LEAST : (uint64_t)most;
+}
+
 struct hw_program_data *hw_program_data_new(const struct hw_profile *profile, unsigned cpus, struct hw_error *error)
 {
     const struct hw_profile_allocator *observed = profile->observed;
@@ -184,7 +202,7 @@ struct hw_program_data *hw_program_data_new(const struct hw_profile *profile, un
     take_operations(data, observed);
     take_lives(data, observed);
     data->mix.seed = 1;
-    data->mix.limit = REPLAYED_MOST;
+    data->mix.limit = replayed(&data->mix);
     data->mix.live_most = memory_to_use(profile);
     data->mix.threads = data->threads_most < 2 ? 1 : data->threads_most < cpus ? data->threads_most : cpus;
     if (data->mix.threads > HW_MIX_THREADS_MOST)

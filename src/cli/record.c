@@ -463,6 +463,8 @@ static void observe_allocators(struct record *record, const struct hw_session *s
             .predict = file == most && !record->no_prediction,
         };
         struct hw_error error = {""};
+        if (options.predict && !record->quiet && isatty(STDERR_FILENO))
+            hw_say("replaying the program's operations with the other allocators; --no-prediction leaves it out");
         if (file->closed && !hw_observe(file->path, &options, &error))
             hw_say("%s does not say how its allocator works: %s", short_path(file->path), error.message);
     }
