@@ -303,3 +303,87 @@ bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *aren
     return hw_profile_take_facts(allocator, arena, tables, problems) &&
            hw_profile_take_inside(&allocator->inside, profile, arena, tables);
 }
+
+/* ---- estimates beside exact totals ---- */
+
+static double ratio(double exact, double estimate)
+{
+    return exact > 0 && estimate > 0 ? exact / estimate : 1;
+}
+
+static uint64_t scaled(uint64_t count, double by)
+{
+    const double value = (double)count * by + 0.5;
+    return value < 0x1p63 ? (uint64_t)value : count;
+}
+
+static int64_t scaled_signed(int64_t value, double by)
+{
+    return value < 0 ? value : (int64_t)scaled((uint64_t)value, by);
+}
+
+/* Blocks live now, of all classes. */
+static int64_t live_blocks(const struct hw_profile_places *places)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < places->class_count; i++)
+        sum += places->classes[i].now.live_blocks;
+    return sum;
+}
+
+/* Bytes of all blocks: numbers by size bucket are exact, of a bucket the middle stands for all. What reallocations add
+ * is not in it, but that as many bytes as were live at the peak were asked for is known. */
+static double bytes_allocated(const struct hw_profile *profile)
+{
+    double sum = 0;
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKET_LAST; bucket++)
+                if (kind != HW_OPERATION_FREE && kind != HW_OPERATION_REALLOC)
+                    sum += (double)hw_profile_operation(profile->observed, phase, kind, bucket)->count * 0.5 *
+                           ((double)hw_size_bucket_least(bucket) + (double)hw_size_bucket_most(bucket));
+    return sum > (double)profile->process.peak_bytes ? sum : (double)profile->process.peak_bytes;
+}
+
+/* Contexts are estimated from blocks that were followed, the totals are known: a ratio estimator makes them agree. It
+ * has a bias of the order of 1 / samples, and takes out the error that all contexts have in common. */
+void hw_profile_fit_observed(struct hw_profile *profile)
+{
+    const struct hw_profile_allocator *observed = profile->observed;
+    const struct hw_profile_places *places = profile->places;
+    double allocations = 0, bytes = 0, live = 0, blocks = 0, peak = 0;
+    if (!observed || (profile->process.flags & HW_PROCESS_MERGED))
+        return;
+    for (size_t i = 0; i < profile->context_count; i++) {
+        const struct hw_profile_context *context = &profile->contexts[i];
+        allocations += (double)context->allocations;
+        bytes += (double)context->bytes;
+        live += context->live_bytes > 0 ? (double)context->live_bytes : 0;
+        blocks += context->live_blocks > 0 ? (double)context->live_blocks : 0;
+        peak += context->peak_bytes > 0 ? (double)context->peak_bytes : 0;
+    }
+    const double by_count = ratio((double)observed->allocations, allocations);
+    const double by_bytes = ratio(bytes_allocated(profile), bytes);
+    const double by_live = places ? ratio((double)places->info.requested_bytes, live) : 1;
+    const double by_blocks = places ? ratio((double)live_blocks(places), blocks) : 1;
+    const double by_peak = ratio((double)profile->process.peak_bytes, peak);
+    for (size_t i = 0; i < profile->context_count; i++) {
+        struct hw_profile_context *context = &profile->contexts[i];
+        context->allocations = scaled(context->allocations, by_count);
+        context->frees = scaled(context->frees, by_count);
+        context->bytes = scaled(context->bytes, by_bytes);
+        context->live_bytes = scaled_signed(context->live_bytes, by_live);
+        context->live_blocks = scaled_signed(context->live_blocks, by_blocks);
+        context->peak_bytes = scaled_signed(context->peak_bytes, by_peak);
+        context->peak_blocks = scaled_signed(context->peak_blocks, by_peak);
+    }
+    struct hw_profile_totals *const totals[] = {&profile->totals, &profile->context_totals};
+    for (size_t i = 0; i < 2; i++) {
+        totals[i]->allocations = observed->allocations;
+        totals[i]->frees = observed->frees;
+        totals[i]->reallocations = observed->reallocations;
+        totals[i]->bytes = scaled((uint64_t)bytes, by_bytes);
+        totals[i]->live_bytes = places ? places->info.requested_bytes : totals[i]->live_bytes;
+        totals[i]->live_blocks = places ? live_blocks(places) : totals[i]->live_blocks;
+    }
+}

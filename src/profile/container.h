@@ -193,6 +193,9 @@ bool hw_profile_take_sharing(struct hw_profile *profile, struct hw_arena *arena,
 bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_profile *profile, struct hw_arena *arena,
                             const struct hw_tables *tables);
 
+/* Makes what contexts are estimated to have agree with the totals that are known exactly. Last of all. */
+void hw_profile_fit_observed(struct hw_profile *profile);
+
 /* ---- places.c ---- */
 
 /* Likewise of what lies where; contexts are there already. */

@@ -616,6 +616,7 @@ static bool build(struct builder *builder)
         !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;
+    hw_profile_fit_observed(profile);
     profile->duration_ns = hw_profile_ticks_to_ns(profile, builder->last_tick);
     profile->peak_time_ns = hw_profile_ticks_to_ns(profile, profile->process.peak_tick);
     return !builder->arena->failed;

@@ -7,9 +7,9 @@
 #include "report/human.h"
 
 static const char *const kinds[HW_OPERATION_KINDS] = {
-    "malloc, new place", "malloc, reused place", "free", "calloc", "realloc", "aligned",
+    "malloc, new", "malloc, reused", "free", "calloc", "realloc", "aligned",
 };
-static const char *const sizes[HW_SIZE_GROUPS] = {"small", "medium", "large", "size not known"};
+static const char *const sizes[HW_SIZE_GROUPS] = {"small", "medium", "large", "unknown"};
 
 /* A number of ticks, or "-"; in BUFFER. */
 static const char *cycles(char buffer[HW_HUMAN], double ticks)
@@ -20,12 +20,11 @@ static const char *cycles(char buffer[HW_HUMAN], double ticks)
 }
 #define CYCLES(ticks) cycles((char[HW_HUMAN]){0}, (ticks))
 
-static void print_operation(struct hw_text *text, int phase, int kind, int size, const struct hw_profile_operation *sum,
+static void print_operation(struct hw_text *text, int kind, int size, const struct hw_profile_operation *sum,
                             double all)
 {
-    hw_page_print(&text->page, HW_PLAIN, "  %-7s %-20s %-14s %13s %7s %9s %9s %9s\n", phase ? "several" : "one",
-                  kinds[kind], sizes[size], HW_COUNT(sum->count),
-                  all > 0 ? HW_PERCENT(hw_profile_operation_total(sum), all) : "-",
+    hw_page_print(&text->page, HW_PLAIN, "  %-14s %-7s %13s %7s %9s %9s %9s\n", kinds[kind], sizes[size],
+                  HW_COUNT(sum->count), all > 0 ? HW_PERCENT(hw_profile_operation_total(sum), all) : "-",
                   CYCLES(hw_profile_operation_mean(sum)), CYCLES(hw_profile_operation_percentile(sum, 0.5)),
                   CYCLES(hw_profile_operation_percentile(sum, 0.99)));
 }
@@ -43,18 +42,25 @@ static void print_operations(struct hw_text *text)
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
             for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
                 all += hw_profile_operation_total(hw_profile_operation(allocator, phase, kind, bucket));
-    hw_page_print(&text->page, HW_FAINT, "  %-7s %-20s %-14s %13s %7s %9s %9s %9s\n", "threads", "operation", "size",
-                  "count", "of time", "cycles", "median", "99 %");
-    for (int phase = 0; phase < HW_PHASES; phase++)
+    hw_page_print(&text->page, HW_FAINT, "  %-14s %-7s %13s %7s %9s %9s %9s\n", "operation", "size", "count", "of time",
+                  "cycles", "median", "99 %");
+    for (int phase = 0; phase < HW_PHASES; phase++) {
+        bool begun = false;
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
             for (int size = 0; size < HW_SIZE_GROUPS; size++) {
                 *sum = (struct hw_profile_operation){0};
                 for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
                     if ((int)hw_profile_size_group(allocator, bucket) == size)
                         hw_profile_operation_add(sum, hw_profile_operation(allocator, phase, kind, bucket));
-                if (sum->count)
-                    print_operation(text, phase, kind, size, sum, all);
+                if (!sum->count)
+                    continue;
+                if (!begun)
+                    hw_page_print(&text->page, HW_FAINT, "  while %s alive\n",
+                                  phase ? "several threads were" : "one thread was");
+                begun = true;
+                print_operation(text, kind, size, sum, all);
             }
+    }
     free(sum);
 }
 
