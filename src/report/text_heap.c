@@ -57,7 +57,7 @@ static void print_classes(struct hw_text *text)
 {
     const struct hw_profile_places *places = text->view->profile->places;
     const size_t top = hw_text_top(text);
-    hw_page_print(&text->page, HW_FAINT, "\n  %-21s %11s %11s %11s %11s %9s\n", "blocks of, at the peak", "live",
+    hw_page_print(&text->page, HW_FAINT, "\n  %-20s %11s %11s %11s %11s %9s\n", "at the peak, blocks", "live",
                   "requested", "rounding", "free", "of them");
     double last = 0;
     const struct hw_usable_class *shown = NULL;
@@ -81,7 +81,7 @@ static void print_classes(struct hw_text *text)
         const struct hw_usable_class_state *state = &next->peak;
         const double internal =
             (double)state->usable_bytes - (double)state->live_bytes - (double)state->untouched_bytes;
-        hw_page_print(&text->page, HW_PLAIN, "  %-21s %11s %11s %11s %11s %9s\n", HW_BYTES(next->usable_most),
+        hw_page_print(&text->page, HW_PLAIN, "  %-20s %11s %11s %11s %11s %9s\n", HW_BYTES(next->usable_most),
                       HW_COUNT(hw_not_negative(state->live_blocks)), HW_BYTES(hw_not_negative(state->live_bytes)),
                       HW_BYTES(internal > 0 ? (uint64_t)internal : 0), HW_BYTES(hw_not_negative(state->free_bytes)),
                       HW_COUNT(hw_not_negative(state->free_blocks)));

@@ -19,19 +19,19 @@ static const char *time_of(const struct hw_text *text, char *buffer, uint64_t ti
 
 /* ---- system calls ---- */
 
-/* "free 80.0 %, malloc (new) 20.0 %": by number. */
+/* The kind of operation that makes most of them, "malloc (new) 63.6 %, …": the JSON report has all. */
 static void add_shares(const struct hw_text *text, enum hw_system_call call, uint64_t count, struct hw_buffer *out)
 {
-    const char *between = "";
+    int most = 0, kinds_with = 0;
+    uint64_t counts[HW_OPERATION_KINDS];
     for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
-        const struct hw_profile_call sum = hw_profile_call_of(inside_of(text), call, kind);
-        if (!sum.count)
-            continue;
-        hw_buffer_add(out, "%s%s", between, kinds[kind]);
-        if (sum.count < count)
-            hw_buffer_add(out, " %s", HW_PERCENT((double)sum.count, (double)count));
-        between = ", ";
+        counts[kind] = hw_profile_call_of(inside_of(text), call, kind).count;
+        kinds_with += counts[kind] != 0;
+        most = counts[kind] > counts[most] ? kind : most;
     }
+    hw_buffer_add(out, "%s", kinds[most]);
+    if (kinds_with > 1)
+        hw_buffer_add(out, " %s", HW_PERCENT((double)counts[most], (double)count));
 }
 
 static void print_calls(struct hw_text *text)
@@ -42,7 +42,7 @@ static void print_calls(struct hw_text *text)
         hw_page_print(&text->page, HW_PLAIN, "%s\n", "None: no operation needed the kernel.");
         return;
     }
-    hw_page_print(&text->page, HW_FAINT, "  %-12s %11s %7s %10s %10s  %s\n", "call", "count", "failed", "time", "bytes",
+    hw_page_print(&text->page, HW_FAINT, "  %-11s %11s %7s %10s %10s  %s\n", "call", "count", "failed", "time", "bytes",
                   "in");
     for (int i = 0; i < HW_SYSTEM_CALLS; i++) {
         const enum hw_system_call call = (enum hw_system_call)i;
@@ -51,7 +51,7 @@ static void print_calls(struct hw_text *text)
             continue;
         hw_buffer_clear(&text->line);
         add_shares(text, call, sum.count, &text->line);
-        hw_page_print(&text->page, HW_PLAIN, "  %-12s %11s %7s %10s %10s  %s\n", hw_system_call_name(call),
+        hw_page_print(&text->page, HW_PLAIN, "  %-11s %11s %7s %10s %10s  %s\n", hw_system_call_name(call),
                       HW_MANY(sum.count), sum.errors ? HW_MANY(sum.errors) : "-",
                       call == HW_CALL_UNSEEN ? "-" : TIME(text, sum.ticks), sum.bytes ? HW_BYTES(sum.bytes) : "-",
                       hw_buffer_text(&text->line));
@@ -108,15 +108,16 @@ static void print_events(struct hw_text *text)
             if (!sum.samples)
                 continue;
             if (!any)
-                hw_page_heading(&text->page, "Events during one operation, on average");
+                hw_page_heading(&text->page, "Events during one operation, on average (of so many)");
             any = true;
-            hw_page_print(&text->page, HW_PLAIN, "  %-9s %-16s", phase ? "several" : "one", kinds[kind]);
+            hw_buffer_clear(&text->line);
+            hw_buffer_add(&text->line, "%s, %s:", kinds[kind], phase ? "several threads" : "one thread");
             for (int event = 0; event < HW_OPERATION_EVENTS; event++)
                 if (inside->events_present >> event & 1)
-                    hw_page_print(&text->page, HW_PLAIN, "  %s %s",
-                                  HW_RATIO((double)sum.sum[event] / (double)sum.samples),
+                    hw_buffer_add(&text->line, " %s %s;", HW_RATIO((double)sum.sum[event] / (double)sum.samples),
                                   hw_operation_event_name((enum hw_operation_event)event));
-            hw_page_print(&text->page, HW_FAINT, "  (%s)\n", HW_OF(sum.samples, "sample"));
+            hw_buffer_add(&text->line, " (%s)", HW_COUNT(sum.samples));
+            hw_page_wrap(&text->page, 2, "", hw_buffer_text(&text->line));
         }
 }
 
