@@ -7,6 +7,7 @@
 #   make            build into build/release
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make uninstall  PREFIX=/usr/local DESTDIR=
+#   make deb        packages for Debian and Ubuntu, in build/release
 #   make clean      delete what was built
 #   make help       this text
 
@@ -16,7 +17,7 @@ DESTDIR ?=
 RELEASE := build/release
 PROGRAM := $(RELEASE)/bin/heapwise
 
-.PHONY: all demo test fuzz bench install uninstall clean help release
+.PHONY: all demo test fuzz bench install uninstall deb clean help release
 
 all:
 	@scripts/setup build
@@ -66,6 +67,10 @@ uninstall:
 	rm -rf "$(DESTDIR)$(PREFIX)"/include/heapwise
 	rm -f "$(DESTDIR)$(PREFIX)"/share/bash-completion/completions/heapwise "$(DESTDIR)$(PREFIX)"/share/zsh/site-functions/_heapwise
 	rm -f "$(DESTDIR)$(PREFIX)"/share/fish/vendor_completions.d/heapwise.fish
+	rm -f "$(DESTDIR)$(PREFIX)"/share/pkgconfig/heapwise.pc
+
+deb: all
+	cd $(RELEASE) && cpack -G DEB
 
 clean:
 	rm -rf build
