@@ -17,6 +17,7 @@ static pid_t start_program(const char *path, const char *first, const char *seco
     pid_t launcher = fork();
     if (launcher != 0)
         return launcher;
+    setpgid(0, 0); /* a group with a parent outside: of an orphaned one the kernel would drop SIGTSTP */
     char *arguments[] = {strdup(path), strdup(first), strdup(second), third ? strdup(third) : NULL, NULL};
     struct hw_launch launch = {.path = path, .arguments = arguments, .environment = environ};
     bool executed;
@@ -132,6 +133,7 @@ static void test_signals_sent_to_the_launcher_reach_the_program(void **state)
 static void test_the_launcher_stops_and_continues_with_the_program(void **state)
 {
     int status;
+    stop_ignoring_signals();
     pid_t launcher = start(script("trap 'exit 9' USR1; : >%s; kill -TSTP $$; while :; do sleep 0.05; done"));
     await_file(marker);
     assert_int_equal(waitpid(launcher, &status, WUNTRACED), launcher);
