@@ -223,6 +223,16 @@ const titles: Record<string, string> = {
     operations_by_size: 'Operations by size', pinned: 'Pages that few blocks hold', slowest: 'The slowest operations', call_sites: 'What operations cost, by call stack', contention: 'Contention', lives: 'How long blocks live, in operations', timing: 'How operations were timed', memory_by_class: 'Memory by size class', stages: 'Stages of threads',
 };
 
+/* The answer as a paragraph, and what to do about each cause. */
+function verdictOf(verdict: Row): HTMLElement {
+    const causes = verdict['causes'];
+    const line = (text: unknown, kind: string | null = null) => (typeof text === 'string' && text ? h('p', kind ? { class: kind } : null, h('bdi', null, text)) : null);
+    const list = isRows(causes)
+        ? h('ol', { class: 'findings' }, causes.map((cause) => h('li', null, h('h4', null, h('bdi', null, say('', cause['title']))), line(cause['expected_gain'], 'gain'), line(cause['why']), line(cause['what_to_do'], 'todo'))))
+        : null;
+    return section('Is it the allocator?', line(verdict['summary'], 'verdict'), list);
+}
+
 const isTimes = (value: unknown): value is Row[] => isRows(value) && value.length > 1 && 'time_ns' in value[0]! && Object.keys(value[0]!).some((key) => /requested|internal|blowup|real/.test(key));
 
 function show(profile: Profile, root: HTMLElement): () => void {
@@ -232,7 +242,7 @@ function show(profile: Profile, root: HTMLElement): () => void {
     const later: HTMLElement[] = [];
     if (observed.verdict) {
         const verdict = observed.verdict;
-        root.append(section('Verdict', isRow(verdict) ? anything(verdict, profile) : h('p', { class: 'verdict' }, say('', verdict))));
+        root.append(isRow(verdict) ? verdictOf(verdict) : section('Is it the allocator?', h('p', { class: 'verdict' }, say('', verdict))));
     }
     const drawn = h('div');
     root.append(drawn);
@@ -255,7 +265,7 @@ function show(profile: Profile, root: HTMLElement): () => void {
             plain[key] = value;
     }
     if (Object.keys(plain).length)
-        root.prepend(section('The allocator', facts(plain)));
+        drawn.after(section('How it works', facts(plain)));
     add(root, later);
     return () => undo.forEach((each) => each());
 }
