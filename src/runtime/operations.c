@@ -242,7 +242,8 @@ static inline bool operation_begin(struct operation *operation, uintptr_t frame,
 
 static inline void count(struct hw_operator *op, enum hw_operation_kind kind, uint32_t bucket)
 {
-    hw_arch_increment(&op->counts[bucket].count[0][hw_phase_offset + kind]);
+    uint64_t *counts = &op->counts[bucket].count[0][0]; /* of both phases */
+    hw_arch_increment(&counts[hw_phase_offset + kind]);
 }
 
 static __attribute__((noinline)) void end_slow(struct operation *operation, enum hw_operation_kind kind,

@@ -39,6 +39,8 @@ static struct recording record_mode(const char *mode, const char *argument, cons
     const char *program = program_path("operations");
     if (!program)
         SKIP("operations was not built");
+    if (preload && TEST_SANITIZED)
+        SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
     snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload ? preload : "");
     const char *const environment[] = {preload ? variable : NULL, NULL};
     const char *const argv[] = {program, mode, argument, NULL};

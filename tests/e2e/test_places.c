@@ -11,6 +11,8 @@
 static struct recording record_places(const char *which, const char *preload, const char *lineheap, const char *extra)
 {
     char variable[1024], mode[64];
+    if (preload && TEST_SANITIZED)
+        SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
     snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload ? preload : "");
     snprintf(mode, sizeof mode, "LINEHEAP=%s", lineheap ? lineheap : "");
     const char *const environment[] = {mode, preload ? variable : NULL, NULL};
