@@ -1,6 +1,7 @@
 /* test_operations.c - record --mode allocator: exact numbers of operations by kind, size and phase, and times. */
 #include "support/check.h"
 #include "support/recording.h"
+#include "test_config.h"
 
 #include <math.h>
 #include <signal.h>
