@@ -258,14 +258,14 @@ function allocatorReport() {
         name: 'made-up 1.0', style: 'bins', operations, memory_at_peak: { total: 6e7, real: 3e7, internal: 6e6, blowup: 1.6e7, external: 8e6 }, memory_over_time: points,
         locks: [{ name: 'main_arena', acquired: 1000000, contended: 4000, by_kind: { free: 12 } }], syscalls: [{ name: 'mmap', count: 33, cycles: 12000, by_kind: { new: 33 } }],
         futex: { waits: 22 }, false_sharing: { active_lines: 12, passive_lines: 3 }, cache_utilization_percent: 61.2,
-        prediction: [{ allocator: 'other', speedup: 1.12, low: 1.02, high: 1.2, measured: 1.1 }], verdict: { sentence: 'Partly.' }, something_new: [{ a_bytes: 2048, b: 'text' }] } };
+        prediction: [{ allocator: 'other', speedup: 1.12, low: 1.02, high: 1.2, measured: 1.1 }], verdict: { summary: 'Partly.', causes: [{ cause: 'rate', title: 'Too many', why: 'So many.', what_to_do: 'Fewer.', expected_gain: 'at most 1 s' }] }, something_new: [{ a_bytes: 2048, b: 'text' }] } };
 }
 
 test('allocator: known parts are drawn, others shown', async () => {
     const page = await open(browser, makePage('allocator', stream(simpleParts(allocatorReport(), [['f', 'main']]))), {}, '#/allocator');
     await page.waitForSelector('.plot canvas');
     const shown = await text(page, 'main');
-    for (const wanted of ['Partly.', 'made-up 1.0', 'main_arena', 'mmap', '1.12×', '57.2 MiB', '61.2 %', 'something new', '2.0 KiB'])
+    for (const wanted of ['Partly.', 'Too many', 'So many.', 'Fewer.', 'at most 1 s', 'made-up 1.0', 'main_arena', 'mmap', '1.12×', '57.2 MiB', '61.2 %', 'something new', '2.0 KiB'])
         assert.ok(shown.includes(wanted), `${wanted} in ${shown}`);
     assert.equal(await page.locator('svg.times').count(), 17);
     await shoot(page, 'allocator');
