@@ -54,14 +54,11 @@ static void take_times(struct taker *taker)
             hw_problem(taker->problems, "The times of operations are damaged: some are of a kind that does not exist.");
             continue;
         }
-        struct hw_profile_operation *to =
-            hw_profile_operation(taker->to, (int)from->phase, (int)from->kind, from->bucket);
-        add(&to->samples, from->samples);
-        add(&to->weight, from->weight);
-        add(&to->ticks, from->ticks);
-        to->most = from->most > to->most ? from->most : to->most;
-        for (size_t bin = 0; bin < HW_TIME_BINS; bin++)
-            add(&to->histogram[bin], from->histogram[bin]);
+        struct hw_profile_operation one = {
+            .samples = from->samples, .weight = from->weight, .ticks = from->ticks, .most = from->most};
+        memcpy(one.histogram, from->histogram, sizeof one.histogram);
+        hw_profile_operation_add(hw_profile_operation(taker->to, (int)from->phase, (int)from->kind, from->bucket),
+                                 &one);
     }
 }
 

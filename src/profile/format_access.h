@@ -1,0 +1,361 @@
+/* format_access.h - sections of counted accesses and fields, sampled accesses and shared lines. Part of format.h, which
+ * includes it: same rules. */
+#ifndef HW_PROFILE_FORMAT_ACCESS_H
+#define HW_PROFILE_FORMAT_ACCESS_H
+
+#include <stdint.h>
+
+/* ---- counted accesses ---- */
+
+enum hw_access_info_flags {
+    HW_ACCESS_SPLIT = 1u << 0,     /* reads are told from writes (at least some code does) */
+    HW_ACCESS_UNSPLIT = 1u << 1,   /* objects of clang -fmemory-profile take part: theirs are in `unsplit` */
+    HW_ACCESS_HARVESTED = 1u << 2, /* the cells of live blocks and globals were read: at the end, or for a dump */
+    HW_ACCESS_CALLBACKS = 1u << 3, /* code built by gcc takes part */
+};
+
+/* How accesses were counted. A file without HW_ACCESS_HARVESTED (kill -9) lacks what lay in cells: accesses to blocks
+ * that were live, and to globals. */
+struct hw_access_info {
+    uint32_t flags;           /* enum hw_access_info_flags */
+    uint32_t granule;         /* bytes: 64, 8 or 4 */
+    uint32_t planes;          /* that were in use */
+    uint32_t planes_most;     /* how many there can be */
+    uint64_t harvest_tick;    /* when live blocks and globals were read */
+    uint64_t threads_sharing; /* threads that got a plane which another one had at the same time: counts may be lost */
+    uint64_t modules;         /* instrumented modules */
+    /* With HW_PROCESS_MERGED: processes whose cells were not read at the end, and contexts whose live part was left out
+     * because blocks were freed after the harvest, counted in each process. */
+    uint64_t unharvested_runs, unharvested_contexts;
+    /* With 4-byte granules, where it is not counted how often a word is used, but in how many periods of a sampler:
+     * reads and writes of all sections are then numbers of periods, added up over words. */
+    uint64_t word_period_ns;  /* as asked for */
+    uint64_t word_rounds;     /* looks at all of the shadow that were finished */
+    uint64_t word_span_ns;    /* from the sampler's start to the end of the latest of them: periods were as long as that
+                                 divided by the rounds */
+    uint64_t word_longest_ns; /* the longest of them, from begin to begin */
+    uint64_t word_cost_ns;    /* processor time of the sampler */
+    uint64_t reserved[3];
+};
+
+enum hw_access_flags {
+    HW_ACCESS_TYPES_DIFFER = 1u << 0, /* blocks of this context had several types: `type` is the first */
+};
+
+/* What was counted for the blocks of one context. The reader merges entries of one context like MIBs. A block that was
+ * moved by realloc takes its counts with it. Per-block figures (…_min, …_max, utilisation, densities) are of blocks at
+ * the end of their life, or at the harvest.
+ *
+ * Utilisation of a block: granules touched / granules it reaches into, in hundredths of a percent (0..10000).
+ * Access density: accesses per byte requested (of at least 1), in thousandths. Lifetime access density: accesses per
+ * byte and second of life, in thousandths. (MemProf's figures are 100 * accesses / size, and that * 1000 /
+ * milliseconds.)
+ *
+ * Shared granules: touched by two or more threads during the life of the block. */
+struct hw_access {
+    uint32_t context;
+    uint32_t flags;  /* enum hw_access_flags */
+    uint64_t type;   /* id of the blocks' type (base/abi.h), 0 when it is not known */
+    uint64_t blocks; /* harvested */
+    uint64_t reads, writes;
+    uint64_t unsplit;                    /* accesses of which it is not known which of the two */
+    uint64_t accesses_min, accesses_max; /* of one block: reads + writes + unsplit. min: UINT64_MAX while blocks == 0 */
+    uint64_t granules, granules_touched; /* sums over blocks */
+    uint64_t utilization_total;
+    uint32_t utilization_min, utilization_max; /* min: UINT32_MAX while blocks == 0 */
+    uint64_t density_total, density_min, density_max;
+    uint64_t lifetime_density_total, lifetime_density_min, lifetime_density_max;
+    uint64_t never_accessed;     /* blocks */
+    uint64_t written_never_read; /* blocks with writes, without a read; none of them with `unsplit` accesses */
+    uint64_t shared_granules;    /* touched by two or more threads… */
+    uint64_t shared_written;     /* …at least one of which wrote */
+    uint64_t shared_writers;     /* …at least two of which wrote */
+    uint64_t lines_false_shared; /* 8- and 4-byte granules: 64-byte lines shared and written, in which no word is shared
+                                    and written. Threads (and their uses of a word) count here that use some word of the
+                                    line (that word) at least a sixteenth as often as another thread does */
+    uint64_t lines_true_shared;  /* …in which some word is */
+    uint64_t saturated_cells;    /* 8- and 4-byte granules: cells at their limit: all counts are lower bounds */
+    uint64_t not_owned;          /* blocks that shared cells with others */
+    uint64_t reserved[5];
+};
+
+/* One granule with a symbol's bytes in it that was touched: data of an executable or a library. */
+struct hw_global_granule {
+    uint32_t map;    /* index into MAPS, of the module's code */
+    uint32_t flags;  /* bit 0: shared by threads; bit 1: and written; bit 2: by two or more; bit 3: a saturated cell */
+    uint64_t offset; /* address - bias of the granule's first byte */
+    uint64_t reads, writes, unsplit;
+};
+
+/* Accesses by position in the block: a run of words of all blocks of one context. Entries for the same words add up. */
+#define HW_HISTOGRAM_WORDS 62
+struct hw_histogram {
+    uint32_t context;
+    uint32_t first_word; /* multiple of HW_HISTOGRAM_WORDS; word i is bytes 8 i to 8 i + 7 of the block */
+    uint64_t saturated;  /* cells among them that were at their limit */
+    uint64_t words[HW_HISTOGRAM_WORDS];
+};
+
+/* Used words by position in the block, for all blocks of one context; with FREE_STACKS apart by where they were freed.
+ * Entries for the same words add up. */
+#define HW_WORDS_RUN 32
+struct hw_words {
+    uint32_t context;
+    uint32_t free_context; /* HW_NONE: not recorded, or live */
+    uint32_t first_word;   /* multiple of HW_WORDS_RUN; word i is bytes 4 i to 4 i + 3 of the block */
+    uint32_t reserved0;
+    uint64_t saturated; /* cells among them that were at their limit: periods are lower bounds */
+    uint64_t reserved1;
+    uint64_t read_periods[HW_WORDS_RUN], written_periods[HW_WORDS_RUN]; /* added up over blocks and threads */
+    uint64_t read_blocks[HW_WORDS_RUN], written_blocks[HW_WORDS_RUN]; /* blocks in which it was read, written at all */
+    /* Blocks that are not in the sums above: REPEATS of them, whose cells of these words were alike. A cell stands for
+     * (cell & 127) + (cell >> 7) periods, and for no use when it is 0. */
+    uint64_t repeats;
+    uint32_t pattern_reads, pattern_writes; /* periods of the cells, added up: for the runtime */
+    uint64_t pattern_touched;               /* words that were used: likewise */
+    uint64_t reserved2;
+    uint8_t read_cells[HW_WORDS_RUN], written_cells[HW_WORDS_RUN];
+};
+
+/* ---- counted fields of structs (heapwise cc --fields) ---- */
+
+enum hw_struct_flags {
+    HW_STRUCT_UNION = 1u << 0,       /* a union */
+    HW_STRUCT_PACKED = 1u << 1,      /* some field lies where its type may not */
+    HW_STRUCT_FLEXIBLE = 1u << 2,    /* the last field is an array without a length */
+    HW_STRUCT_BIT_FIELDS = 1u << 3,  /* has bit-fields */
+    HW_STRUCT_POLYMORPHIC = 1u << 4, /* has a pointer to virtual functions */
+    HW_STRUCT_BASES = 1u << 5,       /* has base classes */
+    HW_STRUCT_WHOLE = 1u << 6, /* code that was counted takes it for bytes: to read, write, compare or hash it, to copy
+                                  it from or to a buffer; not where it is only assigned, passed or cleared */
+    HW_STRUCT_ESCAPES = 1u << 7, /* the address of a field goes where it can no longer be followed: see hw_field */
+    HW_STRUCT_ABI = 1u << 8,     /* marked HEAPWISE_ABI: its layout is agreed upon with others */
+    HW_STRUCT_CPLUSPLUS = 1u << 9,
+    HW_STRUCT_NO_NAMES = 1u << 10, /* compiled without debugging information: only offsets are known */
+};
+
+/* A type by its identity: FNV-1a (64 bits; base/abi.h says of which bytes) of name, size and all fields. Several
+ * entries of one identity, from several modules or processes, are one type; one name with two identities is two. */
+struct hw_struct {
+    uint64_t identity;
+    uint64_t size;                     /* bytes */
+    uint32_t name, file;               /* strings: with namespaces and template arguments; where it is declared */
+    uint32_t line;                     /* 0: not known, as the file */
+    uint32_t flags;                    /* enum hw_struct_flags */
+    uint32_t alignment;                /* bytes */
+    uint32_t first_field, field_count; /* in FIELDS, sorted by offset; 0 fields: none is known */
+    uint32_t reserved0;
+    uint64_t reserved[2];
+};
+
+enum hw_field_flags {
+    HW_FIELD_UNION = 1u << 0,    /* one of several at the same place */
+    HW_FIELD_BITS = 1u << 1,     /* a bit-field */
+    HW_FIELD_FLEXIBLE = 1u << 2, /* an array without a length; size 0 */
+    HW_FIELD_ARRAY = 1u << 3,
+    HW_FIELD_BASE = 1u << 4,    /* of a base class */
+    HW_FIELD_VPTR = 1u << 5,    /* the pointer to the table of virtual functions */
+    HW_FIELD_ESCAPES = 1u << 6, /* its address is passed on: who uses it elsewhere is counted there, if at all */
+    HW_FIELD_POINTER = 1u << 7,
+};
+
+/* A leaf of the struct, nested ones taken apart: "pos.x", "Base::id", "a" of an array as one. `member` is what it
+ * belongs to in the definition of the struct itself: fields with one member_offset move together. */
+struct hw_field {
+    uint32_t name, type_name; /* strings */
+    uint32_t declaration;     /* string: of the member, as C has it, without the semicolon: "struct vec pos" */
+    uint32_t flags;           /* enum hw_field_flags */
+    uint64_t offset, size;    /* bytes; of a bit-field: those that it touches */
+    uint32_t bit_offset;      /* of a bit-field: its first bit, counted from the first bit of byte `offset` */
+    uint32_t bit_size;        /* of a bit-field; else 0 */
+    uint32_t alignment;       /* of its type */
+    uint32_t line;            /* 0: not known */
+    uint64_t member_offset, member_size;
+    uint32_t member_alignment;
+    uint32_t reserved0;
+    uint64_t reads, writes; /* that are in no group */
+    uint64_t reserved[1];
+};
+
+/* Accesses to one object that are executed together: each execution is as many accesses as the members say. In a group
+ * without a struct they are accesses that could not be attributed to one. Groups that agree in everything but the
+ * executions add up. */
+struct hw_field_group {
+    uint32_t structure; /* index into STRUCTS, or HW_NONE */
+    uint32_t function;  /* string: linkage name of the function with the accesses, before it was inlined */
+    uint32_t line;      /* of the first one, in `file` */
+    uint32_t file;      /* string */
+    uint32_t first_member, member_count;
+    uint64_t executions;
+    uint32_t object; /* groups with the same number access the same object, by the same pointer: those that are executed
+                        while it stays what it is are one visit. A hash of the function and of the pointer in it; 0: not
+                        known */
+    uint32_t reserved0;
+};
+
+struct hw_group_member {
+    uint32_t field;         /* index into FIELDS; HW_NONE: each field of the struct, which is copied or set whole */
+    uint32_t reads, writes; /* at an execution */
+    uint32_t reserved0;
+};
+
+/* The sampler looks at all counters twice, a short window apart. WEIGHT is the sum, over windows and threads, of the
+ * smaller of the numbers of accesses to the two fields in that window. */
+struct hw_field_window {
+    uint32_t structure;
+    uint32_t field_a, field_b; /* indexes into FIELDS, a < b */
+    uint32_t reserved0;
+    uint64_t weight;
+};
+
+struct hw_fields_info {
+    uint32_t flags; /* none yet */
+    uint32_t modules;
+    uint64_t harvest_tick;         /* when the counters were read */
+    uint64_t before_registration;  /* executions of groups whose module had not yet been registered */
+    uint64_t windows;              /* that were taken */
+    uint64_t period_ns, window_ns; /* from one to the next, and how long, on average; 0: none */
+    uint64_t groups, groups_lost;  /* with a counter; those that there was no room for */
+    uint64_t reserved[8];
+};
+
+enum hw_context_type_flags {
+    HW_CONTEXT_TYPES_DIFFER = 1u << 0, /* there are others */
+};
+
+/* The type of the blocks of a context; a context with several has several entries, or says so. */
+struct hw_context_type {
+    uint32_t context;
+    uint32_t flags; /* enum hw_context_type_flags */
+    uint64_t type;  /* as hw_access.type */
+};
+
+/* ---- sampled accesses (sample-accesses=): estimates, never mixed with counted ones ---- */
+
+enum hw_sample_source {
+    HW_SAMPLE_TRAP = 1, /* bursts of single steps at random moments: each says what a run of instructions touched */
+    HW_SAMPLE_PMU = 2,  /* every period-th access, picked by the processor */
+    HW_SAMPLE_BOTH = 3, /* merged: the one in some processes, the other in others */
+};
+
+/* Why there are no (more) samples. */
+enum hw_sample_end {
+    HW_SAMPLE_GOES_ON = 0,
+    HW_SAMPLE_DEBUGGER = 1,      /* a debugger or tracer needs the trap for itself */
+    HW_SAMPLE_TRAP_TAKEN = 2,    /* the program handles SIGTRAP itself */
+    HW_SAMPLE_SIGNAL_TAKEN = 3,  /* the program handles (or waits for) the signal that bursts begin with */
+    HW_SAMPLE_SECCOMP = 4,       /* the program gave up system calls */
+    HW_SAMPLE_ADDRESS_SPACE = 5, /* no room to find blocks by an address inside them */
+    HW_SAMPLE_NO_SIGNAL = 6,     /* no signal is free */
+    HW_SAMPLE_NO_TIMER = 7,      /* the kernel grants no timer: error */
+    HW_SAMPLE_COUNTED = 8,       /* the program counts its accesses exactly (heapwise cc) */
+};
+
+/* How accesses were sampled. `bursts` and what follows may still rise. */
+struct hw_sample_info {
+    uint32_t source; /* enum hw_sample_source */
+    uint32_t ended;  /* enum hw_sample_end */
+    int32_t error;   /* positive errno, with HW_SAMPLE_NO_TIMER; or why there is no PMU */
+    uint32_t signal;
+    uint64_t frequency;     /* samples or bursts asked for, by second of a thread's CPU time */
+    uint64_t burst_length;  /* instructions of a full burst; 0: no bursts */
+    uint64_t period;        /* accesses that a sample stands for; 0: not known, shares only */
+    uint64_t threads;       /* threads that were sampled */
+    uint64_t bursts;        /* begun */
+    uint64_t instructions;  /* of the program that were looked at */
+    uint64_t steps;         /* with those of the runtime in between, which are in no count */
+    uint64_t reads, writes; /* all samples; what both reads and writes is in both */
+    /* The same by where they fell: reads and writes. The rest is elsewhere: mappings of the program's own, metadata of
+     * the allocator. */
+    uint64_t heap_reads, heap_writes;
+    uint64_t global_reads, global_writes;
+    uint64_t stack_reads, stack_writes;   /* stacks of threads */
+    uint64_t thread_reads, thread_writes; /* thread-local variables */
+    /* Moments that were drawn and given up: in the runtime; in a system call; SIGTRAP was blocked. */
+    uint64_t in_runtime, in_kernel, blocked;
+    uint64_t cut;       /* bursts that ended early: at a system call that could not be stepped over, … */
+    uint64_t unknown;   /* instructions that could not be decoded: also ends of bursts */
+    uint64_t lost;      /* samples that found no room */
+    uint64_t throttled; /* PMU: times the kernel slowed the samples down */
+    /* With HW_PROCESS_MERGED: processes in which accesses were to be sampled, and those of them in which that ended
+     * early, or never began; `ended` and `error` are of one of these. */
+    uint64_t runs, runs_ended;
+    uint64_t reserved[4];
+};
+
+/* Lines: 64 bytes of a block, as long as it lived. A line is shared when samples show two or more threads at it;
+ * falsely when it was written and no 8-byte word in it was seen used by two. Sampling misses threads: these are lower
+ * bounds. */
+struct hw_sample_context {
+    uint32_t context;
+    uint32_t flags; /* 0 */
+    uint64_t reads, writes;
+    uint64_t lines;              /* with samples */
+    uint64_t lines_shared;       /* by two or more threads, of which none was seen writing */
+    uint64_t lines_true_shared;  /* written, and some word used by two */
+    uint64_t lines_false_shared; /* written, and none */
+    uint64_t lines_writers;      /* written by two or more */
+    uint64_t reserved[2];
+};
+
+enum hw_sample_kind {
+    HW_SAMPLE_WORD = 1,   /* by position in the blocks of `context`: `bytes` from `offset` on */
+    HW_SAMPLE_PLACE = 2,  /* by the instruction, at `offset` (address - bias) in `map`, on blocks of `context` */
+    HW_SAMPLE_GLOBAL = 3, /* the 8 bytes at `offset` (address - bias) in `map`: data of an executable or library */
+};
+
+/* Entries for the same thing add up. */
+struct hw_sample_count {
+    uint32_t kind;    /* enum hw_sample_kind */
+    uint32_t context; /* HW_NONE with HW_SAMPLE_GLOBAL */
+    uint32_t map;     /* index into MAPS; HW_NONE with HW_SAMPLE_WORD, and where the code is in no module */
+    uint32_t bytes;   /* of what it stands for: 8, or 4096 far from the beginning of large blocks */
+    uint64_t offset;
+    uint64_t reads, writes;
+};
+
+/* ---- lines that several threads use, and at least one writes ---- */
+
+enum hw_role_number {
+    HW_ROLE_UNKNOWN = 0, /* threads that were not seen starting, or of which it is not known which one it was */
+    HW_ROLE_MAIN = 1,    /* the main thread */
+    HW_ROLE_FIRST = 2,   /* from here on: as their entries say */
+};
+
+/* Threads that were started with the same routine by the same call stack. */
+struct hw_thread_role {
+    uint32_t map;     /* index into MAPS, of the routine; HW_NONE: not known */
+    uint32_t context; /* index into CONTEXTS, of the call that started them; HW_NONE: not known */
+    uint64_t routine; /* address - bias */
+    uint64_t threads; /* started so far */
+    uint64_t reserved;
+};
+
+enum hw_side_kind {
+    HW_SIDE_COUNTED = 1, /* exact; what code it was is not known. With 4-byte granules reads and writes are periods */
+    HW_SIDE_SAMPLED = 2, /* samples, taken when the line was known to be shared, by instruction */
+};
+enum hw_side_sharing {
+    HW_SHARING_FALSE = 1,  /* no word of the line is used by two threads and written */
+    HW_SHARING_TRUE = 2,   /* some word is: only in samples */
+    HW_SHARING_UNTOLD = 3, /* 64-byte granules, written by two threads: words are not told apart */
+};
+
+/* What threads of one role did in the shared lines of the blocks of a context, by position in the block; what was
+ * done less than a sixteenth as often as the most in the line is left out where it was counted. Entries for the
+ * same thing add up. */
+struct hw_side {
+    uint32_t context;
+    uint32_t role;    /* index into ROLES */
+    uint16_t kind;    /* enum hw_side_kind */
+    uint16_t sharing; /* enum hw_side_sharing */
+    uint32_t map;     /* of the code: index into MAPS; HW_NONE: not known */
+    uint64_t code;    /* the instruction, address - bias; 0: not known */
+    uint64_t offset;  /* in the block */
+    uint32_t bytes;   /* what it stands for from there on: a granule, 8 of samples, 4096 far from the beginning */
+    uint32_t reserved0;
+    uint64_t reads, writes;
+    uint64_t lines; /* counted: in so many lines */
+};
+
+#endif

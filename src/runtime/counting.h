@@ -1,0 +1,280 @@
+/* counting.h - the map of what counts accesses and fields, grouped as in runtime.h, which includes it. */
+#ifndef HW_RUNTIME_COUNTING_H
+#define HW_RUNTIME_COUNTING_H
+
+#include "runtime/runtime.h"
+
+/* ---- shadow.c: where accesses are counted ---- */
+
+#define HW_PLANES_MOST 256u
+
+/* What base/abi.h promises to instrumented code. The first plane is the main thread's, and that of threads which have
+ * none of their own yet (made by a bare clone): the initial value of __heapwise_plane is its usual address. The second
+ * one is for objects of clang -fmemory-profile. Others follow as threads come. */
+extern HW_VARIABLE __thread uintptr_t __heapwise_plane __attribute__((tls_model("initial-exec")));
+extern HW_VARIABLE __thread uint64_t __heapwise_type __attribute__((tls_model("initial-exec")));
+
+/* Planes overlap: plane i begins i * stride behind the first one. Set under the lock. A plane that has been in use
+ * stays in the list, since it may hold counts. */
+struct hw_shadow {
+    uint32_t granule;      /* 64, 8 or 4; 0: nobody counts (heap mode) */
+    uint32_t shift;        /* a cell lies (address >> shift) behind the begin of its plane */
+    uint32_t planes_used;  /* entries of `plane` */
+    uint32_t memprof_used; /* the plane of hw_shadow_memprof_plane may hold counts */
+    uint32_t planes_most;
+    uint64_t sweep_next; /* tick of the profile's clock: when hw_shadow_sweep is due */
+    uint64_t words_next; /* likewise hw_word_sampler_event */
+    uintptr_t base;      /* 0: no address space for planes */
+    uint64_t bytes;      /* of the reservation */
+    uint64_t stride;
+    uintptr_t memprof;               /* see hw_shadow_memprof_plane */
+    uintptr_t plane[HW_PLANES_MOST]; /* of threads */
+    uint64_t threads_sharing;
+    uint64_t carried;      /* entries of the side table, see hw_shadow_carry */
+    uint32_t fields;       /* fields are counted, too, or alone */
+    uint32_t modules;      /* instrumented ones, as of the latest look */
+    uint32_t access_flags; /* enum hw_access_info_flags that stand for the whole run */
+};
+extern HW_HIDDEN struct hw_shadow hw_shadow;
+
+/* Accesses are counted: blocks have the layout of layout.c, the profile has the sections of counted accesses. */
+static inline bool hw_access_on(void)
+{
+    return hw_shadow.granule != 0;
+}
+/* Something is counted in planes: threads need one of their own. */
+static inline bool hw_planes_on(void)
+{
+    return (hw_shadow.granule | hw_shadow.fields) != 0;
+}
+/* Reserves the planes. First thing of hw_start: also programs that are not profiled need it. */
+void hw_shadow_start(void);
+/* Granule of the notes in the modules that are loaded, 0 when none is instrumented. Ends the process with a message
+ * when they differ, or when there are no planes. */
+uint32_t hw_shadow_granule_of_modules(void);
+void hw_shadow_count_modules(void);
+/* Ends the process: this program cannot run without the runtime. */
+__attribute__((noreturn)) void hw_shadow_refuse(const char *text, const char *detail);
+/* GRANULE is counted with from now on, or 0: none. */
+void hw_shadow_set_granule(uint32_t granule);
+void hw_shadow_threads_start(void);
+void hw_shadow_fork(void);
+/* Of the calling thread: which plane in the order of addresses, from 1; 0: none of its own. */
+extern HW_HIDDEN __thread uint32_t hw_self_plane __attribute__((tls_model("initial-exec")));
+/* The calling thread gets a plane of its own / gives it back (its counts stay). */
+void hw_shadow_attach(void);
+void hw_shadow_release(void);
+/* From now on accesses are counted: layout, sections and notes. Nothing happens when that was so before; a message and
+ * exit(1) when the granule was another one. Called by __heapwise_init_v1, and by what serves other ABIs. */
+void hw_access_enable(uint32_t granule);
+/* The plane of clang's ABI: one for all threads, cells u64 at (address >> 6 << 3), or, when the granule is 8, u8 at
+ * (address >> 3). Its counts are told as `unsplit`. After hw_access_enable; may be called again. 0: no planes. */
+uintptr_t hw_shadow_memprof_plane(void);
+/* Adds AMOUNT to a 32-bit half (0 reads, 1 writes) of a 64-byte granule's cell; what does not fit there goes into a
+ * side table of 64-bit counts. CELL is a cell of the calling thread's plane. */
+void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
+/* The sum of the side table's counts for cells [first, end) in one plane, which is taken out or left; false: none. */
+bool hw_shadow_side(uintptr_t first, uintptr_t end, bool take, uint64_t more[2]);
+void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2]);
+void hw_shadow_side_clear(void);
+/* Moves what has grown beyond 2^31 in any cell into the side table, and sets sweep_next. Not under the lock. */
+void hw_shadow_sweep(void);
+/* Notes it when cells may have overflowed since the last sweep. Not under the lock. */
+void hw_shadow_check_sweeps(void);
+/* Looks for areas of memory that share cells: a note. Not under the lock. */
+void hw_shadow_look_for_folds(void);
+
+/* The role of the threads that have counted in PLANE, one of hw_shadow.plane. */
+uint32_t hw_shadow_role(uintptr_t plane);
+
+/* ---- sharing.c: who uses lines that threads share ---- */
+
+/* Of the calling thread: index into ROLES. */
+extern HW_HIDDEN __thread uint32_t hw_self_role __attribute__((tls_model("initial-exec")));
+/* The role of a thread that the caller of the hook whose frame is FRAME is about to start with ROUTINE. */
+uint32_t hw_role_of(uintptr_t routine, uintptr_t frame);
+/* The calling thread is one of these. */
+void hw_role_begin(uint32_t role);
+/* Adds to the entry of what KEY says up to `bytes`, or makes it; LIVE: of SIDES_LIVE. LOCKED: hw_runtime.lock is held.
+ */
+void hw_side_note(const struct hw_side *key, bool live, bool locked);
+/* Sections are there: at the start, from now on; in a forked child. */
+void hw_sharing_start(void);
+void hw_sharing_fork(void);
+/* Forgets what a harvest wrote. Lock held. */
+void hw_sharing_forget_harvest(void);
+/* Counts from zero. As hw_access_reset. */
+void hw_sharing_reset(void);
+
+/* ---- layout.c: blocks that own their cells ---- */
+
+/* Replaces hw_real by functions that keep 32 bytes free before each block; called again when hw_real has changed. */
+bool hw_layout_start(void);
+
+/* How the block at an address is laid out: one byte for each 64 bytes of address space, because blocks begin at least
+ * that far from each other. */
+enum hw_layout {
+    HW_LAYOUT_NONE = 0, /* not a block of the layout */
+    HW_LAYOUT_16 = 1,   /* the allocator's block begins 16 bytes before */
+    HW_LAYOUT_32 = 2,   /* …32 bytes before */
+    HW_LAYOUT_FAR = 3,  /* …as many bytes before as is written 32 bytes before the block */
+    HW_LAYOUT_KIND = 3,
+    HW_LAYOUT_UPPER = 4,  /* the block begins in the upper half of the 64 bytes */
+    HW_LAYOUT_RECORD = 8, /* 16 bytes before it there is a record (hw_layout_pack) */
+    HW_LAYOUT_OWN = 16,   /* alone, at a multiple of 64: the allocator's own block, which shares no cell either */
+};
+extern HW_HIDDEN uint8_t *hw_layout_map;
+/* The byte of a block at ADDRESS, NULL when no block of the layout begins there. */
+static inline uint8_t *hw_layout_of(const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+    if (hw_unlikely((a & 31) || a >> HW_ARCH_ADDRESS_BITS || !hw_layout_map))
+        return NULL;
+    uint8_t *byte = &hw_layout_map[a >> 6];
+    return hw_likely((*byte & HW_LAYOUT_KIND) && ((*byte & HW_LAYOUT_UPPER) != 0) == ((a & 32) != 0)) ? byte : NULL;
+}
+static inline bool hw_layout_is_own(const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+    return !(a & 63) && !(a >> HW_ARCH_ADDRESS_BITS) && hw_layout_map && hw_layout_map[a >> 6] == HW_LAYOUT_OWN;
+}
+static inline void hw_layout_forget_own(const void *address)
+{
+    if (hw_unlikely(hw_layout_is_own(address)))
+        hw_layout_map[(uintptr_t)address >> 6] = 0;
+}
+/* The record of a block of the layout, in the 16 bytes before it. Sizes below HW_LAYOUT_SIZE_MOST. */
+#define HW_LAYOUT_SIZE_MOST (1ull << 40)
+static inline void hw_layout_pack(uint64_t *record, const struct hw_block *block)
+{
+    record[0] = block->stamp >> HW_STAMP_SHIFT << 10 | block->cpu;
+    record[1] = block->size << HW_CONTEXT_BITS | block->context;
+}
+static inline void hw_layout_unpack(const uint64_t *record, struct hw_block *block)
+{
+    block->stamp = record[0] >> 10 << HW_STAMP_SHIFT;
+    block->cpu = record[0] & 1023;
+    block->layout = true;
+    block->size = record[1] >> HW_CONTEXT_BITS;
+    block->context = record[1] & (HW_CONTEXT_MAX - 1);
+}
+/* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
+void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely);
+
+/* What an event will need of the record of a block, and of its cells, is on its way while the stack is looked at. */
+static inline void hw_block_prefetch(const void *address)
+{
+    uintptr_t user = (uintptr_t)address & ((1ul << HW_ARCH_ADDRESS_BITS) - 1);
+    if (hw_likely(hw_block_cells != NULL))
+        __builtin_prefetch(hw_block_cells + (user >> 4), 1);
+    else if (hw_access_on())
+        __builtin_prefetch((const void *)(hw_shadow.base + (user >> hw_shadow.shift)));
+}
+
+/* ---- access.c: from cells to the profile, event by event (access.h has what its files share) ---- */
+
+/* The sections of counted accesses, when accesses are counted from the start / from now on. */
+bool hw_access_start(void);
+void hw_access_late(uint32_t granule);
+/* Events of heap.c, in access mode only. A new block's cells are cleared in all planes. */
+void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick);
+/* What is in the block's cells is taken out of them and added to the entry of MIB as one block. FREE_CONTEXT: HW_NONE
+ * when it is not recorded. */
+void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime,
+                     uint32_t free_context);
+/* Around a reallocation: from _begin to _end nobody else gets the cells of the block's old place. */
+void hw_access_realloc_begin(struct hw_thread *thread, void *address, const struct hw_block *block);
+/* The block's counts go with it. NEW_ADDRESS may be the old one. */
+void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t old_size, void *new_address,
+                             size_t size);
+void hw_access_realloc_end(struct hw_thread *thread);
+/* The same for blocks of pools. */
+void hw_access_pool_allocated(void *address, size_t size);
+void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
+/* The entry of ACCESS that belongs to MIB, as it is before anything was counted. */
+void hw_access_reset_entry(const struct hw_mib *mib, uint32_t context);
+/* What was counted for one MIB goes to another: bounded tables. */
+void hw_access_move_entry(const struct hw_mib *to, const struct hw_mib *from);
+/* Forgets all counts: cells, and the entries of freed blocks. Conditions as of hw_access_harvest. */
+void hw_access_reset(void);
+
+/* ---- harvest.c: what is live, for the profile ---- */
+
+/* The cells of live blocks and of globals, as they are now, into ACCESS_LIVE, HISTOGRAM_LIVE, GLOBALS and ACCESS_INFO,
+ * in place of what a former harvest wrote there. The cells stay as they are. After hw_threads_stop (STOPPED: its
+ * result), with hw_runtime.lock held. Libraries that came since hw_modules_rescan are not looked at. Does nothing in
+ * heap mode. */
+void hw_access_harvest(bool stopped);
+/* Takes the result of a harvest out of the file again: of blocks that are freed later it would be counted twice. Lock
+ * held. */
+void hw_access_forget_harvest(void);
+
+/* ---- cells.c: sums over planes ---- */
+
+/* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set.
+ * Without TAKE the cells stay, and granules of blocks of pools are left out: after hw_pool_harvest_begin. */
+void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
+                           void (*each)(uintptr_t address, const struct hw_global_granule *counts));
+
+/* ---- fields.c: counters of fields of structs ---- */
+
+/* When fields are counted; in a forked child. Lock held, or alone. */
+bool hw_fields_start(void);
+void hw_fields_fork(void);
+/* An allocation, where fields are counted: the type of its block. */
+void hw_fields_allocated(const struct hw_mib *mib);
+/* Writes what the counters say into the profile, over what was there. Lock held. */
+void hw_fields_harvest(void);
+void hw_fields_harvest_counters(uint32_t first, uint32_t end);
+/* Counts from zero. As hw_access_reset. */
+void hw_fields_reset(void);
+/* How many counters there are; where one is in a plane; its groups, which lie one behind the other. */
+uint32_t hw_fields_counters(void);
+uintptr_t hw_fields_counter(uintptr_t plane, uint32_t counter);
+uint32_t hw_fields_first_group(uint32_t counter);
+bool hw_fields_has_counter(uint32_t group, uint32_t counter);
+
+/* ---- windows.c: which fields are used at nearly the same time ---- */
+
+void hw_windows_start(void);
+/* Lock held. */
+void hw_windows_reset(void);
+void hw_windows_fork(void);
+
+/* ---- word_sampler.c: with 4-byte granules, in which periods words were used ---- */
+
+/* A thread of the runtime's own looks at the shadow now and then, or, where there can be none, allocations do. Again in
+ * a forked child. */
+void hw_word_sampler_start(void);
+/* No thread any more, and it makes no system call from now on. */
+void hw_word_sampler_stop(void);
+/* Without a thread: a look, if one is due. Not under the lock. */
+void hw_word_sampler_event(uint64_t tick);
+/* What the profile says of it. */
+void hw_word_sampler_tell(struct hw_access_info *info);
+/* Forgets how long it has been looking. */
+void hw_word_sampler_reset(void);
+
+/* ---- globals.c: data of executables and libraries ---- */
+
+/* A module that was seen, with its segments. Lock held. */
+void hw_globals_module(uint32_t map, uintptr_t bias, const void *headers, size_t header_count);
+/* Rewrites GLOBALS; libraries that are gone give up their cells for good. Lock held. */
+void hw_globals_harvest(void);
+/* Takes out what libraries counted that are gone. Lock held. */
+void hw_globals_gone(void);
+void hw_globals_forget_harvest(void);
+void hw_globals_reset(void);
+
+/* ---- pool.c: blocks of the program's own allocators ---- */
+
+/* For a harvest of live blocks: between _begin and _end the blocks of pools are known by address. _harvest calls EACH
+ * for all of them. Lock held. */
+void hw_pool_harvest_begin(void);
+void hw_pool_harvest(void (*each)(void *address, const struct hw_block *block));
+void hw_pool_harvest_end(void);
+/* The first granule in [from, end) that belongs to a block of a pool which began after STAMP, and in *HOLE_END where
+ * these end; END when there is none. */
+uintptr_t hw_pool_hole(uintptr_t from, uintptr_t end, uint64_t stamp, uintptr_t *hole_end);
+
+#endif
