@@ -148,8 +148,9 @@ static const struct option options[] = {{"format", required_argument, NULL, OPTI
                                         {0}};
 
 /* One option; -1 when help was printed. */
-static int take_option(struct command *command, int option, char **argv)
+static int take_option(void *closure, int option, char **argv)
 {
+    struct command *command = closure;
     bool fine = true;
     switch (option) {
     case OPTION_FORMAT:
@@ -216,12 +217,9 @@ static bool check_options(const struct command *command)
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
-    hw_view_arguments_begin();
-    for (int option; (option = getopt_long(argc, argv, ":o:f" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
-        const int code = take_option(command, option, argv);
-        if (code)
-            return code;
-    }
+    const int code = hw_view_arguments_each(argc, argv, ":o:f" HW_VIEW_SHORT_OPTIONS, options, take_option, command);
+    if (code)
+        return code;
     command->export.modules = command->modules;
     if (!command->format)
         hw_say("export: which --format? (" FORMAT_NAMES ")");

@@ -37,28 +37,39 @@ static bool set_color(struct hw_reporting *command, const char *value)
     return true;
 }
 
+struct parsing {
+    struct hw_reporting *command;
+    bool (*take)(struct hw_reporting *command, int option); /* the verb's own */
+    const char *help;
+};
+
+static int take_option(void *closure, int option, char **argv)
+{
+    const struct parsing *parsing = closure;
+    struct hw_reporting *command = parsing->command;
+    bool fine = true;
+    if (option == HW_OPTION_TOP)
+        fine = set_top(command, optarg);
+    else if (option == HW_OPTION_COLOR)
+        fine = set_color(command, optarg ? optarg : "always");
+    else if (option == HW_OPTION_FULL)
+        command->report.full = true;
+    else if (option == HW_OPTION_JSON)
+        command->json = true;
+    else if (option >= 256 && option < HW_OPTION_TOP)
+        fine = parsing->take(command, option);
+    else
+        return hw_view_arguments_take(&command->names, option, argv, parsing->help);
+    return fine ? HW_VERB_FINE : HW_VERB_USAGE;
+}
+
 int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct option *options,
                        bool (*take)(struct hw_reporting *command, int option), const char *help)
 {
-    hw_view_arguments_begin();
-    for (int option; (option = getopt_long(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
-        int code = HW_VERB_FINE;
-        bool fine = true;
-        if (option == HW_OPTION_TOP)
-            fine = set_top(command, optarg);
-        else if (option == HW_OPTION_COLOR)
-            fine = set_color(command, optarg ? optarg : "always");
-        else if (option == HW_OPTION_FULL)
-            command->report.full = true;
-        else if (option == HW_OPTION_JSON)
-            command->json = true;
-        else if (option >= 256 && option < HW_OPTION_TOP)
-            fine = take(command, option);
-        else
-            code = hw_view_arguments_take(&command->names, option, argv, help);
-        if (code || !fine)
-            return code ? code : HW_VERB_USAGE;
-    }
+    struct parsing parsing = {command, take, help};
+    const int code = hw_view_arguments_each(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, take_option, &parsing);
+    if (code)
+        return code;
     command->files = argv + optind;
     command->file_count = argc - optind;
     if (command->file_count)

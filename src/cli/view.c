@@ -52,8 +52,9 @@ static const struct option options[] = {{"output", required_argument, NULL, 'o'}
                                         {0}};
 
 /* One option; -1 when help was printed. */
-static int take_option(struct command *command, int option, char **argv)
+static int take_option(void *closure, int option, char **argv)
 {
+    struct command *command = closure;
     switch (option) {
     case 'o':
         command->output = optarg;
@@ -95,12 +96,9 @@ static bool name_output(struct command *command)
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
-    hw_view_arguments_begin();
-    for (int option; (option = getopt_long(argc, argv, ":o:f" HW_VIEW_SHORT_OPTIONS, options, NULL)) != -1;) {
-        const int code = take_option(command, option, argv);
-        if (code)
-            return code;
-    }
+    const int code = hw_view_arguments_each(argc, argv, ":o:f" HW_VIEW_SHORT_OPTIONS, options, take_option, command);
+    if (code)
+        return code;
     if (argc - optind != 1) {
         hw_say(argc == optind ? "view: which FILE? (see heapwise view --help)"
                               : "view: one FILE at a time, not %d (heapwise merge adds them up; --baseline compares)",

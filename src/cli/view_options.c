@@ -21,10 +21,17 @@ void hw_view_arguments_free(struct hw_view_arguments *arguments)
     free(arguments->binaries);
 }
 
-void hw_view_arguments_begin(void)
+int hw_view_arguments_each(int argc, char **argv, const char *letters, const struct option *options,
+                           int (*take)(void *command, int option, char **argv), void *command)
 {
     optind = 0;
     opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
+        const int code = take(command, option, argv);
+        if (code)
+            return code;
+    }
+    return HW_VERB_FINE;
 }
 
 int hw_view_arguments_take(struct hw_view_arguments *arguments, int option, char **argv, const char *help)

@@ -43,8 +43,10 @@ enum {
 bool hw_view_arguments_init(struct hw_view_arguments *arguments, int argc);
 void hw_view_arguments_free(struct hw_view_arguments *arguments);
 
-/* Has getopt start anew and leave messages to hw_view_arguments_take. */
-void hw_view_arguments_begin(void);
+/* Hands all options of the command line to TAKE, one by one, until it gives something else than HW_VERB_FINE, which is
+ * given back. LETTERS begin with ':'; messages are left to TAKE. */
+int hw_view_arguments_each(int argc, char **argv, const char *letters, const struct option *options,
+                           int (*take)(void *command, int option, char **argv), void *command);
 
 /* Takes OPTION, as getopt_long has returned it, where it is none of the verb's own: also one that is unknown or lacks
  * its value. Messages begin with argv[0]; HELP is printed for -h. HW_VERB_FINE, HW_VERB_USAGE, or -1 when help was
