@@ -1,6 +1,6 @@
 /* changes.ts - what has changed since the baseline, by the functions on the stack: moved lines and addresses are the
  * same place. */
-import { add, debounce, h, name, select } from './dom';
+import { add, h, name, searching, select } from './dom';
 import { treeOf } from './flame';
 import * as format from './format';
 import { List } from './list';
@@ -44,7 +44,7 @@ class Changes {
     ) {
         this.tree = treeOf(page, false);
         this.search = h('input', { type: 'search', id: 'search', value: state.get('q'), placeholder: 'Filter functions', 'aria-label': 'Filter functions', spellcheck: 'false', autocomplete: 'off',
-            oninput: debounce(120, () => { state.note({ q: this.search.value }); this.update(); }) });
+            ...searching(() => { state.note({ q: this.search.value }); this.update(); }) });
         const head = h('div', { class: 'row list-head', role: 'row', 'aria-rowindex': 1 }, ['change', 'before', 'after', ''].map((text) => h('div', { class: 'cell', role: 'columnheader' }, text)), h('div', { class: 'cell name-cell', role: 'columnheader' }, 'stack, innermost function first'));
         this.list = new List({ label: 'Changes', rowHeight: 26, columns: 5, head, fill: (row, index) => this.fill(row, this.found[index]!), open: (index) => this.open(this.found[index]!) });
         const values = told(page.profile).filter((each) => each.additive);

@@ -1,5 +1,5 @@
 /* contexts.ts - every place that allocates, as a table. */
-import { add, debounce, h, name } from './dom';
+import { add, h, name, searching } from './dom';
 import { asText, copy, detail, tableText } from './detail';
 import { filter } from './filter';
 import * as format from './format';
@@ -60,13 +60,10 @@ class Table {
         private readonly profile: Profile,
         root: HTMLElement,
     ) {
-        const later = debounce(120, () => {
-            state.note({ q: this.search.value });
-            this.update();
-        });
         this.search = h('input', {
-            type: 'search', id: 'search', value: state.get('q'), oninput: later, placeholder: 'parse bytes>1M lifetime<10ms -json',
+            type: 'search', id: 'search', value: state.get('q'), placeholder: 'parse bytes>1M lifetime<10ms -json',
             'aria-label': 'Filter by functions, files and values', spellcheck: 'false', autocomplete: 'off',
+            ...searching(() => { state.note({ q: this.search.value }); this.update(); }),
         });
         this.list = new List({
             label: 'Places that allocate', rowHeight: 26, columns: told(profile).length + 1, head: this.head,

@@ -69,12 +69,23 @@ export function select(
     return h('label', { class: 'choice' }, h('span', null, label), list);
 }
 
-/* Runs ACTION once things have been quiet for a while. */
-export function debounce(ms: number, action: () => void): () => void {
+/* Handlers of a field that is searched by: ACTION soon after the last letter, and at once when the field is left. */
+export function searching(action: () => void): { oninput: () => void; onblur: () => void } {
     let timer = 0;
-    return () => {
+    const now = (): void => {
         clearTimeout(timer);
-        timer = window.setTimeout(action, ms);
+        timer = 0;
+        action();
+    };
+    return {
+        oninput: () => {
+            clearTimeout(timer);
+            timer = window.setTimeout(now, 120);
+        },
+        onblur: () => {
+            if (timer)
+                now();
+        },
     };
 }
 

@@ -1,5 +1,5 @@
 /* flame.ts - calls as a flame graph, an icicle, or from the leaf on; widths are any value, also a change of one. */
-import { add, debounce, fitCanvas, h, name, replace, select, themed } from './dom';
+import { add, fitCanvas, h, name, replace, searching, select, themed } from './dom';
 import { copy } from './detail';
 import { changeColor, heatColor, layout, nameColor, type Box } from './flame_layout';
 import * as format from './format';
@@ -96,7 +96,7 @@ class FlameGraph {
     ) {
         this.search = h('input', {
             type: 'search', id: 'search', value: state.get('q'), placeholder: 'Search functions', 'aria-label': 'Search functions', spellcheck: 'false', autocomplete: 'off',
-            oninput: debounce(120, () => { state.note({ q: this.search.value }); this.find(); this.draw(); }),
+            ...searching(() => { state.note({ q: this.search.value }); this.find(); this.draw(); }),
         });
         add(root, this.tools, this.crumbs, this.scroller, this.said, this.tip);
         this.listen();
