@@ -2,8 +2,10 @@
  *
  * blocks.c knows blocks by the addresses that they begin at. Here is a bit for each 16 bytes of address space, set
  * where a block begins, and above it bits for words with any, up to one word for it all: the nearest begin below an
- * address is found in a few steps. Lock-free. The bits above are hints that stay when a word has become empty again, so
- * that nobody has to clear them at the right moment; a search that meets too many of those gives up. */
+ * address is found in a few steps. Lock-free; without atomic instructions while there is one thread (the second one
+ * waits until this one is outside of its event, hw_heap_threads_many). The bits above are hints that stay when a word
+ * has become empty again, so that nobody has to clear them at the right moment; a search that meets too many of those
+ * gives up. */
 #include "runtime/runtime.h"
 
 #define LEVELS      8
@@ -44,15 +46,22 @@ void hw_block_starts_set(const void *address)
             return; /* then those above are set, too */
         /* Never lost, even if a word above is set a moment later: whoever looks meanwhile misses a block that is just
          * being allocated. */
-        __atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
+        if (hw_likely(!hw_runtime.threads_many))
+            hw_arch_set_bits(word, mask);
+        else
+            __atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
     }
 }
 
 void hw_block_starts_clear(const void *address)
 {
-    uint64_t bit = (uint64_t)address >> 4;
-    if (bit < GRANULES)
-        __atomic_fetch_and(&level[0][bit >> 6], ~(1ul << (bit & 63)), __ATOMIC_RELAXED);
+    uint64_t bit = (uint64_t)address >> 4, keep = ~(1ul << (bit & 63));
+    if (bit >= GRANULES)
+        return;
+    if (hw_likely(!hw_runtime.threads_many))
+        hw_arch_keep_bits(&level[0][bit >> 6], keep);
+    else
+        __atomic_fetch_and(&level[0][bit >> 6], keep, __ATOMIC_RELAXED);
 }
 
 uintptr_t hw_block_starts_find(uintptr_t address)

@@ -127,6 +127,17 @@ static inline void hw_arch_increment(uint64_t *target)
     __asm__("addq $1, %0" : "+m"(*target) : : "cc");
 }
 
+/* Each in one instruction, which a signal cannot interrupt half-way; not for several threads. */
+static inline void hw_arch_set_bits(uint64_t *word, uint64_t bits)
+{
+    __asm__("orq %1, %0" : "+m"(*word) : "r"(bits) : "cc");
+}
+
+static inline void hw_arch_keep_bits(uint64_t *word, uint64_t bits)
+{
+    __asm__("andq %1, %0" : "+m"(*word) : "r"(bits) : "cc");
+}
+
 /* Puts DESIRED at ADDRESS (aligned to 16) if *EXPECTED is there, else sets *EXPECTED to what is; whether it did. A full
  * barrier. Every x86-64 since 2006 has the instruction; the compiler would call libatomic. */
 static inline bool hw_arch_compare_exchange_128(volatile unsigned __int128 *address, unsigned __int128 *expected,
