@@ -116,7 +116,7 @@ static int parse(struct command *command, int argc, char **argv)
 static bool settle(struct command *command, const struct hw_diff *diff)
 {
     if (command->sort == HW_MEASURES)
-        command->sort = hw_diff_unknown(diff, HW_MEASURE_PEAK) ? HW_MEASURE_BYTES : HW_MEASURE_PEAK;
+        command->sort = hw_diff_usual(diff);
     const char *why = hw_diff_unknown(diff, command->sort);
     if (why)
         hw_say("diff: the profiles cannot be compared by %s: %s", hw_measures[command->sort].key, why);

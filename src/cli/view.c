@@ -156,21 +156,66 @@ static char *read_template(size_t *size)
 
 /* ---- the page ---- */
 
-/* The stream of one file, to be freed; NULL with a message. *CODE becomes HW_VERB_USAGE when the file is damaged. */
-static unsigned char *make_stream(struct command *command, const char *path, size_t *size, int *code)
+enum stream { STREAM_PROFILE, STREAM_BASELINE, STREAM_COMPARISON, STREAMS };
+
+struct streams {
+    unsigned char *bytes[STREAMS];
+    size_t size[STREAMS];
+    size_t count;
+};
+
+static bool add_stream(struct streams *streams, unsigned char *bytes, size_t size, const struct hw_error *error)
+{
+    if (!bytes) {
+        hw_say("%s", error->message);
+        return false;
+    }
+    streams->bytes[streams->count] = bytes;
+    streams->size[streams->count++] = size;
+    return true;
+}
+
+/* The stream of one file. False with a message. */
+static bool add_profile(struct streams *streams, const struct command *command, const struct hw_view *view,
+                        const char *path)
 {
     struct hw_error error = {""};
-    struct hw_opened opened;
+    size_t size = 0;
     const char *function = command->names.view.function;
-    unsigned char *stream = NULL;
-    if (hw_open_view(&opened, &command->names, path))
-        *code = HW_VERB_USAGE;
-    if (opened.view && function && !opened.view->context_count && path == command->file)
+    if (function && !view->context_count && path == command->file) {
         hw_say("%s: nothing was allocated by a function '%s'", path, function);
-    else if (opened.view && !(stream = hw_page_data(opened.view, size, &error)))
-        hw_say("%s", error.message);
-    hw_opened_close(&opened);
-    return stream;
+        return false;
+    }
+    unsigned char *bytes = hw_page_data(view, &size, &error);
+    return add_stream(streams, bytes, size, &error);
+}
+
+static bool add_comparison(struct streams *streams, const struct hw_view *old, const struct hw_view *new)
+{
+    struct hw_error error = {""};
+    size_t size = 0;
+    struct hw_diff *diff = hw_diff_new(old, new, &error);
+    unsigned char *bytes = diff ? hw_page_comparison(diff, &size, &error) : NULL;
+    hw_diff_free(diff);
+    return add_stream(streams, bytes, size, &error);
+}
+
+/* All that goes into the page. False with a message. *CODE becomes HW_VERB_USAGE when a file is damaged. */
+static bool make_streams(struct streams *streams, struct command *command, int *code)
+{
+    const char *const paths[] = {command->file, command->baseline};
+    struct hw_opened opened[2] = {{0}};
+    bool fine = true;
+    for (int i = 0; fine && i < 2 && paths[i]; i++) {
+        if (hw_open_view(&opened[i], &command->names, paths[i]))
+            *code = HW_VERB_USAGE;
+        fine = opened[i].view && add_profile(streams, command, opened[i].view, paths[i]);
+    }
+    if (fine && command->baseline)
+        fine = add_comparison(streams, opened[1].view, opened[0].view);
+    for (int i = 0; i < 2; i++)
+        hw_opened_close(&opened[i]);
+    return fine;
 }
 
 static bool write_page(const struct command *command, const char *page, size_t size)
@@ -212,30 +257,26 @@ static void open_page(const char *path)
 static int make_page(struct command *command)
 {
     struct hw_error error = {""};
-    unsigned char *streams[2] = {NULL, NULL};
-    size_t sizes[2], template_size, size = 0;
-    const size_t count = command->baseline ? 2 : 1;
+    struct streams streams = {.count = 0};
+    size_t template_size, size = 0;
     int code = HW_VERB_FINE;
     char *template = read_template(&template_size), *page = NULL;
     hw_view_arguments_show_progress(&command->names);
-    bool fine = template && (streams[0] = make_stream(command, command->file, &sizes[0], &code));
-    if (fine && command->baseline)
-        fine = (streams[1] = make_stream(command, command->baseline, &sizes[1], &code)) != NULL;
-    if (fine) {
-        page =
-            hw_page_fill(template, template_size, (const unsigned char *const *)streams, sizes, count, &size, &error);
+    if (template && make_streams(&streams, command, &code)) {
+        page = hw_page_fill(template, template_size, (const unsigned char *const *)streams.bytes, streams.size,
+                            streams.count, &size, &error);
         if (!page)
             hw_say("view: %s", error.message);
     }
-    fine = page && write_page(command, page, size);
+    const bool fine = page && write_page(command, page, size);
     if (fine && !command->names.quiet && strcmp(command->output, "-"))
         hw_say("view: %s", command->output);
     if (fine && command->open)
         open_page(command->output);
     free(page);
     free(template);
-    free(streams[0]);
-    free(streams[1]);
+    for (size_t i = 0; i < streams.count; i++)
+        free(streams.bytes[i]);
     return fine ? code : HW_VERB_USAGE;
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "report/human.h"
-#include "report/intern.h"
 #include "report/merged.h"
 #include "report/pairs.h"
 
@@ -76,13 +75,8 @@ void hw_diff_plain_name(struct hw_buffer *out, const char *name)
 
 struct builder {
     struct hw_diff *diff;
-    struct hw_intern names; /* of functions */
-    struct hw_intern files; /* of source files, and types behind them */
-    struct hw_pairs paths;  /* (path, name) -> path */
-    struct path {
-        uint32_t parent, name;
-    } * path; /* path 0 is the empty one */
-    size_t path_count;
+    struct hw_intern files;     /* of source files, and types behind them */
+    struct hw_pairs paths;      /* (path, name) -> path */
     bool *same_build[HW_SIDES]; /* by module: the other profile has the same build of it */
     struct hw_buffer text;
 };
@@ -121,19 +115,24 @@ static uint32_t name_of(struct builder *builder, enum hw_diff_side side, const s
     } else {
         hw_buffer_add(&builder->text, "\001generated code");
     }
-    return hw_intern(&builder->names, hw_buffer_text(&builder->text));
+    struct hw_intern *names = &builder->diff->names;
+    const uint32_t known = names->count, name = hw_intern(names, hw_buffer_text(&builder->text));
+    if (names->count > known)
+        builder->diff->name_kind[name] = (uint8_t)(module ? module->kind : HW_MODULE_GENERATED);
+    return name;
 }
 
 /* The path that calling NAME from PATH leads to: back to where NAME is on it already, else one further. */
 static uint32_t step(struct builder *builder, uint32_t path, uint32_t name)
 {
-    for (uint32_t at = path; at; at = builder->path[at].parent)
-        if (builder->path[at].name == name)
+    struct hw_diff *diff = builder->diff;
+    for (uint32_t at = path; at; at = diff->paths[at].parent)
+        if (diff->paths[at].name == name)
             return at;
     bool new;
-    const uint32_t next = hw_pairs_intern(&builder->paths, path, name, (uint32_t)builder->path_count, &new);
+    const uint32_t next = hw_pairs_intern(&builder->paths, path, name, (uint32_t)diff->path_count, &new);
     if (new)
-        builder->path[builder->path_count++] = (struct path){path, name};
+        diff->paths[diff->path_count++] = (struct hw_diff_path){path, name};
     return next;
 }
 
@@ -209,6 +208,7 @@ static bool make_items(struct builder *builder, enum hw_diff_side side, struct i
                               .files = files_of(builder, view, &walked, sum->leaf),
                               .context = (uint32_t)i,
                               .side = (uint8_t)side};
+        builder->diff->path_of[side][i] = item->path;
         hw_buffer_clear(&builder->text);
         hw_buffer_add(&builder->text, "\002%" PRIu32 " %d %s", item->files, sum->pool, type ? type : "");
         item->type = hw_intern(&builder->files, hw_buffer_text(&builder->text));
@@ -318,20 +318,26 @@ static bool same_build(const struct hw_view_module *module, const struct hw_view
 
 static bool prepare(struct builder *builder)
 {
-    size_t frames = 0;
+    struct hw_diff *diff = builder->diff;
+    size_t frames = 0, names = 0;
     for (int side = 0; side < HW_SIDES; side++) {
-        const struct hw_view *view = builder->diff->view[side];
+        const struct hw_view *view = diff->view[side];
         for (size_t i = 1; i < view->node_count; i++)
             frames += view->locations[view->nodes[i].location].frames.count;
+        for (size_t i = 0; i < view->location_count; i++)
+            names += view->locations[i].frames.count;
+        diff->path_of[side] = calloc(view->context_count + 1, sizeof *diff->path_of[side]);
         builder->same_build[side] = calloc(view->module_count + 1, sizeof(bool));
         for (size_t i = 0; builder->same_build[side] && i < view->module_count; i++)
-            builder->same_build[side][i] = same_build(&view->modules[i], builder->diff->view[!side]);
+            builder->same_build[side][i] = same_build(&view->modules[i], diff->view[!side]);
     }
-    builder->path = malloc((frames + 1) * sizeof *builder->path);
-    builder->path_count = 1;
-    if (!builder->path || !builder->same_build[HW_OLD] || !builder->same_build[HW_NEW])
+    diff->paths = malloc((frames + 1) * sizeof *diff->paths);
+    diff->name_kind = calloc(names + 1, sizeof *diff->name_kind);
+    if (!diff->paths || !diff->name_kind || !diff->path_of[HW_OLD] || !diff->path_of[HW_NEW] ||
+        !builder->same_build[HW_OLD] || !builder->same_build[HW_NEW])
         return false;
-    builder->path[0] = (struct path){0, HW_NONE};
+    diff->paths[0] = (struct hw_diff_path){0, 0};
+    diff->path_count = 1;
     return hw_pairs_make(&builder->paths, frames + 1);
 }
 
@@ -354,18 +360,16 @@ struct hw_diff *hw_diff_new(const struct hw_view *old, const struct hw_view *new
         diff->view[HW_OLD] = old;
         diff->view[HW_NEW] = new;
         fine = prepare(&builder) && make_items(&builder, HW_OLD, items, &count) &&
-               make_items(&builder, HW_NEW, items, &count) && !builder.names.failed && !builder.files.failed &&
+               make_items(&builder, HW_NEW, items, &count) && !diff->names.failed && !builder.files.failed &&
                !builder.text.failed;
     }
     if (fine) {
         match(diff, items, count);
         sum_up(diff);
     }
-    hw_intern_free(&builder.names);
     hw_intern_free(&builder.files);
     hw_pairs_free(&builder.paths);
     hw_buffer_free(&builder.text);
-    free(builder.path);
     free(builder.same_build[HW_OLD]);
     free(builder.same_build[HW_NEW]);
     free(items);
@@ -381,6 +385,11 @@ void hw_diff_free(struct hw_diff *diff)
     if (!diff)
         return;
     free(diff->places);
+    free(diff->paths);
+    free(diff->name_kind);
+    hw_intern_free(&diff->names);
+    for (int side = 0; side < HW_SIDES; side++)
+        free(diff->path_of[side]);
     free(diff);
 }
 
@@ -388,6 +397,11 @@ const char *hw_diff_unknown(const struct hw_diff *diff, enum hw_measure_id id)
 {
     const char *why = hw_measure_unknown(diff->view[HW_OLD], id);
     return why ? why : hw_measure_unknown(diff->view[HW_NEW], id);
+}
+
+enum hw_measure_id hw_diff_usual(const struct hw_diff *diff)
+{
+    return hw_diff_unknown(diff, HW_MEASURE_PEAK) ? HW_MEASURE_BYTES : HW_MEASURE_PEAK;
 }
 
 /* ---- order ---- */

@@ -17,6 +17,7 @@
 
 #include "profile/error.h"
 #include "report/buffer.h"
+#include "report/intern.h"
 #include "report/measure.h"
 #include "report/report.h"
 
@@ -28,10 +29,20 @@ struct hw_diff_place {
     uint32_t contexts[HW_SIDES]; /* how many */
 };
 
+/* A step of a stack as it is matched (rule 1): from the path PARENT, which has a smaller number, to NAME. */
+struct hw_diff_path {
+    uint32_t parent, name;
+};
+
 struct hw_diff {
     const struct hw_view *view[HW_SIDES];
     struct hw_diff_place *places;
     size_t count;
+    struct hw_diff_path *paths; /* path 0 is the empty one */
+    size_t path_count;
+    struct hw_intern names;                /* by number: as matched; of code without a name its module, after "\001" */
+    uint8_t *name_kind;                    /* by number: enum hw_module_kind of the module it was first seen in */
+    uint32_t *path_of[HW_SIDES];           /* by context of the view */
     uint64_t total[HW_SIDES][HW_MEASURES]; /* of the processes: the peak is that of the process */
 };
 
@@ -41,6 +52,9 @@ void hw_diff_free(struct hw_diff *diff);
 
 /* Why a measure cannot be compared, as hw_measure_unknown; NULL when both have it. */
 const char *hw_diff_unknown(const struct hw_diff *diff, enum hw_measure_id id);
+
+/* What is compared when nobody asks for anything else. */
+enum hw_measure_id hw_diff_usual(const struct hw_diff *diff);
 
 /* NEW - OLD; ends at the limits of its type. */
 static inline int64_t hw_diff_change(uint64_t old, uint64_t new)

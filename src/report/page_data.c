@@ -5,128 +5,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define ZLIB_CONST
-#include <zlib.h>
 
-#include "report/buffer.h"
-#include "report/intern.h"
+#include "report/page_stream.h"
 #include "report/stack_fold.h"
 
-enum part_kind { PART_TEXT, PART_STRINGS, PART_NUMBERS, PART_SIGNED, PART_STEPS };
-
-/* The stream being written: parts go through the compressor one after the other. */
 struct writer {
     const struct hw_view *view;
-    z_stream deflate;
-    unsigned char *out; /* what is compressed so far */
-    size_t used, capacity;
-    struct hw_buffer part; /* the part at hand */
-    struct hw_buffer cleaned;
-    struct hw_intern strings;
-    uint64_t last; /* of a column of steps */
-    bool failed;
+    struct hw_page_stream stream;
 };
 
-/* ---- the stream ---- */
-
-static void deflate_bytes(struct writer *writer, const void *bytes, size_t size, int flush)
+static uint32_t string_number(struct writer *writer, const char *text)
 {
-    z_stream *stream = &writer->deflate;
-    stream->next_in = bytes;
-    do {
-        const size_t piece = size > UINT32_MAX ? UINT32_MAX : size;
-        stream->avail_in = (uInt)piece;
-        size -= piece;
-        do {
-            if (writer->used == writer->capacity) {
-                const size_t capacity = writer->capacity ? writer->capacity * 2 : 1 << 16;
-                unsigned char *out = realloc(writer->out, capacity);
-                if (!out) {
-                    writer->failed = true;
-                    return;
-                }
-                writer->out = out;
-                writer->capacity = capacity;
-            }
-            const size_t room = writer->capacity - writer->used;
-            const uInt given = room > UINT32_MAX ? UINT32_MAX : (uInt)room;
-            stream->next_out = writer->out + writer->used;
-            stream->avail_out = given;
-            deflate(stream, size ? Z_NO_FLUSH : flush);
-            writer->used += given - stream->avail_out;
-        } while (stream->avail_out == 0);
-    } while (size);
-}
-
-static size_t varint(unsigned char *out, uint64_t value)
-{
-    size_t size = 0;
-    for (; value > 127; value >>= 7)
-        out[size++] = (unsigned char)(value | 128);
-    out[size++] = (unsigned char)value;
-    return size;
-}
-
-/* Ends the part at hand. */
-static void end_part(struct writer *writer, const char *name, enum part_kind kind, const struct hw_buffer *bytes)
-{
-    unsigned char head[64];
-    const size_t length = strlen(name);
-    size_t size = varint(head, length);
-    memcpy(head + size, name, length);
-    size += length;
-    head[size++] = (unsigned char)kind;
-    size += varint(head + size, bytes->used);
-    deflate_bytes(writer, head, size, Z_NO_FLUSH);
-    deflate_bytes(writer, bytes->data, bytes->used, Z_NO_FLUSH);
-    hw_buffer_clear(&writer->part);
-    writer->last = 0;
+    return hw_page_string(&writer->stream, text);
 }
 
 static void add_number(struct writer *writer, uint64_t value)
 {
-    unsigned char bytes[10];
-    hw_buffer_bytes(&writer->part, (const char *)bytes, varint(bytes, value));
-}
-
-static void add_signed(struct writer *writer, int64_t value)
-{
-    add_number(writer, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+    hw_page_number(&writer->stream, value);
 }
 
 static void add_step(struct writer *writer, uint64_t value)
 {
-    add_signed(writer, (int64_t)(value - writer->last));
-    writer->last = value;
+    hw_page_step(&writer->stream, value);
 }
 
 static void end_numbers(struct writer *writer, const char *name)
 {
-    end_part(writer, name, PART_NUMBERS, &writer->part);
+    hw_page_part(&writer->stream, name, HW_PART_NUMBERS);
 }
 
 static void end_steps(struct writer *writer, const char *name)
 {
-    end_part(writer, name, PART_STEPS, &writer->part);
-}
-
-/* ---- strings ---- */
-
-/* The number of TEXT; 0 for NULL and for the empty string. */
-static uint32_t string_number(struct writer *writer, const char *text)
-{
-    if (!text || !*text)
-        return 0;
-    hw_buffer_clear(&writer->cleaned);
-    hw_buffer_clean(&writer->cleaned, text, HW_CLEAN_JSON);
-    return hw_intern(&writer->strings, hw_buffer_text(&writer->cleaned));
-}
-
-static void add_strings(struct writer *writer)
-{
-    hw_buffer_bytes(&writer->part, "", 1);
-    hw_buffer_bytes(&writer->part, hw_buffer_text(&writer->strings.text), writer->strings.text.used);
-    end_part(writer, "strings", PART_STRINGS, &writer->part);
+    hw_page_part(&writer->stream, name, HW_PART_STEPS);
 }
 
 /* ---- modules, frames, locations, nodes ---- */
@@ -286,48 +196,48 @@ static uint64_t of_incomplete(const struct hw_view_context *context)
 static const struct column {
     const char *name;
     enum needs needs;
-    enum part_kind kind;
+    enum hw_page_part kind;
     uint64_t (*value)(const struct hw_view_context *context);
 } columns[] = {
-    {"context.id", ALWAYS, PART_STEPS, of_id},
-    {"context.leaf", ALWAYS, PART_STEPS, of_leaf},
-    {"context.incomplete", ALWAYS, PART_NUMBERS, of_incomplete},
-    {"context.pool", ALWAYS, PART_NUMBERS, of_pool},
-    {"context.allocations", ALWAYS, PART_NUMBERS, of_allocations},
-    {"context.bytes", ALWAYS, PART_NUMBERS, of_bytes},
-    {"context.frees", ALWAYS, PART_NUMBERS, of_frees},
-    {"context.size_min", SIZES, PART_NUMBERS, of_size_min},
-    {"context.size_max", SIZES, PART_NUMBERS, of_size_max},
-    {"context.reallocations", EVENTS, PART_NUMBERS, of_reallocations},
-    {"context.realloc_moved", EVENTS, PART_NUMBERS, of_realloc_moved},
-    {"context.temporary", EVENTS, PART_NUMBERS, of_temporary},
-    {"context.live_blocks", EVENTS, PART_SIGNED, of_live_blocks},
-    {"context.live_bytes", EVENTS, PART_SIGNED, of_live_bytes},
-    {"context.peak_blocks", EVENTS, PART_SIGNED, of_peak_blocks},
-    {"context.peak_bytes", EVENTS, PART_SIGNED, of_peak_bytes},
-    {"context.live_age_ns", EVENTS, PART_NUMBERS, of_live_age_total_ns},
-    {"context.first_ns", EVENTS, PART_NUMBERS, of_first_ns},
-    {"context.lifetime_ns", LIFETIMES, PART_NUMBERS, of_lifetime_total},
-    {"context.lifetime_min_ns", LIFETIME_RANGE, PART_NUMBERS, of_lifetime_min_ns},
-    {"context.lifetime_max_ns", LIFETIME_RANGE, PART_NUMBERS, of_lifetime_max_ns},
-    {"context.last_alloc_ns", LAST, PART_NUMBERS, of_last_alloc_ns},
-    {"context.last_free_ns", LAST, PART_NUMBERS, of_last_free_ns},
-    {"context.threads", ALWAYS, PART_NUMBERS, of_alloc_threads},
-    {"context.free_threads", EVENTS, PART_NUMBERS, of_free_threads},
-    {"context.access_blocks", ACCESSES, PART_NUMBERS, of_access_blocks},
-    {"context.reads", ACCESSES, PART_NUMBERS, of_access_reads},
-    {"context.writes", ACCESSES, PART_NUMBERS, of_access_writes},
-    {"context.unsplit", ACCESSES, PART_NUMBERS, of_access_unsplit},
-    {"context.density", PERIODLESS, PART_NUMBERS, of_access_density_total},
-    {"context.lifetime_density", PERIODLESS, PART_NUMBERS, of_access_lifetime_density_total},
-    {"context.granules", GRANULES, PART_NUMBERS, of_access_granules},
-    {"context.granules_touched", GRANULES, PART_NUMBERS, of_access_granules_touched},
-    {"context.never_accessed", GRANULES, PART_NUMBERS, of_access_never_accessed},
-    {"context.never_read", GRANULES, PART_NUMBERS, of_access_written_never_read},
-    {"context.shared_granules", GRANULES, PART_NUMBERS, of_access_shared_granules},
-    {"context.shared_written", GRANULES, PART_NUMBERS, of_access_shared_written},
-    {"context.lines_false_shared", GRANULES, PART_NUMBERS, of_access_lines_false_shared},
-    {"context.lines_true_shared", GRANULES, PART_NUMBERS, of_access_lines_true_shared},
+    {"context.id", ALWAYS, HW_PART_STEPS, of_id},
+    {"context.leaf", ALWAYS, HW_PART_STEPS, of_leaf},
+    {"context.incomplete", ALWAYS, HW_PART_NUMBERS, of_incomplete},
+    {"context.pool", ALWAYS, HW_PART_NUMBERS, of_pool},
+    {"context.allocations", ALWAYS, HW_PART_NUMBERS, of_allocations},
+    {"context.bytes", ALWAYS, HW_PART_NUMBERS, of_bytes},
+    {"context.frees", ALWAYS, HW_PART_NUMBERS, of_frees},
+    {"context.size_min", SIZES, HW_PART_NUMBERS, of_size_min},
+    {"context.size_max", SIZES, HW_PART_NUMBERS, of_size_max},
+    {"context.reallocations", EVENTS, HW_PART_NUMBERS, of_reallocations},
+    {"context.realloc_moved", EVENTS, HW_PART_NUMBERS, of_realloc_moved},
+    {"context.temporary", EVENTS, HW_PART_NUMBERS, of_temporary},
+    {"context.live_blocks", EVENTS, HW_PART_SIGNED, of_live_blocks},
+    {"context.live_bytes", EVENTS, HW_PART_SIGNED, of_live_bytes},
+    {"context.peak_blocks", EVENTS, HW_PART_SIGNED, of_peak_blocks},
+    {"context.peak_bytes", EVENTS, HW_PART_SIGNED, of_peak_bytes},
+    {"context.live_age_ns", EVENTS, HW_PART_NUMBERS, of_live_age_total_ns},
+    {"context.first_ns", EVENTS, HW_PART_NUMBERS, of_first_ns},
+    {"context.lifetime_ns", LIFETIMES, HW_PART_NUMBERS, of_lifetime_total},
+    {"context.lifetime_min_ns", LIFETIME_RANGE, HW_PART_NUMBERS, of_lifetime_min_ns},
+    {"context.lifetime_max_ns", LIFETIME_RANGE, HW_PART_NUMBERS, of_lifetime_max_ns},
+    {"context.last_alloc_ns", LAST, HW_PART_NUMBERS, of_last_alloc_ns},
+    {"context.last_free_ns", LAST, HW_PART_NUMBERS, of_last_free_ns},
+    {"context.threads", ALWAYS, HW_PART_NUMBERS, of_alloc_threads},
+    {"context.free_threads", EVENTS, HW_PART_NUMBERS, of_free_threads},
+    {"context.access_blocks", ACCESSES, HW_PART_NUMBERS, of_access_blocks},
+    {"context.reads", ACCESSES, HW_PART_NUMBERS, of_access_reads},
+    {"context.writes", ACCESSES, HW_PART_NUMBERS, of_access_writes},
+    {"context.unsplit", ACCESSES, HW_PART_NUMBERS, of_access_unsplit},
+    {"context.density", PERIODLESS, HW_PART_NUMBERS, of_access_density_total},
+    {"context.lifetime_density", PERIODLESS, HW_PART_NUMBERS, of_access_lifetime_density_total},
+    {"context.granules", GRANULES, HW_PART_NUMBERS, of_access_granules},
+    {"context.granules_touched", GRANULES, HW_PART_NUMBERS, of_access_granules_touched},
+    {"context.never_accessed", GRANULES, HW_PART_NUMBERS, of_access_never_accessed},
+    {"context.never_read", GRANULES, HW_PART_NUMBERS, of_access_written_never_read},
+    {"context.shared_granules", GRANULES, HW_PART_NUMBERS, of_access_shared_granules},
+    {"context.shared_written", GRANULES, HW_PART_NUMBERS, of_access_shared_written},
+    {"context.lines_false_shared", GRANULES, HW_PART_NUMBERS, of_access_lines_false_shared},
+    {"context.lines_true_shared", GRANULES, HW_PART_NUMBERS, of_access_lines_true_shared},
 };
 
 static void add_column(struct writer *writer, const struct column *column)
@@ -337,14 +247,14 @@ static void add_column(struct writer *writer, const struct column *column)
         return;
     for (size_t i = 0; i < view->context_count; i++) {
         const uint64_t value = column->value(&view->contexts[i]);
-        if (column->kind == PART_STEPS)
+        if (column->kind == HW_PART_STEPS)
             add_step(writer, value);
-        else if (column->kind == PART_SIGNED)
-            add_signed(writer, (int64_t)value);
+        else if (column->kind == HW_PART_SIGNED)
+            hw_page_signed(&writer->stream, (int64_t)value);
         else
             add_number(writer, value);
     }
-    end_part(writer, column->name, column->kind, &writer->part);
+    hw_page_part(&writer->stream, column->name, column->kind);
 }
 
 /* The frame that names a context: its place in the stack, inlined functions counted, from the leaf on. */
@@ -354,7 +264,7 @@ static void add_headlines(struct writer *writer)
     struct hw_view_stack stack = {0};
     for (size_t i = 0; i < view->context_count; i++) {
         if (!hw_view_stack(view, view->contexts[i].sum.leaf, &stack)) {
-            writer->failed = true;
+            writer->stream.failed = true;
             break;
         }
         add_number(writer, stack.count ? hw_stack_headline(&stack) : 0);
@@ -445,6 +355,33 @@ static void add_words(struct writer *writer)
     end_numbers(writer, "words4.writes");
 }
 
+/* Sampled ones: what was hit, of 8 bytes each, or of more where blocks are large. */
+static void add_sampled_words(struct writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    const struct hw_sample_count *counts = view->sample_counts;
+    size_t count = 0; /* words come first */
+    while (count < view->sample_count_count && counts[count].kind == HW_SAMPLE_WORD)
+        count++;
+    if (!count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        add_step(writer, counts[i].context);
+    end_steps(writer, "samples.context");
+    for (size_t i = 0; i < count; i++)
+        add_step(writer, counts[i].offset);
+    end_steps(writer, "samples.offset");
+    for (size_t i = 0; i < count; i++)
+        add_number(writer, counts[i].bytes);
+    end_numbers(writer, "samples.bytes");
+    for (size_t i = 0; i < count; i++)
+        add_number(writer, counts[i].reads);
+    end_numbers(writer, "samples.reads");
+    for (size_t i = 0; i < count; i++)
+        add_number(writer, counts[i].writes);
+    end_numbers(writer, "samples.writes");
+}
+
 /* ---- the short parts ---- */
 
 #define BIT(section) (1u << (section))
@@ -462,8 +399,8 @@ static bool add_report(struct writer *writer, struct hw_error *error)
     if (stream && fclose(stream))
         made = false;
     if (made) {
-        hw_buffer_bytes(&writer->part, text, size);
-        end_part(writer, "report", PART_TEXT, &writer->part);
+        hw_buffer_bytes(&writer->stream.part, text, size);
+        hw_page_part(&writer->stream, "report", HW_PART_TEXT);
     }
     free(text);
     return made;
@@ -479,28 +416,15 @@ static void add_tables(struct writer *writer)
     add_free_stacks(writer);
     add_histogram(writer);
     add_words(writer);
-    add_strings(writer);
-    deflate_bytes(writer, "", 0, Z_FINISH);
+    add_sampled_words(writer);
 }
 
 unsigned char *hw_page_data(const struct hw_view *view, size_t *size, struct hw_error *error)
 {
     struct writer writer = {.view = view};
     hw_error_set(error, "%s: not enough memory for the page", view->profile->path ? view->profile->path : "profile");
-    const bool ready = deflateInit(&writer.deflate, Z_BEST_COMPRESSION) == Z_OK;
-    const bool reported = ready && add_report(&writer, error);
-    if (reported)
+    const bool fine = hw_page_stream_begin(&writer.stream) && add_report(&writer, error);
+    if (fine)
         add_tables(&writer);
-    const bool failed =
-        !reported || writer.failed || writer.part.failed || writer.strings.failed || writer.cleaned.failed;
-    if (ready)
-        deflateEnd(&writer.deflate);
-    hw_buffer_free(&writer.part);
-    hw_intern_free(&writer.strings);
-    hw_buffer_free(&writer.cleaned);
-    *size = writer.used;
-    if (!failed)
-        return writer.out;
-    free(writer.out);
-    return NULL;
+    return hw_page_stream_end(&writer.stream, fine, size);
 }

@@ -385,7 +385,86 @@ static void test_the_stream_says_what_the_report_says(void **state)
     run_result_free(&result);
 }
 
-static void test_a_baseline_is_a_second_stream(void **state)
+static const json_t *place_with(const json_t *diff, int64_t old_id, int64_t new_id)
+{
+    json_t *place;
+    size_t index;
+    json_array_foreach(json_object_get(diff, "places"), index, place)
+    {
+        const int64_t old = json_number_or_none(place, "old_id"), new = json_number_or_none(place, "new_id");
+        if (old == (old_id ? old_id : INT64_MIN) && new == (new_id ? new_id : INT64_MIN))
+            return place;
+    }
+    return NULL;
+}
+
+/* One value of every place: what changed is in DIFF, what did not is not. */
+static void check_places(const struct stream *stream, const json_t *diff, const char *key, const int64_t *old_ids,
+                         const int64_t *new_ids)
+{
+    char name[64];
+    size_t count, places, changed = 0;
+    int64_t *old_context = column_of(stream, "place.old_context", &places),
+            *new_context = column_of(stream, "place.new_context", &places);
+    snprintf(name, sizeof name, "value.old_%s", key);
+    int64_t *old = column_of(stream, name, &count);
+    assert_int_equal(count, places);
+    snprintf(name, sizeof name, "value.new_%s", key);
+    int64_t *new = column_of(stream, name, &count);
+    assert_int_equal(count, places);
+    for (size_t i = 0; i < places; i++) {
+        const json_t *place = place_with(diff, old_context[i] ? old_ids[old_context[i] - 1] : 0,
+                                         new_context[i] ? new_ids[new_context[i] - 1] : 0);
+        assert_int_equal(place != NULL, old[i] != new[i]);
+        if (place)
+            assert_int_equal(json_number(place, "change"), new[i] - old[i]);
+        changed += place != NULL;
+    }
+    assert_int_equal(changed, json_number(diff, "places_changed"));
+    free(old_context);
+    free(new_context);
+    free(old);
+    free(new);
+}
+
+static void check_comparison(const char *text, const char *old_stream, const char *new_stream, const char *other)
+{
+    struct stream stream = read_stream(text, strlen(text)),
+                  old = read_stream(old_stream, (size_t)(text - 1 - old_stream)),
+                  new = read_stream(new_stream, (size_t)(old_stream - 1 - new_stream));
+    size_t count, paths, old_count, new_count;
+    int64_t *old_ids = column_of(&old, "context.id", &old_count), *new_ids = column_of(&new, "context.id", &new_count);
+    static const char *const keys[] = {"peak", "bytes", "count", "leaked"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct run_result result =
+            heapwise((const char *const[]){"diff", "--json", "--sort", keys[i], other, profile, NULL}, NULL);
+        assert_exit(&result, 0, "diff");
+        json_t *diff = json_loads(result.out, 0, NULL);
+        assert_non_null(diff);
+        check_places(&stream, diff, keys[i], old_ids, new_ids);
+        json_decref(diff);
+        run_result_free(&result);
+    }
+    /* Every context has a path; parents of paths come first. */
+    int64_t *above = column_of(&stream, "path.above", &paths), *leaf = column_of(&stream, "path.new_leaf", &count);
+    assert_int_equal(count, new_count);
+    for (size_t i = 1; i < paths; i++)
+        assert_true(above[i] > 0 && above[i] <= (int64_t)i);
+    for (size_t i = 0; i < count; i++)
+        assert_in_range(leaf[i], 0, paths - 1);
+    free(above);
+    free(leaf);
+    leaf = column_of(&stream, "path.old_leaf", &count);
+    assert_int_equal(count, old_count);
+    free(leaf);
+    free(old_ids);
+    free(new_ids);
+    free(stream.bytes);
+    free(old.bytes);
+    free(new.bytes);
+}
+
+static void test_with_a_baseline_the_page_has_what_diff_says(void **state)
 {
     write_text(template_file, MARK);
     char *other = join_path(directory, "other.hwprof");
@@ -394,10 +473,11 @@ static void test_a_baseline_is_a_second_stream(void **state)
     run_result_free(&result);
     result = view(WITH("-q", "-o", "-", "--baseline", other, profile));
     assert_exit(&result, 0, "view --baseline");
-    const char *space = strchr(result.out, ' ');
-    assert_non_null(space);
-    check_stream(result.out, (size_t)(space - result.out), profile);
-    check_stream(space + 1, strlen(space + 1), other);
+    const char *second = strchr(result.out, ' '), *third = second ? strchr(second + 1, ' ') : NULL;
+    assert_non_null(third);
+    check_stream(result.out, (size_t)(second - result.out), profile);
+    check_stream(second + 1, (size_t)(third - second) - 1, other);
+    check_comparison(third + 1, second + 1, result.out, other);
     run_result_free(&result);
     free(other);
 }
@@ -411,7 +491,7 @@ int main(void)
         cmocka_unit_test(test_no_desktop_is_no_failure),
         cmocka_unit_test(test_of_a_damaged_profile_what_is_left_is_shown),
         cmocka_unit_test(test_the_stream_says_what_the_report_says),
-        cmocka_unit_test(test_a_baseline_is_a_second_stream),
+        cmocka_unit_test(test_with_a_baseline_the_page_has_what_diff_says),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }

@@ -320,6 +320,32 @@ test('a baseline: what has changed', async () => {
     await page.keyboard.press('Enter');
     await page.waitForSelector('.detail .stack li');
     await shoot(page, 'changes');
+    await page.keyboard.press('Enter');
+    /* The list is that of heapwise diff, for every value: places, order, figures. */
+    for (const sort of ['peak', 'bytes', 'count', 'leaked', 'temporary', 'lifetime']) {
+        const diff = JSON.parse(run(heapwise, 'diff', '--json', '--sort', sort, 'less.hwprof', 'perl.hwprof'));
+        await page.locator('.choice:has-text("Value") select').selectOption(sort);
+        await frame(page);
+        assert.equal(Number(await page.locator('.list').getAttribute('aria-rowcount')) - 1, diff.places_changed, sort);
+        await page.locator('.list').focus();
+        await page.keyboard.press('Home');
+        await page.evaluate(() => { window.copied = ''; });
+        for (const place of diff.places.slice(0, 8)) {
+            await page.keyboard.press('c');
+            const copied = await page.evaluate(() => window.copied);
+            const stack = copied.split('\n').filter((line) => line.startsWith('    ')).map((line) => line.trim());
+            assert.deepEqual(stack.map((each, index) => (place.stack[index].function ? each : null)), place.stack.map((each) => each.function ?? null), sort);
+            const row = await page.locator('.row.active').innerText();
+            const shown = (place.change < 0 ? '−' : '+');
+            assert.ok(row.startsWith(shown), `${row} ${place.change}`);
+            if (sort === 'count')
+                assert.ok(row.includes(Math.abs(place.change).toLocaleString('en-US')), row);
+            const state = await page.locator('.row.active .cell').nth(3).innerText();
+            assert.equal(state, { appeared: 'new', gone: 'gone' }[place.state] ?? state, row);
+            assert.ok(place.state !== 'both' || !['new', 'gone'].includes(state), row);
+            await page.keyboard.press('ArrowDown');
+        }
+    }
     view('perl');
     return page;
 });

@@ -1,88 +1,128 @@
-/* changes.ts - what has changed since the baseline, by the functions on the stack: moved lines and addresses are the
- * same place. */
+/* changes.ts - what has changed since the baseline, by place: the list of heapwise diff. */
 import { add, h, name, searching, select } from './dom';
-import { treeOf } from './flame';
+import { copy, detail } from './detail';
+import type { Compared, Comparison } from './comparison';
 import * as format from './format';
 import { List } from './list';
-import { measure, told, usual } from './measures';
+import { say } from './shell';
+import { namesWith, within } from './stacks';
 import * as state from './state';
-import type { CallTree } from './tree';
 import type { Page, View } from './view';
 
-interface Change {
-    node: number;
-    before: number;
-    after: number;
-}
-
-function changes(page: Page, tree: CallTree, key: string, word: string): Change[] {
-    const of = measure(key)!;
-    const after = tree.own(0, of.values(page.profile)!);
-    const old = of.values(page.baseline!);
-    const before = old ? tree.own(1, old) : new Float64Array(tree.size);
-    const hit = Uint8Array.from(tree.names, (text) => (text.toLowerCase().includes(word) ? 1 : 0));
-    const within = new Uint8Array(tree.size);
-    const found: Change[] = [];
-    for (let node = 1; node < tree.size; node++) {
-        within[node] = within[tree.parent[node]!]! | hit[tree.name[node]!]!;
-        if (within[node] && after[node] !== before[node])
-            found.push({ node, before: before[node]!, after: after[node]! });
-    }
-    return found.sort((a, b) => Math.abs(b.after - b.before) - Math.abs(a.after - a.before) || a.node - b.node);
+/* Places that changed, greatest change first, as heapwise diff has them. */
+function changed(comparison: Comparison, key: string, word: string): Uint32Array {
+    const before = comparison.before(key);
+    const after = comparison.after(key);
+    const found = word ? within(comparison.stacks, namesWith(comparison.stacks.names, word)) : null;
+    const size = (place: number) => Math.abs(after[place]! - before[place]!);
+    return Uint32Array.from({ length: comparison.count }, (_, place) => place)
+        .filter((place) => after[place] !== before[place] && (!found || found[comparison.leaf(place)]))
+        .sort((a, b) => size(b) - size(a) || a - b);
 }
 
 class Changes {
-    private found: Change[] = [];
-    private readonly tree: CallTree;
+    private order: Uint32Array = new Uint32Array(0);
     private readonly list: List;
     private readonly summary = h('p', { class: 'summary', role: 'status' });
     private readonly search: HTMLInputElement;
 
     constructor(
         private readonly page: Page,
+        private readonly comparison: Comparison,
         root: HTMLElement,
     ) {
-        this.tree = treeOf(page, false);
         this.search = h('input', { type: 'search', id: 'search', value: state.get('q'), placeholder: 'Filter functions', 'aria-label': 'Filter functions', spellcheck: 'false', autocomplete: 'off',
             ...searching(() => { state.note({ q: this.search.value }); this.update(); }) });
-        const head = h('div', { class: 'row list-head', role: 'row', 'aria-rowindex': 1 }, ['change', 'before', 'after', ''].map((text) => h('div', { class: 'cell', role: 'columnheader' }, text)), h('div', { class: 'cell name-cell', role: 'columnheader' }, 'stack, innermost function first'));
-        this.list = new List({ label: 'Changes', rowHeight: 26, columns: 5, head, fill: (row, index) => this.fill(row, this.found[index]!), open: (index) => this.open(this.found[index]!) });
-        const values = told(page.profile).filter((each) => each.additive);
-        add(root, h('div', { class: 'tools' }, this.search, h('span', { class: 'space' }), select('Value', values.map((each) => [each.key, each.title] as const), this.key, (value) => { state.note({ value }); this.update(); })), this.summary, this.list.element);
+        const head = h('div', { class: 'row list-head', role: 'row', 'aria-rowindex': 1 }, ['change', 'before', 'after', ''].map((text) => h('div', { class: 'cell', role: 'columnheader' }, text)), h('div', { class: 'cell name-cell', role: 'columnheader' }, 'function'));
+        this.list = new List({
+            label: 'Changes', rowHeight: 26, columns: 5, head,
+            fill: (row, index) => this.fill(row, this.order[index]!),
+            open: (index) => this.open(this.order[index]!),
+            key: (event, index) => {
+                if (event.key === 'c')
+                    void copy(this.text(this.order[index]!)).then((done) => say(done ? 'Copied the place at the cursor' : 'The browser does not let this page copy'));
+                return event.key === 'c';
+            },
+        });
+        const chosen = (value: string) => { state.note({ value }); this.update(); };
+        add(root, h('div', { class: 'tools' }, this.search, h('span', { class: 'space' }), select('Value', comparison.measures.map((each) => [each.key, each.title] as const), this.measure.key, chosen)),
+            comparison.notes.length ? h('ul', { class: 'notes' }, comparison.notes.map((text) => h('li', null, text))) : null,
+            this.summary, this.list.element);
         this.update();
     }
 
-    private get key(): string {
-        const wanted = measure(state.get('value'));
-        return wanted?.additive && wanted.values(this.page.profile) ? wanted.key : usual(this.page.profile).key;
+    private get measure(): Compared {
+        const { measures, usual } = this.comparison;
+        return measures.find((each) => each.key === state.get('value')) ?? measures.find((each) => each.key === usual) ?? measures[0]!;
     }
 
     private update(): void {
-        const of = measure(this.key)!;
-        this.found = changes(this.page, this.tree, this.key, this.search.value.trim().toLowerCase());
-        const more = this.found.reduce((sum, each) => sum + Math.max(0, each.after - each.before), 0);
-        const less = this.found.reduce((sum, each) => sum + Math.max(0, each.before - each.after), 0);
-        this.summary.textContent = `${format.plural(this.found.length, 'stack')} changed; ${of.title.toLowerCase()}: ${of.format(more)} more, ${of.format(less)} less`;
-        this.list.reset(this.found.length);
+        const of = this.measure;
+        this.order = changed(this.comparison, of.key, this.search.value.trim().toLowerCase());
+        let more = 0;
+        let less = 0;
+        for (const place of this.order) {
+            const by = this.change(place);
+            more += Math.max(0, by);
+            less += Math.max(0, -by);
+        }
+        this.summary.textContent = `${of.title}: ${of.format(of.after)}, before ${of.format(of.before)} (${format.change(of.after - of.before, of.format)}). ` +
+            `${format.plural(this.order.length, 'place')} changed: ${of.format(more)} more, ${of.format(less)} less.`;
+        this.list.reset(this.order.length);
     }
 
-    private fill(row: HTMLElement, change: Change): void {
-        const of = measure(this.key)!;
-        const by = change.after - change.before;
-        const path = this.tree.path(change.node).reverse();
-        const word = !change.before ? 'new' : !change.after ? 'gone' : `${by > 0 ? '+' : '−'}${Math.abs((by / change.before) * 100).toFixed(0)} %`;
-        add(row, h('div', { class: by > 0 ? 'cell more' : 'cell less', role: 'gridcell' }, format.change(by, of.format)),
-            [change.before, change.after].map((value) => h('div', { class: value ? 'cell' : 'cell none', role: 'gridcell' }, of.format(value))),
+    private change(place: number): number {
+        const { key } = this.measure;
+        return this.comparison.after(key)[place]! - this.comparison.before(key)[place]!;
+    }
+
+    /* The profile and the context that show a place. */
+    private shown(place: number): [Page['profile'], number] {
+        const now = this.comparison.contextNow(place);
+        return now >= 0 ? [this.page.profile, now] : [this.page.baseline!, this.comparison.contextBefore(place)];
+    }
+
+    private fill(row: HTMLElement, place: number): void {
+        const { key, format: said } = this.measure;
+        const { comparison } = this;
+        const [profile, context] = this.shown(place);
+        const by = this.change(place);
+        const was = comparison.before(key)[place]!;
+        const word = comparison.contextBefore(place) < 0 ? 'new' : comparison.contextNow(place) < 0 ? 'gone' : was ? `${by > 0 ? '+' : '−'}${Math.abs((by / was) * 100).toFixed(0)} %` : '';
+        const where = profile.place(context);
+        const callers = profile.callers(context, 4).join(' ‹ ');
+        add(row,
+            h('div', { class: `cell ${by > 0 ? 'more' : 'less'}`, role: 'gridcell' }, format.change(by, said)),
+            [was, comparison.after(key)[place]!].map((value) => h('div', { class: value ? 'cell' : 'cell none', role: 'gridcell' }, said(value))),
             h('div', { class: 'cell', role: 'gridcell' }, word),
-            h('div', { class: 'cell name-cell', role: 'gridcell' }, name(path[0] ?? ''), h('span', { class: 'callers' }, h('bdi', null, path.slice(1, 5).map((each) => `‹ ${each}`).join(' ')))));
+            h('div', { class: 'cell name-cell', role: 'gridcell' }, name(profile.title(context)), where && h('span', { class: 'place' }, h('bdi', null, where)), callers && h('span', { class: 'callers' }, h('bdi', null, `‹ ${callers}`))));
     }
 
-    private open(change: Change): { element: HTMLElement; height: number } {
-        const path = this.tree.path(change.node).reverse();
-        const lines = Math.min(30, path.length + 1);
+    private text(place: number): string {
+        const [profile, context] = this.shown(place);
+        const values = this.comparison.measures.map((each) => `  ${each.title}: ${each.format(this.comparison.before(each.key)[place]!)} → ${each.format(this.comparison.after(each.key)[place]!)}`);
+        return [profile.title(context), ...values, ...profile.stack(context).map((frame) => `    ${frame.name}`)].join('\n') + '\n';
+    }
+
+    /* All values before and after, above what is known of the context that shows the place. */
+    private open(place: number): { element: HTMLElement; height: number } {
+        const { comparison } = this;
+        const [profile, context] = this.shown(place);
+        const rows = comparison.measures.filter((each) => comparison.before(each.key)[place] || comparison.after(each.key)[place]);
+        const stacks = [[comparison.contextsBefore(place), 'before'], [comparison.contextsNow(place), 'after']] as const;
+        const several = stacks.filter(([count]) => count > 1).map(([count, when]) => `${format.plural(count, 'call stack')} ${when}`);
+        const shown = detail(profile, context);
+        const table = h('table', { class: 'compared' },
+            h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'value'), ['before', 'after', 'change'].map((text) => h('th', { scope: 'col', class: 'number' }, text)))),
+            h('tbody', null, rows.map((each) => {
+                const before = comparison.before(each.key)[place]!;
+                const after = comparison.after(each.key)[place]!;
+                return h('tr', null, h('td', null, each.title), [each.format(before), each.format(after), format.change(after - before, each.format)].map((text) => h('td', { class: 'number' }, text)));
+            })));
+        const height = rows.length * 24 + 60;
         return {
-            element: h('div', { class: 'detail', tabindex: 0, role: 'group', 'aria-label': 'Call stack' }, h('div', null, h('p', { class: 'caption' }, 'Allocated by'), h('ol', { class: 'stack' }, path.map((each) => h('li', null, name(each)))))),
-            height: lines * 20 + 24,
+            element: h('div', null, h('div', { class: 'detail' }, table, h('p', { class: 'caption' }, `Below: ${profile === this.page.profile ? 'the place in this profile' : 'the place in the baseline'}${several.length ? `, of ${several.join(' and ')} the one with most bytes` : ''}.`)), shown.element),
+            height: Math.max(120, height) + shown.height + 16,
         };
     }
 }
@@ -90,6 +130,6 @@ class Changes {
 export const comparison: View = {
     key: 'changes',
     title: 'Changes',
-    missing: (page: Page) => (page.baseline ? null : '“heapwise view --baseline OLD NEW” shows what has changed.'),
-    show: (page: Page, root: HTMLElement) => void new Changes(page, root),
+    missing: (page: Page) => (page.comparison ? null : '“heapwise view --baseline OLD NEW” shows what has changed.'),
+    show: (page: Page, root: HTMLElement) => void new Changes(page, page.comparison!, root),
 };

@@ -6,7 +6,9 @@ import * as format from './format';
 import { measure, partValues, told, usual, type Measure } from './measures';
 import { isDark, onTheme, say } from './shell';
 import * as state from './state';
-import { CallTree } from './tree';
+import { namesWith, stacksOf, within, type Stacks } from './stacks';
+import { CallTree, type Sums } from './tree';
+import type { Profile } from './model';
 import type { Page, View } from './view';
 
 const rowHeight = 19;
@@ -15,33 +17,41 @@ const minimum = 0.7; // CSS pixels of a box that is drawn
 /* What widths and colours mean. */
 interface Values {
     measure: Measure;
-    width: Float64Array; // by node
-    own: Float64Array;
-    old: Float64Array | null; // of the baseline
-    ratio: { of: Float64Array; over: Float64Array; least: number; most: number } | null;
+    width: Sums;
+    old: Sums | null; // of the baseline
+    swapped: boolean; // `width` is that of the baseline, `old` that of this profile
+    ratio: { of: Sums; over: Sums; least: number; most: number } | null;
+    byContext: Float64Array; // what widths are made of
 }
 
-const trees = new WeakMap<object, Map<boolean, CallTree>>();
+/* Call stacks of what is shown; with a baseline as heapwise diff matches them. */
+const allStacks = new WeakMap<Page, Stacks>();
 
-export function treeOf(page: Page, inverted: boolean): CallTree {
+function pageStacks(page: Page): Stacks {
+    const known = allStacks.get(page) ?? page.comparison?.stacks ?? stacksOf(page.profile);
+    allStacks.set(page, known);
+    return known;
+}
+
+const trees = new WeakMap<Page, Map<boolean, CallTree>>();
+
+function treeOf(page: Page, inverted: boolean): CallTree {
     const known = trees.get(page) ?? new Map<boolean, CallTree>();
     trees.set(page, known);
     let tree = known.get(inverted);
     if (!tree) {
-        tree = new CallTree(page.baseline ? [page.profile, page.baseline] : [page.profile], inverted);
+        tree = new CallTree(pageStacks(page), inverted);
         known.set(inverted, tree);
     }
     return tree;
 }
 
-/* Makes the trees while nobody waits, so that the first look at them is quick. */
+/* Makes what a first look takes longest for while nobody waits. */
 export function prepare(page: Page): void {
-    if (page.profile.count > 100000)
-        return;
     const idle = window.requestIdleCallback ?? ((action: () => void) => setTimeout(action, 300));
     idle(() => {
-        treeOf(page, false);
-        idle(() => treeOf(page, true));
+        pageStacks(page);
+        idle(() => treeOf(page, false));
     });
 }
 
@@ -130,19 +140,21 @@ class FlameGraph {
         this.tree = treeOf(this.page, this.kind === 'inverted');
         this.colors = [];
         const focus = state.get('focus');
-        const mask = (profile: number) => (focus ? this.tree.through(profile, focus) : null);
+        const through = focus ? within(this.tree.stacks, Uint8Array.from(this.tree.names, (text) => (text === focus ? 1 : 0))) : null;
+        const { profile, baseline } = this.page;
         const { measure } = this;
-        const base = measure.additive ? measure.values(this.page.profile)! : this.page.profile.column('bytes')!;
-        const old = this.page.baseline && (measure.additive ? measure.values(this.page.baseline) : this.page.baseline.column('bytes'));
+        const swapped = Boolean(baseline) && state.get('widths', 'new') === 'old';
+        const now = this.byContext(profile, 0, measure.additive ? measure.key : 'bytes', through);
+        const before = baseline && this.byContext(baseline, 1, measure.additive ? measure.key : 'bytes', through);
+        const sums = [this.tree.sums(0, now), before ? this.tree.sums(1, before) : null] as const;
         this.values = {
             measure,
-            width: this.tree.sums(0, base, mask(0)),
-            own: this.tree.own(0, base, mask(0)),
-            old: old ? this.tree.sums(1, old, mask(1)) : null,
-            ratio: measure.parts ? this.ratio(measure.parts, mask(0)) : null,
+            width: swapped && sums[1] ? sums[1] : sums[0],
+            old: swapped && sums[1] ? sums[0] : sums[1],
+            swapped: swapped && Boolean(sums[1]),
+            ratio: measure.parts ? this.ratio(measure.parts, through) : null,
+            byContext: swapped && before ? before : now,
         };
-        if (this.values.old && state.get('widths', 'new') === 'old')
-            [this.values.width, this.values.old] = [this.values.old, this.values.width];
         this.zoom = this.tree.find(splitPath(state.get('zoom')));
         this.selected = this.zoom;
         this.fillTools();
@@ -150,20 +162,26 @@ class FlameGraph {
         this.place();
     }
 
-    private ratio(parts: [string, string], mask: Uint8Array | null): Values['ratio'] {
-        const [a, b] = parts.map((key) => partValues(this.page.profile, key));
-        if (!a || !b)
+    /* A value by context, without pools, which are parts of other blocks, and what is not THROUGH a function. */
+    private byContext(profile: Profile, number: number, key: string, through: Uint8Array | null): Float64Array {
+        const values = partValues(profile, key);
+        const pool = profile.column('pool');
+        const leaf = this.tree.stacks.leaf[number]!;
+        return Float64Array.from({ length: profile.count }, (_, i) => (values && !pool?.[i] && (!through || through[leaf[i]!]) ? values[i]! : 0));
+    }
+
+    private ratio(parts: [string, string], through: Uint8Array | null): Values['ratio'] {
+        if (parts.some((key) => !partValues(this.page.profile, key)))
             return null;
-        const of = this.tree.sums(0, a, mask);
-        const over = this.tree.sums(0, b, mask);
+        const [of, over] = parts.map((key) => this.byContext(this.page.profile, 0, key, through)) as [Float64Array, Float64Array];
         let least = Infinity;
         let most = 0;
-        for (let node = 0; node < of.length; node++)
-            if (of[node]! > 0 && over[node]! > 0) {
-                least = Math.min(least, of[node]! / over[node]!);
-                most = Math.max(most, of[node]! / over[node]!);
+        for (let i = 0; i < of.length; i++) // sums lie between the least and the greatest of their parts
+            if (of[i]! > 0 && over[i]! > 0) {
+                least = Math.min(least, of[i]! / over[i]!);
+                most = Math.max(most, of[i]! / over[i]!);
             }
-        return { of, over, least: Math.max(least, most / 1e6), most };
+        return { of: this.tree.sums(0, of), over: this.tree.sums(0, over), least: Math.max(most ? least : 0, most / 1e6), most };
     }
 
     private fillTools(): void {
@@ -283,19 +301,18 @@ class FlameGraph {
     }
 
     private color(node: number, dark: boolean): string {
-        const { ratio, old, width } = this.values;
+        const { ratio, old, width, swapped } = this.values;
         if (old) {
-            const swap = state.get('widths', 'new') === 'old';
-            const [before, after] = swap ? [width[node]!, old[node]!] : [old[node]!, width[node]!];
+            const [before, after] = swapped ? [width.of(node), old.of(node)] : [old.of(node), width.of(node)];
             return changeColor(before + after ? (after - before) / Math.max(before, after) : 0, dark);
         }
         if (ratio) {
-            const value = ratio.over[node] ? ratio.of[node]! / ratio.over[node]! : 0;
+            const value = ratio.over.of(node) ? ratio.of.of(node) / ratio.over.of(node) : 0;
             const span = Math.log(ratio.most / ratio.least) || 1;
             return heatColor(value > 0 ? Math.log(value / ratio.least) / span : 0, dark);
         }
         const number = this.tree.name[node]!;
-        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : (this.colors[number] ??= nameColor(this.tree.names[number]!, Boolean(this.tree.system[number]), dark));
+        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : (this.colors[number] ??= nameColor(this.tree.names[number]!, Boolean(this.tree.stacks.system[number]), dark));
     }
 
     private nameOf(node: number): string {
@@ -307,41 +324,33 @@ class FlameGraph {
 
     private find(): void {
         const word = this.search.value.trim().toLowerCase();
-        this.found = word ? Uint8Array.from(this.tree.names, (text) => (text.toLowerCase().includes(word) ? 1 : 0)) : null;
+        this.found = word ? namesWith(this.tree.names, word) : null;
         this.matched.textContent = '';
         if (!this.found)
             return;
-        /* Of nested matches the outermost counts. */
-        const within = new Uint8Array(this.tree.size);
-        let sum = 0;
-        let names = 0;
-        for (let node = 1; node < this.tree.size; node++) {
-            const above = within[this.tree.parent[node]!]!;
-            const hit = this.found[this.tree.name[node]!]!;
-            within[node] = above | hit;
-            if (hit && !above)
-                sum += this.values.width[node]!;
-        }
-        for (const hit of this.found)
-            names += hit;
-        this.matched.textContent = names ? `${format.plural(names, 'function')}, ${format.percent(sum, this.values.width[0]!) || '0 %'}` : 'no function';
+        const { stacks } = this.tree;
+        const hit = within(stacks, this.found);
+        const leaf = stacks.leaf[this.values.swapped ? 1 : 0]!;
+        const sum = this.values.byContext.reduce((all, value, context) => (hit[leaf[context]!] ? all + value : all), 0);
+        const names = this.found.reduce((all, each) => all + each, 0);
+        this.matched.textContent = names ? `${format.plural(names, 'function')}, ${format.percent(sum, this.values.width.of(0)) || '0 %'}` : 'no function';
     }
 
     /* ---- words ---- */
 
     private facts(node: number): string {
-        const { measure, width, own, old, ratio } = this.values;
+        const { measure, width, old, swapped, ratio } = this.values;
         const unit = measure.additive ? measure.format : format.bytes;
-        const parts = [`${unit(width[node]!)} (${format.percent(width[node]!, width[0]!) || '0 %'})`];
-        if (own[node] && !(old && state.get('widths') === 'old'))
-            parts.push(`itself ${unit(own[node]!)}`);
+        const parts = [`${unit(width.of(node))} (${format.percent(width.of(node), width.of(0)) || '0 %'})`];
+        const own = width.own(node);
+        if (own && node)
+            parts.push(`itself ${unit(own)}`);
         if (old) {
-            const swap = state.get('widths', 'new') === 'old';
-            const change = swap ? old[node]! - width[node]! : width[node]! - old[node]!;
-            parts.push(`${format.change(change, unit)} since the baseline`);
+            const change = swapped ? old.of(node) - width.of(node) : width.of(node) - old.of(node);
+            parts.push(`${swapped ? 'in the baseline; ' : ''}${format.change(change, unit)} since the baseline`);
         }
         if (ratio)
-            parts.push(`${measure.title.toLowerCase()} ${ratio.over[node] ? measure.format(ratio.of[node]! / ratio.over[node]!) : 'not known'}`);
+            parts.push(`${measure.title.toLowerCase()} ${ratio.over.of(node) ? measure.format(ratio.of.of(node) / ratio.over.of(node)) : 'not known'}`);
         return parts.join(', ');
     }
 

@@ -1,6 +1,6 @@
 /* flame_layout.ts - which boxes a flame graph has, and what colour they are. Only those that can be seen: the work
  * grows with what is drawn, not with the profile. */
-import type { CallTree } from './tree';
+import type { CallTree, Sums } from './tree';
 
 export interface Box {
     node: number;
@@ -11,12 +11,12 @@ export interface Box {
 
 /* Boxes of the subtree at ROOT, rows one after the other, from the left to the right; ancestors of ROOT, all as wide
  * as everything, come first. Nothing narrower than LEAST. */
-export function layout(tree: CallTree, values: Float64Array, root: number, least: number): Box[] {
+export function layout(tree: CallTree, values: Sums, root: number, least: number): Box[] {
     const above: number[] = [];
     for (let node = tree.parent[root]!; node >= 0; node = tree.parent[node]!)
         above.push(node);
     const boxes: Box[] = above.reverse().map((node, row) => ({ node, row, x: 0, width: 1 }));
-    const whole = values[root]!;
+    const whole = values.of(root);
     if (!(whole > 0))
         return [...boxes, { node: root, row: above.length, x: 0, width: 1 }];
     let row: Box[] = [{ node: root, row: above.length, x: 0, width: 1 }];
@@ -24,15 +24,12 @@ export function layout(tree: CallTree, values: Float64Array, root: number, least
         boxes.push(...row);
         const next: Box[] = [];
         for (const box of row) {
-            const children: number[] = [];
-            for (let child = tree.firstChild[box.node]!; child >= 0; child = tree.nextSibling[child]!)
-                if (values[child]! / whole >= least)
-                    children.push(child);
-            children.sort((a, b) => values[b]! - values[a]! || tree.name[a]! - tree.name[b]!);
+            const children = tree.children(box.node).filter((child) => values.of(child) / whole >= least);
+            children.sort((a, b) => values.of(b) - values.of(a) || tree.name[a]! - tree.name[b]!);
             let x = box.x;
             for (const child of children) {
-                next.push({ node: child, row: box.row + 1, x, width: values[child]! / whole });
-                x += values[child]! / whole;
+                next.push({ node: child, row: box.row + 1, x, width: values.of(child) / whole });
+                x += values.of(child) / whole;
             }
         }
         row = next;

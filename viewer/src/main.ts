@@ -7,6 +7,7 @@ import { start } from './shell';
 import { allocator } from './allocator';
 import { blocks } from './blocks';
 import { comparison } from './changes';
+import { Comparison } from './comparison';
 import { contexts } from './contexts';
 import { flame, prepare } from './flame';
 import { hot } from './hot';
@@ -19,10 +20,13 @@ async function main(): Promise<void> {
         const holder = document.getElementById('profiles')!;
         const streams = holder.textContent!.trim().split(' ');
         holder.remove();
-        const [profile, baseline] = await Promise.all(streams.map((each) => Profile.read(each)));
-        const page = { profile: profile!, baseline: baseline ?? null };
+        const [[profile, baseline], compared] = await Promise.all([
+            Promise.all(streams.slice(0, 2).map((each) => Profile.read(each))),
+            streams[2] ? Comparison.read(streams[2]) : null,
+        ]);
+        const page = { profile: profile!, baseline: baseline ?? null, comparison: compared };
         const views = [overview, flame, contexts, hot, structs, blocks, allocator];
-        start(page, baseline ? [...views.slice(0, 3), comparison, ...views.slice(3)] : views, root);
+        start(page, compared ? [...views.slice(0, 3), comparison, ...views.slice(3)] : views, root);
         prepare(page);
     } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);

@@ -1,133 +1,147 @@
-/* tree.ts - calls merged by function, from the root or from the leaf, of one profile or of two.
- *
- * Nodes are numbers; a parent has a smaller one than its children, so that sums over subtrees are one pass backwards.
- * Node 0 is the root and stands for the whole program. */
-import type { Profile } from './model';
+/* tree.ts - calls merged by function, from the root or from the leaf, made as far as they are looked at: the work grows
+ * with what is shown and not with the profile. Nodes are numbers; 0 is the root and stands for the whole program. */
 import type { Column } from './decode';
+import type { Stacks } from './stacks';
 
-/* From a pair of numbers to a node, in open addressing: a Map of half a million entries takes seconds. */
-class Pairs {
-    private mask = (1 << 16) - 1;
-    private slots = new Int32Array(1 << 16).fill(-1);
-    constructor(
-        private readonly parent: Grown,
-        private readonly name: Grown,
-    ) {}
+const none = new Int32Array(0);
 
-    private slot(parent: number, name: number): number {
-        let at = Math.imul(parent + Math.imul(name + 1, 0x9e3779b1), 0x85ebca6b);
-        at = Math.imul(at ^ (at >>> 15), 0xc2b2ae35);
-        at = (at ^ (at >>> 13)) & this.mask;
-        for (let node = this.slots[at]!; node >= 0; node = this.slots[at]!) {
-            if (this.parent.at[node] === parent && this.name.at[node] === name)
-                break;
-            at = (at + 1) & this.mask;
-        }
-        return at;
+/* Lists by a small number, in two passes: count() everything, begin(), put() everything again, end(). */
+class Groups {
+    private readonly count: Int32Array;
+    private readonly list: Int32Array[];
+    readonly seen: number[] = []; // numbers that have a list, in the order in which they came
+
+    constructor(numbers: number) {
+        this.count = new Int32Array(numbers);
+        this.list = new Array<Int32Array>(numbers).fill(none);
     }
 
-    child(parent: number, name: number): number {
-        let at = this.slot(parent, name);
-        if (this.slots[at]! >= 0)
-            return this.slots[at]!;
-        if (this.name.size * 2 > this.mask) {
-            this.mask = this.mask * 2 + 1;
-            this.slots = new Int32Array(this.mask + 1).fill(-1);
-            for (let node = 1; node < this.name.size; node++)
-                this.slots[this.slot(this.parent.at[node]!, this.name.at[node]!)] = node;
-            at = this.slot(parent, name);
-        }
-        this.slots[at] = this.name.size;
-        this.parent.push(parent);
-        return this.name.push(name);
+    add(number: number): void {
+        if (!this.count[number]!++)
+            this.seen.push(number);
     }
-}
 
-class Grown {
-    at = new Int32Array(1 << 12);
-    size = 0;
-    push(value: number): number {
-        if (this.size === this.at.length) {
-            const grown = new Int32Array(this.size * 2);
-            grown.set(this.at);
-            this.at = grown;
+    begin(): void {
+        for (const number of this.seen) {
+            this.list[number] = new Int32Array(this.count[number]!);
+            this.count[number] = 0;
         }
-        this.at[this.size] = value;
-        return this.size++;
+    }
+
+    put(number: number, item: number): void {
+        this.list[number]![this.count[number]!++] = item;
+    }
+
+    /* The lists, in the order of `seen`; empty afterwards. */
+    end(): { number: number; items: Int32Array }[] {
+        const found = this.seen.map((number) => ({ number, items: this.list[number]! }));
+        for (const number of this.seen) {
+            this.list[number] = none;
+            this.count[number] = 0;
+        }
+        this.seen.length = 0;
+        return found;
     }
 }
 
 export class CallTree {
-    readonly names: string[] = [];
-    readonly system: Uint8Array; // by name: code of the system's libraries
-    readonly parent: Int32Array;
-    readonly name: Int32Array; // number in `names`; -1 of the root
-    readonly firstChild: Int32Array; // -1: none
-    readonly nextSibling: Int32Array;
-    readonly depth: Int32Array; // 0 of the root
-    readonly node: Int32Array[] = []; // by profile: by context, where its stack ends
-    readonly size: number;
+    readonly parent: number[] = [-1];
+    readonly name: number[] = [-1]; // number in the names of the stacks; -1 of the root
+    readonly depth: number[] = [0];
+    /* What a node is made of. From the root: nodes of the stacks. From the leaf: contexts, those of the second profile
+     * behind those of the first. */
+    private readonly items: Int32Array[];
+    private readonly children_: (number[] | null)[] = [null];
+    private readonly groups: Groups;
+    private readonly cursor: Int32Array; // from the leaf, by context: the node of the stacks that it has come to; -1 before
+    private readonly leaf: Int32Array; // by context, those of all profiles
+    private readonly firstChild: Int32Array; // from the root: of the stacks; -1: none
+    private readonly nextSibling: Int32Array;
 
     constructor(
-        readonly profiles: Profile[],
+        readonly stacks: Stacks,
         readonly inverted: boolean,
     ) {
-        const parent = new Grown();
-        const name = new Grown();
-        parent.push(-1);
-        name.push(-1);
-        const pairs = new Pairs(parent, name);
-        const known = new Map<string, number>();
-        const kinds: number[] = [];
-        for (const profile of profiles) {
-            const own = Int32Array.from(profile.names, (text) => known.get(text) ?? known.set(text, known.size).size - 1);
-            for (let location = 0; location + 1 < profile.firstFrame.length; location++)
-                for (let i = profile.firstFrame[location]!; i < profile.firstFrame[location + 1]!; i++)
-                    kinds[own[profile.frameName[i]!]!] = profile.moduleKind(location);
-            this.node.push(inverted ? fromLeaf(profile, own, pairs) : fromRoot(profile, own, pairs));
-        }
-        for (const text of known.keys())
-            this.names.push(text);
-        this.system = Uint8Array.from(this.names, (_, number) => (kinds[number] ? 1 : 0));
-        this.size = name.size;
-        this.parent = parent.at.subarray(0, this.size);
-        this.name = name.at.subarray(0, this.size);
-        this.firstChild = new Int32Array(this.size).fill(-1);
-        this.nextSibling = new Int32Array(this.size).fill(-1);
-        this.depth = new Int32Array(this.size);
-        for (let node = 1; node < this.size; node++) {
-            const above = this.parent[node]!;
-            this.nextSibling[node] = this.firstChild[above]!;
-            this.firstChild[above] = node;
-            this.depth[node] = this.depth[above]! + 1;
+        this.groups = new Groups(stacks.names.length);
+        const first = stacks.leaf[0]!;
+        const second = stacks.leaf[1] ?? none;
+        this.leaf = new Int32Array(first.length + second.length);
+        this.leaf.set(first);
+        this.leaf.set(second, first.length);
+        this.items = [inverted ? this.leaf.map((_, context) => context) : new Int32Array(1)];
+        this.cursor = inverted ? new Int32Array(this.leaf.length).fill(-1) : none;
+        this.firstChild = inverted ? none : new Int32Array(stacks.parent.length).fill(-1);
+        this.nextSibling = inverted ? none : new Int32Array(stacks.parent.length).fill(-1);
+        for (let node = 1; !inverted && node < stacks.parent.length; node++) {
+            this.nextSibling[node] = this.firstChild[stacks.parent[node]!]!;
+            this.firstChild[stacks.parent[node]!] = node;
         }
     }
 
-    /* The sum of VALUES (by context) in each subtree, of contexts with a MASK. */
-    sums(profile: number, values: Column, mask: Uint8Array | null = null): Float64Array {
-        const sums = this.own(profile, values, mask);
-        for (let node = this.size - 1; node > 0; node--)
-            sums[this.parent[node]!]! += sums[node]!;
-        return sums;
+    get names(): string[] {
+        return this.stacks.names;
     }
 
-    /* What stands at each node itself. */
-    own(profile: number, values: Column, mask: Uint8Array | null = null): Float64Array {
-        const sums = new Float64Array(this.size);
-        const nodes = this.node[profile]!;
-        for (let context = 0; context < nodes.length; context++)
+    /* The nodes below NODE. */
+    children(node: number): readonly number[] {
+        return (this.children_[node] ??= (this.inverted ? this.callers(node) : this.callees(node)).map(({ number, items }) => {
+            this.parent.push(node);
+            this.name.push(number);
+            this.depth.push(this.depth[node]! + 1);
+            this.children_.push(null);
+            return this.items.push(items) - 1;
+        }));
+    }
+
+    private callees(node: number): ReturnType<Groups['end']> {
+        const { groups, firstChild, nextSibling } = this;
+        const { name } = this.stacks;
+        for (const item of this.items[node]!)
+            for (let child = firstChild[item]!; child >= 0; child = nextSibling[child]!)
+                groups.add(name[child]!);
+        groups.begin();
+        for (const item of this.items[node]!)
+            for (let child = firstChild[item]!; child >= 0; child = nextSibling[child]!)
+                groups.put(name[child]!, child);
+        return groups.end();
+    }
+
+    private callers(node: number): ReturnType<Groups['end']> {
+        const { groups, cursor } = this;
+        const { name, parent } = this.stacks;
+        for (const context of this.items[node]!) {
+            const at = cursor[context]! < 0 ? this.leaf[context]! : parent[cursor[context]!]!;
+            cursor[context] = at;
+            if (at)
+                groups.add(name[at]!);
+        }
+        groups.begin();
+        for (const context of this.items[node]!)
+            if (cursor[context])
+                groups.put(name[cursor[context]!]!, context);
+        return groups.end();
+    }
+
+    /* The sums of VALUES (by context of a profile) in each subtree, of contexts with a MASK. */
+    sums(profile: number, values: Column, mask: Uint8Array | null = null): Sums {
+        const leaves = this.stacks.leaf[profile]!;
+        const before = profile ? this.stacks.leaf[0]!.length : 0;
+        const { parent } = this.stacks;
+        const weights = new Float64Array(this.inverted ? this.leaf.length : parent.length);
+        for (let context = 0; context < leaves.length; context++)
             if (!mask || mask[context])
-                sums[nodes[context]!]! += values[context]!;
-        return sums;
+                weights[this.inverted ? before + context : leaves[context]!]! += values[context]!;
+        for (let node = this.inverted ? 0 : parent.length - 1; node > 0; node--)
+            weights[parent[node]!]! += weights[node]!;
+        return new Sums(this, weights);
     }
 
-    /* The contexts of a profile whose stacks have the function NAME. */
-    through(profile: number, name: string): Uint8Array {
-        const number = this.names.indexOf(name);
-        const within = new Uint8Array(this.size);
-        for (let node = 1; node < this.size; node++)
-            within[node] = this.name[node] === number || within[this.parent[node]!] ? 1 : 0;
-        return Uint8Array.from(this.node[profile]!, (node) => within[node]!);
+    /* The sum of WEIGHTS over what NODE is made of. */
+    total(node: number, weights: Float64Array): number {
+        let sum = 0;
+        for (const item of this.items[node]!)
+            sum += weights[item]!;
+        return sum;
     }
 
     /* The functions from the root to NODE. */
@@ -142,11 +156,8 @@ export class CallTree {
     find(path: string[]): number {
         let node = 0;
         for (const text of path) {
-            const number = this.names.indexOf(text);
-            let child = this.firstChild[node]!;
-            while (child >= 0 && this.name[child] !== number)
-                child = this.nextSibling[child]!;
-            if (child < 0)
+            const child = this.children(node).find((each) => this.names[this.name[each]!] === text);
+            if (child === undefined)
                 return node;
             node = child;
         }
@@ -154,26 +165,21 @@ export class CallTree {
     }
 }
 
-function fromRoot(profile: Profile, own: Int32Array, pairs: Pairs): Int32Array {
-    const nodes = new Int32Array(profile.parent.length);
-    for (let at = 1; at < nodes.length; at++) {
-        let node = nodes[profile.parent[at]!]!;
-        const location = profile.location[at]!;
-        for (let i = profile.firstFrame[location + 1]! - 1; i >= profile.firstFrame[location]!; i--)
-            node = pairs.child(node, own[profile.frameName[i]!]!);
-        nodes[at] = node;
-    }
-    return Int32Array.from(profile.leaf, (leaf) => nodes[leaf]!);
-}
+/* A value at every node, worked out when it is asked for. */
+export class Sums {
+    private readonly known: number[] = [];
 
-function fromLeaf(profile: Profile, own: Int32Array, pairs: Pairs): Int32Array {
-    return Int32Array.from(profile.leaf, (leaf) => {
-        let node = 0;
-        for (let at = leaf; at > 0; at = profile.parent[at]!) {
-            const location = profile.location[at]!;
-            for (let i = profile.firstFrame[location]!; i < profile.firstFrame[location + 1]!; i++)
-                node = pairs.child(node, own[profile.frameName[i]!]!);
-        }
-        return node;
-    });
+    constructor(
+        private readonly tree: CallTree,
+        private readonly weights: Float64Array,
+    ) {}
+
+    of(node: number): number {
+        return (this.known[node] ??= this.tree.total(node, this.weights));
+    }
+
+    /* What stands at the node itself. */
+    own(node: number): number {
+        return this.tree.children(node).reduce((rest, child) => rest - this.of(child), this.of(node));
+    }
 }

@@ -1,9 +1,11 @@
 /* view.ts - what the views are to the shell. */
+import type { Comparison } from './comparison';
 import type { Profile } from './model';
 
 export interface Page {
     profile: Profile;
     baseline: Profile | null;
+    comparison: Comparison | null; // with a baseline
 }
 
 export interface View {
