@@ -267,15 +267,6 @@ static void test_annotations(void **state)
 
 /* ---- what goes wrong ---- */
 
-static void assert_refused(const char *const arguments[], const char *message)
-{
-    struct run_result result = heapwise(arguments, NULL);
-    assert_exit(&result, 2, message);
-    assert_contains(result.err, message);
-    assert_int_equal(result.out_size, 0);
-    run_result_free(&result);
-}
-
 static void test_wrong_arguments(void **state)
 {
     assert_refused((const char *const[]){"diff", old_file, NULL}, "two files are compared");

@@ -31,12 +31,7 @@ static const char *program_of(enum build build)
     const char *const plain[] = {"gcc", "-O1", "-g", "-pthread", "-o", program, source, NULL};
     const char *const counting[] = {
         heapwise_path(), "cc", builds[build].granule, "-O1", "-g", "-pthread", "-o", program, source, NULL};
-    struct run_result built = run(build == PLAIN ? plain : counting, NULL);
-    if (built.code == 127 || strstr(built.err, "not found") || strstr(built.err, "no plugin"))
-        SKIP("no compiler for %s", builds[build].name);
-    if (built.code != 0)
-        fail_msg("%s cannot be built:\n%s", builds[build].name, built.err);
-    run_result_free(&built);
+    compile_or_skip(build == PLAIN ? plain : counting, builds[build].name);
     free(source);
     return programs[build] = program;
 }

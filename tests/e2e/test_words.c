@@ -44,12 +44,7 @@ static const char *program_of(enum build build)
     for (size_t i = 0; common[i]; i++)
         argv[used++] = common[i];
     argv[used] = NULL;
-    struct run_result built = run(argv, NULL);
-    if (built.code == 127 || strstr(built.err, "not found") || strstr(built.err, "no plugin"))
-        SKIP("no compiler for %s", builds[build].name);
-    if (built.code != 0)
-        fail_msg("%s cannot be built:\n%s", builds[build].name, built.err);
-    run_result_free(&built);
+    compile_or_skip(argv, builds[build].name);
     free(source);
     return programs[build] = program;
 }

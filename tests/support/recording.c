@@ -635,6 +635,25 @@ void assert_exit(const struct run_result *result, int code, const char *what)
                  result->err);
 }
 
+void assert_refused(const char *const arguments[], const char *message)
+{
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 2, message);
+    assert_contains(result.err, message);
+    assert_int_equal(result.out_size, 0);
+    run_result_free(&result);
+}
+
+void compile_or_skip(const char *const argv[], const char *name)
+{
+    struct run_result built = run(argv, NULL);
+    if (built.code == 127 || strstr(built.err, "not found") || strstr(built.err, "no plugin"))
+        SKIP("no compiler for %s", name);
+    if (built.code != 0)
+        fail_msg("%s cannot be built:\n%s", name, built.err);
+    run_result_free(&built);
+}
+
 void assert_contains(const char *text, const char *part)
 {
     if (!strstr(text, part))

@@ -127,6 +127,10 @@ void assert_contexts_sum_to_totals(const json_t *report);
 void assert_contexts_sum_to_totals_but_peak(const json_t *report);
 /* The program ended with CODE and wrote nothing unusual on stderr is not claimed. */
 void assert_exit(const struct run_result *result, int code, const char *what);
+/* heapwise with ARGUMENTS prints nothing but a message with MESSAGE in it, and ends with 2. */
+void assert_refused(const char *const arguments[], const char *message);
+/* Runs a compiler. Where it, or Heapwise's plugin for it, is not there the test NAME is skipped; other failures fail. */
+void compile_or_skip(const char *const argv[], const char *name);
 void assert_contains(const char *text, const char *part);
 void assert_lacks(const char *text, const char *part);
 

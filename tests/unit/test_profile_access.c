@@ -1,33 +1,7 @@
 /* test_profile_access.c - the reader on counted accesses: merging, the harvest, damage. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include "profile/profile.h"
-#include "profile_writer.h"
-
-#include <cmocka.h>
-
-/* Reads an image and frees it; PROBLEM: part of a sentence that must be there, NULL: there must be none. */
-static struct hw_profile *read_image(struct image *image, const char *problem)
-{
-    struct memory_file file = memory_file(image->bytes, image->size);
-    struct hw_error error = {""};
-    struct hw_profile *profile = hw_profile_read(file.path, &error);
-    close(file.fd);
-    image_free(image);
-    if (!profile)
-        fail_msg("%s", error.message);
-    bool found = false;
-    for (size_t i = 0; i < profile->problem_count; i++) {
-        found |= problem && strstr(profile->problems[i], problem);
-        if (!problem)
-            fail_msg("%s", profile->problems[i]);
-    }
-    if (problem && !found)
-        fail_msg("no problem mentions '%s'", problem);
-    return profile;
-}
+#include "read_image.h"
 
 static const struct hw_profile_context *context_by_id(const struct hw_profile *profile, uint32_t id)
 {

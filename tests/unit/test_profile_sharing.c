@@ -1,35 +1,10 @@
 /* test_profile_sharing.c - the reader on sampled accesses, used words and shared lines: adding up, order, and files
  * whose numbers point nowhere. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "access_sections.h"
 #include "profile/merge.h"
-#include "profile/profile.h"
-
-#include <cmocka.h>
-
-/* Reads an image and frees it; PROBLEM: part of a sentence that must be there, NULL: there must be none. */
-static struct hw_profile *read_image(struct image *image, const char *problem)
-{
-    struct memory_file file = memory_file(image->bytes, image->size);
-    struct hw_error error = {""};
-    struct hw_profile *profile = hw_profile_read(file.path, &error);
-    close(file.fd);
-    image_free(image);
-    if (!profile)
-        fail_msg("%s", error.message);
-    bool found = false;
-    for (size_t i = 0; i < profile->problem_count; i++) {
-        found |= problem && strstr(profile->problems[i], problem);
-        if (!problem)
-            fail_msg("%s", profile->problems[i]);
-    }
-    if (problem && !found)
-        fail_msg("no problem mentions '%s'", problem);
-    return profile;
-}
+#include "read_image.h"
 
 /* What profile.h promises, whatever was in the file. */
 static void check_promises(const struct hw_profile *profile)
