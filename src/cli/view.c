@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@ static const char help[] = "Usage: heapwise view [OPTION]... FILE\n"
                            "  -f, --force        overwrite OUT\n"
                            "  --open             open the page in the browser of the desktop\n"
                            "  --baseline OLD     show what has changed since the profile OLD\n"
+                           "  --allocators RUNS  show what \"heapwise allocators --json\" has measured, in\n"
+                           "                     the file RUNS, beside what the profile predicts\n"
                            "  --function NAME    only the places in NAME (as shown, or as in the symbol\n"
                            "                     table), wherever it was inlined\n" HW_VIEW_OPTIONS_HELP
                            "  -q, --quiet        no progress, and do not say where the page is\n"
@@ -32,21 +35,22 @@ static const char help[] = "Usage: heapwise view [OPTION]... FILE\n"
                            "Exit code: 0, or 2 for wrong usage and for files that are damaged or no profiles.\n";
 
 struct command {
-    const char *file, *baseline; /* baseline: or NULL */
-    const char *output;          /* "-": standard output */
-    char *own_output;            /* storage of it, or NULL */
+    const char *file, *baseline, *runs; /* the last two: or NULL */
+    const char *output;                 /* "-": standard output */
+    char *own_output;                   /* storage of it, or NULL */
     struct hw_view_arguments names;
     bool force, open;
 };
 
 /* ---- the command line ---- */
 
-enum view_option { OPTION_OPEN = 256, OPTION_BASELINE, OPTION_FUNCTION };
+enum view_option { OPTION_OPEN = 256, OPTION_BASELINE, OPTION_ALLOCATORS, OPTION_FUNCTION };
 
 static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                         {"force", no_argument, NULL, 'f'},
                                         {"open", no_argument, NULL, OPTION_OPEN},
                                         {"baseline", required_argument, NULL, OPTION_BASELINE},
+                                        {"allocators", required_argument, NULL, OPTION_ALLOCATORS},
                                         {"function", required_argument, NULL, OPTION_FUNCTION},
                                         HW_VIEW_OPTIONS,
                                         {0}};
@@ -67,6 +71,9 @@ static int take_option(void *closure, int option, char **argv)
         return HW_VERB_FINE;
     case OPTION_BASELINE:
         command->baseline = optarg;
+        return HW_VERB_FINE;
+    case OPTION_ALLOCATORS:
+        command->runs = optarg;
         return HW_VERB_FINE;
     case OPTION_FUNCTION:
         command->names.view.function = optarg;
@@ -164,6 +171,31 @@ struct streams {
     size_t count;
 };
 
+/* What heapwise allocators --json wrote to PATH, to be freed; NULL with a message. */
+static char *read_runs(const char *path)
+{
+    json_error_t problem;
+    FILE *file = fopen(path, "re");
+    json_t *runs = file ? json_loadf(file, 0, &problem) : NULL, *run;
+    bool fine = json_is_array(runs);
+    size_t index;
+    json_array_foreach(runs, index, run)
+    {
+        fine &= json_is_string(json_object_get(run, "allocator"));
+    }
+    char *text = fine ? json_dumps(runs, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    if (!file)
+        hw_say("view: %s: %s", path, strerror(errno));
+    else if (!fine)
+        hw_say("view: %s: not what heapwise allocators --json writes", path);
+    else if (!text)
+        hw_say("view: not enough memory");
+    if (file)
+        fclose(file);
+    json_decref(runs);
+    return text;
+}
+
 static bool add_stream(struct streams *streams, unsigned char *bytes, size_t size, const struct hw_error *error)
 {
     if (!bytes) {
@@ -186,7 +218,11 @@ static bool add_profile(struct streams *streams, const struct command *command, 
         hw_say("%s: nothing was allocated by a function '%s'", path, function);
         return false;
     }
-    unsigned char *bytes = hw_page_data(view, &size, &error);
+    char *runs = command->runs && path == command->file ? read_runs(command->runs) : NULL;
+    if (command->runs && path == command->file && !runs)
+        return false;
+    unsigned char *bytes = hw_page_data(view, runs, &size, &error);
+    free(runs);
     return add_stream(streams, bytes, size, &error);
 }
 

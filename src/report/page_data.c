@@ -419,11 +419,15 @@ static void add_tables(struct writer *writer)
     add_sampled_words(writer);
 }
 
-unsigned char *hw_page_data(const struct hw_view *view, size_t *size, struct hw_error *error)
+unsigned char *hw_page_data(const struct hw_view *view, const char *runs, size_t *size, struct hw_error *error)
 {
     struct writer writer = {.view = view};
     hw_error_set(error, "%s: not enough memory for the page", view->profile->path ? view->profile->path : "profile");
     const bool fine = hw_page_stream_begin(&writer.stream) && add_report(&writer, error);
+    if (fine && runs) {
+        hw_buffer_bytes(&writer.stream.part, runs, strlen(runs));
+        hw_page_part(&writer.stream, "runs", HW_PART_TEXT);
+    }
     if (fine)
         add_tables(&writer);
     return hw_page_stream_end(&writer.stream, fine, size);

@@ -25,8 +25,9 @@
 #include "report/diff.h"
 #include "report/report.h"
 
-/* The stream, to be freed, *SIZE bytes. NULL with ERROR when there is no memory. */
-unsigned char *hw_page_data(const struct hw_view *view, size_t *size, struct hw_error *error);
+/* The stream, to be freed, *SIZE bytes. RUNS is what heapwise allocators --json says of the program, or NULL. NULL with
+ * ERROR when there is no memory. */
+unsigned char *hw_page_data(const struct hw_view *view, const char *runs, size_t *size, struct hw_error *error);
 
 /* ---- page_comparison.c ---- */
 

@@ -6,8 +6,8 @@ void *turned(void) __asm__("safe\xe2\x80\xaegnp.exe\xe2\x81\xa6");
 void *attribute(void) __asm__("\" onmouseover=alert(3) x=\"' & <b>bold</b> ${alert(4)} {{7*7}}");
 void *prototype(void) __asm__("__proto__");
 
-#define TEN(x)      x x x x x x x x x x
-#define HUNDRED(x)  TEN(TEN(x))
+#define TEN(x)     x x x x x x x x x x
+#define HUNDRED(x) TEN(TEN(x))
 void *endless(void) __asm__("long_" HUNDRED("name_and_on_and_on_") HUNDRED("<i>"));
 
 static void *volatile kept[8];

@@ -4,7 +4,7 @@
  *
  * Figures are compared with heapwise report --json. Every page is opened from disk; at the end no request may have left. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { axeSource, frame, go, heapwise, leaks, makePage, open, report, run, shoot, simpleParts, skip, source, startBrowser, stream, template, tries, view, work } from './support.mjs';
 
@@ -263,6 +263,78 @@ function allocatorReport() {
         prediction: [{ allocator: 'other', speedup: 1.12, low: 1.02, high: 1.2, measured: 1.1 }], verdict: { summary: 'Partly.', causes: [{ cause: 'rate', title: 'Too many', why: 'So many.', what_to_do: 'Fewer.', expected_gain: 'at most 1 s' }] }, something_new: [{ a_bytes: 2048, b: 'text' }] } };
 }
 
+/* The program NAME, of a source of the tests, with OPTIONS of the compiler; false where there is none. */
+const compiled = (name, from, ...options) => !tries('clang', '-O1', ...options, path.join(source, 'tests/page', from), '-o', name).status;
+
+test('blocks: words of sampled accesses, marked as such', async () => {
+    if (!compiled('samples', 'samples.c', '-g'))
+        return console.log('  not looked at: clang cannot build it');
+    run(heapwise, 'record', '-q', '-f', '--sample-accesses=1000', '-o', 'samples.hwprof', '--', './samples');
+    const told = report('samples').contexts.filter((each) => each.accesses?.words?.length);
+    const page = await open(browser, view('samples'), {}, '#/blocks');
+    if (!told.length)
+        return page;
+    assert.match(await text(page, '.tools'), /sampled[\s\S]*no sample/);
+    assert.equal(Number(await page.locator('.list').getAttribute('aria-rowcount')) - 1, told.length);
+    const small = told.find((each) => each.stack.some((at) => at.function === 'make'));
+    if (small) {
+        await page.locator('.list-item', { hasText: 'make' }).first().click();
+        await page.waitForSelector('.words table');
+        const rows = await page.locator('.words tbody tr').allInnerTexts();
+        const most = [...small.accesses.words].sort((a, b) => b.reads + b.writes - a.reads - a.writes || a.offset - b.offset)[0];
+        assert.deepEqual(rows[0].split(/\s+/).filter(Boolean), [`${most.offset}–${most.offset + 7}`, most.reads, most.writes].map((each) => each.toLocaleString('en-US')), rows[0]);
+        assert.match(await text(page, '.words'), /Of a sample of the accesses/);
+        const all = small.accesses.words.reduce((sum, each) => sum + each.reads + each.writes, 0);
+        assert.ok((await page.locator('.list-item', { hasText: 'make' }).first().innerText()).includes(`${all.toLocaleString('en-US')} sample`));
+    }
+    await shoot(page, 'blocks-samples');
+    return page;
+});
+
+const allViews = ['overview', 'flame', 'flame?shape=inverted', 'contexts', 'changes', 'hot', 'structs', 'blocks', 'allocator'];
+
+test('every kind of profile opens in every view', async () => {
+    if (!compiled('one', 'one.c') || !compiled('stripped', 'samples.c', '-s'))
+        return console.log('  not looked at: clang cannot build it');
+    run(heapwise, 'record', '-q', '-f', '-o', 'none.hwprof', '--', './one');
+    run(heapwise, 'record', '-q', '-f', '-o', 'one.hwprof', '--', './one', '1');
+    run(heapwise, 'record', '-q', '-f', '--sample-accesses=1000', '-o', 'stripped.hwprof', '--', './stripped');
+    const kinds = ['none', 'one', 'stripped'];
+    if (shapes8 && shapes4) {
+        run(heapwise, 'c++', '--fields', '-O2', '-g', '-pthread', path.join(source, 'tests/page/shapes.cpp'), '-o', 'fields');
+        run(heapwise, 'record', '-q', '-f', '-o', 'fields.hwprof', '--', './fields');
+        run(heapwise, 'merge', '-q', '-f', '-o', 'merged.hwprof', 'shapes8.hwprof', 'stripped.hwprof', 'perl.hwprof');
+        kinds.push('fields', 'merged', 'shapes4');
+    }
+    for (const kind of kinds) {
+        const page = await open(browser, view(kind, '--baseline', 'one.hwprof'));
+        for (const each of allViews) {
+            await go(page, `#/${each}`);
+            assert.ok((await text(page, 'main')).trim().length > 20, `${kind}: ${each} is empty`);
+            assert.deepEqual(page.trouble, [], `${kind}: ${each}`);
+        }
+        await page.context().close();
+    }
+    if (shapes4)
+        view('shapes4');
+});
+
+test('every view in a narrow window, and in the dark', async () => {
+    const file = shapes8 ? shapes8.page : perlPage;
+    for (const [name, options] of [['narrow', { viewport: { width: 390, height: 844 } }], ['dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }]]) {
+        const page = await open(browser, file, options);
+        for (const each of allViews.filter((key) => key !== 'changes')) {
+            await go(page, `#/${each}`);
+            if (await page.locator('.list-rows .row').count())
+                await page.locator('.list-rows .row').first().click({ position: { x: 20, y: 8 } });
+            assert.ok(await page.evaluate(() => document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth), `${name}: ${each} is wider than the window`);
+            await shoot(page, `${name}-${each.replace(/\W+/g, '-')}`);
+        }
+        assert.deepEqual(page.trouble, []);
+        await page.context().close();
+    }
+});
+
 test('allocator: known parts are drawn, others shown', async () => {
     const page = await open(browser, makePage('allocator', stream(simpleParts(allocatorReport(), [['f', 'main']]))), {}, '#/allocator');
     await page.waitForSelector('.plot canvas');
@@ -281,6 +353,21 @@ test('allocator: what a run in allocator mode tells', async () => {
     const all = observed.operations.reduce((sum, each) => sum + each.count, 0);
     assert.ok((await text(page, 'main')).includes(`Operations: ${all.toLocaleString('en-US')}`));
     await shoot(page, 'allocator-run');
+    assert.ok(!observed.prediction?.length || (await text(page, 'main')).includes('Not measured:'));
+    /* What heapwise allocators has measured stands beside it. */
+    const speedup = (value) => ({ speedup: value, low: value - 0.02, high: value + 0.02 });
+    const one = { version: '9.9', time_s: 0.125, peak_rss_bytes: 12 << 20, page_faults: 4321 };
+    writeFileSync(path.join(work, 'runs.json'), JSON.stringify([{ ...one, allocator: 'glibc', present: true, measured: speedup(1) }, { ...one, allocator: 'madealloc', chosen: true, predicted: speedup(1.25), measured: speedup(1.5), note: '<b>as told</b>' }]));
+    const beside = await open(browser, view('allocator-run', '--allocators', 'runs.json'), {}, '#/allocator');
+    const shown = await text(beside, 'main');
+    for (const wanted of ['madealloc 9.9 (to choose)', '1.25× (1.23–1.27)', '1.50× (1.48–1.52)', '125 ms', '12.0 MiB', '4,321', '<b>as told</b>'])
+        assert.ok(shown.includes(wanted), `${wanted} in ${shown}`);
+    await beside.getByText('madealloc').first().scrollIntoViewIfNeeded();
+    await shoot(beside, 'allocator-measured');
+    assert.deepEqual(beside.trouble, []);
+    await beside.context().close();
+    writeFileSync(path.join(work, 'runs.json'), '{"no": "list"}');
+    assert.match(tries(heapwise, 'view', '-f', '--allocators', 'runs.json', 'allocator-run.hwprof').stderr, /runs\.json: not what heapwise allocators --json writes/);
     return page;
 });
 

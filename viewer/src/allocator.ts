@@ -5,6 +5,7 @@ import { add, h, name, svg, themed } from './dom';
 import * as format from './format';
 import type { Profile } from './model';
 import type { Allocator, Operation } from './report';
+import { prediction } from './prediction';
 import { onTheme } from './shell';
 import * as state from './state';
 import type { Page, View } from './view';
@@ -194,22 +195,6 @@ function overTime(points: Row[], root: HTMLElement): () => void {
     return () => { size.disconnect(); themeOff(); plot?.destroy(); };
 }
 
-/* ---- prediction ---- */
-
-function prediction(entries: NonNullable<Allocator['prediction']>): HTMLElement {
-    const most = Math.max(1.2, ...entries.map((each) => Math.max(each.high ?? 0, each.speedup ?? 0, each.measured ?? 0)));
-    const x = (value: number) => (value / most) * 560;
-    return section('With another allocator: predicted, and measured where it was tried',
-        h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'allocator'), ['predicted', 'low', 'high', 'measured'].map((text) => h('th', { scope: 'col', class: 'number' }, text)), h('th', { scope: 'col', class: 'text' }, 'speed-up; the line is today’s'))),
-            h('tbody', null, entries.map((each) => h('tr', null, h('td', { class: 'text' }, name(each.version ? `${each.allocator} ${each.version}` : each.allocator)),
-                [each.speedup, each.low, each.high, each.measured].map((value) => h('td', { class: 'number' }, typeof value === 'number' ? `${value.toFixed(2)}×` : '–')),
-                each.problem ? h('td', null, h('bdi', null, each.problem)) : h('td', { class: 'picture' }, svg('svg', { viewBox: '0 0 560 20', class: 'times', role: 'img', 'aria-label': `predicted ${each.speedup ?? 'not known'}`, preserveAspectRatio: 'none' },
-                    svg('line', { x1: x(1), x2: x(1), y1: 0, y2: 20, class: 'mean' }),
-                    each.low && each.high ? svg('rect', { x: x(each.low), width: Math.max(2, x(each.high) - x(each.low)), y: 6, height: 8, class: 'bar faint' }) : null,
-                    each.speedup ? svg('rect', { x: x(each.speedup) - 2, width: 4, y: 2, height: 16, class: 'bar' }) : null,
-                    each.measured ? svg('line', { x1: x(each.measured), x2: x(each.measured), y1: 0, y2: 20, class: 'measured' }) : null)))))));
-}
-
 /* ---- the view ---- */
 
 const moments: Record<string, string> = { memory_at_peak: 'Memory of the allocator at the peak', memory_at_end: 'Memory of the allocator at the end' };
@@ -236,7 +221,7 @@ function verdictOf(verdict: Row): HTMLElement {
 const isTimes = (value: unknown): value is Row[] => isRows(value) && value.length > 1 && 'time_ns' in value[0]! && Object.keys(value[0]!).some((key) => /requested|internal|blowup|real/.test(key));
 
 function show(profile: Profile, root: HTMLElement): () => void {
-    const observed = profile.report.allocator!;
+    const observed: Allocator = profile.report.allocator ?? {};
     const undo: (() => void)[] = [];
     const plain: Row = {};
     const later: HTMLElement[] = [];
@@ -258,12 +243,14 @@ function show(profile: Profile, root: HTMLElement): () => void {
         else if (isTimes(value))
             undo.push(overTime(value, drawn));
         else if (key === 'prediction' && isRows(value))
-            drawn.append(prediction(observed.prediction!));
+            add(drawn, prediction(profile.report));
         else if (isRow(value) || isRows(value))
             later.push(h('details', { class: 'part', open: !closed.test(key) }, h('summary', null, titles[key] ?? words(key)), anything(value, profile)));
         else if (!Array.isArray(value) || value.length)
             plain[key] = value;
     }
+    if (profile.report.runs && !isRows(observed.prediction))
+        add(drawn, prediction(profile.report));
     if (Object.keys(plain).length)
         drawn.after(section('How it works', facts(plain)));
     add(root, later);
@@ -273,6 +260,6 @@ function show(profile: Profile, root: HTMLElement): () => void {
 export const allocator: View = {
     key: 'allocator',
     title: 'Allocator',
-    missing: ({ profile }: Page) => (profile.report.allocator ? null : 'What the allocator does was not observed: “heapwise record --mode allocator -- PROGRAM” does that.'),
+    missing: ({ profile }: Page) => (profile.report.allocator || profile.report.runs ? null : 'What the allocator does was not observed: “heapwise record --mode allocator -- PROGRAM” does that.'),
     show: ({ profile }: Page, root: HTMLElement) => show(profile, root),
 };

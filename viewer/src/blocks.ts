@@ -16,19 +16,23 @@ interface Strip {
     size: number; // bytes
     rows: { title: string; words: (number | null)[] }[]; // null: not told apart from a neighbour
     total: number;
+    sampled?: boolean; // counts are samples: what has none may still be used
+}
+
+const mostWords = 1 << 16;
+
+function stripOf(profile: Profile, context: number, wordBytes: number, titles: string[]): Strip {
+    const size = profile.column('size_max')?.[context] ?? 0;
+    const note = [profile.type(context), profile.place(context)].filter(Boolean).join(' · ');
+    return { title: profile.title(context), note, context, wordBytes, size, rows: titles.map((title) => ({ title, words: [] })), total: 0 };
 }
 
 /* Runs of words by context, put together. */
 function ofBlocks(profile: Profile): Strip[] {
     const strips = new Map<number, Strip>();
     const strip = (context: number, wordBytes: number, titles: string[]): Strip => {
-        let found = strips.get(context);
-        if (!found) {
-            const size = profile.column('size_max')?.[context] ?? 0;
-            const place = profile.place(context);
-            found = { title: profile.title(context), note: [profile.type(context), place].filter(Boolean).join(' · '), context, wordBytes, size, rows: titles.map((title) => ({ title, words: [] })), total: 0 };
-            strips.set(context, found);
-        }
+        const found = strips.get(context) ?? stripOf(profile, context, wordBytes, titles);
+        strips.set(context, found);
         return found;
     };
     const gather = (prefix: string, wordBytes: number, columns: [string, string][]) => {
@@ -47,7 +51,7 @@ function ofBlocks(profile: Profile): Strip[] {
                     if (!value)
                         continue;
                     const at = first[i]! + k;
-                    if (at >= 1 << 16)
+                    if (at >= mostWords)
                         break;
                     while (words.length <= at)
                         words.push(0);
@@ -62,6 +66,34 @@ function ofBlocks(profile: Profile): Strip[] {
     return [...strips.values()].filter((each) => each.total);
 }
 
+/* Sampled words: of 8 bytes, or of as many as the coarsest of a place, and as the longest strip takes. */
+function ofSamples(profile: Profile): Strip[] {
+    const [contexts, offsets, sizes, reads, writes] = ['context', 'offset', 'bytes', 'reads', 'writes'].map((column) => profile.table(`samples.${column}`));
+    if (!contexts || !offsets || !sizes || !reads || !writes)
+        return [];
+    const strips: Strip[] = [];
+    for (let first = 0, end = 0; first < contexts.length; first = end) {
+        let wordBytes = 8;
+        for (end = first; contexts[end] === contexts[first]; end++) {
+            wordBytes = Math.max(wordBytes, sizes[end]!);
+            while ((offsets[end]! + 1) / wordBytes > mostWords)
+                wordBytes *= 2;
+        }
+        const strip = stripOf(profile, contexts[first]!, wordBytes, ['sampled reads', 'sampled writes']);
+        for (let i = first; i < end; i++)
+            [reads[i]!, writes[i]!].forEach((count, row) => {
+                const { words } = strip.rows[row]!;
+                const at = Math.floor(offsets[i]! / wordBytes);
+                while (words.length <= at)
+                    words.push(0);
+                words[at]! += count;
+                strip.total += count;
+            });
+        strips.push({ ...strip, sampled: true });
+    }
+    return strips.filter((each) => each.total);
+}
+
 function ofVariables(profile: Profile): Strip[] {
     const strips: Strip[] = [];
     for (const each of profile.report.globals ?? []) {
@@ -74,6 +106,7 @@ function ofVariables(profile: Profile): Strip[] {
     return strips.filter((each) => each.total);
 }
 
+/* Up to the last used one, and beyond it to the end of the largest block unless that is far. */
 function wordCount(strip: Strip): number {
     const used = Math.max(...strip.rows.map((row) => row.words.length));
     return Math.min(Math.max(used, Math.ceil(strip.size / strip.wordBytes)), Math.max(used, 4096));
@@ -104,7 +137,7 @@ function paint(canvas: HTMLCanvasElement, strip: Strip, width: number, height: n
         }
         /* Cache lines, for the eye. */
         const perLine = 64 / strip.wordBytes;
-        if (wide > 3 && columns === words) {
+        if (perLine > 1 && wide > 3 && columns === words) {
             context.fillStyle = dark ? '#8b95a1' : '#59626e';
             for (let word = perLine; word < words; word += perLine)
                 context.fillRect(word * wide - 1, index * rowHeight, 1, rowHeight - 1);
@@ -132,30 +165,46 @@ function words(strip: Strip): HTMLElement {
     }
     found.sort((a, b) => b.sum - a.sum || a.at - b.at);
     const bytes = (from: number, to = from) => `${format.count(from * strip.wordBytes)}–${format.count((to + 1) * strip.wordBytes - 1)}`;
-    return h('div', { class: 'detail words', tabindex: 0, role: 'group', 'aria-label': `Words of ${strip.title}` },
+    return h('div', { class: 'detail words' },
         h('table', null,
             h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'bytes'), strip.rows.map((row) => h('th', { scope: 'col' }, row.title)), h('td'))),
             h('tbody', null, found.slice(0, 16).map(({ at, values }) => h('tr', null, h('td', { class: 'number' }, bytes(at)), values.map((value) => h('td', { class: 'number' }, value === null ? 'shared' : format.count(value))), h('td'))))),
         h('div', null,
-            h('p', null, unused.length ? `Never used: bytes ${unused.slice(0, 12).map(([from, to]) => bytes(from, to)).join(', ')}${unused.length > 12 ? ', …' : ''}` : 'Every word is used.'),
+            strip.sampled ? h('p', null, 'Of a sample of the accesses: where none was seen there may have been some.') : null,
+            h('p', null, unused.length ? `${strip.sampled ? 'No sample' : 'Never used'}: bytes ${unused.slice(0, 12).map(([from, to]) => bytes(from, to)).join(', ')}${unused.length > 12 ? ', …' : ''}` : `Every ${strip.wordBytes > 8 ? 'part' : 'word'} is used.`),
             strip.context >= 0 ? h('p', null, h('a', { href: state.link('contexts', { at: String(strip.context) }) , class: 'to-place' }, 'This place')) : null));
+}
+
+type Kind = [key: string, title: string, strips: Strip[]];
+
+const known = new WeakMap<Profile, Kind[]>();
+
+/* What there is to see. */
+function kindsOf(profile: Profile): Kind[] {
+    let found = known.get(profile);
+    if (!found) {
+        const kinds: Kind[] = [['blocks', 'Blocks by place', ofBlocks(profile)], ['samples', 'Blocks by place, sampled', ofSamples(profile)], ['variables', 'Global variables', ofVariables(profile)]];
+        found = kinds.filter(([, , strips]) => strips.length);
+        known.set(profile, found);
+    }
+    return found;
 }
 
 export const blocks: View = {
     key: 'blocks',
     title: 'Blocks',
     missing: ({ profile }: Page) => {
-        if (ofBlocks(profile).length || ofVariables(profile).length)
+        if (kindsOf(profile).length)
             return null;
         return profile.report.process.access
             ? 'Accesses were counted by cache line. A program that is built with “heapwise cc --granule=8” tells its words apart, and with “--granule=4” when they are used.'
-            : 'Which words of blocks are used was not observed: a program that is built with “heapwise cc --granule=8” tells it.';
+            : 'Which words of blocks are used was not observed: a program that is built with “heapwise cc --granule=8” tells it; “heapwise record --sample-accesses -- PROGRAM” tells a sample of it.';
     },
     show: ({ profile }: Page, root: HTMLElement) => {
-        const kinds: [string, string, Strip[]][] = [['blocks', 'Blocks by place', ofBlocks(profile)], ['variables', 'Global variables', ofVariables(profile)]];
-        const there = kinds.filter(([, , strips]) => strips.length);
+        const there = kindsOf(profile);
         const kind = there.find(([key]) => key === state.get('of')) ?? there[0]!;
         const strips = kind[2].sort((a, b) => b.total - a.total);
+        const sampled = strips.some((each) => each.sampled);
         const list = new List({
             label: kind[1], rowHeight: 46, columns: 2,
             fill: (row, index) => {
@@ -168,8 +217,8 @@ export const blocks: View = {
                     const at = Math.floor((column * count) / columns);
                     canvas.title = at < count ? `bytes ${at * strip.wordBytes}–${(at + 1) * strip.wordBytes - 1}: ${strip.rows.map((each) => `${format.count(each.words[at] ?? 0)} ${each.title}`).join(', ')}` : '';
                 });
-                add(row, h('div', { class: 'strip-title', role: 'gridcell' }, name(strip.title), h('span', { class: 'note' }, h('bdi', null, `${format.count(strip.total)} · ${format.bytes(strip.size)}${strip.note ? ` · ${strip.note}` : ''}`))),
-                    h('div', { class: 'strip-cell', role: 'gridcell', 'aria-label': `${format.plural(wordCount(strip), 'word')} of ${strip.wordBytes} bytes` }, canvas));
+                add(row, h('div', { class: 'strip-title', role: 'gridcell' }, name(strip.title), h('span', { class: 'note' }, h('bdi', null, `${strip.sampled ? `${format.plural(strip.total, 'sample')}` : format.count(strip.total)} · ${format.bytes(strip.size)}${strip.note ? ` · ${strip.note}` : ''}`))),
+                    h('div', { class: 'strip-cell', role: 'gridcell', 'aria-label': `${format.plural(wordCount(strip), 'word')} of ${format.bytes(strip.wordBytes)}` }, canvas));
                 requestAnimationFrame(() => paint(canvas, strip, Math.max(100, (canvas.parentElement?.clientWidth ?? 400) - 16), 26));
             },
             open: (index) => {
@@ -177,11 +226,11 @@ export const blocks: View = {
                 const element = words(strip);
                 for (const link of element.querySelectorAll<HTMLAnchorElement>('.to-place'))
                     link.href = state.link('contexts', { at: profile.column('id')![strip.context]! });
-                return { element, height: 250 };
+                return element;
             },
         });
         const dark = isDark();
-        const scale = h('span', { class: 'scale' }, 'never ', [-1, 0.12, 0.35, 0.6, 0.8, 1].map((at) => { const box = h('i'); box.style.background = at < 0 ? (dark ? '#22262b' : '#eef0f2') : heatColor(at, dark); return box; }), ` most of this strip (logarithmic)${strips.some((each) => each.rows.length > 1) ? '; above: read, below: written' : ''}`);
+        const scale = h('span', { class: 'scale' }, sampled ? 'no sample ' : 'never ', [-1, 0.12, 0.35, 0.6, 0.8, 1].map((at) => { const box = h('i'); box.style.background = at < 0 ? (dark ? '#22262b' : '#eef0f2') : heatColor(at, dark); return box; }), ` most of this strip (logarithmic)${strips.some((each) => each.rows.length > 1) ? '; above: read, below: written' : ''}`);
         add(root, h('div', { class: 'tools' },
             select('Of', there.map(([key, title, all]) => [key, `${title} (${format.count(all.length)})`] as const), kind[0], (value) => { state.go('blocks', { of: value }); }),
             h('span', { class: 'space' }), scale), list.element);

@@ -66,7 +66,7 @@ class Changes {
             more += Math.max(0, by);
             less += Math.max(0, -by);
         }
-        this.summary.textContent = `${of.title}: ${of.format(of.after)}, before ${of.format(of.before)} (${format.change(of.after - of.before, of.format)}). ` +
+        this.summary.textContent = `${of.title[0]!.toUpperCase()}${of.title.slice(1)}: ${of.format(of.after)}, before ${of.format(of.before)} (${format.change(of.after - of.before, of.format)}). ` +
             `${format.plural(this.order.length, 'place')} changed: ${of.format(more)} more, ${of.format(less)} less.`;
         this.list.reset(this.order.length);
     }
@@ -105,13 +105,12 @@ class Changes {
     }
 
     /* All values before and after, above what is known of the context that shows the place. */
-    private open(place: number): { element: HTMLElement; height: number } {
+    private open(place: number): HTMLElement {
         const { comparison } = this;
         const [profile, context] = this.shown(place);
         const rows = comparison.measures.filter((each) => comparison.before(each.key)[place] || comparison.after(each.key)[place]);
         const stacks = [[comparison.contextsBefore(place), 'before'], [comparison.contextsNow(place), 'after']] as const;
         const several = stacks.filter(([count]) => count > 1).map(([count, when]) => `${format.plural(count, 'call stack')} ${when}`);
-        const shown = detail(profile, context);
         const table = h('table', { class: 'compared' },
             h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'value'), ['before', 'after', 'change'].map((text) => h('th', { scope: 'col', class: 'number' }, text)))),
             h('tbody', null, rows.map((each) => {
@@ -119,11 +118,9 @@ class Changes {
                 const after = comparison.after(each.key)[place]!;
                 return h('tr', null, h('td', null, each.title), [each.format(before), each.format(after), format.change(after - before, each.format)].map((text) => h('td', { class: 'number' }, text)));
             })));
-        const height = rows.length * 24 + 60;
-        return {
-            element: h('div', null, h('div', { class: 'detail' }, table, h('p', { class: 'caption' }, `Below: ${profile === this.page.profile ? 'the place in this profile' : 'the place in the baseline'}${several.length ? `, of ${several.join(' and ')} the one with most bytes` : ''}.`)), shown.element),
-            height: Math.max(120, height) + shown.height + 16,
-        };
+        return h('div', { class: 'details' },
+            h('div', { class: 'detail' }, table, h('p', { class: 'caption' }, `Below: ${profile === this.page.profile ? 'the place in this profile' : 'the place in the baseline'}${several.length ? `, of ${several.join(' and ')} the one with most bytes` : ''}.`)),
+            detail(profile, context));
     }
 }
 

@@ -92,7 +92,7 @@ class Table {
     private chooseColumns(): void {
         const all = told(this.profile);
         const usualKeys = ['peak', 'bytes', 'count', 'leaked', 'lifetime', 'accesses', 'density', 'samples'];
-        const wanted = state.get('columns', usualKeys.join(' ')).split(' ');
+        const wanted = state.get('columns', (innerWidth < 700 ? [usual(this.profile).key] : usualKeys).join(' ')).split(' ');
         this.columns = all.filter((each) => wanted.includes(each.key));
         if (!this.columns.length)
             this.columns = all.slice(0, 4);

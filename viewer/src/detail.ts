@@ -4,7 +4,6 @@ import * as format from './format';
 import { measure, measures } from './measures';
 import { place, type Frame, type Profile } from './model';
 
-const lineHeight = 20;
 const most = 200; // frames that are shown
 
 function frameLine(frame: Frame, head: boolean): HTMLElement {
@@ -47,18 +46,15 @@ function facts(profile: Profile, context: number): [string, string][] {
     return found;
 }
 
-export function detail(profile: Profile, context: number): { element: HTMLElement; height: number } {
+export function detail(profile: Profile, context: number): HTMLElement {
     const frames = profile.stack(context);
     const known = facts(profile, context);
     const type = profile.type(context);
     const frees = profile.freeStacks(context).slice(0, 3);
     const freed = frees.map((each) => profile.stackOf(each.leaf).slice(0, 12));
-    const left = 1 + Math.min(frames.length, most) + (frames.length > most ? 1 : 0) + (profile.column('incomplete')?.[context] ? 1 : 0) +
-        freed.reduce((lines, stack) => lines + 1 + stack.length, 0);
-    const lines = Math.min(30, Math.max(left, known.length + (type ? 2 : 1)));
-    const element = h(
+    return h(
         'div',
-        { class: 'detail', tabindex: left > lines ? 0 : null, role: left > lines ? 'group' : null, 'aria-label': left > lines ? 'Call stack' : null },
+        { class: 'detail' },
         h(
             'div',
             { class: 'stacks' },
@@ -77,7 +73,6 @@ export function detail(profile: Profile, context: number): { element: HTMLElemen
             known.flatMap(([key, value]) => [h('dt', null, key), h('dd', null, value)]),
         ),
     );
-    return { element, height: lines * lineHeight + 24 };
 }
 
 /* One context as text. */

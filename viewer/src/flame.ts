@@ -116,7 +116,7 @@ class FlameGraph {
                 this.place();
         });
         size.observe(this.scroller);
-        this.undo.push(() => size.disconnect(), onTheme(() => { this.fillTools(); this.draw(); }));
+        this.undo.push(() => size.disconnect(), onTheme(() => { this.fillTools(); this.paint(); }));
     }
 
     end(): void {

@@ -180,10 +180,13 @@ class Scatter {
             context.stroke();
         };
         context.textAlign = 'center';
+        const decades = Math.max(1, Math.log10(this.x.most / this.x.least));
+        const every = Math.max(1, Math.ceil((56 * decades) / (right - margin.left))); // as many as have room
         for (let value = this.x.least; value <= this.x.most * 1.001; value *= 10) {
             const x = margin.left + this.x.at(value) * (right - margin.left);
             line(x, margin.top, x, bottom);
-            context.fillText(format.axis(format.duration(value)), x, bottom + 16);
+            if (Math.round(Math.log10(value / this.x.least)) % every === 0)
+                context.fillText(format.axis(format.duration(value)), x, bottom + 16);
         }
         context.fillText('mean lifetime of a block', (margin.left + right) / 2, bottom + 34);
         context.textAlign = 'right';
@@ -207,7 +210,8 @@ class Scatter {
         context.textAlign = 'right';
         context.fillText('cold and long-lived', right - 10, zero - 10);
         context.textAlign = 'right';
-        context.fillText('hot and long-lived', right - 10, margin.top + 18);
+        const below = right - margin.left < 320 ? 18 : 0; // beside the other one there is no room
+        context.fillText('hot and long-lived', right - 10, margin.top + 18 + below);
         context.globalAlpha = 1;
         context.font = '12px system-ui, sans-serif';
     }

@@ -8,13 +8,15 @@ export interface ListOptions {
     columns: number;
     /* Fills an empty row. */
     fill: (row: HTMLElement, index: number) => void;
-    /* The part below an open row, and its height. */
-    open?: (index: number) => { element: HTMLElement; height: number };
+    /* The part below an open row. */
+    open?: (index: number) => HTMLElement;
     activated?: (index: number) => void;
     key?: (event: KeyboardEvent, index: number) => boolean;
     /* The head stays on top and scrolls sideways with the rows. */
     head?: HTMLElement;
 }
+
+const mostOpen = 640; // pixels of the part below a row; what is longer scrolls in it
 
 let lists = 0;
 
@@ -26,6 +28,7 @@ export class List {
     private readonly rows: HTMLElement;
     private opened: { index: number; height: number; element: HTMLElement }[] = []; // by index
     private shown = new Map<number, HTMLElement>();
+    private width = 0; // for which what is open was measured
 
     constructor(private readonly options: ListOptions) {
         this.rows = h('div', { class: 'list-rows', role: 'rowgroup' });
@@ -37,7 +40,7 @@ export class List {
         );
         this.element.addEventListener('keydown', (event) => this.keyDown(event));
         this.rows.addEventListener('click', (event) => this.click(event));
-        new ResizeObserver(() => this.draw()).observe(this.element);
+        new ResizeObserver(() => this.resized()).observe(this.element);
     }
 
     /* Shows COUNT rows anew, closed. */
@@ -64,10 +67,37 @@ export class List {
             return;
         this.opened = this.opened.filter((each) => each.index !== index);
         if (open) {
-            this.opened.push({ index, ...this.options.open(index) });
+            const element = this.options.open(index);
+            this.opened.push({ index, element, height: this.measure(element) });
             this.opened.sort((a, b) => a.index - b.index);
         }
         this.refresh();
+    }
+
+    /* The height that ELEMENT takes at the width of the list. */
+    private measure(element: HTMLElement): number {
+        const holder = h('div', { class: 'list-item measured' }, element);
+        this.element.style.setProperty('--room', `${this.element.clientWidth}px`);
+        element.style.height = '';
+        this.rows.append(holder);
+        const height = element.offsetHeight;
+        holder.remove();
+        if (height > mostOpen) {
+            element.tabIndex = 0; // so that keys scroll it
+            element.setAttribute('role', 'group');
+            element.setAttribute('aria-label', 'Details');
+        }
+        return Math.min(mostOpen, height);
+    }
+
+    private resized(): void {
+        if (this.width !== this.element.clientWidth) {
+            this.width = this.element.clientWidth;
+            for (const each of this.opened)
+                each.height = this.measure(each.element);
+            this.refresh();
+        } else
+            this.draw();
     }
 
     /* Where a row begins, in pixels. */

@@ -72,7 +72,11 @@ export class Profile {
                 return value;
             return Object.fromEntries(Object.entries(value).map(([key, each]) => [visible(key), each]));
         };
-        return new Profile(parts.columns, parts.strings, JSON.parse(text, clean) as Report);
+        const report = JSON.parse(text, clean) as Report;
+        const runs = parts.texts.get('runs');
+        if (runs)
+            report.runs = (JSON.parse(runs, clean) as NonNullable<Report['runs']>).filter((each) => typeof each?.allocator === 'string');
+        return new Profile(parts.columns, parts.strings, report);
     }
 
     private need(name: string): Column {

@@ -1,7 +1,7 @@
 /* report.ts - the object of heapwise report --json, as far as the page reads it. docs/json.md explains the keys.
  * Everything may be missing: what was not measured is null or absent. */
 
-type Maybe<T> = T | null | undefined;
+export type Maybe<T> = T | null | undefined;
 
 export interface Counts {
     allocations?: Maybe<number>;
@@ -123,7 +123,16 @@ export interface Allocator {
     [key: string]: unknown;
 }
 
+/* A ratio of times, and where it lies 19 times out of 20. */
+export interface Speedup {
+    speedup: number;
+    low: number;
+    high: number;
+}
+
 export interface Report {
+    /* Of heapwise allocators --json, where the page was made with it. */
+    runs?: { allocator: string; version?: Maybe<string>; present?: boolean; chosen?: boolean; time_s?: Maybe<number>; peak_rss_bytes?: Maybe<number>; page_faults?: Maybe<number>; predicted?: Maybe<Speedup>; measured?: Maybe<Speedup>; note?: Maybe<string> }[];
     process: {
         file?: Maybe<string>;
         pid?: Maybe<number>;

@@ -19,6 +19,7 @@ export function say(text: string): void {
 
 const themes = ['auto', 'light', 'dark'] as const;
 type Theme = (typeof themes)[number];
+const systemDark = matchMedia('(prefers-color-scheme: dark)');
 const themeListeners = new Set<() => void>();
 
 function storedTheme(): Theme {
@@ -34,13 +35,22 @@ let theme: Theme = storedTheme();
 
 function setTheme(next: Theme): void {
     theme = next;
-    document.documentElement.dataset.theme = next;
+    document.documentElement.dataset.theme = next === 'auto' ? (systemDark.matches ? 'dark' : 'light') : next;
     try {
         localStorage.setItem('heapwise-theme', next);
     } catch {
         // then it lasts as long as the page is open
     }
     themeListeners.forEach((each) => each());
+}
+
+/* Canvases hold the colours of the screen: for paper they are drawn in light ones. */
+function printLight(): void {
+    addEventListener('beforeprint', () => {
+        document.documentElement.dataset.theme = 'light';
+        themeListeners.forEach((each) => each());
+    });
+    addEventListener('afterprint', () => setTheme(theme));
 }
 
 /* Calls LISTENER when colours change; returns what ends that. Canvases have to be drawn anew. */
@@ -50,8 +60,7 @@ export function onTheme(listener: () => void): () => void {
 }
 
 export function isDark(): boolean {
-    const { theme } = document.documentElement.dataset;
-    return theme === 'dark' || (theme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+    return document.documentElement.dataset.theme === 'dark';
 }
 
 /* ---- keys ---- */
@@ -125,6 +134,11 @@ function heading(page: Page): HTMLElement {
 
 let undo: (() => void) | void;
 
+function current(tab: HTMLElement): void {
+    tab.setAttribute('aria-current', 'page');
+    tab.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+}
+
 function showView(page: Page, views: View[], main: HTMLElement, tabs: HTMLElement): void {
     const wanted = views.find((each) => each.key === state.view()) ?? views[0]!;
     undo?.();
@@ -133,7 +147,7 @@ function showView(page: Page, views: View[], main: HTMLElement, tabs: HTMLElemen
     main.className = `view ${wanted.key}`;
     for (const tab of tabs.querySelectorAll('a'))
         if (tab.dataset.view === wanted.key)
-            tab.setAttribute('aria-current', 'page');
+            current(tab);
         else
             tab.removeAttribute('aria-current');
     main.append(h('h2', { class: 'offscreen' }, wanted.title));
@@ -165,7 +179,8 @@ export function start(page: Page, views: View[], root: HTMLElement): void {
     const skip = h('a', { class: 'skip', href: '#main', onclick: (event: Event) => { event.preventDefault(); main.focus(); } }, 'Skip to the view');
     root.replaceChildren();
     add(root, skip, header, main, status, help);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => themeListeners.forEach((each) => each()));
+    printLight();
+    systemDark.addEventListener('change', () => setTheme(theme));
     addEventListener('keydown', (event) => keyDown(event, views));
     const show = () => showView(page, views, main, tabs);
     state.onChange(show);

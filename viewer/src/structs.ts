@@ -86,7 +86,7 @@ function layouts(structure: Struct): HTMLElement {
 
 function fieldTable(structure: Struct): HTMLElement {
     const most = Math.max(1, ...structure.fields.map(uses));
-    return h('table', { class: 'fields' },
+    return h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Fields' }, h('table', { class: 'fields' },
         h('caption', { class: 'offscreen' }, 'Fields'),
         h('thead', null, h('tr', null, ['offset', 'bytes', 'reads', 'writes'].map((text) => h('th', { scope: 'col' }, text)), h('td', { class: 'share' }), h('th', { scope: 'col' }, 'field'))),
         h('tbody', null, structure.fields.map((field) => {
@@ -97,7 +97,7 @@ function fieldTable(structure: Struct): HTMLElement {
                 h('td', { class: 'number' }, field.reads ? format.count(field.reads) : '–'), h('td', { class: 'number' }, field.writes ? format.count(field.writes) : '–'),
                 h('td', { class: 'share', 'aria-hidden': 'true' }, uses(field) ? bar : null),
                 h('td', null, name(field.name ?? '(no name)'), field.type ? h('span', { class: 'place' }, h('bdi', null, field.type)) : null));
-        })));
+        }))));
 }
 
 /* Which fields are used together: a square for each two. */

@@ -89,8 +89,8 @@ function options(profile: Profile, width: number, brushed: (from: number, to: nu
         ],
         series: [
             { label: 'time', value: (_plot, value) => (value === null ? '–' : format.duration(value)) },
-            { label: 'live heap', stroke: themed('--series1'), fill: themed('--series1-area'), width: 1.5, value: (_plot, value) => (value === null ? '–' : format.bytes(value)) },
-            { label: 'resident (RSS)', stroke: themed('--series2'), width: 1.5, spanGaps: true, value: (_plot, value) => (value === null ? '–' : format.bytes(value)) },
+            { label: 'live heap', points: { show: false }, stroke: themed('--series1'), fill: themed('--series1-area'), width: 1.5, value: (_plot, value) => (value === null ? '–' : format.bytes(value)) },
+            { label: 'resident (RSS)', points: { show: false }, stroke: themed('--series2'), width: 1.5, spanGaps: true, value: (_plot, value) => (value === null ? '–' : format.bytes(value)) },
         ],
         plugins: [peakMark(profile)],
         hooks: { setSelect: [(plot) => {
