@@ -24,20 +24,22 @@
 
 #include "runtime/operations.h"
 
-#define HW_HAVE_PLACES      1
-#define HW_PLACE_START      0x80u
-#define HW_PLACE_BODY       0x40u
-#define HW_PLACE_BEGUN      0x20u
-#define HW_PLACE_LIVE       0x10u
-#define HW_PLACE_SHORT_MOST 124u /* requested bytes that the first byte holds */
-#define HW_PLACE_ASK        125u /* usable bytes are not what others of this size have */
-#define HW_PLACE_BIG        126u /* usable bytes from HW_PLACE_BIG_BYTES on: an entry of its own */
-#define HW_PLACE_LONG       127u
-#define HW_PLACE_UNITS_MOST 29u /* of 8 bytes: free blocks that the first byte holds */
-#define HW_PLACE_FREE_BIG   30u
-#define HW_PLACE_FREE_LONG  31u
-#define HW_PLACE_BIG_BYTES  65536u
-#define HW_PLACE_MIXED_MOST (1u << 22) /* times 64 KiB of address space in which lines had several owners */
+#define HW_HAVE_PLACES        1
+#define HW_PLACE_START        0x80u
+#define HW_PLACE_BODY         0x40u
+#define HW_PLACE_BEGUN        0x20u
+#define HW_PLACE_LIVE         0x10u
+#define HW_PLACE_SHORT_MOST   124u /* requested bytes that the first byte holds */
+#define HW_PLACE_ASK          125u /* usable bytes are not what others of this size have */
+#define HW_PLACE_BIG          126u /* usable bytes from HW_PLACE_BIG_BYTES on: an entry of its own */
+#define HW_PLACE_LONG         127u
+#define HW_PLACE_UNITS_MOST   29u /* of 8 bytes: free blocks that the first byte holds */
+#define HW_PLACE_FREE_BIG     30u
+#define HW_PLACE_FREE_LONG    31u
+#define HW_PLACE_BIG_BYTES    65536u
+#define HW_PLACE_BIG_MOST     (1u << 26) /* entries */
+#define HW_PLACE_REGION_SHIFT 16
+#define HW_PLACE_MIXED_MOST   (1u << 22) /* times 64 KiB of address space in which lines had several owners */
 
 /* Classes of usable sizes: one for each multiple of 8 up to 1024, then four for each doubling. */
 #define HW_PLACE_EXACT   128u
@@ -78,7 +80,7 @@ static inline int64_t hw_place_listed(const struct hw_place_state *state)
 struct hw_place_class_counts {
     struct hw_place_state now;
     uint64_t epoch;             /* of the peak whose state is in `peak` */
-    int64_t high, low;          /* settle (places.c) when live is above, or… */
+    int64_t high, low;          /* settle (place_threads.c) when live is above, or… */
     uint64_t span;              /* …live - low is above this */
     int64_t flushed;            /* of `now.live`: in the total */
     struct hw_place_state peak; /* as of the peak, if epoch is the present one; else it is `now` */
@@ -172,17 +174,8 @@ extern HW_HIDDEN struct hw_places hw_places;
 
 /* ---- places.c ---- */
 
-bool hw_places_start(void);
-void hw_places_attach(struct hw_operator *op);
-void hw_places_detach(struct hw_operator *op);
 bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t size, bool aligned);
 size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address);
-/* A limit was passed: totals, greatest totals, the peak. */
-void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class);
-/* The state of a class is about to change for the first time since the peak. */
-void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_counts *class);
-/* So many bytes are live; exact only while nobody changes that. */
-void hw_places_note_peak(int64_t live);
 /* A block, as the planes say. */
 struct hw_place {
     uintptr_t start;
@@ -195,6 +188,18 @@ bool hw_place_at(uintptr_t address, struct hw_place *place);
 /* Calls EACH for the blocks that begin in [start, end). */
 void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, const struct hw_place *place),
                     void *closure);
+
+/* ---- place_threads.c: what each thread counts, greatest numbers and the peak ---- */
+
+bool hw_places_start(void);
+void hw_places_attach(struct hw_operator *op);
+void hw_places_detach(struct hw_operator *op);
+/* A limit was passed: totals, greatest totals, the peak. */
+void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class);
+/* The state of a class is about to change for the first time since the peak. */
+void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_counts *class);
+/* So many bytes are live; exact only while nobody changes that. */
+void hw_places_note_peak(int64_t live);
 
 /* ---- lines.c: whose live blocks are on a line ---- */
 

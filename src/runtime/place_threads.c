@@ -1,0 +1,316 @@
+/* place_threads.c - places: what each thread counts, greatest numbers and the peak; threads, start and fork.
+ *
+ * A thread counts by itself. With one thread a greatest number is noted when it is left; with several each tells the
+ * totals when what it has to tell is more than a small part of them. Threads are set up under the runtime's lock. */
+#include "runtime/places.h"
+
+#define PLACES_HINT  0x0a0000000000ul /* below where programs, heaps and libraries lie, and the map of blocks.c */
+#define REGIONS      (1ul << (HW_ARCH_ADDRESS_BITS - HW_PLACE_REGION_SHIFT))
+#define LINES        (1ul << (HW_ARCH_ADDRESS_BITS - 6))
+#define BIG_MOST     HW_PLACE_BIG_MOST
+#define THREADS_MOST (1u << 20)
+#define OUT_OF_REACH (1ll << 62)
+#define OWNER_LAST   (HW_PLACE_MIXED - 1)
+
+struct hw_places hw_places;
+
+static struct {
+    struct hw_place_thread *free;
+    uint32_t owners; /* that were given out */
+} threads;
+/* The calling thread's number on lines, plus one; 0: none yet. Stays over fork. */
+static __thread uint32_t own_owner __attribute__((tls_model("initial-exec")));
+
+/* ---- greatest numbers, and the peak ---- */
+
+void hw_places_note_peak(int64_t live)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    if (live <= __atomic_load_n(&hw_places.peak_limit, __ATOMIC_RELAXED))
+        return;
+    hw_places.peak = live;
+    hw_places.peak_tick = hw_ticks_raw() - hw_runtime.tick_base;
+    hw_places.peak_limit = hw_places.many ? live + live / 1024 : live;
+    process->peak_bytes = (uint64_t)live;
+    process->peak_tick = hw_places.peak_tick;
+    hw_places.epoch = __atomic_add_fetch(&process->peak_epoch, 1, __ATOMIC_RELAXED);
+}
+
+void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    const int64_t most = hw_places.totals[class - self->classes].most;
+    class->peak = class->now;
+    class->peak_most = !hw_places.many && class->now.live > most ? class->now.live : most;
+    class->epoch = hw_places.epoch;
+}
+
+static void flush(struct hw_place_thread *self)
+{
+    int64_t delta = self->requested - self->flushed;
+    self->flushed += delta;
+    int64_t all = __atomic_add_fetch(&hw_places.requested, delta, __ATOMIC_RELAXED);
+    hw_places_note_peak(all);
+    int64_t step = hw_places.peak / 256 / (hw_places.threads_used + 1);
+    step = step < 512 ? 512 : step;
+    self->high = self->requested + step;
+    self->low = self->requested - step;
+    self->span = (uint64_t)OUT_OF_REACH;
+}
+
+static void flush_class(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    struct hw_place_total *total = &hw_places.totals[class - self->classes];
+    int64_t delta = class->now.live - class->flushed;
+    class->flushed += delta;
+    int64_t live = __atomic_add_fetch(&total->live, delta, __ATOMIC_RELAXED);
+    int64_t most = __atomic_load_n(&total->most, __ATOMIC_RELAXED);
+    while (live > most &&
+           !__atomic_compare_exchange_n(&total->most, &most, live, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    int64_t step = most / 256 / (hw_places.threads_used + 1);
+    step = step < 8 ? 8 : step;
+    class->high = class->now.live + step;
+    class->low = class->now.live - step;
+    class->span = (uint64_t)OUT_OF_REACH;
+}
+
+/* With one thread: a greatest number is noted when it is left, exactly. With several: a thread tells what has changed
+ * when that is more than a small part of the greatest number. */
+void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    if (hw_places.many) {
+        if (class->now.live > class->high || (uint64_t)(class->now.live - class->low) > class->span)
+            flush_class(self, class);
+        if (self->requested > self->high || (uint64_t)(self->requested - self->low) > self->span)
+            flush(self);
+        return;
+    }
+    struct hw_place_total *total = &hw_places.totals[class - self->classes];
+    if (class->now.live > total->most)
+        total->most = class->now.live;
+    class->span = (uint64_t)(OUT_OF_REACH + total->most);
+    hw_places_note_peak(self->requested);
+    self->span = (uint64_t)(OUT_OF_REACH + hw_places.peak_limit);
+}
+/* ---- threads ---- */
+
+static uint16_t take_owner(void)
+{
+    if (!own_owner)
+        own_owner = ++threads.owners;
+    uint32_t number = own_owner - 1;
+    if (number <= OWNER_LAST)
+        return (uint16_t)number;
+    hw_places.owners_wrapped = 1;
+    return (uint16_t)(1 + (number - 1) % OWNER_LAST);
+}
+
+/* Limits of a thread that is alone; or such that its next event settles. */
+static void set_limits(struct hw_place_thread *thread, bool alone)
+{
+    for (uint32_t i = 0; i < HW_PLACE_CLASSES; i++) {
+        struct hw_place_class_counts *class = &thread->classes[i];
+        class->high = alone ? INT64_MAX : INT64_MIN;
+        class->low = alone ? -OUT_OF_REACH : INT64_MAX;
+        class->span = (uint64_t)(OUT_OF_REACH + hw_places.totals[i].most);
+    }
+    thread->high = alone ? INT64_MAX : INT64_MIN;
+    thread->low = alone ? -OUT_OF_REACH : INT64_MAX;
+    thread->span = (uint64_t)(OUT_OF_REACH + hw_places.peak_limit);
+}
+
+/* Another thread has come: the first one has told nothing so far. Lock held. */
+static void become_many(void)
+{
+    hw_places.many = 1;
+    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+        struct hw_place_thread *thread = hw_places.threads[i];
+        for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+            struct hw_place_class_counts *class = &thread->classes[c];
+            int64_t live = class->now.live;
+            hw_places.totals[c].live += live - class->flushed;
+            class->flushed = live;
+            if (hw_places.totals[c].live > hw_places.totals[c].most)
+                hw_places.totals[c].most = hw_places.totals[c].live;
+        }
+        int64_t requested = thread->requested;
+        hw_places.requested += requested - thread->flushed;
+        thread->flushed = requested;
+        set_limits(thread, false);
+    }
+}
+
+static struct hw_place_thread *new_thread(void)
+{
+    if (hw_places.threads_used >= THREADS_MOST)
+        return NULL;
+    struct hw_place_thread *thread = hw_own_pages(sizeof *thread, false);
+    if (!thread)
+        return NULL;
+    thread->index = hw_places.threads_used;
+    if (!hw_places.many) /* else limits of 0 settle at the first event of a class, and pages stay untouched */
+        set_limits(thread, true);
+    hw_places.threads[hw_places.threads_used] = thread;
+    __atomic_store_n(&hw_places.threads_used, hw_places.threads_used + 1, __ATOMIC_RELEASE);
+    return thread;
+}
+
+void hw_places_attach(struct hw_operator *op)
+{
+    op->places = NULL;
+    if (!hw_places.even)
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    const uint16_t owner = take_owner();
+    if ((owner || threads.owners > 1) && !hw_places.many)
+        become_many();
+    struct hw_place_thread *thread = threads.free;
+    if (thread)
+        threads.free = thread->next_free;
+    else
+        thread = new_thread();
+    if (thread) {
+        thread->owner = owner;
+        thread->in_use = 1;
+        thread->op = op;
+        thread->shared = 0;
+        thread->in_line = 0;
+        op->places = thread;
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+void hw_places_detach(struct hw_operator *op)
+{
+    struct hw_place_thread *thread = op->places;
+    if (!thread)
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    op->places = NULL;
+    thread->in_use = 0;
+    thread->next_free = threads.free;
+    threads.free = thread;
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* ---- start, fork ---- */
+
+static bool reserve(void)
+{
+    const uint64_t planes = 2 * HW_PLACE_PLANE_BYTES, owners = LINES * sizeof(uint16_t);
+    const uint64_t regions = REGIONS * sizeof(struct hw_place_region), bigs = BIG_MOST * sizeof(struct hw_place_big);
+    const uint64_t mixed = HW_PLACE_MIXED_MOST * sizeof(struct hw_place_owners);
+    const uint64_t list = THREADS_MOST * sizeof(struct hw_place_thread *);
+    const uint64_t units = HW_PLACE_BIG_BYTES * sizeof(uint16_t);
+    const uint64_t totals = HW_ALIGN_UP(HW_PLACE_CLASSES * sizeof(struct hw_place_total), HW_PAGE);
+    const uint64_t all = planes + owners + regions + bigs + mixed + list + units + totals;
+    long result =
+        hw_sys(SYS_mmap, PLACES_HINT, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (hw_sys_failed(result))
+        return false;
+    hw_sys(SYS_madvise, result, all, 15 /* MADV_NOHUGEPAGE */);
+    hw_sys(SYS_madvise, result, all, 16 /* MADV_DONTDUMP */);
+    hw_own_range((void *)result, all);
+    char *next = (char *)result;
+    hw_places.owners = (uint16_t *)(next += planes);
+    hw_places.regions = (struct hw_place_region *)(next += owners);
+    hw_places.bigs = (struct hw_place_big *)(next += regions);
+    hw_places.mixed = (struct hw_place_owners *)(next += bigs);
+    hw_places.threads = (struct hw_place_thread **)(next += mixed);
+    hw_places.units = (uint16_t *)(next += list);
+    hw_places.totals = (struct hw_place_total *)(next += units);
+    hw_places.mixed_used = 1;
+    hw_places.bigs_used = 1;
+    hw_places.glibc = hw_real.is_glibc;
+    hw_places.even = (uint8_t *)result;
+    return true;
+}
+
+/* A forked child: what is live and free is so here, too; events count from zero. */
+static void start_again(void)
+{
+    struct hw_place_thread *all = hw_places.threads_used ? hw_places.threads[0] : NULL;
+    for (uint32_t c = 0; all && c < HW_PLACE_CLASSES; c++) {
+        struct hw_place_state sum = {0};
+        for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+            const struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
+            for (size_t n = 0; n < sizeof sum / sizeof(int64_t); n++)
+                ((int64_t *)&sum)[n] += ((const int64_t *)now)[n];
+        }
+        sum.taken = -sum.live - hw_place_listed(&sum);
+        sum.again = sum.fresh = sum.other = 0;
+        all->classes[c] = (struct hw_place_class_counts){.now = sum, .flushed = sum.live};
+        hw_places.totals[c].live = sum.live;
+    }
+    hw_places.requested = 0;
+    threads.free = NULL;
+    for (uint32_t i = hw_places.threads_used; i-- > 0;) {
+        struct hw_place_thread *thread = hw_places.threads[i];
+        hw_places.requested += thread->requested;
+        const uint32_t big_free = thread->big_free;
+        if (i) { /* pages that were never touched stay so: read, not written */
+            for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
+                if (thread->classes[c].now.live | thread->classes[c].now.fresh | thread->classes[c].now.taken |
+                    thread->classes[c].now.again | thread->classes[c].now.other | thread->classes[c].flushed)
+                    thread->classes[c] = (struct hw_place_class_counts){0};
+            thread->requested = thread->flushed = thread->high = thread->low = 0;
+            thread->span = 0;
+        }
+        thread->big_free = big_free;
+        thread->in_use = thread->in_line = 0;
+        thread->odd = thread->unseen = thread->skipped = 0;
+        thread->sharing = (struct hw_place_sharing){0};
+        thread->next_free = threads.free;
+        threads.free = thread;
+    }
+    if (all) {
+        all->requested = all->flushed = hw_places.requested;
+        set_limits(all, !hw_places.many);
+    }
+    hw_places.peak = hw_places.peak_limit = 0;
+    hw_places.epoch = ++hw_runtime.process->peak_epoch;
+}
+
+void hw_places_reset(void)
+{
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+        int64_t live = 0;
+        for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+            struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
+            live += now->live;
+            if (!(now->fresh | now->other | now->again))
+                continue;
+            now->taken -= now->fresh + now->other; /* as many are listed as before */
+            now->fresh = now->other = now->again = 0;
+        }
+        hw_places.totals[c].most = live;
+    }
+    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+        struct hw_place_thread *thread = hw_places.threads[i];
+        thread->odd = thread->unseen = thread->skipped = thread->pairs_seen = 0;
+        thread->sharing = (struct hw_place_sharing){0};
+        if (!hw_places.many)
+            set_limits(thread, true);
+    }
+    const int64_t live = hw_places_live();
+    hw_places.peak = 0;
+    hw_places.peak_limit = live - 1;
+    hw_places_note_peak(live);
+    hw_runtime.peak_limit = UINT64_MAX;
+}
+
+bool hw_places_start(void)
+{
+    if (hw_places.even) {
+        start_again();
+        hw_places_file_begin();
+        hw_runtime.peak_limit = UINT64_MAX; /* it is noted here, exactly */
+        return true;
+    }
+    if (hw_address_space_limited() || !reserve())
+        return false;
+    hw_places.epoch = ++hw_runtime.process->peak_epoch;
+    hw_places_file_begin();
+    hw_runtime.peak_limit = UINT64_MAX; /* it is noted here, exactly */
+    return true;
+}
