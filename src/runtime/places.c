@@ -102,11 +102,38 @@ static inline uint64_t gather(uint64_t word)
     return low | (word >> 40 & 15) << 16;
 }
 
-/* Bytes of payload of a live block: a long one has 16 bits of its size and 4 of untouched pages, one that is asked for
- * 8 bits of its size, if it is short, and a big one the 32 bits of its entry's number. */
+static bool is_mid(uint32_t code)
+{
+    return code >= HW_PLACE_SLACK && code <= HW_PLACE_SLACK + HW_PLACE_SLACK_MOST;
+}
+
+/* How a live block that is not big is written down. */
+static uint32_t code_of(uint64_t usable, uint64_t size)
+{
+    if (usable <= HW_PLACE_SHORT_UNITS * 8)
+        return (uint32_t)size;
+    return usable <= HW_PLACE_MID_UNITS * 8 && usable - size <= HW_PLACE_SLACK_MOST
+               ? HW_PLACE_SLACK + (uint32_t)(usable - size)
+               : HW_PLACE_LONG;
+}
+
+/* The first byte of a free block that is not big, without HW_PLACE_BEGUN. */
+static uint32_t free_code_of(uint32_t units)
+{
+    return units <= HW_PLACE_SHORT_UNITS ? units : units <= HW_PLACE_MID_UNITS ? HW_PLACE_FREE_MID : HW_PLACE_FREE_LONG;
+}
+
+/* Bytes of payload of a live block: one that is neither short nor long has 8 bits of its usable size, a long one 16
+ * bits of its size and 4 of untouched pages, one that is asked for 8 bits of its size, if it is short, and a big one
+ * the 32 bits of its entry's number. */
 static unsigned payload_bytes(uint32_t code, uint64_t size)
 {
-    return code == HW_PLACE_BIG ? 8 : code == HW_PLACE_LONG ? 5 : code != HW_PLACE_ASK ? 0 : size < 256 ? 3 : 5;
+    return is_mid(code)            ? 2
+           : code == HW_PLACE_BIG  ? 8
+           : code == HW_PLACE_LONG ? 5
+           : code != HW_PLACE_ASK  ? 0
+           : size < 256            ? 3
+                                   : 5;
 }
 
 /* ---- big blocks ---- */
@@ -171,9 +198,12 @@ static bool look(uintptr_t address, struct found *found, bool deep)
             place->requested = payload(byte, 4);
         else if (found->code == HW_PLACE_ASK) /* the first four bits tell which of the two */
             place->requested = by_size ? payload(byte, 3) >> 4 : payload(byte, 5) >> 4;
-        else
+        else if (!is_mid(found->code))
             place->requested = found->code;
-        if (!deep) {
+        if (is_mid(found->code)) {
+            place->usable = payload(byte, 2) * 8;
+            place->requested = place->usable - (found->code - HW_PLACE_SLACK);
+        } else if (!deep) {
             place->usable = place->requested;
         } else if (found->code == HW_PLACE_ASK) {
             place->usable = ask(address, place->requested);
@@ -188,7 +218,9 @@ static bool look(uintptr_t address, struct found *found, bool deep)
         found->code = value & 31;
         if (found->code == HW_PLACE_FREE_BIG)
             found->index = (uint32_t)payload(byte, 8);
-        else if (found->code == HW_PLACE_FREE_LONG) {
+        else if (found->code == HW_PLACE_FREE_MID) {
+            place->usable = payload(byte, 2) * 8;
+        } else if (found->code == HW_PLACE_FREE_LONG) {
             place->usable = payload(byte, 4) * 8;
             found->untouched = (uint64_t)(byte[5] & 15) << 12;
         } else {
@@ -273,10 +305,8 @@ static void release(struct hw_place_thread *self, const struct found *found, boo
     uint8_t *byte = byte_of(place->start);
     count_free(self, found);
     unmark_last(found);
-    if (found->code == HW_PLACE_LONG)
-        put_payload(byte, 5, 0);
-    else if (found->code == HW_PLACE_ASK)
-        put_payload(byte, payload_bytes(HW_PLACE_ASK, place->requested), 0);
+    if (found->code != HW_PLACE_BIG)
+        put_payload(byte, payload_bytes(found->code, place->requested), 0);
     if (found->code == HW_PLACE_BIG) {
         if (listed) {
             hw_places.bigs[found->index].live = 0;
@@ -289,8 +319,10 @@ static void release(struct hw_place_thread *self, const struct found *found, boo
         }
     } else if (!listed) {
         *byte = HW_PLACE_BEGUN;
-    } else if (place->usable <= HW_PLACE_UNITS_MOST * 8) {
-        *byte = (uint8_t)(HW_PLACE_BEGUN | ((place->usable + 7) >> 3));
+    } else if (place->usable <= HW_PLACE_MID_UNITS * 8) {
+        const uint32_t units = (uint32_t)(place->usable + 7) >> 3;
+        put_payload(byte, units > HW_PLACE_SHORT_UNITS ? 2 : 0, units);
+        *byte = (uint8_t)(HW_PLACE_BEGUN | free_code_of(units));
     } else {
         put_payload(byte, 5, (place->usable >> 3 & 0xffff) | found->untouched >> 12 << 16);
         *byte = HW_PLACE_BEGUN | HW_PLACE_FREE_LONG;
@@ -326,14 +358,13 @@ static inline bool free_long(struct hw_place_thread *self, uintptr_t address, si
     if (hw_unlikely(units < 16 || units >= HW_PLACE_BIG_BYTES / 8))
         return false;
     struct hw_place_class_counts *class = class_of(self, units * 8ul);
-    const uintptr_t last = address + requested - 1;
+    const uintptr_t last = address + requested - (requested != 0);
     settle_before(self, class);
-    const bool short_one = units <= HW_PLACE_UNITS_MOST;
     /* The mark of the last line: in this word, or a byte elsewhere that is nothing but the mark. */
-    if ((address & 8) || (last >> 6 << 2) - (address >> 4) > 7)
+    if (((address ^ last) >> 6) && ((address & 8) || (last >> 6 << 2) - (address >> 4) > 7))
         hw_places.even[last >> 6 << 2] &= HW_PLACE_BEGUN;
     word = (word & PAYLOAD_BEGUN) | PAYLOAD_BODY | spread(units | value >> 16 << 16) | HW_PLACE_BEGUN |
-           (short_one ? units : HW_PLACE_FREE_LONG);
+           free_code_of(units);
     __builtin_memcpy(byte, &word, 8);
     hw_place_add(&class->now.live, -1);
     hw_place_add(&class->now.requested, -(int64_t)requested);
@@ -350,25 +381,29 @@ static inline bool free_long(struct hw_place_thread *self, uintptr_t address, si
 /* A long block where one of the same usable size was. False: it is something else, nothing was done. */
 static inline bool allocate_long(struct hw_place_thread *self, uintptr_t address, size_t size)
 {
-    if (size <= HW_PLACE_SHORT_MOST || size >= HW_PLACE_BIG_BYTES)
+    if (size >= HW_PLACE_BIG_BYTES)
         return false;
     const uint32_t units = hw_place_units(address, size);
-    if (units < 16 || units >= HW_PLACE_BIG_BYTES / 8 || (hw_places.glibc && (*(const uint64_t *)(address - 8) & 2)))
+    if (units < 16 || units >= HW_PLACE_BIG_BYTES / 8 || units * 8ul < size ||
+        code_of(units * 8ul, size) != HW_PLACE_LONG || (hw_places.glibc && (*(const uint64_t *)(address - 8) & 2)))
         return false;
     uint8_t *byte = byte_of(address);
     uint64_t word, untouched = (units * 8ul - size) >> 12;
     __builtin_memcpy(&word, byte, 8);
-    if ((word & 0xff) == (HW_PLACE_BEGUN | HW_PLACE_FREE_LONG)) {
-        const uint64_t value = gather(word);
+    if ((word & 0xff) != (HW_PLACE_BEGUN | free_code_of(units)))
+        return false;
+    const uint64_t value = gather(word);
+    if (units <= HW_PLACE_MID_UNITS) {
+        if ((value & 0xff) != units)
+            return false;
+    } else {
         if ((value & 0xffff) != units)
             return false;
         untouched = untouched < value >> 16 ? untouched : value >> 16;
-    } else if ((word & 0xff) != (HW_PLACE_BEGUN | units) || units > HW_PLACE_UNITS_MOST) {
-        return false;
     }
     word = (word & PAYLOAD_BEGUN) | PAYLOAD_BODY | spread(size | untouched << 16) | HW_PLACE_START | HW_PLACE_LONG;
-    const uintptr_t last = address + size - 1, mark = (last >> 6 << 2) - (address >> 4);
-    if ((address & 8) || mark > 7)
+    const uintptr_t last = address + size - (size != 0), mark = (last >> 6 << 2) - (address >> 4);
+    if ((address & 8) || mark - 1 > 6) /* also where there is none */
         mark_last(address, size, 5);
     else
         word |= (uint64_t)(HW_PLACE_BODY | HW_PLACE_LIVE) << mark * 8;
@@ -608,7 +643,7 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
     uint32_t big = 0;
     bool again =
         !never_used(address, address + extent.usable) && make_room(self, address, extent.usable, &big, &touched);
-    uint32_t code = extent.ask ? HW_PLACE_ASK : size > HW_PLACE_SHORT_MOST ? HW_PLACE_LONG : (uint32_t)size;
+    uint32_t code = extent.ask ? HW_PLACE_ASK : code_of(extent.usable, size);
     if (extent.usable >= HW_PLACE_BIG_BYTES) {
         big = big ? big : take_big(self);
         if (!big) {
@@ -621,7 +656,8 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
     note_regions(address, address + extent.usable, big);
     const uint64_t untouched = (extent.usable - touched) & ~(HW_PAGE - 1);
     put_payload(byte, payload_bytes(code, size),
-                code == HW_PLACE_BIG                 ? big
+                is_mid(code)                         ? extent.usable >> 3
+                : code == HW_PLACE_BIG               ? big
                 : code == HW_PLACE_LONG              ? size | untouched >> 12 << 16
                 : code == HW_PLACE_ASK && size > 255 ? size << 4 | 15
                                                      : size << 4);

@@ -5,11 +5,16 @@
  * the 16 bytes that follow. The odd plane is touched by allocators alone that have blocks of 8 bytes or at distances
  * of 24.
  *
- *  1sssssss  a live block begins: its requested size, or one of HW_PLACE_ASK, _BIG, _LONG
+ *  1sssssss  a live block begins. Short ones, of up to HW_PLACE_SHORT_UNITS times 8 usable bytes: the requested size.
+ *            Others: HW_PLACE_SLACK and the bytes that were not asked for, or one of HW_PLACE_ASK, _BIG, _LONG
  *  01blpppp  payload of a block, live or free; l: the mark of a live block at the begin of its last cache line, if that
- * is not the one it begins on 00buuuuu  no live block begins; u: one was freed here, and its memory has not been handed
- * out since: so many times 8 bytes, or _FREE_BIG, _FREE_LONG; 0: none b         a block began here once (with 1sssssss:
- * certainly)
+ *            is not the one it begins on
+ *  00buuuuu  no live block begins; u: one was freed here, and its memory has not been handed out since: so many times
+ *            8 usable bytes of a short one, or _FREE_MID, _FREE_BIG, _FREE_LONG; 0: none
+ *    b       a block began here once (with 1sssssss: certainly)
+ *
+ * Blocks of more than HW_PLACE_SHORT_UNITS, up to HW_PLACE_MID_UNITS, have their usable size in two bytes of payload
+ * that stay when the block is freed: to free it and to hand it out again changes its first byte and the mark alone.
  *
  * Invariants: bytes are written by who owns the block that they belong to, so that plain stores suffice. Listed free
  * blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it.
@@ -29,11 +34,15 @@
 #define HW_PLACE_BODY         0x40u
 #define HW_PLACE_BEGUN        0x20u
 #define HW_PLACE_LIVE         0x10u
-#define HW_PLACE_SHORT_MOST   124u /* requested bytes that the first byte holds */
+#define HW_PLACE_SHORT_UNITS  11u  /* of 8 usable bytes: the first byte holds the requested size */
+#define HW_PLACE_SHORT_MOST   88u  /* requested bytes of those */
+#define HW_PLACE_MID_UNITS    128u /* of 8 usable bytes: two bytes of payload hold their number */
+#define HW_PLACE_SLACK        89u  /* usable bytes less requested ones, up to HW_PLACE_SLACK_MOST */
+#define HW_PLACE_SLACK_MOST   35u
 #define HW_PLACE_ASK          125u /* usable bytes are not what others of this size have */
 #define HW_PLACE_BIG          126u /* usable bytes from HW_PLACE_BIG_BYTES on: an entry of its own */
 #define HW_PLACE_LONG         127u
-#define HW_PLACE_UNITS_MOST   29u /* of 8 bytes: free blocks that the first byte holds */
+#define HW_PLACE_FREE_MID     29u
 #define HW_PLACE_FREE_BIG     30u
 #define HW_PLACE_FREE_LONG    31u
 #define HW_PLACE_BIG_BYTES    65536u
@@ -63,9 +72,10 @@ static inline uint64_t hw_place_class_most(uint32_t index)
 /* What was live and free of one class. Sums over threads count: one thread's may be negative. */
 struct hw_place_state {
     int64_t live, requested;   /* blocks handed out and not freed; their requested bytes */
+    int64_t again;             /* handed out where one of the same class was free */
     int64_t usable, untouched; /* classes above HW_PLACE_EXACT: of live ones, all bytes; those in whole pages that were
                                 * never asked for */
-    int64_t again, fresh;      /* handed out where one of the same class was free; at addresses never handed out */
+    int64_t fresh;             /* handed out at addresses never handed out before */
     int64_t other;             /* handed out at other addresses where a block began once */
     int64_t taken;             /* free blocks whose memory went to other classes, or back to the system */
     int64_t free_bytes;        /* above HW_PLACE_EXACT: of free ones */
@@ -78,14 +88,15 @@ static inline int64_t hw_place_listed(const struct hw_place_state *state)
 
 /* One thread's share of a class. The first line is what a usual operation touches. */
 struct hw_place_class_counts {
+    int64_t high, low; /* settle (place_threads.c) when live is above, or… */
+    uint64_t span;     /* …live - low is above this */
+    uint64_t epoch;    /* of the peak whose state is in `peak` */
     struct hw_place_state now;
-    uint64_t epoch;             /* of the peak whose state is in `peak` */
-    int64_t high, low;          /* settle (place_threads.c) when live is above, or… */
-    uint64_t span;              /* …live - low is above this */
     int64_t flushed;            /* of `now.live`: in the total */
     struct hw_place_state peak; /* as of the peak, if epoch is the present one; else it is `now` */
     int64_t peak_most;          /* likewise of hw_place_total.most */
-};
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct hw_place_class_counts, now.usable) <= 64, "one line for a usual operation");
 
 /* Events on lines, of one thread. */
 struct hw_place_sharing {
@@ -284,33 +295,61 @@ static inline uint8_t *hw_place_mark(struct hw_place_thread *self, uintptr_t add
     return mark;
 }
 
+/* One of two, without a branch: it could not be foreseen. */
+static inline uint32_t hw_place_select(bool which, uint32_t yes, uint32_t no)
+{
+    __asm__("testb %2, %2\n\tcmovnel %1, %0" : "+r"(no) : "r"(yes), "q"(which) : "cc");
+    return no;
+}
+
+/* The two bytes of payload of blocks that are neither short nor long. */
+static inline uint32_t hw_place_mid(const uint8_t *byte)
+{
+    return (byte[1] & 15u) | (byte[2] & 15u) << 4;
+}
+
+static inline bool hw_place_usual(uintptr_t address)
+{
+    return !(address & ~((1ul << HW_ARCH_ADDRESS_BITS) - 8));
+}
+
+/* A block of SIZE, at most 1024 bytes, where one of the same usable size was freed. False: it is something else,
+ * nothing was done. */
+static inline __attribute__((always_inline)) bool hw_place_again(struct hw_place_thread *self, uintptr_t address,
+                                                                 size_t size)
+{
+    if (hw_unlikely(!self || !hw_place_usual(address)))
+        return false;
+    const uint32_t units = hw_place_units(address, size);
+    uint8_t *byte = hw_place_byte(address);
+    const bool mid = units > HW_PLACE_SHORT_UNITS;
+    const uint32_t known = hw_place_select(mid, hw_place_mid(byte), units);
+    const uint32_t freed = hw_place_select(mid, HW_PLACE_BEGUN | HW_PLACE_FREE_MID, HW_PLACE_BEGUN | units);
+    const uint32_t code =
+        hw_place_select(mid, HW_PLACE_SLACK + (units * 8 - (uint32_t)size), (uint32_t)size); /* not beyond units */
+    if (hw_unlikely(((*byte ^ freed) | (known ^ units)) || code > HW_PLACE_SLACK + HW_PLACE_SLACK_MOST ||
+                    units - 1 >= HW_PLACE_MID_UNITS))
+        return false;
+    struct hw_place_class_counts *class = &self->classes[units];
+    const uintptr_t last = address + size - (size != 0);
+    hw_place_keep(self, class);
+    *byte = (uint8_t)(HW_PLACE_START | code);
+    *hw_place_mark(self, address, last) |= HW_PLACE_BODY | HW_PLACE_LIVE;
+    if (hw_unlikely(hw_places.many) && hw_unlikely(!hw_place_owned(self, address) || !hw_place_owned(self, last)))
+        hw_place_lines(self, address, last, true);
+    hw_place_add(&class->now.live, 1);
+    hw_place_add(&class->now.requested, (int64_t)size);
+    hw_place_add(&class->now.again, 1);
+    hw_place_add(&self->requested, (int64_t)size);
+    if (hw_unlikely(class->now.live > class->high || self->requested > self->high))
+        hw_place_settle(self, class);
+    return true;
+}
+
 static inline bool hw_place_allocated(struct hw_operator *op, void *pointer, size_t size)
 {
-    struct hw_place_thread *self = op->places;
-    const uintptr_t address = (uintptr_t)pointer;
-    if (hw_likely(self && size <= HW_PLACE_SHORT_MOST && !(address & 7) && !(address >> HW_ARCH_ADDRESS_BITS))) {
-        const uint32_t units = hw_place_units(address, size);
-        uint8_t *byte = hw_place_byte(address);
-        if (hw_likely(units - 1 < HW_PLACE_UNITS_MOST && *byte == (HW_PLACE_BEGUN | units))) {
-            struct hw_place_class_counts *class = &self->classes[units];
-            const uintptr_t last = address + size - (size != 0);
-            hw_place_keep(self, class);
-            *byte = (uint8_t)(HW_PLACE_START | size);
-            uint8_t *mark = hw_place_mark(self, address, last);
-            *mark = (uint8_t)((*mark & HW_PLACE_BEGUN) | HW_PLACE_BODY | HW_PLACE_LIVE);
-            if (hw_unlikely(hw_places.many) &&
-                hw_unlikely(!hw_place_owned(self, address) || !hw_place_owned(self, last)))
-                hw_place_lines(self, address, last, true);
-            hw_place_add(&class->now.live, 1);
-            hw_place_add(&class->now.requested, (int64_t)size);
-            hw_place_add(&class->now.again, 1);
-            hw_place_add(&self->requested, (int64_t)size);
-            if (hw_unlikely(class->now.live > class->high || self->requested > self->high))
-                hw_place_settle(self, class);
-            return true;
-        }
-    }
-    return hw_place_allocated_slow(op, address, size, false);
+    return (hw_likely(size <= HW_SIZE_SMALL_MOST) && hw_place_again(op->places, (uintptr_t)pointer, size)) ||
+           hw_place_allocated_slow(op, (uintptr_t)pointer, size, false);
 }
 
 /* Likewise of the result of a reallocation, which may have more room than others of its size. */
@@ -320,32 +359,43 @@ static inline bool hw_place_reallocated(struct hw_operator *op, void *pointer, s
                            : hw_place_allocated_slow(op, (uintptr_t)pointer, size, true);
 }
 
+/* A block of up to HW_PLACE_MID_UNITS, which is known: its requested size. SIZE_MAX: something else, nothing was done.
+ */
+static inline __attribute__((always_inline)) size_t hw_place_given_back(struct hw_place_thread *self, uintptr_t address)
+{
+    if (hw_unlikely(!self || !hw_place_usual(address)))
+        return SIZE_MAX;
+    uint8_t *byte = hw_place_byte(address);
+    const uint32_t code = *byte - HW_PLACE_START;
+    if (hw_unlikely(code > HW_PLACE_SLACK + HW_PLACE_SLACK_MOST))
+        return SIZE_MAX;
+    const bool mid = code >= HW_PLACE_SLACK;
+    uint32_t units;
+    if (hw_likely(hw_places.glibc))
+        units = hw_place_units(address, 0);
+    else
+        units = hw_place_select(mid, hw_place_mid(byte), hw_places.units[code]);
+    if (hw_unlikely((units > HW_PLACE_SHORT_UNITS) != mid || units - 1 >= HW_PLACE_MID_UNITS))
+        return SIZE_MAX;
+    const uint32_t size = hw_place_select(mid, units * 8 + HW_PLACE_SLACK - code, code);
+    struct hw_place_class_counts *class = &self->classes[units];
+    const uintptr_t last = address + size - (size != 0);
+    if (hw_unlikely((uint64_t)(class->now.live - class->low) > class->span ||
+                    (uint64_t)(self->requested - self->low) > self->span))
+        hw_place_settle(self, class);
+    hw_place_keep(self, class);
+    *byte = (uint8_t)(HW_PLACE_BEGUN | hw_place_select(mid, HW_PLACE_FREE_MID, units));
+    *hw_place_mark(self, address, last) &= (uint8_t)~HW_PLACE_LIVE;
+    hw_place_add(&class->now.live, -1);
+    hw_place_add(&class->now.requested, -(int64_t)size);
+    hw_place_add(&self->requested, -(int64_t)size);
+    return size;
+}
+
 static inline size_t hw_place_freed(struct hw_operator *op, void *pointer)
 {
-    struct hw_place_thread *self = op->places;
-    const uintptr_t address = (uintptr_t)pointer;
-    if (hw_likely(self && !(address & 7) && !(address >> HW_ARCH_ADDRESS_BITS))) {
-        uint8_t *byte = hw_place_byte(address);
-        const uint32_t size = *byte - HW_PLACE_START;
-        if (hw_likely(size <= HW_PLACE_SHORT_MOST)) {
-            const uint32_t units = hw_place_units(address, size);
-            if (hw_likely(units - 1 < HW_PLACE_UNITS_MOST)) {
-                struct hw_place_class_counts *class = &self->classes[units];
-                const uintptr_t last = address + size - (size != 0);
-                if (hw_unlikely((uint64_t)(class->now.live - class->low) > class->span ||
-                                (uint64_t)(self->requested - self->low) > self->span))
-                    hw_place_settle(self, class);
-                hw_place_keep(self, class);
-                *byte = (uint8_t)(HW_PLACE_BEGUN | units);
-                *hw_place_mark(self, address, last) &= HW_PLACE_BEGUN;
-                hw_place_add(&class->now.live, -1);
-                hw_place_add(&class->now.requested, -(int64_t)size);
-                hw_place_add(&self->requested, -(int64_t)size);
-                return size;
-            }
-        }
-    }
-    return hw_place_freed_slow(op, address);
+    const size_t size = hw_place_given_back(op->places, (uintptr_t)pointer);
+    return hw_likely(size != SIZE_MAX) ? size : hw_place_freed_slow(op, (uintptr_t)pointer);
 }
 
 #endif

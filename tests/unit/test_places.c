@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/sys.c"
 #include "runtime/lines.c"
+#include "runtime/place_threads.c"
 #include "runtime/places.c"
 
 /* ---- what places.c needs of the rest ---- */
@@ -70,8 +72,11 @@ static int64_t total, total_most;
 static uint64_t unseen;
 static uint32_t free_next;
 
+/* STEP 0: as glibc has them, with the size in front of each block. */
 static uint64_t usable_of(uint64_t size, unsigned step)
 {
+    if (!step)
+        return size <= 24 ? 24 : (size + 8 + 15) / 16 * 16 - 8;
     if (size <= step)
         return step;
     if (size <= 1024)
@@ -110,8 +115,13 @@ static void model_reset(unsigned step)
     line_active = hw_pages(UNITS / 8);
     line_passive = hw_pages(UNITS / 8);
     hw_real.malloc_usable_size = simulated_usable;
+    hw_real.is_glibc = !step;
     own_owner = 0;
     assert_true(hw_places_start());
+    if (!step)
+        assert_ptr_equal(mmap((void *)ARENA, UNITS * 8ul, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0),
+                         (void *)ARENA);
 }
 
 static void model_end(void)
@@ -121,6 +131,8 @@ static void model_end(void)
     munmap(begun, UNITS);
     munmap(line_active, UNITS / 8);
     munmap(line_passive, UNITS / 8);
+    if (hw_places.glibc)
+        munmap((void *)ARENA, UNITS * 8ul);
     /* what was reserved */
     munmap(hw_places.even, (uintptr_t)hw_places.totals - (uintptr_t)hw_places.even + 8192);
 }
@@ -317,7 +329,7 @@ static bool find_place(uint64_t usable, unsigned align, uint64_t *unit)
         else if (any(3) && next->owner >= 0)
             at = next->unit + units_of(next->usable);
         at = (at + align / 8 - 1) / (align / 8) * (align / 8);
-        if (at + units_of(usable) + 8 >= UNITS)
+        if (at == 0 || at + units_of(usable) + 8 >= UNITS)
             continue;
         bool room = true;
         for (uint64_t u = 0; room && u < units_of(usable); u++)
@@ -354,6 +366,8 @@ static void run(unsigned step, unsigned align, unsigned owners, unsigned rounds,
                 continue;
             bool reused = model_allocate(next, unit, size, usable, (int)who);
             void *address = (void *)(ARENA + unit * 8);
+            if (hw_places.glibc)
+                ((uint64_t *)address)[-1] = (usable + 8) | 1;
             assert_int_equal(odd_one ? hw_place_allocated_slow(ops[who], (uintptr_t)address, size, true)
                                      : hw_place_allocated(ops[who], address, size),
                              reused);
@@ -387,6 +401,7 @@ static void test_one_thread(void **unused)
     state = 88172645463325252ull;
     run(16, 16, 1, 30000, 3000);
     run(8, 8, 1, 30000, 3000);
+    run(0, 16, 1, 30000, 3000);
 }
 
 static void test_threads(void **unused)
@@ -395,6 +410,7 @@ static void test_threads(void **unused)
     state = 8817264546332525ull;
     run(16, 16, 3, 30000, 3000);
     run(8, 8, 7, 30000, 3000);
+    run(0, 16, 5, 30000, 3000);
     run(8, 8, 2, 30000, 200);
 }
 
