@@ -518,10 +518,32 @@ void hw_operation_delete(int form, void *pointer, size_t second, size_t third)
 
 /* ---- the short way ---- */
 
+static inline bool goes_carefully(const struct hw_operator *op)
+{
+    return hw_unlikely(!op || !op->until_timed || op->selector);
+}
+
+/* A short operation has come to its end. */
+static inline void short_end(struct hw_operator *op, enum hw_operation_kind kind, uint32_t bucket)
+{
+    if (hw_unlikely(op->events))
+        hw_dispatch_operation_end(op, hw_phase(), kind, bucket);
+}
+
+/* The block is not one that was freed here, of the same size; or there is none. */
+static __attribute__((noinline)) void *malloc_otherwise(struct hw_operator *op, void *result, size_t size)
+{
+    const enum hw_operation_kind kind = placed(op, HW_OPERATION_NEW, result, size);
+    const uint32_t bucket = hw_size_bucket(size);
+    count(op, kind, bucket);
+    short_end(op, kind, bucket);
+    return result;
+}
+
 void *hw_operation_malloc(size_t size)
 {
     struct hw_operator *op = hw_operator_self;
-    if (hw_unlikely(!op || !op->until_timed || op->selector || size > HW_SIZE_SMALL_MOST))
+    if (goes_carefully(op) || hw_unlikely(size > HW_SIZE_SMALL_MOST))
         return careful_malloc(size);
     op->until_timed--;
     op->frame = FRAME;
@@ -529,34 +551,48 @@ void *hw_operation_malloc(size_t size)
     void *result = hw_real.malloc(size);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     op->selector = 0;
-    const enum hw_operation_kind kind = placed(op, HW_OPERATION_NEW, result, size);
+    if (hw_unlikely(!hw_place_again(op->places, (uintptr_t)result, size)))
+        return malloc_otherwise(op, result, size);
     const uint32_t bucket = (uint32_t)(size + 15) >> 4;
-    count(op, kind, bucket);
-    if (hw_unlikely(op->events))
-        hw_dispatch_operation_end(op, hw_phase(), kind, bucket);
+    count(op, HW_OPERATION_REUSED, bucket);
+    short_end(op, HW_OPERATION_REUSED, bucket);
     return result;
 }
 
-void hw_operation_free(void *pointer)
+static inline void short_free(struct hw_operator *op, void *pointer, uint32_t bucket)
 {
-    struct hw_operator *op = hw_operator_self;
-    if (hw_unlikely(!op || !op->until_timed || op->selector)) {
-        careful_free(pointer);
-        return;
-    }
-    const size_t size = hw_place_freed(op, pointer);
-    if (hw_unlikely(size >= HW_OPERATION_LARGE || hw_times_followed(pointer))) { /* also one that is not known */
-        careful_free_known(pointer, size);
-        return;
-    }
     op->until_timed--;
     op->frame = FRAME;
-    const uint32_t bucket = hw_size_bucket(size);
     count(op, HW_OPERATION_FREE, bucket);
     enter_real(op);
     hw_real.free(pointer);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     op->selector = 0;
-    if (hw_unlikely(op->events))
-        hw_dispatch_operation_end(op, hw_phase(), HW_OPERATION_FREE, bucket);
+    short_end(op, HW_OPERATION_FREE, bucket);
+}
+
+/* A block of more than 1 KiB, one that is not known, or one that is written down in another way. */
+static __attribute__((noinline)) void free_otherwise(struct hw_operator *op, void *pointer)
+{
+    const size_t size = hw_place_freed_slow(op, (uintptr_t)pointer);
+    if (hw_unlikely(size >= HW_OPERATION_LARGE || hw_times_followed(pointer))) /* also one that is not known */
+        careful_free_known(pointer, size);
+    else
+        short_free(op, pointer, hw_size_bucket(size));
+}
+
+void hw_operation_free(void *pointer)
+{
+    struct hw_operator *op = hw_operator_self;
+    if (goes_carefully(op)) {
+        careful_free(pointer);
+        return;
+    }
+    const size_t size = hw_place_given_back(op->places, (uintptr_t)pointer);
+    if (hw_unlikely(size == SIZE_MAX))
+        free_otherwise(op, pointer);
+    else if (hw_unlikely(hw_times_followed(pointer)))
+        careful_free_known(pointer, size);
+    else
+        short_free(op, pointer, (uint32_t)(size + 15) >> 4);
 }

@@ -308,9 +308,10 @@ static inline uint32_t hw_place_mid(const uint8_t *byte)
     return (byte[1] & 15u) | (byte[2] & 15u) << 4;
 }
 
+/* Not NULL, a multiple of 8, of the program's part of the address space. */
 static inline bool hw_place_usual(uintptr_t address)
 {
-    return !(address & ~((1ul << HW_ARCH_ADDRESS_BITS) - 8));
+    return !((address - 8) & ~((1ul << HW_ARCH_ADDRESS_BITS) - 8));
 }
 
 /* A block of SIZE, at most 1024 bytes, where one of the same usable size was freed. False: it is something else,
