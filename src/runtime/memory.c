@@ -277,14 +277,11 @@ void hw_memory_measure_heap(struct hw_memory_breakdown *result, enum hw_memory_m
     hw_close(fd);
 }
 
-void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
+void hw_memory_keep(const struct hw_memory_breakdown *result, enum hw_memory_moment moment, uint64_t tick,
+                    int64_t live_bytes)
 {
-    struct hw_memory_breakdown result;
-    hw_memory_measure(&result, moment);
-    if (!result.rss)
+    if (!result->rss)
         return;
-    result.tick = tick;
-    result.live_bytes = live_bytes;
     uint32_t index = HW_NONE;
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_MEMORY); i++)
         if (HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, i)->moment == (uint32_t)moment)
@@ -294,6 +291,17 @@ void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_by
         if (index == HW_NONE)
             return;
     }
-    *HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, index) = result;
+    struct hw_memory_breakdown *entry = HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, index);
+    *entry = *result;
+    entry->moment = moment;
+    entry->tick = tick;
+    entry->live_bytes = live_bytes;
     hw_pool_publish(HW_POOL_MEMORY);
+}
+
+void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
+{
+    struct hw_memory_breakdown result;
+    hw_memory_measure(&result, moment);
+    hw_memory_keep(&result, moment, tick, live_bytes);
 }

@@ -3,7 +3,7 @@
  * Operations are drawn to be timed with a chance of 1 / 2^shift each, independently (gaps are geometric), and a timed
  * one counts 2^shift times: sums are unbiased whatever the program does (Horvitz and Thompson). The shift is a thread's
  * own: windows of some timed operations compare what timing cost with the thread's processor time, and the shift is
- * changed so that it stays near 1.5 %. Programs that allocate rarely are timed completely.
+ * changed so that it stays near 1 %. Programs that allocate rarely are timed completely.
  *
  * Of timed allocations those are followed that another draw picks: their stack, size and stamp are kept as in sampled
  * runs of heap mode (blocks.c, the table), their MIBs are estimates, and their end tells how long blocks live. The bits
@@ -19,7 +19,7 @@
 #define WINDOW_FIRST   16u    /* where every operation is timed */
 #define OWN_MOST       20000u /* ticks: what took longer was another thread's time */
 #define SHIFT_STEP     4u     /* the most that a window changes */
-#define COST           75     /* timing may take 1/75 of a thread's processor time */
+#define COST           100    /* timing may take 1/100 of a thread's processor time */
 #define FOLLOWED_MOST  8192u  /* live blocks that are followed; then half as many are picked from the next ones */
 #define FOLLOWED_STEP  2048u
 #define HARDWARE_EVERY 100 /* operations */
@@ -380,8 +380,8 @@ void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, s
 
 /* ---- one timed operation ---- */
 
-/* What an operation took, or UINT64_MAX when that cannot be told: another thread had the processor meanwhile. When it may
- * have waited for something itself, that is its time; of long ones the processor time is known. */
+/* What an operation took, or UINT64_MAX when that cannot be told: another thread had the processor meanwhile. When it
+ * may have waited for something itself, that is its time; of long ones the processor time is known. */
 static uint64_t ticks_taken(const struct hw_operator *op, const struct hw_timed *timed)
 {
     struct hw_allocator_info *info = hw_allocator_info();

@@ -680,13 +680,52 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
     return reused;
 }
 
+/* A block of up to HW_PLACE_MID_UNITS, beyond all that there ever was in its 64 KiB. False: it is something else,
+ * nothing was done. */
+static inline bool allocate_fresh(struct hw_place_thread *self, uintptr_t address, size_t size)
+{
+    const uint32_t units = hw_place_units(address, size);
+    const uintptr_t end = address + units * 8ul, last = address + size - (size != 0);
+    if (units - 1 >= HW_PLACE_MID_UNITS || units * 8ul < size || (address & 8) ||
+        ((address ^ (end - 1)) >> REGION_SHIFT))
+        return false;
+    const uint32_t code = code_of(units * 8ul, size);
+    struct hw_place_region *region = &hw_places.regions[address >> REGION_SHIFT];
+    const uint16_t high = (uint16_t)(((end - 1) & (HW_PLACE_BIG_BYTES - 1)) / 16 + 1);
+    uint16_t old = __atomic_load_n(&region->high, __ATOMIC_RELAXED);
+    if (code == HW_PLACE_LONG || (address & (HW_PLACE_BIG_BYTES - 1)) / 16 < old)
+        return false;
+    while (old < high && !raise_high(&region->high, &old, high))
+        ;
+    uint8_t *byte = byte_of(address);
+    if (is_mid(code)) { /* bytes that nobody has written to */
+        byte[1] = (uint8_t)(HW_PLACE_BODY | (units & 15));
+        byte[2] = (uint8_t)(HW_PLACE_BODY | units >> 4);
+    }
+    *byte = (uint8_t)(HW_PLACE_START | code);
+    *hw_place_mark(self, address, last) |= HW_PLACE_BODY | HW_PLACE_LIVE;
+    struct hw_place_class_counts *class = &self->classes[units];
+    hw_place_keep(self, class);
+    hw_place_add(&class->now.live, 1);
+    hw_place_add(&class->now.requested, (int64_t)size);
+    hw_place_add(&class->now.fresh, 1);
+    hw_place_add(&self->requested, (int64_t)size);
+    settle_after(self, class);
+    if (hw_places.many)
+        hw_place_lines(self, address, last, false);
+    return true;
+}
+
 bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t size, bool aligned)
 {
     struct hw_place_thread *self = op->places;
     if (!self)
         return false;
-    if (!aligned && !(address & 7) && !(address >> HW_ARCH_ADDRESS_BITS) &&
-        hw_likely(allocate_long(self, address, size)))
-        return true;
+    if (!aligned && hw_place_usual(address)) {
+        if (size <= HW_SIZE_SMALL_MOST && allocate_fresh(self, address, size))
+            return false;
+        if (allocate_long(self, address, size))
+            return true;
+    }
     return allocated_otherwise(self, address, size, aligned);
 }

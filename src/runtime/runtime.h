@@ -318,6 +318,9 @@ void hw_memory_measure_heap(struct hw_memory_breakdown *result, enum hw_memory_m
                             hw_heap_mapping_visitor *each);
 /* Appends a breakdown of RSS. Lock held. */
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);
+/* What was measured is that of MOMENT from now on. Lock held. */
+void hw_memory_keep(const struct hw_memory_breakdown *result, enum hw_memory_moment moment, uint64_t tick,
+                    int64_t live_bytes);
 uint64_t hw_memory_rss(void);
 uint64_t hw_memory_peak_rss(void);
 uint64_t hw_memory_peak_rss_in(char *buffer, size_t size); /* for small stacks: with a buffer of the caller's */

@@ -75,9 +75,10 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
         hw_clock_refresh();
         add_point(tick);
         hw_places_tick(tick);
-        /* RSS taken apart near the peak: each time it has grown by half, from 8 MiB on by a quarter. */
+        /* RSS taken apart near the peak: each time it has grown by half, from 8 MiB on by a quarter. Places do it
+         * themselves, with what they look for in the same reading. */
         uint64_t live = live_bytes() > 0 ? (uint64_t)live_bytes() : 0;
-        if (live > timeline.breakdown_live) {
+        if (!hw_places.even && live > timeline.breakdown_live) {
             timeline.breakdown_live = live < 8 << 20 ? live + live / 2 : live + live / 4;
             hw_memory_take(HW_MOMENT_PEAK, tick, (int64_t)live);
         }
@@ -102,5 +103,6 @@ void hw_timeline_end(void)
     hw_clock_refresh();
     add_point(hw_runtime.process->end_tick);
     hw_places_end(hw_runtime.process->end_tick);
-    hw_memory_take(HW_MOMENT_END, hw_runtime.process->end_tick, live_bytes());
+    if (!hw_places.even)
+        hw_memory_take(HW_MOMENT_END, hw_runtime.process->end_tick, live_bytes());
 }

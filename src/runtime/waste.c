@@ -9,9 +9,9 @@
 #include "runtime/places.h"
 
 #define POINTS_MOST 1024u
-#define SUMS_PART   50u  /* sums may take one part in so many of the time; points get rarer as the run gets longer */
-#define COST_PART   100u /* looks at the resident heap one in so many… */
-#define COST_FIRST  10   /* …and as many milliseconds more */
+#define SUMS_PART   200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
+#define COST_PART   200u /* looks at the resident heap one in so many… */
+#define COST_FIRST  4    /* …and as many milliseconds more */
 #define WIDE_LEAST  HW_PLACE_BIG_BYTES
 
 static struct {
@@ -172,13 +172,30 @@ static void look_at_big(struct hw_places_moment *moment)
     }
 }
 
-static void measure(uint64_t tick, enum hw_memory_moment kind)
+static void keep_moment(struct hw_places_moment *moment, enum hw_memory_moment kind)
 {
-    struct hw_places_moment moment = {.tick = tick, .moment = kind, .requested_bytes = waste.requested};
+    uint32_t index = HW_NONE, count = (uint32_t)HW_ENTRIES(HW_POOL_PLACES_MOMENTS);
+    for (uint32_t i = 0; i < count; i++)
+        if (HW_ENTRY(HW_POOL_PLACES_MOMENTS, struct hw_places_moment, i)->moment == (uint32_t)kind)
+            index = i;
+    if (index == HW_NONE)
+        index = hw_pool_take(HW_POOL_PLACES_MOMENTS, 1);
+    if (index == HW_NONE)
+        return;
+    hw_places_pin(kind, hw_allocator_info()->tracked_live);
+    moment->moment = kind;
+    *HW_ENTRY(HW_POOL_PLACES_MOMENTS, struct hw_places_moment, index) = *moment;
+    hw_pool_publish(HW_POOL_PLACES_MOMENTS);
+}
+
+/* One reading of what is resident, for the peak, the end, or both. */
+static void measure(uint64_t tick, bool peak, bool end)
+{
+    struct hw_places_moment moment = {.tick = tick, .requested_bytes = waste.requested};
     struct hw_memory_breakdown all;
     const struct parts parts = parts_of(waste.now, waste.most);
     measured = &moment;
-    hw_memory_measure_heap(&all, kind, take_mapping);
+    hw_memory_measure_heap(&all, end ? HW_MOMENT_END : HW_MOMENT_PEAK, take_mapping);
     look_at_big(&moment);
     moment.internal_bytes = parts.internal;
     moment.free_bytes = parts.free_bytes;
@@ -189,17 +206,14 @@ static void measure(uint64_t tick, enum hw_memory_moment kind)
     }
     waste.resident = moment.resident_bytes;
     waste.moment_at = waste.requested;
-    uint32_t index = HW_NONE, count = (uint32_t)HW_ENTRIES(HW_POOL_PLACES_MOMENTS);
-    for (uint32_t i = 0; i < count; i++)
-        if (HW_ENTRY(HW_POOL_PLACES_MOMENTS, struct hw_places_moment, i)->moment == (uint32_t)kind)
-            index = i;
-    if (index == HW_NONE)
-        index = hw_pool_take(HW_POOL_PLACES_MOMENTS, 1);
-    if (index == HW_NONE)
-        return;
-    hw_places_pin(kind, hw_allocator_info()->tracked_live);
-    *HW_ENTRY(HW_POOL_PLACES_MOMENTS, struct hw_places_moment, index) = moment;
-    hw_pool_publish(HW_POOL_PLACES_MOMENTS);
+    if (peak) {
+        keep_moment(&moment, HW_MOMENT_PEAK);
+        hw_memory_keep(&all, HW_MOMENT_PEAK, tick, waste.requested);
+    }
+    if (end) {
+        keep_moment(&moment, HW_MOMENT_END);
+        hw_memory_keep(&all, HW_MOMENT_END, tick, waste.requested);
+    }
 }
 
 /* ---- the profile ---- */
@@ -327,7 +341,7 @@ void hw_places_tick(uint64_t tick)
     sum_all();
     const uint64_t middle = hw_ticks_raw();
     if (is_new_peak() && waste.spent < tick / COST_PART + waste.interval_first * COST_FIRST) {
-        measure(tick, HW_MOMENT_PEAK);
+        measure(tick, true, false);
         waste.spent += hw_ticks_raw() - middle;
     }
     const uint64_t end = hw_ticks_raw();
@@ -343,9 +357,7 @@ void hw_places_end(uint64_t tick)
     if (!hw_places.even)
         return;
     sum_all();
-    if (waste.requested > waste.moment_at && waste.requested > hw_places.peak / 10 * 9)
-        measure(tick, HW_MOMENT_PEAK);
-    measure(tick, HW_MOMENT_END);
+    measure(tick, waste.requested > waste.moment_at && waste.requested > hw_places.peak / 10 * 9, true);
     add_point(tick);
     write_classes();
     write_information(tick);
