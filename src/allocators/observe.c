@@ -185,6 +185,15 @@ size_t hw_predict_profile(const struct hw_profile *profile, const struct hw_allo
     return count;
 }
 
+bool hw_fewer_processors(const struct hw_profile *profile)
+{
+    struct hw_error error;
+    struct hw_program_data *data = hw_program_data_new(profile, processors(), &error);
+    const bool fewer = data && data->threads_most > processors();
+    hw_program_data_free(data);
+    return fewer;
+}
+
 /* ---- the sections ---- */
 
 struct observing {

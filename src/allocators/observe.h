@@ -21,6 +21,9 @@ void hw_facts_of_profile(const struct hw_profile *profile, struct hw_facts *fact
 size_t hw_predict_profile(const struct hw_profile *profile, const struct hw_allocators *allocators, double now_s,
                           struct hw_allocator_prediction predictions[HW_PREDICTIONS_MOST]);
 
+/* Had the program of PROFILE more threads at work at once than there are processors here? */
+bool hw_fewer_processors(const struct hw_profile *profile);
+
 /* Adds the sections to the sealed profile PATH of allocator mode. False with ERROR; the file is as it was then. */
 bool hw_observe(const char *path, const struct hw_observe_options *options, struct hw_error *error);
 

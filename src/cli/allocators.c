@@ -1,7 +1,7 @@
 /* allocators.c - heapwise allocators: runs a program under every allocator there is, and compares.
  *
- * Three steps: one profiled run, from which the other allocators' times are predicted; runs with nothing but the
- * allocator loaded, in turn; the table. */
+ * Four steps: one profiled run; one whose operations are noted and replayed under the other allocators, which predicts
+ * their times; runs with nothing but the allocator loaded, in turn; the table. */
 #include "cli/allocators.h"
 
 #include <errno.h>
@@ -23,6 +23,7 @@
 #define SLOWER_MOST    20.0 /* a run that takes so many times as long as the slowest so far, and */
 #define SECONDS_MORE   60.0 /* so many seconds more, is ended, where no limit was given */
 #define ADDED_MOST     8
+#define REPLAYS_LEAST  5
 
 struct command {
     bool json, show, quiet;
@@ -36,6 +37,7 @@ struct command {
     struct hw_allocator own; /* the program's, where it is none of those */
     struct hw_input input;
     struct hw_profile *profile; /* of one run; NULL: there is none */
+    struct hw_traced traced;    /* the course of another one; its path is "" when there is none */
     struct hw_comparison comparison;
     double slowest_s;
     int interrupted;
@@ -47,14 +49,14 @@ static void print_usage(FILE *out)
           "\n"
           "Runs PROGRAM under every allocator that is installed (glibc, jemalloc, tcmalloc,\n"
           "mimalloc), in turn and several times, and says what each costs: time, memory, page\n"
-          "faults, beside what a profile of one run predicts. PROGRAM must do the same each\n"
+          "faults, beside what is predicted from one run. PROGRAM must do the same each\n"
           "time it is run.\n"
           "\n"
           "  -n, --rounds=N             runs under each allocator, 1 to 101 (default 5)\n"
           "      --allocator=NAME=PATH  compare this one, too: a library to preload\n"
           "      --list                 print what is known of the allocators instead: how they\n"
           "                             work, in the form that record --facts reads\n"
-          "      --no-prediction        only measure: no profiled run before\n"
+          "      --no-prediction        only measure: no profiled, no traced run\n"
           "      --timeout=S            end a run after S seconds\n"
           "      --show-output          show what all runs print; else what the first one\n"
           "                             prints, on stderr\n"
@@ -320,16 +322,69 @@ static bool profile_once(struct command *command, struct hw_error *error)
     return find_present(command, error);
 }
 
-static void predict(struct command *command)
+static const char fewer_processors[] =
+    "The program had more threads at work than this machine has processors: what threads do to each other elsewhere is "
+    "neither measured nor predicted here.";
+
+/* The run whose operations are replayed. Without it, or with an allocator that cannot be preloaded, they are drawn from
+ * the profile. False with ERROR: interrupted. */
+static bool trace_once(struct command *command, struct hw_error *error)
+{
+    if (!command->profile || command->own.name[0])
+        return true;
+    struct hw_error reason = {""};
+    struct hw_run_cost cost;
+    const struct hw_run_request request = request_of(command, NULL, false);
+    show_progress(command, "tracing", "");
+    hw_comparison_trace(&command->traced, &request, &cost, &reason);
+    show_progress(command, "", "");
+    return !was_interrupted(command, &cost, error);
+}
+
+/* Once more the course under one allocator. What was measured was disturbed by what else the machine does; replays
+ * between the runs are so alike. */
+static void replay(struct command *command, size_t index)
+{
+    struct hw_compared *one = &command->comparison.of[index];
+    struct hw_error error;
+    if (!command->traced.path[0] || one->replay_problem[0] || one->replays.count == HW_COURSE_REPLAYS_MOST)
+        return;
+    if (!hw_course_replay(command->traced.path, one->allocator, &one->replays, &error))
+        snprintf(one->replay_problem, sizeof one->replay_problem, "%.250s", error.message);
+}
+
+static void predict_course(struct command *command)
+{
+    struct hw_comparison *comparison = &command->comparison;
+    const struct hw_course *course = &command->traced.course;
+    const struct hw_compared *present = &comparison->of[comparison->present];
+    const double scale = 1 + (double)course->missing / (double)course->operations;
+    for (size_t round = present->replays.count; round < REPLAYS_LEAST; round++)
+        for (size_t i = 0; i < comparison->count; i++)
+            replay(command, i);
+    for (size_t i = 0; i < comparison->count; i++) {
+        struct hw_compared *one = &comparison->of[i];
+        const char *problem = *present->replay_problem ? present->replay_problem : one->replay_problem;
+        if (one == present || comparison->candidates[i].failed)
+            continue;
+        if (!*problem)
+            one->prediction = hw_course_predict(&present->replays, &one->replays,
+                                                comparison->candidates[comparison->present].least_s, scale);
+        one->predicted = one->prediction.value > 0;
+        if (*problem && !comparison->prediction_note[0])
+            snprintf(comparison->prediction_note, sizeof comparison->prediction_note, "No prediction for %s: %s.",
+                     one->allocator->name, problem);
+    }
+    if (hw_fewer_processors(command->profile) && !comparison->prediction_note[0])
+        snprintf(comparison->prediction_note, sizeof comparison->prediction_note, "%s", fewer_processors);
+}
+
+static void predict_profile(struct command *command)
 {
     struct hw_comparison *comparison = &command->comparison;
     static struct hw_allocator_prediction predictions[HW_PREDICTIONS_MOST];
-    if (!command->profile)
-        return;
-    show_progress(command, "replaying", "");
     const size_t count = hw_predict_profile(command->profile, &command->allocators,
                                             comparison->candidates[comparison->present].least_s, predictions);
-    show_progress(command, "", "");
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < comparison->count; k++) {
             struct hw_compared *one = &comparison->of[k];
@@ -340,13 +395,23 @@ static void predict(struct command *command)
                 (struct hw_speedup){(double)predictions[i].speedup * 1e-6, (double)predictions[i].low * 1e-6,
                                     (double)predictions[i].high * 1e-6};
             if ((predictions[i].flags & HW_PREDICTION_FEWER_PROCESSORS) && !comparison->prediction_note[0])
-                snprintf(comparison->prediction_note, sizeof comparison->prediction_note,
-                         "The program had more threads at work than this machine has processors: what threads do to "
-                         "each other elsewhere is neither measured nor predicted here.");
+                snprintf(comparison->prediction_note, sizeof comparison->prediction_note, "%s", fewer_processors);
             if (!one->predicted && !comparison->prediction_note[0])
                 snprintf(comparison->prediction_note, sizeof comparison->prediction_note, "No prediction for %s: %s.",
                          one->allocator->name, predictions[i].problem);
         }
+}
+
+static void predict(struct command *command)
+{
+    if (!command->profile)
+        return;
+    show_progress(command, "replaying", "");
+    if (command->traced.path[0])
+        predict_course(command);
+    else
+        predict_profile(command);
+    show_progress(command, "", "");
 }
 
 /* The present allocator first: the other runs are compared with how its run ends. */
@@ -385,6 +450,7 @@ static bool measure(struct command *command, struct hw_error *error)
             if (!run_once(command, index, false, error))
                 return false;
             note_run(command, index);
+            replay(command, index);
         }
     }
     return true;
@@ -411,7 +477,7 @@ static bool compare(struct command *command, struct hw_error *error)
     if (!command->no_prediction && !profile_once(command, error))
         return false;
     fill_comparison(command);
-    const bool fine = warm_up(command, error) && measure(command, error);
+    const bool fine = warm_up(command, error) && trace_once(command, error) && measure(command, error);
     show_progress(command, "", "");
     if (!fine)
         return false;
@@ -452,6 +518,7 @@ int hw_verb_allocators(int argc, char **argv)
     hw_profile_free(command.profile);
     code = fine ? HW_VERB_FINE : command.interrupted ? 128 + command.interrupted : HW_VERB_USAGE;
     hw_input_free(&command.input);
+    hw_comparison_trace_free(&command.traced);
     hw_allocators_free(&command.allocators);
     return code;
 }

@@ -2,7 +2,10 @@
 #ifndef HW_CLI_ALLOCATORS_H
 #define HW_CLI_ALLOCATORS_H
 
+#include <limits.h>
+
 #include "allocators/compare.h"
+#include "allocators/course_predict.h"
 #include "allocators/installed.h"
 #include "allocators/measure.h"
 #include "profile/profile.h"
@@ -14,7 +17,9 @@ struct hw_compared {
     struct hw_run_cost last;
     bool predicted;
     struct hw_speedup prediction; /* of the time, against the present allocator */
-    char note[256];               /* what has to be said of its runs, "" when nothing */
+    struct hw_course_replays replays;
+    char replay_problem[256]; /* why there are none, "" when there are */
+    char note[256];           /* what has to be said of its runs, "" when nothing */
 };
 
 struct hw_comparison {
@@ -32,6 +37,22 @@ struct hw_comparison {
  * allocator most. NULL with ERROR; COST says how the run ended, if it began. */
 struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, struct hw_run_cost *cost,
                                          size_t *processes, struct hw_error *error);
+
+/* Makes a temporary folder; its name without a % (which record would replace). False with errno. */
+bool hw_comparison_folder(char *folder, size_t size);
+
+/* The course of operations of one run, in a file (allocators/course.h). */
+struct hw_traced {
+    char folder[PATH_MAX]; /* temporary; "": there is none */
+    char path[PATH_MAX];   /* "": there is no course */
+    struct hw_course course;
+};
+
+/* One run of PLAIN's program that notes its operations: of its processes those of the one that has most. False with
+ * ERROR when there is no course; COST says how the run ended, if it began. hw_comparison_trace_free in either case. */
+bool hw_comparison_trace(struct hw_traced *traced, const struct hw_run_request *plain, struct hw_run_cost *cost,
+                         struct hw_error *error);
+void hw_comparison_trace_free(struct hw_traced *traced);
 
 void hw_comparison_print(const struct hw_comparison *comparison);
 /* False: no memory. */

@@ -11,7 +11,7 @@
 #include "cli/allocators.h"
 #include "cli/cli.h"
 
-static bool make_folder(char *folder, size_t size)
+bool hw_comparison_folder(char *folder, size_t size)
 {
     const char *place = getenv("TMPDIR");
     if (!place || *place != '/' || strchr(place, '%'))
@@ -83,7 +83,7 @@ struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, str
     struct hw_profile *profile = NULL;
     *processes = 0;
     memset(cost, 0, sizeof *cost);
-    if (!make_folder(folder, sizeof folder)) {
+    if (!hw_comparison_folder(folder, sizeof folder)) {
         hw_error_set(error, "no temporary folder can be made: %s", strerror(errno));
         return NULL;
     }

@@ -1,0 +1,242 @@
+/* test_course.c - traces made by hand become courses: slots, waits, walks; damaged traces; what is predicted of
+ * replays. */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "allocators/course.h"
+#include "allocators/course_predict.h"
+#include "tests/support/check.h"
+
+#define CHUNKS  8
+#define RECORDS (CHUNKS * HW_TRACE_CHUNK)
+
+static char trace_path[64], course_path[64];
+static struct {
+    struct hw_trace_header header;
+    struct hw_trace_record records[RECORDS];
+} trace;
+static struct {
+    struct hw_course_header header;
+    struct hw_course_event events[RECORDS * 2];
+} course;
+static size_t next_record[CHUNKS];
+
+static int set_up(void **state)
+{
+    strcpy(trace_path, "/tmp/heapwise-trace-XXXXXX");
+    strcpy(course_path, "/tmp/heapwise-course-XXXXXX");
+    const int one = mkstemp(trace_path), other = mkstemp(course_path);
+    memset(&trace, 0, sizeof trace);
+    memset(&course, 0, sizeof course);
+    memset(next_record, 0, sizeof next_record);
+    trace.header.magic = HW_TRACE_MAGIC;
+    return one < 0 || other < 0 || close(one) || close(other);
+}
+
+static int tear_down(void **state)
+{
+    unlink(trace_path);
+    unlink(course_path);
+    return 0;
+}
+
+/* A record of THREAD, whose chunk is the one of its number. */
+static void add(unsigned thread, enum hw_course_kind kind, uint64_t tick, uint64_t address, uint64_t size,
+                uint64_t before)
+{
+    trace.records[thread * HW_TRACE_CHUNK].size = thread;
+    if (trace.header.threads <= thread) {
+        trace.header.threads = thread + 1;
+        trace.header.taken = (thread + 1) * HW_TRACE_CHUNK;
+    }
+    trace.records[thread * HW_TRACE_CHUNK + ++next_record[thread]] =
+        (struct hw_trace_record){tick, (uint64_t)kind << 56 | address, size, before};
+}
+
+static bool make_of(size_t bytes, uint64_t live_most, struct hw_course *made)
+{
+    struct hw_error error = {""};
+    const int file = open(trace_path, O_WRONLY | O_TRUNC);
+    assert_int_equal(write(file, &trace, bytes), bytes);
+    close(file);
+    const bool fine = hw_course_make(trace_path, course_path, live_most, made, &error);
+    assert_true(fine || error.message[0]);
+    return fine;
+}
+
+static struct hw_course make(uint64_t live_most)
+{
+    struct hw_course made;
+    assert_true(make_of(sizeof trace, live_most, &made));
+    const int file = open(course_path, O_RDONLY);
+    assert_true(read(file, &course, sizeof course) >= (ssize_t)sizeof course.header);
+    close(file);
+    assert_int_equal(course.header.magic, HW_COURSE_MAGIC);
+    return made;
+}
+
+static void check_event(unsigned worker, size_t index, enum hw_course_kind kind, uint32_t slot, uint64_t size)
+{
+    assert_true(index < course.header.count[worker]);
+    const struct hw_course_event *event = &course.events[course.header.first[worker] + index];
+    if (event->kind != kind || event->slot != slot || event->size != size)
+        fail_msg("event %zu of %u: kind %u, slot %u, size %llu", index, worker, event->kind, event->slot,
+                 (unsigned long long)event->size);
+}
+
+static void test_blocks_become_slots(void **state)
+{
+    add(0, HW_COURSE_MALLOC, 10, 0x1000, 100, 0);
+    add(0, HW_COURSE_CALLOC, 20, 0x2000, 200, 0);
+    add(0, HW_COURSE_FREE, 30, 0x1000, 0, 0);
+    add(0, HW_COURSE_FREE, 35, 0x7000, 0, 0); /* from before the trace */
+    add(0, HW_COURSE_ALIGNED, 40, 0x1000, 300, 4096);
+    add(0, HW_COURSE_REALLOC, 50, 0x3000, 500, 0x2000);
+    add(0, HW_COURSE_REALLOC, 60, 0x4000, 600, 0x8000); /* of an unknown block */
+    add(0, HW_COURSE_FREE, 70, 0x3000, 0, 0);
+    trace.header.operations = 14;
+    const struct hw_course made = make(1 << 20);
+    assert_int_equal(made.operations, 7);
+    assert_int_equal(made.missing, 14);
+    assert_int_equal(made.workers, 1);
+    assert_int_equal(course.header.count[0], 7);
+    check_event(0, 0, HW_COURSE_MALLOC, 0, 100);
+    check_event(0, 1, HW_COURSE_CALLOC, 1, 200);
+    check_event(0, 2, HW_COURSE_FREE, 0, 100);
+    check_event(0, 3, HW_COURSE_ALIGNED, 0, 300);
+    assert_int_equal(course.events[3].align, 12);
+    check_event(0, 4, HW_COURSE_REALLOC, 1, 500);
+    check_event(0, 5, HW_COURSE_MALLOC, 2, 600);
+    check_event(0, 6, HW_COURSE_FREE, 1, 500);
+}
+
+static void test_it_ends_before_too_much_is_live(void **state)
+{
+    for (unsigned i = 0; i < 10; i++)
+        add(0, HW_COURSE_MALLOC, 10 + i, 0x1000 * (i + 1), 100, 0);
+    assert_int_equal(make(750).operations, 7);
+}
+
+/* The second thread begins when the first has come to where it was, waits for the blocks of others that it frees, and
+ * is waited for. */
+static void test_threads_wait_for_each_other(void **state)
+{
+    add(0, HW_COURSE_MALLOC, 10, 0x1000, 100, 0);
+    add(0, HW_COURSE_MALLOC, 20, 0x2000, 100, 0);
+    add(1, HW_COURSE_MALLOC, 30, 0x3000, 100, 0);
+    add(1, HW_COURSE_FREE, 40, 0x1000, 0, 0);
+    add(0, HW_COURSE_FREE, 50, 0x3000, 0, 0);
+    assert_int_equal(make(1 << 20).workers, 2);
+    assert_int_equal(course.header.joins, 1);
+    check_event(0, 0, HW_COURSE_MALLOC, 0, 100);
+    check_event(0, 1, HW_COURSE_MALLOC, 1, 100);
+    check_event(0, 2, HW_COURSE_WAIT, 1, 4); /* the whole of it */
+    check_event(0, 3, HW_COURSE_WAIT, 1, 2); /* the block */
+    check_event(0, 4, HW_COURSE_FREE, 2, 100);
+    check_event(1, 0, HW_COURSE_WAIT, 0, 2);
+    check_event(1, 1, HW_COURSE_MALLOC, 2, 100);
+    check_event(1, 2, HW_COURSE_WAIT, 0, 1);
+    check_event(1, 3, HW_COURSE_FREE, 0, 100);
+}
+
+/* A thread takes the worker of one that has ended; threads that live at once have workers of their own. */
+static void test_workers(void **state)
+{
+    add(0, HW_COURSE_MALLOC, 10, 0x1000, 100, 0);
+    add(1, HW_COURSE_MALLOC, 20, 0x2000, 100, 0);
+    add(1, HW_COURSE_FREE, 30, 0x2000, 0, 0);
+    add(2, HW_COURSE_MALLOC, 40, 0x3000, 100, 0);
+    add(3, HW_COURSE_MALLOC, 50, 0x4000, 100, 0);
+    add(2, HW_COURSE_FREE, 60, 0x3000, 0, 0);
+    assert_int_equal(make(1 << 20).workers, 3);
+    assert_int_equal(course.header.joins, 0);
+    check_event(1, 3, HW_COURSE_WAIT, 0, 1);
+    check_event(1, 4, HW_COURSE_MALLOC, 1, 100); /* the slot is its own again */
+    check_event(2, 1, HW_COURSE_MALLOC, 2, 100);
+}
+
+static void test_walks(void **state)
+{
+    for (unsigned i = 0; i < 1100; i++) {
+        const unsigned thread = i / 250; /* a chunk's records; all of the first thread */
+        add(thread, HW_COURSE_MALLOC, 10 + i, 0x1000 + 0x100 * (uint64_t)i, i == 3 ? 0 : 16, 0);
+    }
+    for (unsigned i = 0; i < 5; i++)
+        trace.records[i * HW_TRACE_CHUNK].size = 0;
+    trace.header.threads = 1;
+    make(1 << 20);
+    assert_int_equal(course.header.count[0], 1100); /* 511 blocks are too few */
+    const uint64_t before = course.header.walked;
+    assert_int_equal(before, 0);
+    add(5, HW_COURSE_FREE, 5000, 0x1000, 0, 0);
+    for (unsigned i = 1; i < 240; i++)
+        add(5, HW_COURSE_MALLOC, 5000 + i, 0x100000 + 0x100 * (uint64_t)i, 16, 0);
+    for (unsigned i = 0; i < 240; i++)
+        add(6, HW_COURSE_MALLOC, 6000 + i, 0x200000 + 0x100 * (uint64_t)i, 16, 0);
+    trace.records[5 * HW_TRACE_CHUNK].size = 0;
+    trace.records[6 * HW_TRACE_CHUNK].size = 0;
+    trace.header.threads = 1;
+    make(1 << 20);
+    assert_int_equal(course.header.count[0], 1100 + 480 + 1);
+    /* 511 of the first 512 blocks had bytes, too few for a walk; when there are 512 + 2 * 511, one is free. */
+    assert_int_equal(course.header.walked, 1534 - 1);
+}
+
+static void test_damaged_traces(void **state)
+{
+    struct hw_course made;
+    assert_false(make_of(0, 1 << 20, &made));
+    assert_false(make_of(sizeof trace.header, 1 << 20, &made));
+    assert_false(make_of(sizeof trace, 1 << 20, &made)); /* nothing in it */
+    uint64_t random = 1;
+    for (int round = 0; round < 300; round++) { /* anything may be in it: it is read, or refused */
+        uint64_t *words = (uint64_t *)&trace;
+        for (size_t i = 0; i < sizeof trace / sizeof *words; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            words[i] = random >> (random % 64);
+        }
+        trace.header = (struct hw_trace_header){HW_TRACE_MAGIC, random % (2 * RECORDS), random % 3, 1 + random % 4};
+        for (size_t i = 0; i < RECORDS; i++) {
+            trace.records[i].what = (random * i % 9) << 56 | (trace.records[i].what & 0xff0);
+            if (i % HW_TRACE_CHUNK == 0)
+                trace.records[i].size = (random >> (i % 50)) % 5;
+        }
+        make_of(round % 2 ? sizeof trace : random % sizeof trace, UINT64_MAX >> (random % 60), &made);
+    }
+    trace.header.magic++;
+    assert_false(make_of(sizeof trace, 1 << 20, &made));
+}
+
+static void near(double expected, double found)
+{
+    if (!(fabs(expected - found) <= 1e-9 * fabs(expected) + 1e-12))
+        fail_msg("%.12g instead of %.12g", found, expected);
+}
+
+static void test_prediction(void **state)
+{
+    struct hw_course_cost cost;
+    assert_true(hw_course_parse("course 10 9 2000000000 500000000 7 1\n", &cost));
+    near(2, cost.critical_s);
+    near(0.5, cost.walk_s);
+    assert_false(hw_course_parse("course 10 9 2000000000 500000000 7\n", &cost));
+    assert_false(hw_course_parse("course 10 9 -1 5 7 1\n", &cost));
+    assert_false(hw_course_parse("", &cost));
+    const struct hw_course_replays now = {2, {{3, 1}, {2, 1}}}, then = {1, {{1.5, 0.75}}}, none = {0};
+    const struct hw_speedup speedup = hw_course_predict(&now, &then, 10, 2);
+    near(10 / (10 - 2 * 0.75), speedup.value); /* the least disturbed ones: 0.5 s less, and 0.25 s of walks */
+    near(10 / (10 - 2 * 0.5), speedup.low);
+    near(10 / (10 - 2 * (1.5 + 0.5)), speedup.high);
+    near(0, hw_course_predict(&none, &then, 10, 1).value);
+    near(0, hw_course_predict(&now, &then, 0, 1).value);
+    near(1 / 0.02, hw_course_predict(&now, &then, 0.1, 1).value);
+}
+
+#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+TEST_MAIN(WITH_FILES(test_blocks_become_slots), WITH_FILES(test_it_ends_before_too_much_is_live),
+          WITH_FILES(test_threads_wait_for_each_other), WITH_FILES(test_workers), WITH_FILES(test_walks),
+          WITH_FILES(test_damaged_traces), cmocka_unit_test(test_prediction))
