@@ -1,5 +1,5 @@
 /* blocks.ts - which words of blocks and variables are used: a strip each, a column for every word. */
-import { add, fitCanvas, h, name, select } from './dom';
+import { add, fitCanvas, h, name, replace, select } from './dom';
 import { heatColor, heatShare } from './flame_layout';
 import * as format from './format';
 import { List } from './list';
@@ -229,13 +229,20 @@ export const blocks: View = {
                 return element;
             },
         });
-        const dark = isDark();
-        const scale = h('span', { class: 'scale' }, sampled ? 'no sample ' : 'never ', [-1, 0.12, 0.35, 0.6, 0.8, 1].map((at) => { const box = h('i'); box.style.background = at < 0 ? (dark ? '#22262b' : '#eef0f2') : heatColor(at, dark); return box; }), ` most of this strip (logarithmic)${strips.some((each) => each.rows.length > 1) ? '; above: read, below: written' : ''}`);
+        const scale = h('span', { class: 'scale' });
+        const fillScale = () => {
+            const swatch = (at: number) => h('i', { style: { background: at < 0 ? (isDark() ? '#22262b' : '#eef0f2') : heatColor(at, isDark()) } });
+            replace(scale, sampled ? 'no sample ' : 'never ', [-1, 0.12, 0.35, 0.6, 0.8, 1].map(swatch), ` most of this strip (logarithmic)${strips.some((each) => each.rows.length > 1) ? '; above: read, below: written' : ''}`);
+        };
+        fillScale();
         add(root, h('div', { class: 'tools' },
             select('Of', there.map(([key, title, all]) => [key, `${title} (${format.count(all.length)})`] as const), kind[0], (value) => { state.go('blocks', { of: value }); }),
             h('span', { class: 'space' }), scale), list.element);
         list.element.classList.add('strips');
         list.reset(strips.length);
-        return onTheme(() => list.refresh());
+        return onTheme(() => {
+            fillScale();
+            list.refresh();
+        });
     },
 };
