@@ -1,6 +1,6 @@
 /* support.mjs - what the tests of the page share: a browser, profiles, pages with made-up contents. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,6 +36,7 @@ export async function startBrowser() {
     } catch {
         skip('the packages of viewer/package-lock.json are not there (scripts/setup fetches them)');
     }
+    rmSync(work, { recursive: true, force: true });
     mkdirSync(work, { recursive: true });
     mkdirSync(screenshots, { recursive: true });
     return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'], timeout: 60000 });
@@ -51,10 +52,12 @@ export function tries(program, ...args) {
     return spawnSync(program, args, { cwd: work, encoding: 'utf8' });
 }
 
-/* The profile NAME.hwprof as NAME.html; returns the page's path. */
+/* The profile NAME.hwprof as NAME.html, with options as another page; returns its path. */
+let pages = 0;
 export function view(name, ...options) {
-    run(heapwise, 'view', '-q', '-f', '-o', `${name}.html`, ...options, `${name}.hwprof`);
-    return path.join(work, `${name}.html`);
+    const page = options.length ? `${name}-${++pages}.html` : `${name}.html`;
+    run(heapwise, 'view', '-q', '-f', '-o', page, ...options, `${name}.hwprof`);
+    return path.join(work, page);
 }
 
 export function report(name) {
