@@ -231,43 +231,96 @@ static uint64_t file_offset(int file, const Elf64_Ehdr *header, uint64_t address
     return 0;
 }
 
-/* Does the program ask for a library whose name begins with PREFIX? Damaged files need none. */
-static bool needs_library(int file, const Elf64_Ehdr *header, const char *prefix)
+/* What the dynamic linker is told. Damaged files tell nothing. */
+struct dynamic {
+    Elf64_Dyn entries[256]; /* far more than there ever are */
+    size_t count;
+    uint64_t strings, strings_size; /* names of libraries and symbols; where they are in the file, 0: nowhere */
+};
+
+static void read_dynamic(int file, const Elf64_Ehdr *header, struct dynamic *dynamic)
 {
     Elf64_Phdr segment = {.p_type = PT_NULL};
+    memset(dynamic, 0, sizeof *dynamic);
     for (unsigned i = 0; i < header->e_phnum && segment.p_type != PT_DYNAMIC; i++) {
         if (!read_segment(file, header, i, &segment))
-            return false;
+            return;
     }
-    Elf64_Dyn entries[256]; /* far more than there ever are */
-    ssize_t got = segment.p_type == PT_DYNAMIC ? pread(file, entries, sizeof entries, (off_t)segment.p_offset) : 0;
-    size_t count = 0, most = got > 0 ? (size_t)got / sizeof entries[0] : 0;
-    uint64_t strings = 0;
-    for (; count < most && entries[count].d_tag != DT_NULL; count++) {
-        if (entries[count].d_tag == DT_STRTAB)
-            strings = file_offset(file, header, entries[count].d_un.d_ptr);
+    ssize_t got = segment.p_type == PT_DYNAMIC
+                      ? pread(file, dynamic->entries, sizeof dynamic->entries, (off_t)segment.p_offset)
+                      : 0;
+    const size_t most = got > 0 ? (size_t)got / sizeof dynamic->entries[0] : 0;
+    for (; dynamic->count < most && dynamic->entries[dynamic->count].d_tag != DT_NULL; dynamic->count++) {
+        const Elf64_Dyn *entry = &dynamic->entries[dynamic->count];
+        if (entry->d_tag == DT_STRTAB)
+            dynamic->strings = file_offset(file, header, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_STRSZ)
+            dynamic->strings_size = entry->d_un.d_val;
     }
-    size_t length = strlen(prefix);
-    for (size_t i = 0; strings && i < count; i++) {
+}
+
+/* Does the program ask for a library whose name begins with PREFIX? */
+static bool needs_library(int file, const struct dynamic *dynamic, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+    for (size_t i = 0; dynamic->strings && i < dynamic->count; i++) {
         char name[64];
-        if (entries[i].d_tag == DT_NEEDED &&
-            pread(file, name, length, (off_t)(strings + entries[i].d_un.d_val)) == (ssize_t)length &&
+        if (dynamic->entries[i].d_tag == DT_NEEDED &&
+            pread(file, name, length, (off_t)(dynamic->strings + dynamic->entries[i].d_un.d_val)) == (ssize_t)length &&
             memcmp(name, prefix, length) == 0)
             return true;
     }
     return false;
 }
 
-/* AddressSanitizer's library ends the program when it is not the first that is loaded. */
+/* Is SYMBOL among the names of dynamic symbols, defined or not? */
+static bool names_symbol(int file, const struct dynamic *dynamic, const char *symbol)
+{
+    char names[16384];
+    const size_t size = strlen(symbol) + 1; /* with its NUL; the one before it is that of another name */
+    uint64_t at = 0;
+    while (dynamic->strings && at + size < dynamic->strings_size) {
+        uint64_t most = dynamic->strings_size - at;
+        ssize_t got = pread(file, names, most < sizeof names ? most : sizeof names, (off_t)(dynamic->strings + at));
+        if (got <= (ssize_t)size)
+            return false;
+        for (const char *found = names; (found = memmem(found, (size_t)(names + got - found), symbol, size)); found++)
+            if (found > names && found[-1] == '\0')
+                return true;
+        at += (uint64_t)got - size;
+    }
+    return false;
+}
+
+/* Sanitizers bring an allocator of their own. That of gcc for addresses ends the program when it is not the first
+ * library that is loaded; those for threads and memory, when somebody else has the addresses that they want. clang
+ * links its own into the program; the one for addresses does no harm there, and the report says that it could not be
+ * observed. */
 static int check_sanitizer(int file, const Elf64_Ehdr *header, const char *path, struct hw_error *error)
 {
-    if (!needs_library(file, header, "libasan.so"))
-        return 0;
-    hw_error_set(error,
-                 "%s is built with AddressSanitizer, which brings an allocator of its own and ends the program when "
-                 "another library is loaded before it: record a build without it",
-                 path);
-    return HW_VERB_CANNOT_START;
+    static const struct {
+        const char *library, *symbol, *name;
+    } sanitizers[] = {
+        {"libasan.so", NULL, "AddressSanitizer"},
+        {"libclang_rt.asan", NULL, "AddressSanitizer"},
+        {"libtsan.so", "__tsan_mutex_create", "ThreadSanitizer"},
+        {"libclang_rt.tsan", NULL, "ThreadSanitizer"},
+        {"libhwasan.so", "__hwasan_init", "HWAddressSanitizer"},
+        {"libclang_rt.msan", "__msan_init", "MemorySanitizer"},
+    };
+    struct dynamic dynamic;
+    read_dynamic(file, header, &dynamic);
+    for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++) {
+        if (!needs_library(file, &dynamic, sanitizers[i].library) &&
+            !(sanitizers[i].symbol && names_symbol(file, &dynamic, sanitizers[i].symbol)))
+            continue;
+        hw_error_set(error,
+                     "%s is built with %s, which brings an allocator of its own and ends the program when another "
+                     "library is loaded before it, or lies where it wants to be: record a build without it",
+                     path, sanitizers[i].name);
+        return HW_VERB_CANNOT_START;
+    }
+    return 0;
 }
 
 static int check_elf(int file, const char *path, struct hw_target *target, struct hw_error *error)

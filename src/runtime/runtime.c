@@ -5,6 +5,7 @@
  * child sets itself up at its first event, so that children which only exec leave nothing behind. */
 #include "runtime/runtime.h"
 
+#include "runtime/arch/x86_64/signal.h"
 #include "runtime/count.h"
 #include "runtime/operations.h"
 #include "runtime/operators.h"
@@ -245,11 +246,36 @@ static void start_sampling(void)
     hw_real_mark_startup_blocks();
 }
 
+/* Sanitizers that want certain addresses for themselves, where ours would lie, and whose allocator must not be called
+ * before they have started, not even by dlsym. Only real ones have these functions. */
+extern void __tsan_mutex_create(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __hwasan_init(void) __attribute__((weak));
+
+/* Some processes are better left alone: nothing is reserved, nothing looked up, every call passed through. */
+static bool step_aside(void)
+{
+    const bool sanitized = __tsan_mutex_create || __msan_init || __hwasan_init;
+    if (!sanitized && !hw_arch_on_valgrind()) /* whose tools keep books of each page that is reserved */
+        return false;
+    if (!sanitized)
+        hw_shadow_granule_of_modules(); /* refuses code that counts */
+    hw_options_read();
+    if (hw_options.verbose)
+        hw_message(sanitized ? "not profiled: a sanitizer is built into this program"
+                             : "not profiled: this program runs under Valgrind",
+                   NULL);
+    hw_runtime.state = HW_STATE_OFF;
+    return true;
+}
+
 void hw_start(void)
 {
     uint32_t expected = HW_STATE_NEW;
     if (!__atomic_compare_exchange_n(&hw_runtime.state, &expected, HW_STATE_STARTING, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
+        return;
+    if (step_aside())
         return;
     hw_real_resolve();
     hw_string_start();

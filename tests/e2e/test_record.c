@@ -120,6 +120,69 @@ static void test_musl_program(void **state)
     remove_directory(directory);
 }
 
+/* hello, built by COMPILER with a sanitizer; NULL when that is not possible here, or does not run. */
+static char *sanitized_hello(const char *directory, const char *compiler, const char *sanitizer)
+{
+    char option[64];
+    snprintf(option, sizeof option, "-fsanitize=%s", sanitizer);
+    char *program = join_path(directory, sanitizer);
+    if (have_command(compiler)) {
+        struct run_result built =
+            run((const char *const[]){compiler, option, TEST_SOURCES "/programs/hello.c", "-o", program, NULL}, NULL);
+        struct run_result plain = run((const char *const[]){built.code == 0 ? program : "false", "3", NULL}, NULL);
+        const bool runs = plain.code == 3;
+        run_result_free(&built);
+        run_result_free(&plain);
+        if (runs)
+            return program;
+    }
+    free(program);
+    return NULL;
+}
+
+/* Sanitizers that want what the runtime would have are refused; met behind another program, they run as without it. */
+static void test_sanitized_programs(void **state)
+{
+    static const struct {
+        const char *compiler, *sanitizer;
+    } builds[] = {{"gcc", "address"}, {"gcc", "thread"}, {"clang", "thread"}, {"clang", "memory"}};
+    size_t tried = 0;
+    for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
+        char *directory = make_directory();
+        char *program = sanitized_hello(directory, builds[i].compiler, builds[i].sanitizer);
+        if (program) {
+            tried++;
+            check_refused(program, "Sanitizer");
+            const bool first = strcmp(builds[i].sanitizer, "address") == 0; /* wants to be the first library */
+            struct run_result behind = heapwise_in(
+                directory, (const char *const[]){"record", "--", first ? "true" : "env", program, "3", NULL});
+            assert_exit(&behind, first ? 0 : 3, builds[i].sanitizer);
+            run_result_free(&behind);
+        }
+        free(program);
+        remove_directory(directory);
+    }
+    if (tried == 0)
+        SKIP("no sanitizer can be built with");
+}
+
+/* Valgrind's tools would keep books of every page that is reserved: for hours. */
+static void test_under_valgrind(void **state)
+{
+    if (!have_command("valgrind"))
+        SKIP("valgrind is not installed");
+    if (TEST_SANITIZED)
+        SKIP("as in the other presets");
+    char *directory = make_directory();
+    struct run_result result =
+        heapwise_in(directory, (const char *const[]){"record", "-v", "--", "valgrind", "-q", need("hello"), "3", NULL});
+    assert_exit(&result, 3, "hello under Valgrind");
+    assert_string_equal(result.out, "hello\n");
+    assert_contains(result.err, "not profiled: this program runs under Valgrind");
+    run_result_free(&result);
+    remove_directory(directory);
+}
+
 static char *copy_program(const char *directory, const char *name, const char *from)
 {
     char *to = join_path(directory, name);
@@ -500,6 +563,7 @@ static void test_report_options(void **state)
 TEST_MAIN(cmocka_unit_test(test_exit_codes_are_the_programs), cmocka_unit_test(test_not_found_and_not_executable),
           cmocka_unit_test(test_static_programs), cmocka_unit_test(test_static_musl_program),
           cmocka_unit_test(test_musl_program), cmocka_unit_test(test_setuid_program),
+          cmocka_unit_test(test_sanitized_programs), cmocka_unit_test(test_under_valgrind),
           cmocka_unit_test(test_foreign_programs), cmocka_unit_test(test_scripts), cmocka_unit_test(test_default_name),
           cmocka_unit_test(test_pattern), cmocka_unit_test(test_existing_file), cmocka_unit_test(test_streams),
           cmocka_unit_test(test_arguments_of_the_program), cmocka_unit_test(test_input_reaches_the_program),
