@@ -374,7 +374,8 @@ static const char *why_no_profile(const struct record *record)
         return "the directory in its name, which depends on the process, may not exist";
     if (statvfs(folder, &disk) != 0)
         return "its directory is gone";
-    if ((disk.f_blocks && (uint64_t)disk.f_bavail * disk.f_frsize < LEAST_SPACE) || (disk.f_files && disk.f_favail == 0))
+    if ((disk.f_blocks && (uint64_t)disk.f_bavail * disk.f_frsize < LEAST_SPACE) ||
+        (disk.f_files && disk.f_favail == 0))
         return "the disk is full";
     if (access(folder, W_OK | X_OK) != 0)
         return "its directory cannot be written to any more";
