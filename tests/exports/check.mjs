@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import vm from "node:vm";
 import { byStack, readReport, visible } from "./report.mjs";
+import { readInSpeedscope } from "./speedscope_page.mjs";
 
 const [format, file, reportPath, key] = process.argv.slice(2);
 const { report, contexts } = readReport(reportPath);
@@ -30,6 +31,23 @@ const names = {
   writes: "writes", utilization: "untouched_space", "never-accessed": "never_accessed_objects",
   "never-read": "never_read_objects", shared: "shared_granules",
 };
+
+// speedscope's own page shows the profile of KEY first, and for each function what it allocated itself, in three digits.
+async function inItsPage(title) {
+  const seen = await readInSpeedscope(file);
+  if (!seen) return ", without its page: there is no browser";
+  assert.equal(seen.profile.replace(" (estimated)", ""), title);
+  const expected = new Map();
+  for (const { stack, values } of contexts)
+    if (values[key]) expected.set(stack.at(-1), (expected.get(stack.at(-1)) ?? 0) + values[key]);
+  const found = new Map();
+  for (const { name, self } of seen.rows) found.set(name, (found.get(name) ?? 0) + self);
+  const greatest = [...expected].sort((a, b) => b[1] - a[1]).slice(0, 10);
+  assert.ok(greatest.length);
+  for (const [name, value] of greatest)
+    assert.ok(Math.abs((found.get(name) ?? 0) - value) <= value / 50, `${name}: ${value}, speedscope shows ${found.get(name)}`);
+  return `, ${seen.rows.length} rows in its page`;
+}
 
 const checks = {
   async pprof() {
@@ -165,7 +183,7 @@ const checks = {
       assertSameSums(title, found, expected);
       if (key === name) assert.equal(data.profiles[data.activeProfileIndex], profile);
     }
-    return `${data.profiles.length} profiles`;
+    return `${data.profiles.length} profiles${key in titles ? await inItsPage(titles[key]) : ""}`;
   },
 
   sqlite() {
