@@ -212,6 +212,17 @@ std::map<uint32_t, uint32_t> fields_of(const structure &of, const field_access &
     return result;
 }
 
+// The array of structs ELEMENT that begins at OFFSET; HW_NONE: there is none.
+uint32_t array_field(const structure &of, uint64_t offset, const DICompositeType *element)
+{
+    uint32_t best = HW_NONE;
+    for (uint32_t i = 0; i < of.fields.size(); i++)
+        if ((of.fields[i].flags & HW_FIELD_ARRAY) && of.fields[i].offset == offset &&
+            (best == HW_NONE || of.fields[i].element == element))
+            best = i;
+    return best;
+}
+
 // ---- groups ----
 
 struct object_group {
@@ -244,6 +255,9 @@ class grouper
     uint32_t object_of(const object_group &group);
     region &region_of(Instruction *at);
     void add_to(std::vector<object_group> &groups, const field_access &access);
+    std::map<uint32_t, std::pair<uint32_t, uint32_t>> &members_of(std::vector<object_group> &groups,
+                                                                  const field_access &access, DICompositeType *root,
+                                                                  int64_t offset, bool vague);
     bool add_variable(const field_access &access);
     void emit_groups(const std::vector<object_group> &groups, uint32_t counter);
     update counter_update(Instruction *at, uint32_t counter);
@@ -269,47 +283,71 @@ region &grouper::region_of(Instruction *at)
     return regions.back();
 }
 
-void grouper::add_to(std::vector<object_group> &groups, const field_access &access)
+// The members of the group for the object of type ROOT (nullptr: not known) that ACCESS is to, which begins OFFSET
+// bytes behind base and terms; VAGUE: or somewhere in its array.
+std::map<uint32_t, std::pair<uint32_t, uint32_t>> &grouper::members_of(std::vector<object_group> &groups,
+                                                                       const field_access &access,
+                                                                       DICompositeType *root, int64_t offset,
+                                                                       bool vague)
 {
-    DICompositeType *root = access.what.root;
-    bool vague = access.what.dynamic || !access.base;
-    std::map<uint32_t, uint32_t> fields;
     std::vector<uint64_t> terms;
-    if (root) {
-        fields = fields_of(table.describe(root), access);
-        if (fields.empty())
-            return; // padding
-        int64_t size = int64_t(size_of(root));
-        for (size_t i = 0; i + 2 < access.terms.size(); i += 3) // which object, not which element inside of it
-            if (!vague || std::abs(int64_t(access.terms[i + 2])) >= size)
-                terms.insert(terms.end(), access.terms.begin() + i, access.terms.begin() + i + 3);
-    } else {
-        fields[HW_NONE] = 1;
-    }
+    // A flexible array goes on behind the end, and its struct is no element of an array.
+    bool endless = root && vague && (table.describe(root).flags & HW_STRUCT_FLEXIBLE);
+    int64_t size = root ? int64_t(size_of(root)) : 0;
+    for (size_t i = 0; root && !endless && i + 2 < access.terms.size(); i += 3) // which object, not which element in it
+        if (!vague || std::abs(int64_t(access.terms[i + 2])) >= size)
+            terms.insert(terms.end(), access.terms.begin() + i, access.terms.begin() + i + 3);
     object_group *group = nullptr;
     for (object_group &one : groups) {
         bool same = one.root == root;
         if (root)
             same &= one.base == access.base && one.terms == terms &&
-                    (vague || one.vague ? uint64_t(std::abs(one.offset - access.object_offset)) < size_of(root)
-                                        : one.offset == access.object_offset);
+                    (vague || one.vague ? endless || std::abs(one.offset - offset) < size : one.offset == offset);
         if (same) {
             group = &one;
             break;
         }
     }
     if (!group) {
-        groups.push_back({root, access.base, terms, access.object_offset, vague, {}, access.at->getDebugLoc()});
+        groups.push_back({root, access.base, terms, offset, vague, {}, access.at->getDebugLoc()});
         group = &groups.back();
     }
     if (group->vague && !vague) {
         group->vague = false;
-        group->offset = access.object_offset;
+        group->offset = offset;
     }
+    return group->members;
+}
+
+void grouper::add_to(std::vector<object_group> &groups, const field_access &access)
+{
+    auto add = [&access](std::pair<uint32_t, uint32_t> &member, uint32_t times) {
+        member.first += access.reads ? times : 0;
+        member.second += access.writes ? times : 0;
+    };
+    DICompositeType *root = access.what.root;
+    if (!root) {
+        add(members_of(groups, access, nullptr, access.object_offset, true)[HW_NONE], 1);
+        return;
+    }
+    std::map<uint32_t, uint32_t> fields = fields_of(table.describe(root), access);
+    if (fields.empty())
+        return; // padding
+    uint32_t all = 0;
+    auto &members = members_of(groups, access, root, access.object_offset, access.what.dynamic || !access.base);
     for (auto [field, times] : fields) {
-        auto &[reads, writes] = group->members[field];
-        reads += access.reads ? times : 0;
-        writes += access.writes ? times : 0;
+        add(members[field], times);
+        all += times;
+    }
+    int64_t offset = access.object_offset;
+    for (const MDNode *next = access.what.around; next;) {
+        enclosing outer = enclosing_at(next);
+        uint32_t array = array_field(table.describe(outer.root), outer.offset, root);
+        offset -= int64_t(outer.offset);
+        if (array != HW_NONE)
+            add(members_of(groups, access, outer.root, offset, true)[array], all);
+        root = outer.root;
+        next = outer.around;
     }
 }
 

@@ -30,11 +30,7 @@ namespace
 
 const char kind_name[] = "heapwise.field";
 enum { is_dynamic = 1, is_known = 2 };
-
-bool same_place(const place &a, const place &b)
-{
-    return a.known == b.known && a.root == b.root && a.offset == b.offset && a.dynamic == b.dynamic;
-}
+const unsigned mark_operands = 4; // of a place
 
 class marker
 {
@@ -53,11 +49,17 @@ class marker
     void collect_declarations();
     void collect_abi();
     DICompositeType *composite_of(StructType *type, const place &hint);
-    place step(const GEPOperator *gep);
+    bool is_made_of(const place &at, Type *element);
+    bool step_over(place &at, Type *element, const ConstantInt *index);
+    bool step_into_array(place &at, Type *element, const ConstantInt *index);
+    bool step_into_struct(place &at, StructType *type, uint64_t index);
+    place step(const GEPOperator *gep, unsigned depth);
     place find(const Value *pointer, unsigned depth);
     place result_of(const CallBase &call);
+    place element_of_array(const CallBase &call, unsigned depth);
     place passed(const Argument *argument, unsigned depth);
     place kept_in(const AllocaInst *variable, unsigned depth);
+    const MDNode *around_of(const place &declared, const place &kept) const;
     Metadata *number(uint64_t n)
     {
         return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(m.getContext()), n));
@@ -162,87 +164,120 @@ DICompositeType *marker::composite_of(StructType *type, const place &hint)
     return result;
 }
 
-place marker::step(const GEPOperator *gep)
+// What lies AT is an ELEMENT, or the first of an array of them.
+bool marker::is_made_of(const place &at, Type *element)
 {
-    place at = find(gep->getPointerOperand(), 0);
-    if (gep->getType()->isVectorTy())
-        return {};
-    gep_type_iterator index = gep_type_begin(gep), end = gep_type_end(gep);
-    bool first = true;
-    Type *source = gep->getSourceElementType();
-    for (; index != end; ++index, first = false) {
-        ConstantInt *constant = dyn_cast<ConstantInt>(index.getOperand());
-        if (StructType *fields = index.getStructTypeOrNull()) {
-            uint64_t offset =
-                layout.getStructLayout(fields)->getElementOffset(constant->getZExtValue()).getFixedValue();
-            auto wanted = [&](DICompositeType *type) {
-                auto found = exact.find(fields);
-                return found != exact.end() ? found->second == type : types.named_like(type, fields);
-            };
-            bool inside = at.known && at.root && !at.dynamic && contains(types, at.root, at.offset, wanted);
-            if (!inside) {
-                DICompositeType *type = composite_of(fields, at);
-                if (type && (!at.root || at.root != type || at.offset))
-                    at = {type, 0, false, true, type};
-                else if (!type && !(at.root && fields->isLiteral()) && !(at.root && !fields->hasName()) &&
-                         !(at.known && at.root && StringRef(fields->getName()).contains("anon")))
-                    return {};
-            }
-            at.offset += offset;
-            at.type = nullptr;
-            continue;
-        }
-        Type *element = index.getIndexedType();
-        uint64_t stride = element->isSized() ? layout.getTypeAllocSize(element).getFixedValue() : 0;
-        if (first) { // another object of the same kind, or one further inside an array
-            if (constant && constant->isZero())
-                continue;
-            uint64_t begin;
-            if (!at.known || !at.root)
-                continue;
-            if (element->isStructTy() && at.offset == 0 && stride == size_of(at.root))
-                continue;
-            if (DIType *inner = array_at(types, at.root, at.offset, &begin)) {
-                if (DICompositeType *composite = as_composite(inner)) {
-                    at = {types.definition(composite), 0, false, true, composite};
-                    if (stride == 1 && constant)
-                        at.offset = 0;
-                } else {
-                    at.offset = begin;
-                    at.dynamic = true;
-                }
-                continue;
-            }
-            if (constant && constant->getSExtValue() >= 0 &&
-                at.offset + constant->getZExtValue() * stride < size_of(at.root)) {
-                at.offset += constant->getZExtValue() * stride; // bytes, of a base class or by hand
-                continue;
-            }
-            if (stride == size_of(at.root) && at.offset == 0)
-                continue;
-            return {};
-        }
-        // An array inside of what the address is that of.
-        if (!at.known)
-            continue;
-        if (StructType *inner = dyn_cast<StructType>(element)) {
-            uint64_t begin;
-            DICompositeType *composite = at.root ? as_composite(array_at(types, at.root, at.offset, &begin)) : nullptr;
-            if (!composite || size_of(composite) != stride)
-                composite = composite_of(inner, at);
-            if (!composite && at.root && size_of(at.root) == stride && at.offset == 0)
-                composite = at.root;
-            if (!composite)
-                return {};
-            at = {types.definition(composite), 0, false, true, composite};
-        } else if (at.root && !(constant && constant->isZero() && element->isArrayTy())) {
-            uint64_t begin;
-            if (array_at(types, at.root, at.offset, &begin))
-                at.offset = begin;
+    while (ArrayType *array = dyn_cast<ArrayType>(element))
+        element = array->getElementType();
+    StructType *fields = dyn_cast<StructType>(element);
+    if (!fields || !fields->isSized() || !at.root || at.offset || at.dynamic ||
+        layout.getTypeAllocSize(fields) != size_of(at.root))
+        return false;
+    if (types.named_like(at.root, fields))
+        return true;
+    uint64_t begin;
+    DICompositeType *named = composite_of(fields, place());
+    DIType *first = array_at(types, at.root, 0, &begin); // which may be what is meant, if it is as large as all
+    return named ? named == at.root : !first || size_of(first) != size_of(at.root);
+}
+
+// By INDEX elements on (nullptr: it is not known by how many): another object of the same kind, or one further inside
+// an array. False: what lies there is not known.
+bool marker::step_over(place &at, Type *element, const ConstantInt *index)
+{
+    uint64_t stride = element->isSized() ? layout.getTypeAllocSize(element).getFixedValue() : 0, begin;
+    if ((index && index->isZero()) || !at.known || !at.root)
+        return true;
+    if (is_made_of(at, element) || (element->isStructTy() && at.offset == 0 && stride == size_of(at.root)))
+        return true;
+    if (DIType *inner = array_at(types, at.root, at.offset, &begin)) {
+        DICompositeType *composite = types.definition(as_composite(inner));
+        if (composite && stride != 1) {
+            at = place_of_element(types, at, begin, composite);
+        } else if (composite && index && index->getSExtValue() >= 0 && size_of(composite)) { // by hand
+            uint64_t bytes = at.offset - begin + index->getZExtValue();
+            at = place_of_element(types, at, begin, composite);
+            at.offset = bytes % size_of(composite);
+        } else {
+            at.offset = begin;
             at.dynamic = true;
         }
+        return true;
     }
-    (void)source;
+    if (index && index->getSExtValue() >= 0 && at.offset + index->getZExtValue() * stride < size_of(at.root)) {
+        at.offset += index->getZExtValue() * stride; // bytes, of a base class or by hand
+        return true;
+    }
+    return stride == size_of(at.root) && at.offset == 0;
+}
+
+// To an ELEMENT of the array that the address is that of.
+bool marker::step_into_array(place &at, Type *element, const ConstantInt *index)
+{
+    uint64_t begin;
+    if (!at.known || is_made_of(at, element))
+        return true;
+    if (StructType *inner = dyn_cast<StructType>(element)) {
+        uint64_t stride = inner->isSized() ? layout.getTypeAllocSize(inner).getFixedValue() : 0;
+        DICompositeType *composite =
+            at.root ? types.definition(as_composite(array_at(types, at.root, at.offset, &begin))) : nullptr;
+        if (composite && size_of(composite) == stride) {
+            at = place_of_element(types, at, begin, composite);
+            return true;
+        }
+        composite = composite_of(inner, at);
+        at = {types.definition(composite), 0, false, true, composite};
+        return composite;
+    }
+    if (at.root && !(index && index->isZero() && element->isArrayTy())) {
+        if (array_at(types, at.root, at.offset, &begin))
+            at.offset = begin;
+        at.dynamic = true;
+    }
+    return true;
+}
+
+// To a member of a struct, what lies there being known as one, or taken for one by a cast.
+bool marker::step_into_struct(place &at, StructType *type, uint64_t index)
+{
+    auto wanted = [&](DICompositeType *candidate) {
+        auto found = exact.find(type);
+        return found != exact.end() ? found->second == candidate : types.named_like(candidate, type);
+    };
+    bool inside = at.known && at.root && !at.dynamic && contains(types, at.root, at.offset, wanted);
+    if (!inside) {
+        uint64_t begin;
+        DICompositeType *element =
+            at.root ? types.definition(as_composite(array_at(types, at.root, at.offset, &begin))) : nullptr;
+        DICompositeType *composite = composite_of(type, at);
+        if (element && wanted(element))
+            at = place_of_element(types, at, begin, element);
+        else if (composite && (!at.root || at.root != composite || at.offset))
+            at = {composite, 0, false, true, composite};
+        else if (!composite && !(at.root && (type->isLiteral() || !type->hasName())) &&
+                 !(at.known && at.root && type->getName().contains("anon")))
+            return false;
+    }
+    at.offset += layout.getStructLayout(type)->getElementOffset(unsigned(index)).getFixedValue();
+    at.type = nullptr;
+    return true;
+}
+
+place marker::step(const GEPOperator *gep, unsigned depth)
+{
+    place at = find(gep->getPointerOperand(), depth + 1);
+    if (gep->getType()->isVectorTy())
+        return {};
+    bool first = true;
+    for (gep_type_iterator index = gep_type_begin(gep), end = gep_type_end(gep); index != end; ++index, first = false) {
+        const ConstantInt *constant = dyn_cast<ConstantInt>(index.getOperand());
+        StructType *fields = index.getStructTypeOrNull();
+        bool known = fields  ? step_into_struct(at, fields, constant->getZExtValue())
+                     : first ? step_over(at, index.getIndexedType(), constant)
+                             : step_into_array(at, index.getIndexedType(), constant);
+        if (!known)
+            return {};
+    }
     if (at.root && at.offset >= std::max<uint64_t>(1, size_of(at.root)) && !at.dynamic) {
         uint64_t begin; // a flexible array lies behind the end
         if (!array_at(types, at.root, at.offset, &begin))
@@ -263,6 +298,65 @@ place marker::result_of(const CallBase &call)
     return target ? place_of_object(types, target) : place();
 }
 
+static bool is_in_std(const DIScope *scope)
+{
+    for (; isa_and_nonnull<DINamespace>(scope); scope = scope->getScope())
+        if (scope->getName() == "std" && !isa_and_nonnull<DINamespace>(scope->getScope()))
+            return true;
+    return false;
+}
+
+static bool is_std_array(const DIScope *type)
+{
+    return isa_and_nonnull<DICompositeType>(type) && type->getName().starts_with("array<") &&
+           is_in_std(type->getScope());
+}
+
+// The array that a call leads into: the functions of std::array are what brackets are to an array. Else nullptr.
+static const Value *std_array_of(const CallBase &call)
+{
+    const Function *callee = call.getCalledFunction();
+    const DISubprogram *program = callee ? callee->getSubprogram() : nullptr;
+    if (!program || !program->getType() || !call.arg_size() || !call.getType()->isPointerTy() ||
+        !call.getArgOperand(0)->getType()->isPointerTy())
+        return nullptr;
+    DITypeRefArray list = program->getType()->getTypeArray();
+    bool get = program->getName().starts_with("get<") && is_in_std(program->getScope()) && list.size() > 1 &&
+               is_std_array(as_composite(pointee(list[1])));
+    return get || is_std_array(program->getScope()) ? call.getArgOperand(0) : nullptr;
+}
+
+// What CALL returns the address of, if that is an element of a std::array which is a member of a struct.
+place marker::element_of_array(const CallBase &call, unsigned depth)
+{
+    const Value *array = std_array_of(call);
+    if (!array)
+        return {};
+    place at = find(array, depth + 1);
+    const LoadInst *load = dyn_cast<LoadInst>(array);
+    if (const AllocaInst *variable = load ? dyn_cast<AllocaInst>(load->getPointerOperand()) : nullptr) {
+        place kept = kept_in(variable, depth + 1); // "for (point &p : o->points)" has a reference to the array
+        at = kept.known ? kept : at;
+    }
+    uint64_t begin;
+    bool nested = is_std_array(at.root) && at.around && !at.offset; // itself an element
+    if (!at.known || !at.root || at.dynamic || (is_std_array(at.root) && !nested) ||
+        !contains(types, at.root, at.offset, [](DICompositeType *type) { return is_std_array(type); }))
+        return {};
+    DIType *element = array_at(types, at.root, at.offset, &begin), *target = result_of(call).type;
+    DICompositeType *composite = types.definition(as_composite(element));
+    if (!element || (composite ? composite != types.definition(as_composite(target)) : element != target))
+        return {};
+    if (nested && composite) // the class and its only member are one array
+        return {composite, 0, false, true, composite, at.around};
+    if (composite)
+        return place_of_element(types, at, begin, composite);
+    if (!nested)
+        return {at.root, begin, true, true, nullptr, at.around};
+    enclosing outer = enclosing_at(at.around);
+    return {outer.root, outer.offset, true, true, nullptr, outer.around};
+}
+
 // What all callers of a function that nobody else can call pass for ARGUMENT.
 place marker::passed(const Argument *argument, unsigned depth)
 {
@@ -276,16 +370,16 @@ place marker::passed(const Argument *argument, unsigned depth)
         if (!call || call->getCalledFunction() != f || call->arg_size() <= argument->getArgNo())
             return {};
         place one = find(call->getArgOperand(argument->getArgNo()), depth + 1);
-        if (!one.known || !one.root || (!first && !same_place(one, result)))
+        result = first ? one : common_place(one, result);
+        if (!result.known || !result.root)
             return {};
-        result = one;
         first = false;
     }
     return result;
 }
 
 // A pointer variable that always leads to the same field, or moves within one array: "int *p = &s->field". What its
-// own type says is less than that.
+// own type says is less than that. Unknown if it may lead elsewhere.
 place marker::kept_in(const AllocaInst *variable, unsigned depth)
 {
     auto [entry, fresh] = kept.try_emplace(variable, place());
@@ -312,13 +406,16 @@ place marker::kept_in(const AllocaInst *variable, unsigned depth)
             continue;
         const Argument *argument = dyn_cast<Argument>(value);
         place one = argument ? passed(argument, depth + 1) : find(value, depth + 1);
-        if (!one.known || !one.root || (!first && !same_place(one, result)))
+        result = first ? one : common_place(one, result);
+        if (!result.known || !result.root)
             return {};
-        result = one;
         first = false;
     }
     uint64_t begin;
-    if (moves && result.known) {
+    auto type = declared.find(variable);
+    bool over_elements = result.around && !result.offset && !result.dynamic && type != declared.end() &&
+                         place_of_object(types, pointee(type->second)).root == result.root;
+    if (moves && result.known && !over_elements) {
         DIType *element = array_at(types, result.root, result.offset, &begin);
         if (!element || as_composite(element))
             return {};
@@ -327,6 +424,19 @@ place marker::kept_in(const AllocaInst *variable, unsigned depth)
     }
     kept[variable] = result;
     return result;
+}
+
+// What is around the struct that lies where a variable leads to: DECLARED by the type of the variable, KEPT in it.
+const MDNode *marker::around_of(const place &declared, const place &kept) const
+{
+    uint64_t begin;
+    if (!kept.known || !kept.root || declared.offset)
+        return nullptr;
+    if (kept.root == declared.root && !kept.offset && !kept.dynamic)
+        return kept.around;
+    DICompositeType *element = types.definition(as_composite(array_at(types, kept.root, kept.offset, &begin)));
+    bool is_element = element && element == declared.root && (kept.dynamic || kept.offset == begin);
+    return is_element ? place_of_element(types, kept, begin, element).around : nullptr;
 }
 
 place marker::find(const Value *pointer, unsigned depth)
@@ -341,14 +451,15 @@ place marker::find(const Value *pointer, unsigned depth)
         return entry->second;
     place result;
     if (const GEPOperator *gep = dyn_cast<GEPOperator>(pointer)) {
-        result = step(gep);
+        result = step(gep, depth);
     } else if (const LoadInst *load = dyn_cast<LoadInst>(pointer)) {
         result = place_behind(types, find(load->getPointerOperand(), depth + 1));
         const AllocaInst *variable = dyn_cast<AllocaInst>(load->getPointerOperand());
-        if (variable && !result.root) {
-            place better = kept_in(variable, depth + 1);
-            result = better.known ? better : result;
-        }
+        place kept = variable ? kept_in(variable, depth + 1) : place();
+        if (result.root)
+            result.around = around_of(result, kept);
+        else if (kept.known)
+            result = kept;
     } else if (const AllocaInst *variable = dyn_cast<AllocaInst>(pointer)) {
         StructType *type = dyn_cast<StructType>(variable->getAllocatedType());
         if (DICompositeType *composite = type ? composite_of(type, place()) : nullptr)
@@ -369,6 +480,8 @@ place marker::find(const Value *pointer, unsigned depth)
                           intrinsic->getIntrinsicID() == Intrinsic::threadlocal_address))
             result = find(intrinsic->getArgOperand(0), depth + 1);
         else
+            result = element_of_array(*call, depth);
+        if (!result.known && !intrinsic)
             result = result_of(*call);
         if (!result.known && same)
             result = find(same, depth + 1);
@@ -379,21 +492,20 @@ place marker::find(const Value *pointer, unsigned depth)
         if (DICompositeType *composite = type ? composite_of(type, place()) : nullptr)
             result = {composite, 0, false, true, composite};
     } else if (const PHINode *phi = dyn_cast<PHINode>(pointer)) {
-        bool agree = true;
+        bool first = true;
         for (const Value *value : phi->incoming_values()) {
             if (isa<ConstantPointerNull>(value) || isa<UndefValue>(value))
                 continue;
             place one = find(value, depth + 1);
-            agree &= !result.known || same_place(one, result);
-            result = one;
+            result = first ? one : common_place(one, result);
+            first = false;
         }
-        result = agree ? result : place();
     } else if (const SelectInst *select = dyn_cast<SelectInst>(pointer)) {
         place one = find(select->getTrueValue(), depth + 1), other = find(select->getFalseValue(), depth + 1);
-        if (one.known && other.known && one.root == other.root && one.offset == other.offset)
-            result = one;
-        else if (isa<ConstantPointerNull>(select->getTrueValue()) || isa<ConstantPointerNull>(select->getFalseValue()))
+        if (isa<ConstantPointerNull>(select->getTrueValue()) || isa<ConstantPointerNull>(select->getFalseValue()))
             result = one.known ? one : other;
+        else
+            result = common_place(one, other);
     }
     known[pointer] = result;
     return result;
@@ -406,6 +518,7 @@ void marker::append(SmallVectorImpl<Metadata *> &operands, const place &what)
     operands.push_back(what.known ? what.root : nullptr);
     operands.push_back(number(what.offset));
     operands.push_back(number((what.dynamic ? is_dynamic : 0) | (what.known ? is_known : 0)));
+    operands.push_back(const_cast<MDNode *>(what.around));
 }
 
 void marker::note_location(Instruction &i, const place &what, uint64_t bytes, bool write)
@@ -415,9 +528,8 @@ void marker::note_location(Instruction &i, const place &what, uint64_t bytes, bo
     auto [scalar, unseen] = facts.scalar_positions.try_emplace(position_key(i), true);
     scalar->second &= !what.root;
     auto [entry, fresh] = facts.by_location.try_emplace(location_key(i, bytes, write), what);
-    place &before = entry->second;
-    if (!fresh && !same_place(before, what))
-        before = place();
+    if (!fresh)
+        entry->second = common_place(entry->second, what);
 }
 
 // ---- what is done to a struct as a whole ----
@@ -567,25 +679,32 @@ void marker::note_call(const CallBase &call)
 void marker::note_escape(const GEPOperator *gep)
 {
     place at = find(gep, 0);
-    if (!at.known || !at.root || !isa<StructType>(gep->getSourceElementType()) || gep->getNumIndices() < 2)
+    bool is_member = isa<StructType>(gep->getSourceElementType()) && gep->getNumIndices() >= 2;
+    if (!at.known || !at.root || (!is_member && !at.around))
         return;
     bool escapes = false;
     for (const Use &use : gep->uses()) {
         const User *user = use.getUser();
         const CallBase *call = dyn_cast<CallBase>(user);
         const StoreInst *store = dyn_cast<StoreInst>(user);
-        escapes |= (call && !isa<IntrinsicInst>(call) && call->isArgOperand(&use)) ||
+        escapes |= (call && !isa<IntrinsicInst>(call) && call->isArgOperand(&use) && std_array_of(*call) != gep) ||
                    (store && store->getValueOperand() == gep) || isa<ReturnInst>(user) || isa<PtrToIntInst>(user);
     }
-    if (escapes) {
-        facts.struct_flags[at.root] |= HW_STRUCT_ESCAPES;
-        facts.escaping[at.root].insert(at.offset);
-    }
+    if (!escapes)
+        return;
+    auto note = [&](DICompositeType *root, uint64_t offset) {
+        facts.struct_flags[root] |= HW_STRUCT_ESCAPES;
+        facts.escaping[root].insert(offset);
+    };
+    if (is_member)
+        note(at.root, at.offset);
+    for (const MDNode *around = at.around; around; around = enclosing_at(around).around)
+        note(enclosing_at(around).root, enclosing_at(around).offset);
 }
 
 void marker::mark(Instruction &i)
 {
-    SmallVector<Metadata *, 6> operands;
+    SmallVector<Metadata *, 2 * mark_operands> operands;
     if (GEPOperator *gep = dyn_cast<GEPOperator>(&i))
         note_escape(gep);
     if (const StoreInst *store = dyn_cast<StoreInst>(&i)) {
@@ -681,8 +800,8 @@ place marked_place(const Instruction &i, bool source)
 {
     place result;
     const MDNode *node = i.getMetadata(kind_name);
-    unsigned first = source ? 3 : 0;
-    if (!node || node->getNumOperands() < first + 3)
+    unsigned first = source ? mark_operands : 0;
+    if (!node || node->getNumOperands() < first + mark_operands)
         return result;
     ConstantInt *offset = mdconst::extract<ConstantInt>(node->getOperand(first + 1));
     ConstantInt *flags = mdconst::extract<ConstantInt>(node->getOperand(first + 2));
@@ -690,6 +809,7 @@ place marked_place(const Instruction &i, bool source)
     result.offset = offset->getZExtValue();
     result.known = flags->getZExtValue() & is_known;
     result.dynamic = flags->getZExtValue() & is_dynamic;
+    result.around = dyn_cast_or_null<MDNode>(node->getOperand(first + 3));
     return result;
 }
 

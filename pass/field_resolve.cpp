@@ -24,6 +24,7 @@ namespace
 struct object {
     int64_t offset;
     DICompositeType *root;
+    const MDNode *around;
 };
 
 class resolver
@@ -50,7 +51,8 @@ class resolver
     bool by_object(field_access &access);
     bool by_variable(field_access &access);
     place of_base(const Value *base, unsigned depth);
-    bool inside(field_access &access, DICompositeType *root, int64_t offset);
+    place place_in(place at, int64_t offset, const field_access &access);
+    void find_around(field_access &access);
     void note(const field_access &access);
     std::vector<uint64_t> key_of(const field_access &access) const
     {
@@ -226,26 +228,28 @@ place resolver::of_base(const Value *base, unsigned depth)
 
 // ---- resolving ----
 
-// The access is OFFSET bytes behind the begin of an object of type ROOT, or in an array of them. False: it cannot be.
-bool resolver::inside(field_access &access, DICompositeType *root, int64_t offset)
+// ACCESS is OFFSET bytes behind the begin of what lies AT, a struct or an array of them. Unknown: it cannot be.
+place resolver::place_in(place at, int64_t offset, const field_access &access)
 {
-    int64_t size = int64_t(size_of(root));
+    int64_t size = int64_t(size_of(at.root));
+    bool moves = false; // within the object
+    for (size_t i = 2; i < access.terms.size() && size; i += 3)
+        moves |= int64_t(access.terms[i]) % size != 0;
+    if (!size || offset < 0 || (moves && offset >= size) ||
+        (offset >= size && access.terms.empty() && offset % size + int64_t(access.bytes) > size))
+        return {};
     uint64_t begin;
-    if (!size)
-        return false;
-    bool of_elements = false; // moves within the object
-    for (size_t i = 2; i < access.terms.size(); i += 3)
-        of_elements |= int64_t(access.terms[i]) % size != 0;
-    if (of_elements) {
-        if (offset < 0 || offset >= size || !array_at(types, root, uint64_t(offset), &begin))
-            return false;
-        access.what = {root, begin, true, true, nullptr};
-        return true;
-    }
-    if (offset < 0 || (offset >= size && access.terms.empty() && offset % size + int64_t(access.bytes) > size))
-        return false;
-    access.what = {root, uint64_t(offset % size), false, true, nullptr};
-    return true;
+    at.offset = uint64_t(offset % size);
+    DIType *element = array_at(types, at.root, at.offset, &begin);
+    DICompositeType *composite = types.definition(as_composite(element));
+    uint64_t step = composite ? size_of(composite) : 0;
+    if (step && access.bytes && access.bytes <= step)
+        return place_in(place_of_element(types, at, begin, composite), int64_t((at.offset - begin) % step), access);
+    if (moves && !element)
+        return {};
+    at.offset = moves ? begin : at.offset;
+    at.dynamic = moves;
+    return at;
 }
 
 bool resolver::by_location(field_access &access)
@@ -300,7 +304,7 @@ bool resolver::by_object(field_access &access)
     for (const object &one : found->second) {
         int64_t inside = access.offset - one.offset;
         if (inside >= 0 && inside + int64_t(access.bytes) <= int64_t(size_of(one.root))) {
-            access.what = {one.root, uint64_t(inside), false, true, nullptr};
+            access.what = {one.root, uint64_t(inside), false, true, nullptr, one.around};
             return true;
         }
     }
@@ -312,7 +316,22 @@ bool resolver::by_variable(field_access &access)
     place base = access.base ? of_base(access.base, 0) : place();
     if (base.known && !base.root)
         access.what.known = true;
-    return base.known && base.root && inside(access, base.root, int64_t(base.offset) + access.offset);
+    if (!base.known || !base.root)
+        return false;
+    place what = place_in(base, int64_t(base.offset) + access.offset, access);
+    access.what = what.known ? what : access.what;
+    return what.known;
+}
+
+// A struct path says nothing of the struct whose array the one with the field is an element of: the pointer may.
+void resolver::find_around(field_access &access)
+{
+    place base = access.base ? of_base(access.base, 0) : place();
+    if (!base.known || !base.root)
+        return;
+    place what = place_in(base, int64_t(base.offset) + access.offset, access);
+    if (what.root == access.what.root && what.offset == access.what.offset && what.dynamic == access.what.dynamic)
+        access.what.around = what.around;
 }
 
 // What is known of an access helps with others.
@@ -327,7 +346,7 @@ void resolver::note(const field_access &access)
     if (!access.base || !access.what.root || access.what.dynamic)
         return;
     SmallVector<object, 2> &here = objects[key_of(access)];
-    object one = {access.offset - int64_t(access.what.offset), access.what.root};
+    object one = {access.offset - int64_t(access.what.offset), access.what.root, access.what.around};
     for (const object &other : here)
         if (other.offset == one.offset && other.root == one.root)
             return;
@@ -341,8 +360,8 @@ access_list resolver::run()
     std::vector<bool> scalar(list.size());
     for (size_t n = 0; n < list.size(); n++) {
         bool is_scalar = false;
-        if (!list[n].what.known && !by_location(list[n]))
-            by_tag(list[n], &is_scalar);
+        if (!list[n].what.known && !by_location(list[n]) && by_tag(list[n], &is_scalar))
+            find_around(list[n]);
         scalar[n] = is_scalar;
         note(list[n]);
     }

@@ -395,6 +395,7 @@ void type_table::flatten(structure &to, const DICompositeType *type, uint64_t of
         }
         if (const DICompositeType *array = element_of(stripped) ? cast<DICompositeType>(stripped) : nullptr) {
             one.flags |= HW_FIELD_ARRAY;
+            one.element = definition(as_composite(element_of(stripped)));
             if (!elements_of(array)) {
                 one.flags |= HW_FIELD_FLEXIBLE;
                 one.size = 0;
@@ -538,6 +539,30 @@ place place_of_object(const type_table &types, DIType *type)
     else if (DICompositeType *element = as_composite(element_of(type))) // an array of them is as good as one
         result.root = types.definition(element);
     return result;
+}
+
+enclosing enclosing_at(const MDNode *around)
+{
+    return {cast<DICompositeType>(around->getOperand(0)),
+            mdconst::extract<ConstantInt>(around->getOperand(1))->getZExtValue(),
+            cast_or_null<MDNode>(around->getOperand(2))};
+}
+
+place place_of_element(const type_table &types, const place &of, uint64_t begin, DICompositeType *element)
+{
+    LLVMContext &context = of.root->getContext();
+    Metadata *offset = ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), begin));
+    Metadata *link[] = {of.root, offset, const_cast<MDNode *>(of.around)};
+    return {types.definition(element), 0, false, true, element, MDNode::get(context, link)};
+}
+
+place common_place(const place &a, const place &b)
+{
+    if (a.known != b.known || a.root != b.root || a.offset != b.offset || a.dynamic != b.dynamic)
+        return {};
+    place both = a;
+    both.around = a.around == b.around ? a.around : nullptr;
+    return both;
 }
 
 // The leaf at OFFSET of TYPE that ACCEPT takes; goes through nested structs and elements of arrays.

@@ -33,6 +33,7 @@ struct field {
     uint32_t alignment = 1, line = 0;
     uint64_t member_offset = 0, member_size = 0;
     uint32_t member_alignment = 1;
+    const llvm::DICompositeType *element = nullptr; // of an array of structs
 };
 
 struct structure {
@@ -89,13 +90,30 @@ class type_table
 // ---- places ----
 
 // What lies at an address: OFFSET bytes into a ROOT, or, without a root, something of TYPE that is no struct.
+//
+// A root that is an element of an array in another struct has that AROUND it: what is done to "o->points[i].x" is done
+// to x of a point, and to the array `points` of an outer as well. These are metadata, for marks and to be compared as
+// pointers: !{struct, offset of the array in it, what is around that struct in turn}, from the innermost one out.
 struct place {
     llvm::DICompositeType *root = nullptr;
     uint64_t offset = 0;
     bool dynamic = false; // somewhere in the array that lies at OFFSET
     bool known = false;
     llvm::DIType *type = nullptr;
+    const llvm::MDNode *around = nullptr;
 };
+
+// One link of place::around, taken apart.
+struct enclosing {
+    llvm::DICompositeType *root;
+    uint64_t offset;
+    const llvm::MDNode *around;
+};
+enclosing enclosing_at(const llvm::MDNode *around);
+// An element, a struct ELEMENT, of the array that begins at BEGIN of what lies at OF.
+place place_of_element(const type_table &types, const place &of, uint64_t begin, llvm::DICompositeType *element);
+// As sure as both: unknown if they differ; and if they differ only in what is around them, nothing is.
+place common_place(const place &a, const place &b);
 
 // The place of an object of TYPE.
 place place_of_object(const type_table &types, llvm::DIType *type);
