@@ -187,37 +187,96 @@ static void test_c(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Builds the program FILE, runs it, and compares what it says of itself with its profile, which LOOK looks at. */
+static int check_program(const char *file, bool cplusplus, const char *version, const char *const flags[],
+                         void (*look)(const struct hw_profile *profile))
+{
+    const char *all[16], *option = compiler(version, cplusplus);
+    struct build build = begin();
+    char *path = source(file), what[160];
+    size_t used = 0;
+    for (; flags[used]; used++)
+        all[used] = flags[used];
+    snprintf(what, sizeof what, "%s, clang %s %s", file, version, flags[0]);
+    all[used++] = path, all[used++] = "-o", all[used++] = build.program, all[used] = NULL;
+    compile(&build, cplusplus, option, all);
+    struct run_result result = run_program(&build, NULL, NULL, NULL);
+    assert_exit(&result, 0, what);
+    struct hw_profile *profile = read_profile(&build, "0.hwprof");
+    int wrong = differences(result.out, profile, "|", what);
+    if (look)
+        look(profile);
+    hw_profile_free(profile);
+    run_result_free(&result);
+    free(path);
+    end(&build);
+    return wrong;
+}
+
+/* By each clang, at each level; what differs. */
+static int check_everywhere(const char *file, bool cplusplus, void (*look)(const struct hw_profile *profile))
+{
+    int wrong = 0, built = 0;
+    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
+        for (size_t l = 0; compiler(versions[v], cplusplus) && l < sizeof levels / sizeof *levels; l++, built++)
+            wrong += check_program(file, cplusplus, versions[v], (const char *const[]){levels[l], NULL}, look);
+    if (!built)
+        SKIP("no clang there is a plugin for");
+    return wrong;
+}
+
+static void look_at_classes(const struct hw_profile *profile)
+{
+    const struct hw_profile_struct *circle = find_struct(profile, "shape::circle", 0);
+    assert_non_null(circle);
+    assert_true(circle->flags & HW_STRUCT_POLYMORPHIC);
+    assert_true(circle->flags & HW_STRUCT_BASES);
+    assert_non_null(find_field(profile, circle, "base::_vptr"));
+}
+
 static void test_cplusplus(void **state)
 {
     (void)state;
-    int wrong = 0, built = 0;
-    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
-        for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
-            const char *option = compiler(versions[v], true);
-            char what[64];
-            if (!option)
-                continue;
-            struct build build = begin();
-            char *file = source("fields.cpp");
-            compile(&build, true, option, (const char *const[]){levels[l], file, "-o", build.program, NULL});
-            struct run_result result = run_program(&build, NULL, NULL, NULL);
-            struct hw_profile *profile = read_profile(&build, "0.hwprof");
-            snprintf(what, sizeof what, "clang++ %s %s", versions[v], levels[l]);
-            wrong += differences(result.out, profile, "|", what);
-            const struct hw_profile_struct *circle = find_struct(profile, "shape::circle", 0);
-            assert_non_null(circle);
-            assert_true(circle->flags & HW_STRUCT_POLYMORPHIC);
-            assert_true(circle->flags & HW_STRUCT_BASES);
-            assert_non_null(find_field(profile, circle, "base::_vptr"));
-            hw_profile_free(profile);
-            run_result_free(&result);
-            free(file);
-            end(&build);
-            built++;
-        }
-    if (!built)
-        SKIP("no clang++ there is a plugin for");
-    assert_int_equal(wrong, 0);
+    assert_int_equal(check_everywhere("fields.cpp", true, look_at_classes), 0);
+}
+
+/* ---- arrays of structs in structs ---- */
+
+static void look_at_arrays(const struct hw_profile *profile)
+{
+    const struct hw_profile_struct *outer = find_struct(profile, "outer", 0);
+    const struct hw_profile_field *passed = find_field(profile, outer, "passed"),
+                                  *untouched = find_field(profile, outer, "untouched");
+    assert_non_null(passed);
+    assert_non_null(untouched);
+    assert_true(passed->flags & HW_FIELD_ESCAPES); /* so that nobody calls it unused */
+    assert_false(untouched->flags & HW_FIELD_ESCAPES);
+    assert_int_equal(profile->fields.unattributed_reads + profile->fields.unattributed_writes, 0);
+}
+
+static void test_arrays(void **state)
+{
+    (void)state;
+    assert_int_equal(check_everywhere("fields_arrays.c", false, look_at_arrays), 0);
+}
+
+static void test_cplusplus_arrays(void **state)
+{
+    (void)state;
+    assert_int_equal(check_everywhere("fields_arrays.cpp", true, NULL), 0);
+}
+
+/* A counter for each access; and what is known of accesses goes through a file on the way. */
+static void test_arrays_otherwise(void **state)
+{
+    (void)state;
+    static const char *const ways[][4] = {{"-O2", "--no-consolidate"}, {"-O2", "-flto=thin", "-fuse-ld=lld"}};
+    if (!compiler("22", true))
+        SKIP("no clang 22");
+    for (size_t i = 0; i < 1 + (size_t)have_command("ld.lld"); i++) {
+        assert_int_equal(check_program("fields_arrays.c", false, "22", ways[i], look_at_arrays), 0);
+        assert_int_equal(check_program("fields_arrays.cpp", true, "22", ways[i], NULL), 0);
+    }
 }
 
 /* ---- what the profile says of the types ---- */
@@ -431,7 +490,9 @@ static void test_both(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_types),
-          cmocka_unit_test(test_wholes), cmocka_unit_test(test_threads), cmocka_unit_test(test_ends),
-          cmocka_unit_test(test_dump), cmocka_unit_test(test_windows), cmocka_unit_test(test_fork),
-          cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time), cmocka_unit_test(test_both))
+TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_arrays),
+          cmocka_unit_test(test_cplusplus_arrays), cmocka_unit_test(test_arrays_otherwise),
+          cmocka_unit_test(test_types), cmocka_unit_test(test_wholes), cmocka_unit_test(test_threads),
+          cmocka_unit_test(test_ends), cmocka_unit_test(test_dump), cmocka_unit_test(test_windows),
+          cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time),
+          cmocka_unit_test(test_both))

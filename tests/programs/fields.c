@@ -80,6 +80,7 @@ static void shapes(volatile struct node *n)
     for (int i = 0; i < 3; i++) {
         W(vec, y, n->slots[i].y) = i;
         W(vec, x, n->slots[i].x) = R(vec, y, n->slots[i].y);
+        r_node_slots++, w_node_slots += 2;
     }
 }
 

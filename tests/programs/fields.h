@@ -48,6 +48,7 @@ struct hammer {
     X(node, array, "array")                                                                                            \
     X(node, u_i, "u.i")                                                                                                \
     X(node, u_p, "u.p")                                                                                                \
+    X(node, slots, "slots")                                                                                            \
     X(node, guarded, "guarded")                                                                                        \
     X(node, tail, "tail")                                                                                              \
     X(vec, x, "x")                                                                                                     \

@@ -12,12 +12,12 @@
 
 enum { STRUCTS = 4, LISTS = 2, FIELDS = 10, VIEWS = 24, LOOPS = 6, HELPERS = 3, KERNELS = 14, TEXT = 160 };
 
-enum kind { PLAIN, ARRAY, BITS, UNION };
+enum kind { PLAIN, ARRAY, BITS, UNION, ELEMENTS };
 
 struct field {
     enum kind kind;
     int type;
-    unsigned count; /* of an ARRAY */
+    unsigned count; /* of an ARRAY, or of ELEMENTS */
 };
 
 struct type {
@@ -225,6 +225,18 @@ static void field_of(struct generator *g, const char *base, int type, struct pla
         char at[TEXT];
         index_text(g, field->count, at);
         snprintf(place->text, sizeof place->text, "%s.f%d[%.140s]", base, index, at);
+        break;
+    }
+    case ELEMENTS: { /* structs in an array, and structs in an array of those */
+        static const struct {
+            const char *name;
+            int scalar;
+        } parts[] = {{"small", 2}, {"large", U64}, {"inner[0].x", 1}, {"inner[2].y", 1}};
+        char at[TEXT];
+        unsigned part = pick(g, 4);
+        index_text(g, field->count, at);
+        snprintf(place->text, sizeof place->text, "%s.f%d[%.120s].%s", base, index, at, parts[part].name);
+        place->scalar = parts[part].scalar;
         break;
     }
     }
@@ -726,6 +738,11 @@ static void statements(struct generator *g, int count)
 
 static void make_types(struct generator *g)
 {
+    line(g, "struct E {");
+    line(g, "    uint32_t small;");
+    line(g, "    uint64_t large;");
+    line(g, "    struct { uint16_t x, y; } inner[3];");
+    line(g, "};");
     for (int s = 0; s < STRUCTS; s++) {
         struct type *type = &g->types[s];
         type->count = 2 + (int)pick(g, FIELDS - 2);
@@ -736,10 +753,11 @@ static void make_types(struct generator *g)
         for (int i = 0; i < type->count; i++) {
             struct field *field = &type->fields[i];
             unsigned what = pick(g, 100);
-            *field = (struct field){what < 70   ? PLAIN
-                                    : what < 82 ? ARRAY
-                                    : what < 92 ? BITS
-                                                : UNION,
+            *field = (struct field){what < 64   ? PLAIN
+                                    : what < 76 ? ARRAY
+                                    : what < 86 ? BITS
+                                    : what < 93 ? UNION
+                                                : ELEMENTS,
                                     (int)pick(g, SCALARS), 2 + pick(g, chance(g, 20) ? 40 : 7)};
             if (i == next)
                 line(g, "struct S%d *next;", s);
@@ -749,6 +767,9 @@ static void make_types(struct generator *g)
                 break;
             case ARRAY:
                 line(g, "%s f%d[%u];", scalars[field->type].name, i, field->count);
+                break;
+            case ELEMENTS:
+                line(g, "struct E f%d[%u];", i, field->count), field->type = U64;
                 break;
             case BITS:
                 line(g, "uint32_t f%d : %u;", i, 5 + 2 * pick(g, 8)), field->type = 2;
