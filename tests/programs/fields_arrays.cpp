@@ -1,5 +1,5 @@
-// fields_arrays.cpp - arrays of structs in C++ classes: std::array, loops over ranges, members, bases. Prints what was
-// counted by hand: one line for each field, "field STRUCT|NAME|READS|WRITES".
+// fields_arrays.cpp - arrays of structs in C++ classes: std::array, loops over ranges, members, bases, virtual ones.
+// Prints what was counted by hand: one line for each field, "field STRUCT|NAME|READS|WRITES".
 #include <array>
 #include <cstdlib>
 
@@ -14,7 +14,11 @@
     X(outer, mixed, "mixed")                                                                                           \
     X(outer, untouched, "untouched._M_elems")                                                                          \
     X(derived, outer_pts, "outer::pts")                                                                                \
-    X(collection, all, "all")
+    X(collection, all, "all")                                                                                          \
+    X(animal, legs, "legs")                                                                                            \
+    X(animal, marks, "marks")                                                                                          \
+    X(platypus, eggs, "eggs")                                                                                          \
+    X(platypus, hair, "mammal::hair")
 
 #include "fields_arrays.h"
 
@@ -47,6 +51,32 @@ struct derived : outer {
 
 struct collection {
     derived all[2];
+};
+
+struct animal {
+    volatile int legs;
+    point marks[3];
+    virtual ~animal()
+    {
+    }
+};
+
+struct bird : virtual animal {
+    volatile int wings;
+};
+
+struct mammal : virtual animal {
+    volatile int hair;
+};
+
+struct platypus : bird, mammal {
+    volatile int eggs;
+
+    void lay()
+    {
+        W1(platypus_eggs, eggs) = R1(platypus_eggs, eggs) + 1;
+        W2(point_x, animal_marks, marks[1].x) = 2;
+    }
 };
 
 template <class T> static __attribute__((noinline)) T *opaque(T *p)
@@ -90,6 +120,28 @@ static void std_arrays(outer *o)
         W1(point_x, p.x) = 1;
 }
 
+// All who can call it pass an element of one array.
+static __attribute__((noinline)) void of_one_array(point *p)
+{
+    W2(point_x, outer_pts, p->x) = 1;
+}
+
+// Where a virtual base class lies depends on the object: its members are its own, whatever class they are reached by.
+static void virtual_bases(platypus *p)
+{
+    for (int i = 0; i < 3; i++) {
+        p->lay();
+        W1(animal_legs, p->legs) = R1(animal_legs, p->legs) + 1;
+        W2(point_y, animal_marks, p->marks[i].y) = 1;
+        W1(platypus_hair, p->hair) = 2;
+    }
+    bird *b = p;
+    animal *a = p;
+    W1(animal_legs, b->legs) = 3;
+    W1(animal_legs, a->legs) = 4;
+    W2(point_x, animal_marks, b->marks[0].x) = 1;
+}
+
 int main()
 {
     outer *o = opaque(new outer);
@@ -102,6 +154,9 @@ int main()
     collection *c = opaque(new collection);
     for (int i = 0; i < 2; i++)
         W3(point_y, derived_outer_pts, collection_all, c->all[i].pts[2].y) = 1;
+    for (int i = 0; i < 8; i++)
+        of_one_array(&o->pts[i]);
+    virtual_bases(opaque(new platypus));
     print();
     return 0;
 }
