@@ -15,6 +15,7 @@ struct taker {
     struct hw_arena *arena;
     const struct hw_table *of; /* by type */
     struct hw_problems *problems;
+    uint64_t end_tick; /* the latest moment that the file speaks of */
 };
 
 static void take_info(struct taker *taker)
@@ -24,6 +25,11 @@ static void take_info(struct taker *taker)
         memcpy(&taker->to->info, table->entries, sizeof taker->to->info);
     else
         hw_problem(taker->problems, "The section that says how the allocator was observed is missing.");
+    const struct hw_allocator_info *info = &taker->to->info;
+    taker->to->runs = info->runs ? info->runs : 1;
+    taker->to->ns_per_tick = info->duration_ns && info->duration_ticks
+                                 ? (double)info->duration_ns / (double)info->duration_ticks
+                                 : taker->profile->ns_per_tick;
 }
 
 /* ---- operations ---- */
@@ -127,6 +133,30 @@ enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allo
 
 /* ---- lists ---- */
 
+void *hw_profile_take_list(struct hw_arena *arena, const struct hw_table *table, size_t size,
+                           enum hw_taken (*take)(const void *closure, void *entry), const void *closure,
+                           int (*compare)(const void *, const void *), struct hw_problems *problems, const char *damage,
+                           size_t *count)
+{
+    char *list = hw_arena_allocate(arena, table->count + 1, size), *to = list;
+    bool damaged = false;
+    *count = 0;
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < table->count; i++) {
+        memcpy(to, (const char *)table->entries + i * size, size);
+        const enum hw_taken taken = take(closure, to);
+        to += taken == HW_TAKEN ? size : 0;
+        damaged |= taken == HW_TAKEN_DAMAGED;
+    }
+    memset(to, 0, size);
+    *count = (size_t)(to - list) / size;
+    if (damaged)
+        hw_problem(problems, "%s", damage);
+    qsort(list, *count, size, compare);
+    return list;
+}
+
 static bool context_exists(const struct taker *taker, uint32_t context)
 {
     return context < taker->profile->context_entry_count || context == 0;
@@ -148,35 +178,52 @@ static int by_ticks(const void *left, const void *right)
     return by_site(left, right);
 }
 
-static bool take_sites(struct taker *taker)
+size_t hw_operation_sites_join(struct hw_operation_site *sites, size_t count)
 {
-    const struct hw_table *table = &taker->of[HW_SECTION_OPERATION_SITES];
-    const struct hw_operation_site *entry = table->entries;
-    struct hw_operation_site *to = hw_arena_allocate(taker->arena, table->count + 1, sizeof *to);
-    size_t count = 0, sum = 0;
-    if (!to)
-        return false;
-    for (size_t i = 0; i < table->count; i++)
-        if (context_exists(taker, entry[i].context) && entry[i].kind < HW_OPERATION_KINDS)
-            to[count++] = entry[i];
-        else
-            hw_problem(taker->problems, "The times of call sites are damaged: some are of one that does not exist.");
-    qsort(to, count, sizeof *to, by_site);
+    size_t sum = 0;
+    qsort(sites, count, sizeof *sites, by_site);
     for (size_t i = 0; i < count; i++) {
-        if (sum == 0 || by_site(&to[sum - 1], &to[i])) {
-            to[sum++] = to[i];
+        if (sum == 0 || by_site(&sites[sum - 1], &sites[i])) {
+            sites[sum++] = sites[i];
             continue;
         }
-        add(&to[sum - 1].samples, to[i].samples);
-        add(&to[sum - 1].weight, to[i].weight);
-        add(&to[sum - 1].ticks, to[i].ticks);
-        add(&to[sum - 1].bytes, to[i].bytes);
-        to[sum - 1].most = to[i].most > to[sum - 1].most ? to[i].most : to[sum - 1].most;
+        struct hw_operation_site *to = &sites[sum - 1];
+        add(&to->samples, sites[i].samples);
+        add(&to->weight, sites[i].weight);
+        add(&to->ticks, sites[i].ticks);
+        add(&to->bytes, sites[i].bytes);
+        to->most = sites[i].most > to->most ? sites[i].most : to->most;
     }
-    qsort(to, sum, sizeof *to, by_ticks);
-    taker->to->sites = to;
-    taker->to->site_count = sum;
+    return sum;
+}
+
+static enum hw_taken take_site(const void *taker, void *entry)
+{
+    const struct hw_operation_site *site = entry;
+    return context_exists(taker, site->context) && site->kind < HW_OPERATION_KINDS ? HW_TAKEN : HW_TAKEN_DAMAGED;
+}
+
+static bool take_sites(struct taker *taker)
+{
+    struct hw_operation_site *sites = hw_profile_take_list(
+        taker->arena, &taker->of[HW_SECTION_OPERATION_SITES], sizeof *sites, take_site, taker, by_site, taker->problems,
+        "The times of call sites are damaged: some are of one that does not exist.", &taker->to->site_count);
+    if (!sites)
+        return false;
+    taker->to->site_count = hw_operation_sites_join(sites, taker->to->site_count);
+    qsort(sites, taker->to->site_count, sizeof *sites, by_ticks);
+    taker->to->sites = sites;
     return true;
+}
+
+void hw_operation_lives_add(struct hw_operation_lives *to, const struct hw_operation_lives *from)
+{
+    add(&to->samples, from->samples);
+    add(&to->weight, from->weight);
+    add(&to->freed, from->freed);
+    add(&to->freed_elsewhere, from->freed_elsewhere);
+    for (size_t bin = 0; bin < HW_LIFE_BINS; bin++)
+        add(&to->histogram[bin], from->histogram[bin]);
 }
 
 static bool take_lives(struct taker *taker)
@@ -188,17 +235,10 @@ static bool take_lives(struct taker *taker)
     if (!sums)
         return false;
     for (size_t i = 0; i < table->count; i++) {
-        if (entry[i].bucket >= HW_SIZE_BUCKETS) {
+        if (entry[i].bucket < HW_SIZE_BUCKETS)
+            hw_operation_lives_add(&sums[entry[i].bucket], &entry[i]);
+        else
             hw_problem(taker->problems, "The lives of blocks are damaged: some are of a size that does not exist.");
-            continue;
-        }
-        struct hw_operation_lives *to = &sums[entry[i].bucket];
-        add(&to->samples, entry[i].samples);
-        add(&to->weight, entry[i].weight);
-        add(&to->freed, entry[i].freed);
-        add(&to->freed_elsewhere, entry[i].freed_elsewhere);
-        for (size_t bin = 0; bin < HW_LIFE_BINS; bin++)
-            add(&to->histogram[bin], entry[i].histogram[bin]);
     }
     for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
         if (sums[bucket].samples) {
@@ -218,26 +258,23 @@ static int by_slowness(const void *left, const void *right)
     return (a->tick > b->tick) - (a->tick < b->tick);
 }
 
+static enum hw_taken take_slow(const void *taker, void *entry)
+{
+    const struct hw_slow_operation *slow = entry;
+    if (!slow->ticks)
+        return HW_TAKEN_NOT;
+    return context_exists(taker, slow->context) && slow->kind < HW_OPERATION_KINDS && slow->phase < HW_PHASES
+               ? HW_TAKEN
+               : HW_TAKEN_DAMAGED;
+}
+
 static bool take_slowest(struct taker *taker)
 {
-    const struct hw_table *table = &taker->of[HW_SECTION_SLOWEST];
-    const struct hw_slow_operation *entry = table->entries;
-    struct hw_slow_operation *to = hw_arena_allocate(taker->arena, table->count + 1, sizeof *to);
-    size_t count = 0;
-    if (!to)
-        return false;
-    for (size_t i = 0; i < table->count; i++) {
-        if (!entry[i].ticks)
-            continue;
-        if (context_exists(taker, entry[i].context) && entry[i].kind < HW_OPERATION_KINDS && entry[i].phase < HW_PHASES)
-            to[count++] = entry[i];
-        else
-            hw_problem(taker->problems, "The slowest operations are damaged: one is of a kind that does not exist.");
-    }
-    qsort(to, count, sizeof *to, by_slowness);
-    taker->to->slowest = to;
-    taker->to->slowest_count = count;
-    return true;
+    taker->to->slowest = hw_profile_take_list(
+        taker->arena, &taker->of[HW_SECTION_SLOWEST], sizeof *taker->to->slowest, take_slow, taker, by_slowness,
+        taker->problems, "The slowest operations are damaged: one is of a kind that does not exist.",
+        &taker->to->slowest_count);
+    return taker->to->slowest != NULL;
 }
 
 static int by_stage(const void *left, const void *right)
@@ -250,27 +287,77 @@ static int by_stage(const void *left, const void *right)
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static bool take_stages(struct taker *taker, uint64_t end)
+static enum hw_taken take_stage(const void *closure, void *entry)
 {
-    const struct hw_table *table = &taker->of[HW_SECTION_STAGES];
-    const struct hw_operation_stage *entry = table->entries;
-    struct hw_operation_stage *to = hw_arena_allocate(taker->arena, table->count + 1, sizeof *to);
-    size_t count = 0;
-    if (!to)
-        return false;
-    for (size_t i = 0; i < table->count; i++) {
-        to[count] = entry[i];
-        if (!to[count].end) /* it goes on */
-            to[count].end = end > to[count].begin ? end : to[count].begin;
-        if (to[count].phase < HW_PHASES && to[count].begin <= to[count].end)
-            count++;
-        else
-            hw_problem(taker->problems, "The stages are damaged: one ends before it begins, or is of no phase.");
+    const struct taker *taker = closure;
+    struct hw_operation_stage *stage = entry;
+    if (!stage->end) /* it goes on */
+        stage->end = taker->end_tick > stage->begin ? taker->end_tick : stage->begin;
+    return stage->phase < HW_PHASES && stage->begin <= stage->end ? HW_TAKEN : HW_TAKEN_DAMAGED;
+}
+
+static bool take_stages(struct taker *taker)
+{
+    taker->to->stages = hw_profile_take_list(taker->arena, &taker->of[HW_SECTION_STAGES], sizeof *taker->to->stages,
+                                             take_stage, taker, by_stage, taker->problems,
+                                             "The stages are damaged: one ends before it begins, or is of no phase.",
+                                             &taker->to->stage_count);
+    return taker->to->stages != NULL;
+}
+
+/* ---- sums of all operations ---- */
+
+double hw_profile_operations_ticks(const struct hw_profile_allocator *allocator)
+{
+    double sum = 0;
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+                sum += hw_profile_operation_total(hw_profile_operation(allocator, phase, kind, bucket));
+    return sum;
+}
+
+static double ticks_of_stages(const struct hw_profile_allocator *allocator)
+{
+    double sum = 0, most = 0;
+    for (size_t i = 0; i < allocator->stage_count; i++) {
+        const struct hw_operation_stage *stage = &allocator->stages[i];
+        const bool another = i == 0 || stage->stage != stage[-1].stage || (stage->flags & HW_STAGE_REST);
+        double ticks = 0;
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            ticks += (double)stage->kind[kind].ticks;
+        if (another) {
+            sum += most;
+            most = 0;
+        }
+        most = ticks > most ? ticks : most;
     }
-    qsort(to, count, sizeof *to, by_stage);
-    taker->to->stages = to;
-    taker->to->stage_count = count;
-    return true;
+    return sum + most;
+}
+
+double hw_profile_critical_ticks(const struct hw_profile_allocator *allocator)
+{
+    if (allocator->info.runs)
+        return (double)allocator->info.critical_ticks;
+    /* Stages and histograms are estimated by themselves: one cannot be more than the other. */
+    const double all = hw_profile_operations_ticks(allocator), critical = ticks_of_stages(allocator);
+    return allocator->stage_count && critical < all ? critical : all;
+}
+
+double hw_profile_thread_ticks(const struct hw_profile_allocator *allocator)
+{
+    double sum = 0;
+    if (allocator->info.runs)
+        return allocator->info.runs_staged == allocator->info.runs ? (double)allocator->info.thread_ticks : (double)NAN;
+    for (size_t i = 0; i < allocator->stage_count; i++)
+        sum += (double)(allocator->stages[i].end - allocator->stages[i].begin);
+    return allocator->stage_count ? sum : (double)NAN;
+}
+
+uint64_t hw_profile_operation_ns(const struct hw_profile_allocator *allocator, uint64_t ticks)
+{
+    const double ns = (double)ticks * allocator->ns_per_tick;
+    return ns < 0x1p63 ? (uint64_t)ns : UINT64_MAX;
 }
 
 /* ---- the whole ---- */
@@ -281,15 +368,15 @@ bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *aren
     if (profile->process.mode != HW_MODE_ALLOCATOR && !tables->of[HW_SECTION_ALLOCATOR_INFO].count)
         return true;
     if ((profile->process.flags & HW_PROCESS_MERGED) && !tables->of[HW_SECTION_ALLOCATOR_INFO].count)
-        return true; /* is not merged, and said so */
+        return true; /* all runs were of other modes */
     struct hw_profile_allocator *allocator = hw_arena_allocate(arena, 1, sizeof *allocator);
-    struct taker taker = {profile, allocator, arena, tables->of, problems};
+    struct taker taker = {profile, allocator, arena, tables->of, problems, end_tick};
     if (!allocator)
         return false;
     allocator->operations = hw_arena_allocate(arena, (size_t)HW_PHASES * HW_OPERATION_KINDS * HW_SIZE_BUCKETS,
                                               sizeof *allocator->operations);
     if (!allocator->operations || !take_sites(&taker) || !take_lives(&taker) || !take_slowest(&taker) ||
-        !take_stages(&taker, end_tick))
+        !take_stages(&taker))
         return false;
     profile->observed = allocator;
     allocator->large_least = LARGE_USUALLY;

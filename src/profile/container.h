@@ -176,6 +176,15 @@ bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena,
 
 /* ---- allocator.c ---- */
 
+/* What becomes of an entry of a section. */
+enum hw_taken { HW_TAKEN, HW_TAKEN_NOT, HW_TAKEN_DAMAGED };
+/* A copy of those entries of TABLE, of SIZE bytes, which TAKE (it may change them) wants, sorted by COMPARE, and how
+ * many there are. If some are damaged the sentence DAMAGE is a problem. NULL when there is no memory. */
+void *hw_profile_take_list(struct hw_arena *arena, const struct hw_table *table, size_t size,
+                           enum hw_taken (*take)(const void *closure, void *entry), const void *closure,
+                           int (*compare)(const void *, const void *), struct hw_problems *problems, const char *damage,
+                           size_t *count);
+
 /* Fills PROFILE's part of what was observed of the allocator; process and contexts are there already. END_TICK: the
  * latest moment that the file speaks of. False when the memory does not suffice. */
 bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,

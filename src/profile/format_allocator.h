@@ -27,6 +27,9 @@ enum hw_phase {
 
 enum hw_allocator_flags {
     HW_ALLOCATOR_PLACES = 1u << 0, /* what lies where was followed: NEW is told from REUSED, sizes of frees are known */
+    /* Merged profiles: the runs do not agree on how the allocator works, on what others would do. Neither is there. */
+    HW_ALLOCATOR_FACTS_DIFFER = 1u << 1,
+    HW_ALLOCATOR_PREDICTIONS_DIFFER = 1u << 2,
 };
 
 /* Times are ticks, of the real call alone: what reading the clock costs (clock_ticks) has been subtracted, and
@@ -51,7 +54,15 @@ struct hw_allocator_info {
     uint64_t interrupted_ticks;
     uint64_t tracked, tracked_live; /* blocks whose life is followed, so far and now; they are those of the MIBs */
     uint64_t stages;                /* so far, with the present one */
-    uint64_t reserved[20];
+    /* Merged profiles alone: sums over the runs in which the allocator was observed. Ticks of several clocks are added
+     * up as they are; how long they are on average is duration_ns / duration_ticks. Moments are ns. */
+    uint64_t runs; /* 0: not merged */
+    uint64_t duration_ns, duration_ticks;
+    uint64_t rate_least, rate_most; /* ticks a second, of the slowest and the fastest clock */
+    uint64_t critical_ticks;        /* in operations, of serial stages and the slowest thread of parallel ones */
+    uint64_t thread_ticks;          /* that threads were alive, added up… */
+    uint64_t runs_staged;           /* …of so many runs */
+    uint64_t reserved[12];
 };
 
 /* Exact numbers of operations of one slot for one size bucket (base/size_bucket.h): entry i is bucket i modulo
@@ -182,7 +193,8 @@ struct hw_operation_lock {
     uint32_t kind;         /* enum hw_lock_kind */
     uint64_t waiting_most; /* threads at once */
     uint64_t wait_ticks_most, critical_ticks_most; /* in one operation */
-    uint64_t reserved[2];
+    uint64_t locks; /* merged profiles: so many, of no module's data, of which only the sum is kept; 0: one */
+    uint64_t reserved;
     struct hw_lock_use use[HW_PHASES][HW_OPERATION_KINDS];
 };
 
@@ -303,7 +315,11 @@ struct hw_places_info {
     /* Sampled writes to lines on which active or passive false sharing has happened, and the contended ones of these.
      */
     uint64_t active_writes, active_contended, passive_writes, passive_contended;
-    uint64_t reserved[13];
+    /* Merged profiles alone: of how many runs this is the sum (0: not merged); the sum of the blowups at their peaks,
+     * which those of the classes do not tell. Peaks are sums of the runs' own ones, each at its own moment. */
+    uint64_t runs;
+    int64_t peak_blowup_bytes;
+    uint64_t reserved[11];
 };
 
 /* One class of usable sizes, at one moment. */
@@ -339,7 +355,10 @@ struct hw_places_moment {
     uint64_t absent_free;      /* likewise of freed ones */
     uint64_t resident_bytes;   /* of anonymous mappings that hold blocks, [heap] included; 0: could not be read */
     uint64_t elsewhere_bytes;  /* of those that hold none: the program's own, memory that the allocator keeps */
-    uint64_t reserved[5];
+    /* Merged profiles alone: of how many runs this is the sum; in how many the resident bytes were read (at the peak:
+     * near enough to it). */
+    uint64_t runs, runs_read;
+    uint64_t reserved[3];
 };
 
 /* Sampled blocks, weighted: estimates. A page counts when at most a quarter of it is requested and live; each of the

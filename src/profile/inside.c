@@ -11,6 +11,14 @@ static void add(uint64_t *to, uint64_t value)
     *to = hw_add_saturating(*to, value);
 }
 
+void hw_profile_call_add(struct hw_profile_call *to, const struct hw_profile_call *from)
+{
+    add(&to->count, from->count);
+    add(&to->errors, from->errors);
+    add(&to->ticks, from->ticks);
+    add(&to->bytes, from->bytes);
+}
+
 static void take_calls(struct hw_profile_inside *inside, const struct hw_table *table)
 {
     const struct hw_operation_call *entry = table->entries;
@@ -18,11 +26,8 @@ static void take_calls(struct hw_profile_inside *inside, const struct hw_table *
         if (entry[i].phase >= HW_PHASES || entry[i].kind >= HW_OPERATION_KINDS)
             continue;
         const uint32_t call = entry[i].call < HW_SYSTEM_CALLS ? entry[i].call : HW_CALL_OTHER;
-        struct hw_profile_call *sum = &inside->calls[call][entry[i].phase][entry[i].kind];
-        add(&sum->count, entry[i].count);
-        add(&sum->errors, entry[i].errors);
-        add(&sum->ticks, entry[i].ticks);
-        add(&sum->bytes, entry[i].bytes);
+        const struct hw_profile_call one = {entry[i].count, entry[i].errors, entry[i].ticks, entry[i].bytes};
+        hw_profile_call_add(&inside->calls[call][entry[i].phase][entry[i].kind], &one);
         inside->calls_seen |= entry[i].count != 0;
     }
 }
@@ -31,13 +36,13 @@ static void take_events(struct hw_profile_inside *inside, const struct hw_table 
 {
     const struct hw_operation_events *entry = table->entries;
     for (size_t i = 0; i < table->count; i++) {
-        if (entry[i].phase >= HW_PHASES || entry[i].kind >= HW_OPERATION_KINDS || entry[i].bucket >= HW_SIZE_BUCKETS)
+        if (entry[i].phase >= HW_PHASES || entry[i].kind >= HW_OPERATION_KINDS || entry[i].bucket >= HW_SIZE_BUCKETS ||
+            !entry[i].samples)
             continue;
-        struct hw_profile_events *sum = &inside->events[entry[i].phase][entry[i].kind][entry[i].bucket];
+        struct hw_profile_events one = {.samples = entry[i].samples};
+        memcpy(one.sum, entry[i].sum, sizeof one.sum);
         inside->events_present |= (uint32_t)entry[i].present & ((1u << HW_OPERATION_EVENTS) - 1);
-        add(&sum->samples, entry[i].samples);
-        for (int event = 0; event < HW_OPERATION_EVENTS; event++)
-            add(&sum->sum[event], entry[i].sum[event]);
+        hw_profile_events_add(&inside->events[entry[i].phase][entry[i].kind][entry[i].bucket], &one);
     }
 }
 
@@ -120,7 +125,8 @@ bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_pr
     inside->present = tables->of[HW_SECTION_OPERATION_LOCKS].count != 0;
     take_calls(inside, &tables->of[HW_SECTION_OPERATION_CALLS]);
     take_events(inside, &tables->of[HW_SECTION_OPERATION_EVENTS]);
-    inside->calls_observed = tables->of[HW_SECTION_OPERATION_CALLS].count != 0 && were_calls_observed(profile, inside);
+    inside->calls_present = tables->of[HW_SECTION_OPERATION_CALLS].count != 0;
+    inside->calls_observed = inside->calls_present && were_calls_observed(profile, inside);
     return take_locks(inside, profile, arena, &tables->of[HW_SECTION_OPERATION_LOCKS]);
 }
 
@@ -129,13 +135,8 @@ struct hw_profile_call hw_profile_call_of(const struct hw_profile_inside *inside
     struct hw_profile_call sum = {0};
     for (int phase = 0; phase < HW_PHASES; phase++)
         for (int k = 0; k < HW_OPERATION_KINDS; k++)
-            if (kind < 0 || k == kind) {
-                const struct hw_profile_call *one = &inside->calls[call][phase][k];
-                add(&sum.count, one->count);
-                add(&sum.errors, one->errors);
-                add(&sum.ticks, one->ticks);
-                add(&sum.bytes, one->bytes);
-            }
+            if (kind < 0 || k == kind)
+                hw_profile_call_add(&sum, &inside->calls[call][phase][k]);
     return sum;
 }
 

@@ -52,6 +52,8 @@ void hw_merge_free(struct hw_merge *merge)
     free_contexts(merge);
     hw_merge_symbols_free(merge->symbols);
     hw_merge_fields_free(merge->fields);
+    hw_merge_allocator_free(merge->observed);
+    hw_merge_places_free(merge->places);
     for (uint32_t i = 0; i < merge->modules.count; i++)
         free(((struct hw_merge_module *)hw_store_at(&merge->modules, i))->path);
     for (uint32_t i = 0; i < merge->frames.count; i++)
@@ -100,8 +102,7 @@ static void keep_earliest(uint64_t *first, uint64_t value)
         *first = value;
 }
 
-/* SIZE bytes of which the inputs tell; another text than before means that there is none for all. */
-static bool agree(struct hw_merge_text *text, const char *value, size_t size, uint32_t count)
+bool hw_merge_agree(struct hw_merge_text *text, const char *value, size_t size, uint32_t count)
 {
     if (!text->set) {
         text->text = malloc(size ? size : 1);
@@ -376,10 +377,7 @@ static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
                       hw_profile_ticks_to_ns(profile, note->tick)))
             return false;
     }
-    return !profile->observed || add_note(merge, HW_NOTE_OTHER,
-                                          "operations of the allocator, and what else was observed of it, are not in a "
-                                          "merged profile",
-                                          1, 0);
+    return true;
 }
 
 static void add_totals(struct hw_profile_totals *to, const struct hw_profile_totals *from)
@@ -431,11 +429,11 @@ static bool add_texts(struct hw_merge *merge, const struct hw_profile *profile)
     const char *command = hw_profile_string(profile, process->command), *end = command;
     for (size_t i = 0; i < profile->command_count; i++)
         end = profile->command[i] + strlen(profile->command[i]) + 1;
-    return agree(&merge->executable, profile->executable, strlen(profile->executable) + 1, 1) &&
-           agree(&merge->allocator, profile->allocator, strlen(profile->allocator) + 1, 1) &&
-           agree(&merge->allocator_path, profile->allocator_path, strlen(profile->allocator_path) + 1, 1) &&
-           agree(&merge->options, profile->options, strlen(profile->options) + 1, 1) &&
-           agree(&merge->command, command, (size_t)(end - command), (uint32_t)profile->command_count);
+    return hw_merge_agree(&merge->executable, profile->executable, strlen(profile->executable) + 1, 1) &&
+           hw_merge_agree(&merge->allocator, profile->allocator, strlen(profile->allocator) + 1, 1) &&
+           hw_merge_agree(&merge->allocator_path, profile->allocator_path, strlen(profile->allocator_path) + 1, 1) &&
+           hw_merge_agree(&merge->options, profile->options, strlen(profile->options) + 1, 1) &&
+           hw_merge_agree(&merge->command, command, (size_t)(end - command), (uint32_t)profile->command_count);
 }
 
 static void add_process(struct hw_merge *merge, const struct hw_profile *profile)
@@ -517,6 +515,7 @@ struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_pr
     bool fine = input && decide(merge, class, granule, path) && add_maps(merge, input, profile) &&
                 (!llvm || !llvm->frames || add_frames(merge, input, llvm->frames, llvm->frame_count)) &&
                 hw_merge_symbols_add(merge, input, profile) && hw_merge_fields_add(merge, profile) &&
+                hw_merge_allocator_admit(merge, input, profile) && hw_merge_places_admit(merge, profile) &&
                 add_runs(merge, profile) && add_notes(merge, profile) && add_texts(merge, profile);
     if (fine) {
         input->profile = profile;

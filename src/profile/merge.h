@@ -1,8 +1,10 @@
 /* merge.h - adds up profiles, of any number of processes, into one.
  *
  *   merge.c           what is known of the processes as a whole: modules, totals, runs, notes
+ *   merge_allocator.c what was observed of the allocator itself
  *   merge_contexts.c  call stacks and what was counted for them
  *   merge_fields.c    counted fields of structs
+ *   merge_places.c    what the allocator made of its memory
  *   merge_samples.c   sampled accesses
  *   merge_sharing.c   who uses lines that threads share
  *   merge_symbols.c   names, where inputs bring them along
@@ -12,7 +14,8 @@
  * A frame is known by its module (build id, or path where there is none) and its address in the module's file, so that
  * neither the addresses nor the order at and in which modules were loaded matter. Sums do not depend on the order of
  * what is added nor on its grouping: merging merged profiles gives the same bytes as merging all of them at once.
- * What does not add up (timeline, memory breakdown) is left out. Memory grows with the different contexts only. */
+ * What does not add up (timeline, memory breakdown, stages, memory over time) is left out. Memory grows with the
+ * different contexts only. */
 #ifndef HW_PROFILE_MERGE_H
 #define HW_PROFILE_MERGE_H
 

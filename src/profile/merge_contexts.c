@@ -407,6 +407,25 @@ static void push_named(struct batch *batch, uint32_t id, uint32_t *number)
     number[id] = (uint32_t)batch->count;
 }
 
+/* Those that what was observed of the allocator names. Not those of slow operations, which may not be among the slowest
+ * of all: they are call sites, too. */
+static void name_observed(struct batch *batch, uint32_t *number)
+{
+    const struct hw_profile *profile = batch->input->profile;
+    const struct hw_profile_allocator *observed = profile->observed;
+    const struct hw_profile_places *places = profile->places;
+    for (size_t i = 0; observed && profile->context_entry_count && i < observed->site_count; i++)
+        push_named(batch, observed->sites[i].context, number);
+    for (size_t i = 0; places && i < places->pinned_count; i++)
+        push_named(batch, places->pinned[i].context, number);
+    for (size_t i = 0; places && i < places->pair_count; i++) {
+        if (places->pairs[i].context != HW_NONE)
+            push_named(batch, places->pairs[i].context, number);
+        if (places->pairs[i].other != HW_NONE)
+            push_named(batch, places->pairs[i].other, number);
+    }
+}
+
 /* All contexts with blocks, and those that others name. NUMBER, by context, is the item's + 1. */
 static bool collect_items(struct batch *batch, uint32_t *number)
 {
@@ -434,6 +453,7 @@ static bool collect_items(struct batch *batch, uint32_t *number)
     for (size_t i = 0; i < profile->role_count; i++)
         if (profile->roles[i].context != HW_NONE)
             push_named(batch, profile->roles[i].context, number);
+    name_observed(batch, number);
     return true;
 }
 
@@ -525,7 +545,8 @@ static bool add_referring(struct batch *batch, uint32_t *number)
         if (number[profile->histogram[i].context] != HW_NONE)
             fine = add_histogram(merge, number[profile->histogram[i].context], &profile->histogram[i]);
     fine = fine && hw_merge_words_add(merge, profile, number) && hw_merge_samples_add(merge, batch->input, number) &&
-           hw_merge_sharing_add(merge, batch->input, number);
+           hw_merge_sharing_add(merge, batch->input, number) && hw_merge_allocator_add(merge, profile, number) &&
+           hw_merge_places_add(merge, profile, number);
     pthread_mutex_unlock(&merge->lock);
     return fine;
 }

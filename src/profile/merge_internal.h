@@ -97,9 +97,11 @@ struct hw_merge {
     struct hw_access_info access_info;
     bool access_counted; /* in some input */
     uint64_t duration_ns;
-    struct hw_merge_symbols *symbols; /* merge_symbols.c; NULL: no input has any */
-    struct hw_merge_fields *fields;   /* merge_fields.c; likewise */
-    bool sampled;                     /* in some input accesses were sampled */
+    struct hw_merge_symbols *symbols;    /* merge_symbols.c; NULL: no input has any */
+    struct hw_merge_fields *fields;      /* merge_fields.c; likewise */
+    struct hw_merge_allocator *observed; /* merge_allocator.c; likewise */
+    struct hw_merge_places *places;      /* merge_places.c; likewise */
+    bool sampled;                        /* in some input accesses were sampled */
     struct hw_sample_info sample_info;
     struct hw_merge_text executable, allocator, allocator_path, options, command;
     struct hw_index module_index, frame_index, note_index, run_index;
@@ -201,6 +203,33 @@ void hw_merge_fields_free(struct hw_merge_fields *fields);
 bool hw_merge_fields_add(struct hw_merge *merge, const struct hw_profile *profile);
 /* Puts the sections of counted fields into TABLES, in which the strings of all others are; before the symbols. */
 bool hw_merge_fields_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
+
+/* ---- merge.c ---- */
+
+/* SIZE bytes, in which there are COUNT of something, that an input tells; TEXT differs from then on if it is another
+ * one than before. False when there is no memory. */
+bool hw_merge_agree(struct hw_merge_text *text, const char *value, size_t size, uint32_t count);
+
+/* ---- merge_allocator.c ---- */
+
+struct hw_merge_allocator;
+void hw_merge_allocator_free(struct hw_merge_allocator *all);
+/* By admissions, when the input's maps are there: all that belongs to no call stack. */
+bool hw_merge_allocator_admit(struct hw_merge *merge, const struct hw_merge_input *input,
+                              const struct hw_profile *profile);
+/* By sums, with the lock held: what does. REFERENCE: by context of the input. */
+bool hw_merge_allocator_add(struct hw_merge *merge, const struct hw_profile *profile, const uint32_t *reference);
+/* Puts the sections into TABLES; modules and contexts have their places in the result. */
+bool hw_merge_allocator_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
+
+/* ---- merge_places.c ---- */
+
+struct hw_merge_places;
+void hw_merge_places_free(struct hw_merge_places *all);
+/* Likewise. */
+bool hw_merge_places_admit(struct hw_merge *merge, const struct hw_profile *profile);
+bool hw_merge_places_add(struct hw_merge *merge, const struct hw_profile *profile, const uint32_t *reference);
+bool hw_merge_places_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 
 /* ---- merge_samples.c ---- */
 

@@ -722,9 +722,10 @@ bool hw_merge_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_t
         make_histogram(&finisher);
         make_globals(&finisher);
         make_free_stacks(&finisher);
-        finisher.failed |= !hw_merge_words_finish(merge, arena, tables) ||
-                           !hw_merge_samples_finish(merge, arena, tables) ||
-                           !hw_merge_sharing_finish(merge, arena, tables);
+        finisher.failed |=
+            !hw_merge_words_finish(merge, arena, tables) || !hw_merge_samples_finish(merge, arena, tables) ||
+            !hw_merge_sharing_finish(merge, arena, tables) || !hw_merge_allocator_finish(merge, arena, tables) ||
+            !hw_merge_places_finish(merge, arena, tables);
         make_runs(&finisher);
         make_notes(&finisher);
         make_totals(&finisher);

@@ -66,34 +66,30 @@ static void *copy(struct hw_arena *arena, const struct hw_table *table, size_t s
     return all;
 }
 
+static enum hw_taken take_pin(const void *profile, void *entry)
+{
+    return exists(profile, ((const struct hw_pinned *)entry)->context) ? HW_TAKEN : HW_TAKEN_DAMAGED;
+}
+
+static enum hw_taken take_pair(const void *profile, void *entry)
+{
+    const struct hw_line_pair *pair = entry;
+    return (exists(profile, pair->context) || pair->context == HW_NONE) &&
+                   (exists(profile, pair->other) || pair->other == HW_NONE)
+               ? HW_TAKEN
+               : HW_TAKEN_DAMAGED;
+}
+
 static bool take_contexts(struct hw_profile_places *places, const struct hw_profile *profile, struct hw_arena *arena,
                           const struct hw_tables *tables, struct hw_problems *problems)
 {
-    const struct hw_table *pinned = &tables->of[HW_SECTION_PINNED], *pairs = &tables->of[HW_SECTION_LINE_PAIRS];
-    struct hw_pinned *pins = copy(arena, pinned, sizeof *pins);
-    struct hw_line_pair *lines = copy(arena, pairs, sizeof *lines);
-    bool damaged = false;
-    if (!pins || !lines)
-        return false;
-    for (size_t i = 0; i < pinned->count; i++)
-        if (exists(profile, pins[i].context))
-            pins[places->pinned_count++] = pins[i];
-        else
-            damaged = true;
-    for (size_t i = 0; i < pairs->count; i++)
-        if ((exists(profile, lines[i].context) || lines[i].context == HW_NONE) &&
-            (exists(profile, lines[i].other) || lines[i].other == HW_NONE))
-            lines[places->pair_count++] = lines[i];
-        else
-            damaged = true;
-    if (damaged)
-        hw_problem(problems,
-                   "What is known of places is damaged: some of it belongs to a context that does not exist.");
-    qsort(pins, places->pinned_count, sizeof *pins, compare_pinned);
-    qsort(lines, places->pair_count, sizeof *lines, compare_pairs);
-    places->pinned = pins;
-    places->pairs = lines;
-    return true;
+    static const char damage[] =
+        "What is known of places is damaged: some of it belongs to a context that does not exist.";
+    places->pinned = hw_profile_take_list(arena, &tables->of[HW_SECTION_PINNED], sizeof *places->pinned, take_pin,
+                                          profile, compare_pinned, problems, damage, &places->pinned_count);
+    places->pairs = hw_profile_take_list(arena, &tables->of[HW_SECTION_LINE_PAIRS], sizeof *places->pairs, take_pair,
+                                         profile, compare_pairs, problems, damage, &places->pair_count);
+    return places->pinned && places->pairs;
 }
 
 bool hw_profile_take_places(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
@@ -125,11 +121,12 @@ bool hw_profile_take_places(struct hw_profile *profile, struct hw_arena *arena, 
 
 /* ---- the heap in parts ---- */
 
-static const struct hw_places_moment *find_moment(const struct hw_profile_places *places, uint32_t moment)
+const struct hw_places_moment *hw_profile_places_moment(const struct hw_profile_places *places,
+                                                        enum hw_memory_moment moment)
 {
     const struct hw_places_moment *found = NULL;
     for (size_t i = 0; i < places->moment_count; i++)
-        if (places->moments[i].moment == moment)
+        if (places->moments[i].moment == (uint32_t)moment)
             found = &places->moments[i];
     return found;
 }
@@ -171,11 +168,13 @@ bool hw_profile_heap_parts(const struct hw_profile_places *places, enum hw_memor
                            struct hw_heap_parts *parts)
 {
     *parts = (struct hw_heap_parts){0};
-    const struct hw_places_moment *moment = places ? find_moment(places, kind) : NULL;
+    const struct hw_places_moment *moment = places ? hw_profile_places_moment(places, kind) : NULL;
     if (!places || (!moment && kind != HW_MOMENT_PEAK))
         return false;
+    if (kind != HW_MOMENT_PEAK && moment->runs != places->info.runs) /* of the others it is not known */
+        return false;
     if (moment) {
-        parts->measured = moment->resident_bytes != 0;
+        parts->measured = moment->resident_bytes != 0 && moment->runs_read == places->info.runs;
         parts->resident = whole(moment->resident_bytes);
         parts->elsewhere = whole(moment->elsewhere_bytes);
         parts->measured_real = moment->requested_bytes;
@@ -190,6 +189,8 @@ bool hw_profile_heap_parts(const struct hw_profile_places *places, enum hw_memor
         parts->real = whole(places->info.peak_bytes);
         parts->tick = places->info.peak_tick;
         sum_peak(places, moment, parts);
+        if (places->info.runs)
+            parts->blowup = places->info.peak_blowup_bytes;
     } else {
         parts->real = moment->requested_bytes;
         parts->internal = moment->internal_bytes;

@@ -156,6 +156,7 @@ struct hw_profile_events {
 /* What was seen inside operations. Times are ticks. */
 struct hw_profile_inside {
     bool present;            /* somebody looked: locks, at least */
+    bool calls_present;      /* there is something on system calls, perhaps that there were none */
     bool calls_observed;     /* system calls were looked at, perhaps not to the end (HW_NOTE_NO_DISPATCH) */
     bool calls_seen;         /* there were some */
     uint32_t events_present; /* bits 1 << enum hw_operation_event */
@@ -167,6 +168,8 @@ struct hw_profile_inside {
 
 struct hw_profile_allocator {
     struct hw_allocator_info info; /* all zero when it is missing */
+    uint64_t runs;                 /* of how many this is the sum: 1 unless it is merged */
+    double ns_per_tick;            /* of times of operations, and in them; moments are those of the profile */
     struct hw_profile_inside inside;
     /* Where medium (0: there are none) and large sizes begin. */
     uint64_t medium_least, large_least;
@@ -360,7 +363,7 @@ struct hw_profile {
     size_t role_count;
     const struct hw_side *sides;
     size_t side_count;
-    const struct hw_profile_places *places;      /* NULL: nor was what lies where */
+    const struct hw_profile_places *places; /* NULL: nor was what lies where */
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
@@ -372,6 +375,9 @@ struct hw_profile {
  * known. */
 bool hw_profile_heap_parts(const struct hw_profile_places *places, enum hw_memory_moment moment,
                            struct hw_heap_parts *parts);
+/* As it is in the file; NULL when there is none. */
+const struct hw_places_moment *hw_profile_places_moment(const struct hw_profile_places *places,
+                                                        enum hw_memory_moment moment);
 enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allocator, uint32_t bucket);
 /* Sums of all phases, and of all kinds unless KIND (enum hw_operation_kind) is not negative. */
 struct hw_profile_call hw_profile_call_of(const struct hw_profile_inside *inside, enum hw_system_call call, int kind);
@@ -385,6 +391,18 @@ double hw_profile_operation_mean(const struct hw_profile_operation *operation);
 double hw_profile_operation_percentile(const struct hw_profile_operation *operation, double share);
 /* Ticks that all of them took: mean times count; 0 when none was timed. */
 double hw_profile_operation_total(const struct hw_profile_operation *operation);
+/* Ticks that all operations took; those on the critical way: of serial stages, and of parallel ones the slowest thread
+ * (without stages all of them); that threads were alive, added up (NAN: not known). */
+double hw_profile_operations_ticks(const struct hw_profile_allocator *allocator);
+double hw_profile_critical_ticks(const struct hw_profile_allocator *allocator);
+double hw_profile_thread_ticks(const struct hw_profile_allocator *allocator);
+/* A time inside operations. */
+uint64_t hw_profile_operation_ns(const struct hw_profile_allocator *allocator, uint64_t ticks);
+/* Sums of two for the same call stack and kind; sorts COUNT of them by these and adds up those for the same, returns
+ * how many are left. */
+size_t hw_operation_sites_join(struct hw_operation_site *sites, size_t count);
+void hw_operation_lives_add(struct hw_operation_lives *to, const struct hw_operation_lives *from);
+void hw_profile_call_add(struct hw_profile_call *to, const struct hw_profile_call *from);
 
 int hw_sample_count_compare(const struct hw_sample_count *a, const struct hw_sample_count *b);
 /* Their order, by everything but the counts (for qsort); the sum of two for the same thing; sorts COUNT of them and

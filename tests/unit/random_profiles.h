@@ -458,10 +458,16 @@ static void make_notes(struct maker *maker)
                                     .tick = below(1000)};
 }
 
+#include "random_allocator.h"
+
+/* In place of a granule: the allocator was observed, and accesses were not counted. */
+#define OBSERVES 1
+
 /* GRANULE 0: accesses are not counted, but sampled in most. The same state of chance gives the same content wherever it
  * is placed. */
-static struct hw_profile *make_own(uint32_t granule, const struct placing *placing)
+static struct hw_profile *make_own(uint32_t wanted, const struct placing *placing)
 {
+    const uint32_t granule = wanted == OBSERVES ? 0 : wanted;
     struct maker maker = {.string_size = 1};
     const uint64_t end = 5000 + below(5000);
     const size_t contexts = 2 + below(MOST_CONTEXTS);
@@ -494,6 +500,8 @@ static struct hw_profile *make_own(uint32_t granule, const struct placing *placi
         make_samples(&maker, placing, contexts);
     if ((granule || sampled) && below(5))
         make_sides(&maker, placing, contexts, granule != 0);
+    if (wanted == OBSERVES)
+        make_observed(&maker, placing, contexts, end);
     struct bytes bytes = serialize(&maker.tables, below(2));
     hw_arena_free(&maker.arena);
     struct hw_error error = {""};

@@ -46,13 +46,15 @@ static void assert_same(const struct bytes *expected, struct bytes actual, const
 
 /* ---- the laws ---- */
 
-enum kind { HEAP, COARSE, FINE, WORDS, RAW, INDEXED, KINDS };
-enum { OWN_KINDS = WORDS + 1 };
-static const uint32_t granule_of[OWN_KINDS] = {[COARSE] = 64, [FINE] = 8, [WORDS] = 4};
+enum kind { HEAP, COARSE, FINE, WORDS, ALLOCATOR, MIXED, RAW, INDEXED, KINDS };
+enum { OWN_KINDS = MIXED + 1 };
+static const uint32_t granule_of[OWN_KINDS] = {[COARSE] = 64, [FINE] = 8, [WORDS] = 4, [ALLOCATOR] = OBSERVES};
 
 static struct hw_profile *make_any(enum kind kind)
 {
     const struct placing placing = {0x400000 * (1 + below(100)), below(2)};
+    if (kind == MIXED) /* modes that go together */
+        kind = below(2) ? HEAP : ALLOCATOR;
     return kind == RAW       ? read_any(make_raw())
            : kind == INDEXED ? read_any(make_indexed())
                              : make_own(granule_of[kind], &placing);
