@@ -2,7 +2,8 @@
  *
  * Thresholds. Below 3 % of the run's time no other allocator can be told from noise; MemPerf calls a slowdown of more
  * than 5 % medium, one of more than 20 % large. Of memory a quarter is usual for general allocators (size classes of an
- * eighth to a quarter, and pages that are partly used); less than 8 MiB in all is nobody's problem. */
+ * eighth to a quarter, and pages that are partly used); less than 8 MiB in all (of several runs: each) is nobody's
+ * problem. */
 #include "analysis/verdict.h"
 
 #include <string.h>
@@ -36,6 +37,7 @@ const char *const hw_verdict_answer_names[] = {
 struct hw_verdict_input hw_verdict_input_none(void)
 {
     return (struct hw_verdict_input){
+        .runs = 1,
         .wall = NAN,
         .threads = NAN,
         .operations = NAN,
@@ -145,7 +147,7 @@ static void add_memory(struct hw_verdict *verdict, const struct hw_verdict_input
                        double bytes, size_t site)
 {
     const double share = share_of(bytes, input->total);
-    if (!(share >= CAUSE_SHARE) || bytes < MEMORY_LEAST)
+    if (!(share >= CAUSE_SHARE) || bytes < MEMORY_LEAST * (double)input->runs)
         return;
     struct hw_verdict_finding *finding = add(verdict, input, cause, share);
     finding->bytes = bytes;
@@ -195,7 +197,7 @@ void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *
         sure = input->in_syscalls;
     verdict->time = answer(share_of(sure, input->wall), TIME_SOME, TIME_MUCH);
     verdict->memory = answer(verdict->memory_share, MEMORY_SOME, MEMORY_MUCH);
-    if (verdict->memory > HW_VERDICT_NO && input->total - input->real < MEMORY_LEAST)
+    if (verdict->memory > HW_VERDICT_NO && input->total - input->real < MEMORY_LEAST * (double)input->runs)
         verdict->memory = HW_VERDICT_NO;
     if (verdict->time > HW_VERDICT_NO)
         time_findings(verdict, input);

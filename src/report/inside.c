@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/human.h"
+
 const char *hw_system_call_name(enum hw_system_call call)
 {
     static const char *const names[HW_SYSTEM_CALLS] = {
@@ -44,6 +46,10 @@ void hw_lock_name(const struct hw_view *view, const struct hw_view_lock *lock, s
 {
     if (lock->lock->kind == HW_LOCK_OTHERS) {
         hw_buffer_add(out, "all other locks");
+        return;
+    }
+    if (lock->lock->locks) {
+        hw_buffer_add(out, "%s in no module's data", HW_OF(lock->lock->locks, "lock"));
         return;
     }
     if (lock->module == HW_NONE) {

@@ -1,6 +1,7 @@
 /* json_allocator.c - the member "allocator" of the JSON report: what was observed of the allocator itself. Counts are
  * exact; what was timed says how many operations it rests on. Cycles are ticks of the time stamp counter. */
 #include "report/json.h"
+#include "report/merged.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,23 @@ static void set_number(struct json_writer *writer, json_t *object, const char *k
 static void append(struct json_writer *writer, json_t *array, json_t *value)
 {
     writer->failed |= json_array_append_new(array, value) != 0;
+}
+
+/* How many operations took how long: bins that are not empty, with the first and the last number of cycles in each. */
+static json_t *histogram_value(struct json_writer *writer, const struct hw_profile_operation *operation)
+{
+    json_t *array = json_array();
+    for (uint32_t bin = 0; bin < HW_TIME_BINS; bin++) {
+        if (!operation->histogram[bin])
+            continue;
+        json_t *object = json_object();
+        set_count(writer, object, "least", hw_time_bin_least(bin));
+        set(writer, object, "most",
+            bin + 1 < HW_TIME_BINS ? json_integer(clamped(hw_time_bin_least(bin + 1) - 1)) : json_null());
+        set_count(writer, object, "count", operation->histogram[bin]);
+        append(writer, array, object);
+    }
+    return array;
 }
 
 static json_t *cycles_value(struct json_writer *writer, const struct hw_profile_operation *operation)
@@ -71,6 +89,9 @@ static json_t *operations_value(struct json_writer *writer)
                 if (!groups[size].count)
                     continue;
                 json_t *object = operation_value(writer, phase, kind, &groups[size]);
+                json_t *cycles = json_object_get(object, "cycles");
+                if (json_is_object(cycles))
+                    set(writer, cycles, "histogram", histogram_value(writer, &groups[size]));
                 set_text(writer, object, "size", sizes[size]);
                 hw_json_events(writer, object, &events[size]);
                 append(writer, array, object);
@@ -116,8 +137,8 @@ static json_t *timing_value(struct json_writer *writer)
     set_count(writer, object, "first_allocations_left_out", info->first_left_out);
     set_count(writer, object, "clock_cycles", info->clock_ticks);
     set_count(writer, object, "own_cycles", info->own_ticks);
-    set_number(writer, object, "cycles_per_second",
-               writer->view->profile->ns_per_tick > 0 ? 1e9 / writer->view->profile->ns_per_tick : (double)NAN);
+    const double ns_per_tick = writer->view->profile->observed->ns_per_tick;
+    set_number(writer, object, "cycles_per_second", ns_per_tick > 0 ? 1e9 / ns_per_tick : (double)NAN);
     return object;
 }
 
@@ -238,6 +259,8 @@ void hw_json_allocator(struct json_writer *writer)
         return;
     json_t *object = json_object();
     set_text(writer, object, "name", known(profile->allocator));
+    if (hw_is_merged(profile))
+        set_count(writer, object, "runs", profile->observed->runs);
     set(writer, object, "verdict", hw_json_verdict(writer));
     hw_json_allocator_facts(writer, object);
     set(writer, object, "operations", operations_value(writer));
@@ -245,7 +268,7 @@ void hw_json_allocator(struct json_writer *writer)
     hw_json_inside(writer, object);
     set(writer, object, "timing", timing_value(writer));
     set(writer, object, "lives", lives_value(writer));
-    set(writer, object, "stages", stages_value(writer));
+    set(writer, object, "stages", hw_is_merged(profile) ? json_null() : stages_value(writer));
     hw_json_places(writer, object);
     print_key(writer, "allocator");
     char *dumped = json_dumps(object, JSON_STYLE);

@@ -6,7 +6,7 @@ static const char *const kinds[HW_OPERATION_KINDS] = {"new", "reused", "free", "
 
 static void set_ns(struct json_writer *writer, json_t *object, const char *key, uint64_t ticks)
 {
-    set_count(writer, object, key, hw_profile_ticks_to_ns(writer->view->profile, ticks));
+    set_count(writer, object, key, hw_profile_operation_ns(writer->view->profile->observed, ticks));
 }
 
 /* ---- system calls ---- */
@@ -129,7 +129,9 @@ static json_t *lock_value(struct json_writer *writer, const struct hw_view_lock 
     hw_buffer_free(&copy);
     set_text(writer, object, "symbol", view->symbol ? view->symbol->name : NULL);
     set_text(writer, object, "module", view->module == HW_NONE ? NULL : writer->view->modules[view->module].path);
-    set(writer, object, "address", lock->kind == HW_LOCK_OTHERS ? json_null() : json_string(address));
+    set(writer, object, "address", lock->kind == HW_LOCK_OTHERS || lock->locks ? json_null() : json_string(address));
+    if (lock->locks)
+        set_count(writer, object, "locks", lock->locks);
     set_use(writer, object, lock->kind, &sum);
     set_count(writer, object, "waiting_most", lock->waiting_most);
     set_count(writer, object, "wait_cycles_most", lock->wait_ticks_most);

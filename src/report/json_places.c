@@ -1,5 +1,6 @@
 /* json_places.c - what the allocator makes of its memory, as members of the JSON report's "allocator". */
 #include "report/json.h"
+#include "report/merged.h"
 
 static json_t *parts_value(struct json_writer *writer, enum hw_memory_moment moment)
 {
@@ -8,7 +9,8 @@ static json_t *parts_value(struct json_writer *writer, enum hw_memory_moment mom
     if (!hw_profile_heap_parts(profile->places, moment, &parts))
         return json_null();
     json_t *object = json_object();
-    set_count(writer, object, "time_ns", hw_profile_ticks_to_ns(profile, parts.tick));
+    set(writer, object, "time_ns",
+        hw_is_merged(profile) ? json_null() : json_integer(clamped(hw_profile_ticks_to_ns(profile, parts.tick))));
     set(writer, object, "total", parts.measured ? json_integer(parts.total) : json_null());
     set_signed(writer, object, "real", parts.real);
     set_signed(writer, object, "internal", parts.internal);
@@ -161,7 +163,7 @@ void hw_json_places(struct json_writer *writer, json_t *object)
     set(writer, object, "memory_at_peak", parts_value(writer, HW_MOMENT_PEAK));
     set(writer, object, "memory_at_end", parts_value(writer, HW_MOMENT_END));
     set(writer, object, "memory_by_class", classes_value(writer));
-    set(writer, object, "memory_over_time", time_value(writer));
+    set(writer, object, "memory_over_time", hw_is_merged(writer->view->profile) ? json_null() : time_value(writer));
     set(writer, object, "cache_utilization_percent", percent_value(places->info.line_bytes, places->info.samples, 64));
     set(writer, object, "page_utilization_percent", percent_value(places->info.page_bytes, places->info.samples, 4096));
     set(writer, object, "contention", contention_value(writer));

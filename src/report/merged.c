@@ -81,6 +81,38 @@ void hw_merged_peak(const struct hw_profile *profile, struct hw_buffer *out)
                   HW_BYTES(profile->process.peak_bytes), HW_BYTES(profile->process.peak_bytes_most));
 }
 
+/* In how many of them the allocator was observed, and what they do not agree on. */
+static void add_observed(const struct hw_profile *profile, const struct hw_run *all, struct hw_buffer *out)
+{
+    const struct hw_profile_allocator *allocator = profile->observed;
+    if (!allocator)
+        return;
+    const struct hw_allocator_info *info = &allocator->info;
+    const uint64_t placed = profile->places ? profile->places->info.runs : 0;
+    if (allocator->runs < all->runs)
+        hw_buffer_add(out,
+                      "The allocator was observed in %s of the processes only: operations, and what allocations there "
+                      "are by call stack there as estimates, are of these.\n",
+                      HW_COUNT(allocator->runs));
+    if (placed && placed < allocator->runs)
+        hw_buffer_add(out, "What allocators made of their memory was followed in %s of the processes only.\n",
+                      HW_COUNT(placed));
+    if ((double)info->rate_most > 1.01 * (double)info->rate_least)
+        hw_buffer_add(out,
+                      "The clocks of the machines run at different rates (%.2f to %.2f GHz): cycles are each machine's "
+                      "own, times are by the mean rate.\n",
+                      (double)info->rate_least / 1e9, (double)info->rate_most / 1e9);
+    if (info->flags & HW_ALLOCATOR_FACTS_DIFFER)
+        hw_buffer_add(out, "The processes do not agree on how the allocator works: small, medium and large sizes are "
+                           "told apart as glibc does.\n");
+    if (info->flags & HW_ALLOCATOR_PREDICTIONS_DIFFER)
+        hw_buffer_add(out, "What other allocators would do is predicted for each process: it is in their own "
+                           "profiles.\n");
+    if (allocator->inside.lock_count)
+        hw_buffer_add(out, "Locks that are in no module's data lie elsewhere in each process: they are added up by "
+                           "kind.\n");
+}
+
 void hw_merged_not_observed(const struct hw_profile *profile, struct hw_buffer *out)
 {
     const struct hw_run all = all_runs(profile);
@@ -97,7 +129,8 @@ void hw_merged_not_observed(const struct hw_profile *profile, struct hw_buffer *
     }
     hw_buffer_add(out, "This is a sum over ");
     add_count(profile, out);
-    hw_buffer_add(out, ": there is no timeline, and what resident memory consists of is not in it.\n");
+    hw_buffer_add(out, ": there is no timeline, and what resident memory consists of is not in it%s.\n",
+                  profile->observed ? ", nor are stages of one and of several threads, and memory over time" : "");
     hw_buffer_add(out, "The peak is the sum of the processes' own peaks, each at its own moment, and the shares are "
                        "shares of that sum: so much need never have been live at once.\n");
     if (sampled && sampled < all.runs)
@@ -107,6 +140,7 @@ void hw_merged_not_observed(const struct hw_profile *profile, struct hw_buffer *
                       HW_COUNT(sampled));
     if (profile->access_counted && counted < all.runs)
         hw_buffer_add(out, "Accesses were counted in %s of the processes only.\n", HW_COUNT(counted));
+    add_observed(profile, &all, out);
     if (unknown_ends(&all))
         hw_buffer_add(out,
                       "How they ended is not known of %s of the processes (killed unseen, replaced by another program, "

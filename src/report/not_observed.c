@@ -128,15 +128,16 @@ static void add_facts(const struct hw_profile *profile, struct hw_buffer *out)
     if (!allocator)
         return;
     const struct hw_allocator_facts *facts = &allocator->facts;
-    if (!allocator->facts_known)
+    const bool differ = allocator->info.flags & HW_ALLOCATOR_FACTS_DIFFER; /* merged.c says so */
+    if (!allocator->facts_known && !differ)
         hw_buffer_add(out, "How the allocator works was not found out: small, medium and large sizes are told apart as "
                            "glibc does.\n");
-    else if (!(facts->flags & (HW_FACTS_PROBED | HW_FACTS_TOLD)))
+    else if (!differ && !(facts->flags & (HW_FACTS_PROBED | HW_FACTS_TOLD)))
         hw_buffer_add(out,
                       "How the allocator works is not known: %s. Small, medium and large sizes are told apart as "
                       "glibc does.\n",
                       facts->why);
-    else if (!facts->medium || !facts->large)
+    else if (!differ && (!facts->medium || !facts->large))
         hw_buffer_add(out, "From which size on blocks are %s is not known.\n",
                       facts->medium  ? "large"
                       : facts->large ? "medium"
@@ -144,7 +145,7 @@ static void add_facts(const struct hw_profile *profile, struct hw_buffer *out)
     if (allocator->prediction_count && (allocator->predictions[0].flags & HW_PREDICTION_FEWER_PROCESSORS))
         hw_buffer_add(out, "The program had more threads at work than the machine of the replays has processors: what "
                            "threads do to each other is predicted too low.\n");
-    if (allocator->prediction_count == 0)
+    if (allocator->prediction_count == 0 && !(allocator->info.flags & HW_ALLOCATOR_PREDICTIONS_DIFFER))
         hw_buffer_add(out, "What other allocators would do was not predicted: no replay was made, or no other one is "
                            "installed.\n");
 }
@@ -507,20 +508,23 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
     if (!profile->observed)
         return;
     if (!places) {
-        hw_buffer_add(out,
-                      hw_is_merged(profile)
-                          ? "What the allocators made of their memory (the heap in parts, size classes, false "
-                            "sharing) is not merged: it is in the single profiles.\n"
-                          : "What the allocator makes of its memory was not followed: address space is limited, or "
-                            "the process did not live to tell.\n");
+        hw_buffer_add(out, "What the allocator makes of its memory was not followed: address space is limited, or the "
+                           "process did not live to tell.\n");
         return;
     }
     const struct hw_places_info *info = &places->info;
     struct hw_heap_parts peak;
+    const struct hw_places_moment *moment = hw_profile_places_moment(places, HW_MOMENT_PEAK);
+    const bool unread = hw_profile_heap_parts(places, HW_MOMENT_PEAK, &peak) && !peak.measured;
     if (!info->samples)
         hw_buffer_add(out, "How much of cache lines and pages is used, and who writes lines that threads share, takes "
                            "samples of accesses: record --mode allocator --sample-accesses.\n");
-    if (hw_profile_heap_parts(places, HW_MOMENT_PEAK, &peak) && !peak.measured)
+    if (moment && unread && info->runs) {
+        hw_buffer_add(out,
+                      "The resident heap was read near the peak in %s of %s only (in the others that lasted too short "
+                      "a time): what lies between blocks is not known then.\n",
+                      HW_COUNT(moment->runs_read), HW_OF(info->runs, "process"));
+    } else if (unread)
         hw_buffer_add(out,
                       "The resident heap was not read near the peak (it lasted too short a time): what lies between "
                       "blocks is not known then.\n");

@@ -33,15 +33,11 @@ static void print_operations(struct hw_text *text)
 {
     const struct hw_profile_allocator *allocator = text->view->profile->observed;
     struct hw_profile_operation *sum = malloc(sizeof *sum);
-    double all = 0;
     if (!sum) {
         text->failed = true;
         return;
     }
-    for (int phase = 0; phase < HW_PHASES; phase++)
-        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
-            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
-                all += hw_profile_operation_total(hw_profile_operation(allocator, phase, kind, bucket));
+    const double all = hw_profile_operations_ticks(allocator);
     hw_page_print(&text->page, HW_FAINT, "  %-14s %-7s %13s %7s %9s %9s %9s\n", "operation", "size", "count", "of time",
                   "cycles", "median", "99 %");
     for (int phase = 0; phase < HW_PHASES; phase++) {
@@ -67,15 +63,9 @@ static void print_operations(struct hw_text *text)
 /* How many were timed, and what all of them took. */
 static void print_timing(struct hw_text *text)
 {
-    const struct hw_profile *profile = text->view->profile;
-    const struct hw_profile_allocator *allocator = profile->observed;
+    const struct hw_profile_allocator *allocator = text->view->profile->observed;
     const uint64_t all = allocator->allocations + allocator->frees + allocator->reallocations;
     struct hw_buffer words = {0};
-    double ticks = 0;
-    for (int phase = 0; phase < HW_PHASES; phase++)
-        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
-            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
-                ticks += hw_profile_operation_total(hw_profile_operation(allocator, phase, kind, bucket));
     hw_buffer_add(&words, "%s, counted exactly; ", HW_OF(all, "operation"));
     if (allocator->info.timed == 0)
         hw_buffer_add(&words, "none was timed.");
@@ -85,8 +75,9 @@ static void print_timing(struct hw_text *text)
         hw_buffer_add(&words, "%s of them were timed, drawn at random: times are estimates.",
                       HW_COUNT(allocator->info.timed));
     if (allocator->info.timed)
-        hw_buffer_add(&words, " All together took about %s.",
-                      HW_NS((uint64_t)(ticks * profile->ns_per_tick), text->page.utf8));
+        hw_buffer_add(
+            &words, " All together took about %s.",
+            HW_NS((uint64_t)(hw_profile_operations_ticks(allocator) * allocator->ns_per_tick), text->page.utf8));
     hw_page_wrap(&text->page, 2, "", hw_buffer_text(&words));
     text->failed |= words.failed;
     hw_buffer_free(&words);

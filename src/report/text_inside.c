@@ -13,7 +13,7 @@ static const struct hw_profile_inside *inside_of(const struct hw_text *text)
 
 static const char *time_of(const struct hw_text *text, char *buffer, uint64_t ticks)
 {
-    return hw_human_ns(buffer, hw_profile_ticks_to_ns(text->view->profile, ticks), text->page.utf8);
+    return hw_human_ns(buffer, hw_profile_operation_ns(text->view->profile->observed, ticks), text->page.utf8);
 }
 #define TIME(text, ticks) time_of((text), (char[HW_HUMAN]){0}, (ticks))
 

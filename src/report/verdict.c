@@ -7,34 +7,6 @@
 #include "base/log_histogram.h"
 #include "report/stack_fold.h"
 
-/* Contended operations of one thread in one stage end with the stage: of parallel stages the slowest thread counts. */
-static double critical_ticks(const struct hw_profile_allocator *allocator)
-{
-    double sum = 0, most = 0;
-    for (size_t i = 0; i < allocator->stage_count; i++) {
-        const struct hw_operation_stage *stage = &allocator->stages[i];
-        const bool another = i == 0 || stage->stage != stage[-1].stage || (stage->flags & HW_STAGE_REST);
-        double ticks = 0;
-        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
-            ticks += (double)stage->kind[kind].ticks;
-        if (another) {
-            sum += most;
-            most = 0;
-        }
-        most = ticks > most ? ticks : most;
-    }
-    return sum + most;
-}
-
-/* Time that threads were alive, added up. */
-static double thread_ticks(const struct hw_profile_allocator *allocator)
-{
-    double sum = 0;
-    for (size_t i = 0; i < allocator->stage_count; i++)
-        sum += (double)(allocator->stages[i].end - allocator->stages[i].begin);
-    return sum;
-}
-
 static void add_cost(struct hw_operation_cost *cost, const struct hw_profile_operation *operation, double seconds)
 {
     cost->count = cost->count == HW_NOT_OBSERVED ? operation->count : cost->count + operation->count;
@@ -86,10 +58,8 @@ static void take_operations(struct hw_verdict_input *input, const struct hw_prof
         return;
     input->operations = ticks * seconds;
     input->error = ticks > 0 ? sqrt(error) / ticks : NAN;
-    /* Stages and histograms are estimated by themselves: one cannot be more than the other. */
-    const double critical = critical_ticks(allocator) * seconds;
-    input->critical = allocator->stage_count && critical < input->operations ? critical : input->operations;
-    input->threads = allocator->stage_count ? thread_ticks(allocator) * seconds : NAN;
+    input->critical = hw_profile_critical_ticks(allocator) * seconds;
+    input->threads = hw_profile_thread_ticks(allocator) * seconds;
 }
 
 /* ---- inside operations ---- */
@@ -241,10 +211,11 @@ bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
     const struct hw_profile_allocator *allocator = profile->observed;
     if (!allocator)
         return false;
-    const double seconds = profile->ns_per_tick * 1e-9;
+    const double seconds = allocator->ns_per_tick * 1e-9;
     struct hw_verdict_input *input = &of->input;
     *input = hw_verdict_input_none();
-    input->wall = (double)profile->duration_ns * 1e-9;
+    input->runs = allocator->runs;
+    input->wall = (double)(allocator->info.runs ? allocator->info.duration_ns : profile->duration_ns) * 1e-9;
     input->allocator = profile->allocator;
     input->threads_most = (unsigned)profile->process.threads_most;
     take_operations(input, allocator, seconds);

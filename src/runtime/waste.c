@@ -11,7 +11,9 @@
 #define POINTS_MOST 1024u
 #define SUMS_PART   200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
 #define COST_PART   200u /* looks at the resident heap one in so many… */
-#define COST_FIRST  4    /* …and as many milliseconds more */
+#define COST_FIRST  4    /* …and as many milliseconds more… */
+#define COST_FALL   8    /* …or these, where it is the last chance to see a peak */
+#define STEP_LEAST  (1 << 20)
 #define WIDE_LEAST  HW_PLACE_BIG_BYTES
 
 static struct {
@@ -298,7 +300,7 @@ void hw_places_add_hits(struct hw_place_hits *hits)
     }
 }
 _Static_assert(sizeof(struct hw_place_hits) ==
-                   offsetof(struct hw_places_info, reserved) - offsetof(struct hw_places_info, samples),
+                   offsetof(struct hw_places_info, runs) - offsetof(struct hw_places_info, samples),
                "what samples count is what the profile holds");
 
 static void add_point(uint64_t tick)
@@ -326,11 +328,22 @@ static void add_point(uint64_t tick)
     hw_pool_publish(HW_POOL_PLACES_TIME);
 }
 
-static bool is_new_peak(void)
+/* It is known so well that it may be told: readers ask for nine tenths of the peak. */
+static int64_t near_peak(void)
 {
-    const int64_t step = waste.moment_at / 16;
-    return waste.requested > waste.moment_at + (step > 512 << 10 ? step : 512 << 10) ||
-           (waste.moment_at == 0 && waste.requested > 0);
+    return hw_places.peak - hw_places.peak / 10;
+}
+
+/* Whether the resident heap is to be read: it has grown since, or falls from a peak near which it was not read. */
+static bool is_look_due(uint64_t tick)
+{
+    const int64_t step = waste.moment_at / 10;
+    const bool grown = waste.requested > waste.moment_at + (step > STEP_LEAST ? step : STEP_LEAST) ||
+                       (waste.moment_at == 0 && waste.requested > 0);
+    const bool falls = waste.requested < hw_places.peak - hw_places.peak / 64 && waste.requested > near_peak() &&
+                       waste.moment_at < near_peak();
+    const uint64_t share = tick / COST_PART, least = waste.interval_first;
+    return (grown && waste.spent < share + least * COST_FIRST) || (falls && waste.spent < share + least * COST_FALL);
 }
 
 void hw_places_tick(uint64_t tick)
@@ -340,7 +353,7 @@ void hw_places_tick(uint64_t tick)
     const uint64_t begin = hw_ticks_raw();
     sum_all();
     const uint64_t middle = hw_ticks_raw();
-    if (is_new_peak() && waste.spent < tick / COST_PART + waste.interval_first * COST_FIRST) {
+    if (is_look_due(tick)) {
         measure(tick, true, false);
         waste.spent += hw_ticks_raw() - middle;
     }
@@ -357,7 +370,7 @@ void hw_places_end(uint64_t tick)
     if (!hw_places.even)
         return;
     sum_all();
-    measure(tick, waste.requested > waste.moment_at && waste.requested > hw_places.peak / 10 * 9, true);
+    measure(tick, waste.requested > waste.moment_at && waste.requested > near_peak(), true);
     add_point(tick);
     write_classes();
     write_information(tick);
