@@ -254,7 +254,8 @@ function allocatorReport() {
     for (const phase of ['serial', 'parallel'])
         for (const [kind, base] of [['new', 140], ['reused', 40], ['free', 35], ['realloc', 180]])
             for (const [size, factor] of [['small', 1], ['large', 30]])
-                operations.push({ phase, size, kind, count: 1000 * factor, cycles: { mean: base * factor * 1.4, p50: base * factor, p90: 2 * base * factor, p99: 9 * base * factor, max: 900 * base * factor } });
+                operations.push({ phase, size, kind, count: 1000 * factor, cycles: { mean: base * factor * 1.4, p50: base * factor, p90: 2 * base * factor, p99: 9 * base * factor, max: 900 * base * factor,
+                    ...(phase === 'serial' ? { histogram: [{ least: 0, most: 0, count: 3 }, { least: base * factor, most: base * factor + 7, count: 800 }, { least: 90 * base * factor, most: null, count: 197 }] } : {}) } });
     const points = Array.from({ length: 40 }, (_, i) => ({ time_ns: i * 25e6, requested_bytes: 1e7 + i * 1e5, internal_bytes: 2e6, blowup_bytes: i * 1e5, resident_bytes: 3e7 }));
     return { ...minimal, allocator: {
         name: 'made-up 1.0', style: 'bins', operations, memory_at_peak: { total: 6e7, real: 3e7, internal: 6e6, blowup: 1.6e7, external: 8e6 }, memory_over_time: points,
@@ -339,6 +340,12 @@ test('allocator: known parts are drawn, others shown', async () => {
     for (const wanted of ['Partly.', 'Too many', 'So many.', 'Fewer.', 'at most 1 s', 'made-up 1.0', 'main_arena', 'mmap', '1.12×', '57.2 MiB', '61.2 %', 'something new', '2.0 KiB'])
         assert.ok(shown.includes(wanted), `${wanted} in ${shown}`);
     assert.equal(await page.locator('svg.times').count(), 17);
+    /* Histograms: a bar for each bin, as high as the share of the fullest one. */
+    const bars = await page.locator('tr:has-text("new, small"):has-text("serial") svg.times rect.bar').evaluateAll((all) => all.map((bar) => [Number(bar.getAttribute('height')), bar.textContent]));
+    assert.equal(bars.length, 3);
+    assert.equal(bars[1][0], 22);
+    assert.equal(bars[1][1], '140 to 147 cycles: 800');
+    assert.ok(bars[0][0] < bars[2][0] && bars[2][0] < bars[1][0]);
     await shoot(page, 'allocator');
     return page;
 });
@@ -349,6 +356,9 @@ test('allocator: what a run in allocator mode tells', async () => {
     const page = await open(browser, view('allocator-run'), {}, '#/allocator');
     const all = observed.operations.reduce((sum, each) => sum + each.count, 0);
     assert.ok((await text(page, 'main')).includes(`Operations: ${all.toLocaleString('en-US')}`));
+    const bins = observed.operations.reduce((sum, each) => sum + (each.cycles?.histogram.length ?? 0), 0);
+    assert.ok(bins > 10);
+    assert.equal(await page.locator('svg.times rect.bar').count(), bins);
     await shoot(page, 'allocator-run');
     assert.ok(!observed.prediction?.length || (await text(page, 'main')).includes('Not measured:'));
     /* What heapwise allocators has measured stands beside it. */

@@ -2,6 +2,7 @@
  * what cannot be mixed is refused. */
 #include "support/check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -215,6 +216,92 @@ static void assert_doubled_sides(const struct hw_profile *one, const struct hw_p
     }
 }
 
+static void assert_doubled_uses(const struct hw_lock_use *one, const struct hw_lock_use *two)
+{
+    assert_int_equal(two->count, twice(one->count));
+    assert_int_equal(two->contended, twice(one->contended));
+    assert_int_equal(two->wait_ticks, twice(one->wait_ticks));
+    assert_int_equal(two->critical_ticks, twice(one->critical_ticks));
+}
+
+static void assert_doubled_inside(const struct hw_profile_inside *one, const struct hw_profile_inside *two)
+{
+    assert_int_equal(two->present, one->present);
+    assert_int_equal(two->calls_present, one->calls_present);
+    assert_int_equal(two->events_present, one->events_present);
+    for (int call = 0; call < HW_SYSTEM_CALLS; call++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
+            assert_int_equal(two->calls[call][1][kind].count, twice(one->calls[call][1][kind].count));
+            assert_int_equal(two->calls[call][0][kind].ticks, twice(one->calls[call][0][kind].ticks));
+        }
+    assert_int_equal(two->lock_count, one->lock_count);
+    for (size_t i = 0; i < one->lock_count; i++) { /* saturated sums may change their order */
+        size_t k = 0;
+        while (k < two->lock_count &&
+               (two->locks[k].kind != one->locks[i].kind || two->locks[k].map != one->locks[i].map ||
+                two->locks[k].offset != one->locks[i].offset))
+            k++;
+        assert_true(k < two->lock_count);
+        assert_int_equal(two->locks[k].locks, 2 * one->locks[i].locks);
+        assert_int_equal(two->locks[k].wait_ticks_most, one->locks[i].wait_ticks_most);
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            assert_doubled_uses(&one->locks[i].use[1][kind], &two->locks[k].use[1][kind]);
+    }
+}
+
+static void assert_doubled_operations(const struct hw_profile_allocator *one, const struct hw_profile_allocator *two)
+{
+    assert_int_equal(two->runs, 2 * one->runs);
+    assert_int_equal(two->info.timed, twice(one->info.timed));
+    assert_int_equal(two->info.shift_most, one->info.shift_most);
+    assert_int_equal(two->info.flags, one->info.flags);
+    assert_int_equal(two->facts_known, one->facts_known);
+    assert_int_equal(two->large_least, one->large_least);
+    assert_int_equal(two->class_count, one->class_count);
+    assert_int_equal(two->prediction_count, one->prediction_count);
+    assert_true(two->ns_per_tick == one->ns_per_tick);
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++) {
+                const struct hw_profile_operation *a = hw_profile_operation(one, phase, kind, bucket),
+                                                  *b = hw_profile_operation(two, phase, kind, bucket);
+                assert_int_equal(b->count, twice(a->count));
+                assert_int_equal(b->weight, twice(a->weight));
+                assert_int_equal(b->most, a->most);
+                for (size_t bin = 0; bin < HW_TIME_BINS; bin++)
+                    assert_int_equal(b->histogram[bin], twice(a->histogram[bin]));
+            }
+    assert_int_equal(two->site_count, one->site_count);
+    assert_int_equal(two->lives_count, one->lives_count);
+    for (size_t i = 0; i < one->lives_count; i++)
+        assert_int_equal(two->lives[i].freed, twice(one->lives[i].freed));
+    /* The slowest are the same, each twice, as far as there is room. */
+    assert_int_equal(two->slowest_count, 2 * one->slowest_count < HW_SLOWEST ? 2 * one->slowest_count : HW_SLOWEST);
+    for (size_t i = 0; i < two->slowest_count; i++)
+        assert_int_equal(two->slowest[i].ticks, one->slowest[i / 2].ticks);
+    assert_int_equal(two->stage_count, 0);
+    assert_doubled_inside(&one->inside, &two->inside);
+}
+
+static void assert_doubled_places(const struct hw_profile_places *one, const struct hw_profile_places *two)
+{
+    struct hw_heap_parts a, b;
+    assert_int_equal(two->info.runs, 2 * one->info.runs);
+    assert_int_equal(two->info.active_lines, twice(one->info.active_lines));
+    assert_int_equal(two->class_count, one->class_count);
+    for (size_t i = 0; i < one->class_count; i++) {
+        assert_int_equal(two->classes[i].usable_most, one->classes[i].usable_most);
+        assert_int_equal(two->classes[i].peak.live_blocks, (int64_t)(2 * (uint64_t)one->classes[i].peak.live_blocks));
+    }
+    assert_int_equal(two->point_count, 0);
+    assert_int_equal(two->pinned_count, one->pinned_count);
+    assert_int_equal(two->pair_count, one->pair_count);
+    assert_true(hw_profile_heap_parts(one, HW_MOMENT_PEAK, &a) && hw_profile_heap_parts(two, HW_MOMENT_PEAK, &b));
+    assert_int_equal(b.measured, a.measured);
+    assert_int_equal(b.real, 2 * a.real);
+    assert_int_equal(b.blowup, (int64_t)(2 * (uint64_t)a.blowup));
+}
+
 static void test_doubling(void **unused)
 {
     for (uint64_t seed = 1; seed <= 80; seed++) {
@@ -241,6 +328,12 @@ static void test_doubling(void **unused)
         assert_doubled_words(one->words, two->words, one->word_count);
         assert_doubled_words(one->freed_words, two->freed_words, one->freed_word_count);
         assert_doubled_samples(one, two);
+        assert_int_equal(two->observed != NULL, one->observed != NULL);
+        if (one->observed)
+            assert_doubled_operations(one->observed, two->observed);
+        assert_int_equal(two->places != NULL, one->places != NULL);
+        if (one->places)
+            assert_doubled_places(one->places, two->places);
         assert_doubled_sides(one, two);
         assert_int_equal(two->free_stack_count, one->free_stack_count);
         for (size_t i = 0; i < one->free_stack_count; i++)
@@ -334,6 +427,55 @@ static void add_up_more(const struct hw_profile *profile, uint64_t sums[MORE])
     sums[11] = profile->access_info.word_rounds;
 }
 
+static void assert_same_parts(const struct hw_profile *from, const struct hw_profile *to, enum hw_memory_moment moment)
+{
+    struct hw_heap_parts a, b;
+    const bool known = hw_profile_heap_parts(from->places, moment, &a);
+    assert_int_equal(hw_profile_heap_parts(to->places, moment, &b), known);
+    if (!known)
+        return;
+    assert_int_equal(a.measured, b.measured);
+    assert_int_equal(a.real, b.real);
+    assert_int_equal(a.internal, b.internal);
+    assert_int_equal(a.blowup, b.blowup);
+    assert_int_equal(a.free_bytes, b.free_bytes);
+    if (!a.measured)
+        return;
+    assert_int_equal(a.external, b.external);
+    assert_int_equal(a.absent, b.absent);
+    assert_int_equal(a.total, b.total);
+}
+
+static void assert_same_observed(const struct hw_profile *from, const struct hw_profile *to)
+{
+    assert_int_equal(to->observed != NULL, from->observed != NULL);
+    assert_int_equal(to->places != NULL, from->places != NULL);
+    if (from->places) {
+        assert_same_parts(from, to, HW_MOMENT_PEAK);
+        assert_same_parts(from, to, HW_MOMENT_END);
+    }
+    if (!from->observed)
+        return;
+    const struct hw_profile_allocator *a = from->observed, *b = to->observed;
+    uint64_t weights[2] = {0}, most = (uint64_t)1 << 52;
+    assert_int_equal(b->runs, 1);
+    assert_int_equal(b->allocations, a->allocations);
+    assert_int_equal(b->frees, a->frees);
+    assert_int_equal(b->reallocations, a->reallocations);
+    assert_int_equal(b->slowest_count, a->slowest_count);
+    for (size_t i = 0; i < a->slowest_count; i++)
+        assert_int_equal(b->slowest[i].ticks, a->slowest[i].ticks);
+    for (size_t i = 0; i < a->site_count; i++)
+        weights[0] = hw_add_saturating(weights[0], a->sites[i].weight);
+    for (size_t i = 0; i < b->site_count; i++)
+        weights[1] = hw_add_saturating(weights[1], b->sites[i].weight);
+    assert_int_equal(weights[0], weights[1]);
+    assert_int_equal(b->inside.calls_observed, a->inside.calls_observed);
+    const double critical = hw_profile_critical_ticks(a);
+    if (critical < (double)most)
+        assert_true(fabs(hw_profile_critical_ticks(b) - critical) <= 1);
+}
+
 /* A profile and what merging it alone makes of it say the same. */
 static void test_nothing_is_lost(void **unused)
 {
@@ -380,6 +522,7 @@ static void test_nothing_is_lost(void **unused)
             if (more[0][k] != more[1][k])
                 fail_msg("sum %zu of words, samples and sides: %#llx became %#llx", k, (unsigned long long)more[0][k],
                          (unsigned long long)more[1][k]);
+        assert_same_observed(from, to);
         assert_int_equal(allocations[0], allocations[1]);
         assert_int_equal(bytes[0], bytes[1]);
         assert_int_equal(reads[0], reads[1]);

@@ -87,33 +87,34 @@ function section(title: string, ...children: (HTMLElement | SVGElement | null)[]
 
 /* ---- operations ---- */
 
-/* Counts by number of cycles, where the profile has them: [[cycles, count] …] or [{cycles, count} …]. */
-function histogramOf(operation: Operation): [number, number][] {
+interface Bin { least: number; end: number; count: number }
+
+/* How many operations took from `least` up to `end` cycles, where the profile says so; the last bin may be open. */
+function histogramOf(operation: Operation): Bin[] {
     const given = operation.cycles?.histogram;
-    if (!Array.isArray(given))
+    if (!isRows(given))
         return [];
-    return given.map((each: unknown): [number, number] => {
-        if (Array.isArray(each))
-            return [Number(each[0]), Number(each[1])];
-        const row = each as Row;
-        return [Number(row['cycles'] ?? row['least'] ?? row['most'] ?? 0), Number(row['count'] ?? 0)];
-    }).filter(([cycles, count]) => cycles > 0 && count > 0);
+    return given.map((each) => {
+        const least = Number(each['least'] ?? 0);
+        return { least, end: typeof each['most'] === 'number' ? each['most'] + 1 : Math.max(least, operation.cycles!.max ?? 0) + 1, count: Number(each['count'] ?? 0) };
+    }).filter(({ least, end, count }) => least >= 0 && end > least && count > 0);
 }
 
 function times(operations: Operation[]): HTMLElement | null {
     const timed = operations.filter((each) => each.cycles && (each.cycles.p50 || each.cycles.mean || histogramOf(each).length));
     if (!timed.length)
         return null;
-    const greatest = Math.max(...timed.map((each) => Math.max(each.cycles!.max ?? 0, each.cycles!.p99 ?? 0, each.cycles!.mean ?? 0, ...histogramOf(each).map(([cycles]) => cycles))));
+    const greatest = Math.max(...timed.map((each) => Math.max(each.cycles!.max ?? 0, each.cycles!.p99 ?? 0, each.cycles!.mean ?? 0, ...histogramOf(each).map(({ least }) => least))));
     const decades = Math.ceil(Math.log10(Math.max(100, greatest)));
     const x = (cycles: number) => (Math.log10(Math.max(1, cycles)) / decades) * 600;
     const row = (each: Operation) => {
         const { p50, p90, p99, max, mean } = each.cycles!;
         const shape = histogramOf(each);
-        const most = Math.max(1, ...shape.map(([, count]) => count));
+        const most = Math.max(1, ...shape.map(({ count }) => count));
         const picture = svg('svg', { viewBox: '0 0 600 26', class: 'times', role: 'img', 'aria-label': `${each.kind} ${each.size ?? ''}: median ${say('', p50)} cycles, 99 % ${say('', p99)}, at most ${say('', max)}`, preserveAspectRatio: 'none' },
             Array.from({ length: decades + 1 }, (_, decade) => svg('line', { x1: x(10 ** decade), x2: x(10 ** decade), y1: 0, y2: 26, class: 'grid' })),
-            shape.map(([cycles, count]) => svg('rect', { x: x(cycles), width: 5, y: 24 - 22 * (count / most), height: 22 * (count / most), class: 'bar' })),
+            shape.map(({ least, end, count }) => svg('rect', { x: x(least), width: Math.max(1, x(end) - x(least)), y: 24 - 22 * (count / most), height: 22 * (count / most), class: 'bar' },
+                svg('title', {}, `${format.count(least)} to ${format.count(end - 1)} cycles: ${format.count(count)}`))),
             shape.length || !p50 ? null : svg('rect', { x: x(p50), width: Math.max(2, x(p90 ?? p99 ?? p50) - x(p50)), y: 6, height: 14, class: 'bar' }),
             p99 && p90 && !shape.length ? svg('rect', { x: x(p90), width: Math.max(1, x(p99) - x(p90)), y: 9, height: 8, class: 'bar faint' }) : null,
             max && p99 ? svg('line', { x1: x(p99), x2: x(max), y1: 13, y2: 13, class: 'whisker' }) : null,
@@ -125,7 +126,7 @@ function times(operations: Operation[]): HTMLElement | null {
         h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Operation times' }, h('table', { class: 'operations' },
             h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'operation'), h('th', { scope: 'col', class: 'text' }, 'phase'), ['count', 'mean', 'median', '90 %', '99 %', 'most'].map((text) => h('th', { scope: 'col', class: 'number' }, text)), h('th', { scope: 'col', class: 'text' }, `1 to ${format.count(10 ** decades)} cycles, logarithmic`))),
             h('tbody', null, [...timed].sort((a, b) => b.count * (b.cycles!.mean ?? 1) - a.count * (a.cycles!.mean ?? 1)).map(row)))),
-        h('p', { class: 'summary' }, 'The bar is the time from the median to 90 %, paler to 99 %; the line goes to the slowest; the tick is the mean. What costs most comes first.'));
+        h('p', { class: 'summary' }, `${timed.some((each) => histogramOf(each).length) ? 'Bars are how many operations took so long' : 'The bar is the time from the median to 90 %, paler to 99 %'}; the line goes ${timed.some((each) => histogramOf(each).length) ? 'from 99 % ' : ''}to the slowest; the tick is the mean. What costs most comes first.`));
 }
 
 function counts(operations: Operation[], profile: Profile): HTMLElement {
