@@ -120,6 +120,21 @@ test('flame graph: shapes, values, search, zoom, focus', async () => {
     return page;
 });
 
+test('flame graph: what is too narrow to be drawn is counted', async () => {
+    const stacks = Array.from({ length: 4000 }, (_, i) => [`f${i}`, 'caller', 'main']);
+    const page = await open(browser, makePage('narrow', stream(simpleParts(minimal, stacks))), {}, '#/flame?value=bytes');
+    const box = await page.locator('canvas').boundingBox();
+    /* By bytes 100, 200 … of 1,322 pixels or so: some of the largest are drawn at most, all others share a box. */
+    await page.mouse.move(box.x + box.width - 5, box.y + 3.5 * 19);
+    const tip = await text(page, '.tip.shown');
+    assert.match(tip, /^[\d,]+ functions too narrow to be drawn: [\d.]+ % below caller/);
+    await page.locator('canvas').focus();
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown'])
+        await page.keyboard.press(key);
+    assert.match(await page.locator('canvas').getAttribute('aria-label'), /^(caller|f\d+):/);
+    return page;
+});
+
 test('flame graph: totals are those of the report', async () => {
     const page = await open(browser, perlPage, {}, '#/flame?value=count');
     assert.match(await page.locator('canvas').getAttribute('aria-label'), new RegExp(`^all: ${perl.totals.allocations.toLocaleString('en-US')} `));

@@ -59,6 +59,7 @@ export function prepare(page: Page): void {
 interface Style {
     dark: boolean;
     ink: string;
+    faint: string;
     found: string;
     focus: string;
     letter: number;
@@ -258,7 +259,7 @@ class FlameGraph {
         context.font = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
         context.textBaseline = 'middle';
         const style: Style = {
-            dark: isDark(), ink: themed('--ink'), found: themed('--found'), focus: themed('--focus'), letter: context.measureText('n').width,
+            dark: isDark(), ink: themed('--ink'), faint: themed('--faint'), found: themed('--found'), focus: themed('--focus'), letter: context.measureText('n').width,
             width, active: document.activeElement === this.canvas, depth: this.tree.depth[this.zoom]!,
         };
         if (style.dark !== this.colorsDark) {
@@ -277,6 +278,10 @@ class FlameGraph {
     private drawBox(context: CanvasRenderingContext2D, box: Box, y: number, style: Style): void {
         const x = box.x * style.width;
         const wide = box.width * style.width;
+        if (box.hidden) {
+            this.drawHidden(context, box, x, y, style);
+            return;
+        }
         const number = this.tree.name[box.node]!;
         const hit = this.found && number >= 0 && this.found[number];
         context.globalAlpha = this.found && number >= 0 && !hit ? 0.28 : box.row < style.depth ? 0.6 : 1;
@@ -297,6 +302,20 @@ class FlameGraph {
             context.strokeStyle = style.focus;
             context.lineWidth = 2;
             context.strokeRect(x + 1, y + 1, Math.max(2, wide - 2.7), rowHeight - 3);
+        }
+    }
+
+    /* What is too narrow for boxes of its own. */
+    private drawHidden(context: CanvasRenderingContext2D, box: Box, x: number, y: number, style: Style): void {
+        const wide = box.width * style.width;
+        context.fillStyle = style.faint;
+        context.globalAlpha = 0.22;
+        context.fillRect(x, y, Math.max(0.5, wide - 0.7), rowHeight - 1);
+        context.globalAlpha = 1;
+        const text = `${format.count(box.hidden)} narrower`;
+        if (wide > context.measureText(text).width + 8) {
+            context.fillStyle = style.faint;
+            context.fillText(text, x + 4, y + rowHeight / 2);
         }
     }
 
@@ -411,7 +430,10 @@ class FlameGraph {
         this.canvas.style.cursor = box ? 'pointer' : '';
         if (!box)
             return;
-        replace(this.tip, name(this.nameOf(box.node), 'name whole'), h('br'), this.facts(box.node));
+        if (box.hidden)
+            replace(this.tip, `${format.plural(box.hidden, 'function')} too narrow to be drawn: ${format.percent(box.width * this.values.width.of(this.zoom), this.values.width.of(0))} below `, name(this.nameOf(box.node), 'name whole'), box.node === this.zoom ? '. The search finds them.' : '. A click zooms there.');
+        else
+            replace(this.tip, name(this.nameOf(box.node), 'name whole'), h('br'), this.facts(box.node));
         const left = Math.min(event.clientX + 14, innerWidth - this.tip.offsetWidth - 8);
         const below = event.clientY + 18 + this.tip.offsetHeight < innerHeight;
         this.tip.style.transform = `translate(${Math.max(4, left)}px, ${below ? event.clientY + 18 : event.clientY - this.tip.offsetHeight - 8}px)`;
@@ -431,12 +453,12 @@ class FlameGraph {
     private keyDown(event: KeyboardEvent): void {
         if (event.ctrlKey || event.metaKey || event.altKey)
             return;
-        const row = this.rows.findIndex((boxes) => boxes.some((box) => box.node === this.selected));
-        const boxes = this.rows[row] ?? [];
+        const row = this.rows.findIndex((boxes) => boxes.some((box) => box.node === this.selected && !box.hidden));
+        const boxes = (this.rows[row] ?? []).filter((box) => !box.hidden);
         const index = boxes.findIndex((box) => box.node === this.selected);
         const inward = this.kind === 'flame' ? 'ArrowUp' : 'ArrowDown';
-        const child = () => this.rows[row + 1]?.find((box) => this.tree.parent[box.node] === this.selected);
-        const parent = () => this.rows[row - 1]?.find((box) => box.node === this.tree.parent[this.selected]);
+        const child = () => this.rows[row + 1]?.find((box) => !box.hidden && this.tree.parent[box.node] === this.selected);
+        const parent = () => this.rows[row - 1]?.find((box) => !box.hidden && box.node === this.tree.parent[this.selected]);
         if (event.key === 'ArrowLeft' || event.key === 'ArrowRight')
             this.choose(boxes[index + (event.key === 'ArrowLeft' ? -1 : 1)]);
         else if (event.key === 'ArrowUp' || event.key === 'ArrowDown')

@@ -7,6 +7,7 @@ export interface Box {
     row: number; // from the root of what is shown
     x: number;
     width: number; // both 0 to 1
+    hidden: number; // 0; else it stands for that many children of NODE that are too narrow to be drawn
 }
 
 /* Boxes of the subtree at ROOT, rows one after the other, from the left to the right; ancestors of ROOT, all as wide
@@ -15,22 +16,29 @@ export function layout(tree: CallTree, values: Sums, root: number, least: number
     const above: number[] = [];
     for (let node = tree.parent[root]!; node >= 0; node = tree.parent[node]!)
         above.push(node);
-    const boxes: Box[] = above.reverse().map((node, row) => ({ node, row, x: 0, width: 1 }));
+    const boxes: Box[] = above.reverse().map((node, row) => ({ node, row, x: 0, width: 1, hidden: 0 }));
     const whole = values.of(root);
     if (!(whole > 0))
-        return [...boxes, { node: root, row: above.length, x: 0, width: 1 }];
-    let row: Box[] = [{ node: root, row: above.length, x: 0, width: 1 }];
+        return [...boxes, { node: root, row: above.length, x: 0, width: 1, hidden: 0 }];
+    let row: Box[] = [{ node: root, row: above.length, x: 0, width: 1, hidden: 0 }];
     while (row.length) {
         boxes.push(...row);
         const next: Box[] = [];
         for (const box of row) {
-            const children = tree.children(box.node).filter((child) => values.of(child) / whole >= least);
+            if (box.hidden)
+                continue;
+            const there = tree.children(box.node).filter((child) => values.of(child) > 0);
+            const children = there.filter((child) => values.of(child) / whole >= least);
             children.sort((a, b) => values.of(b) - values.of(a) || tree.name[a]! - tree.name[b]!);
             let x = box.x;
             for (const child of children) {
-                next.push({ node: child, row: box.row + 1, x, width: values.of(child) / whole });
+                next.push({ node: child, row: box.row + 1, x, width: values.of(child) / whole, hidden: 0 });
                 x += values.of(child) / whole;
             }
+            const hidden = there.length - children.length;
+            const rest = hidden ? there.reduce((sum, child) => (values.of(child) / whole < least ? sum + values.of(child) / whole : sum), 0) : 0;
+            if (rest >= least)
+                next.push({ node: box.node, row: box.row + 1, x, width: rest, hidden });
         }
         row = next;
     }

@@ -12,14 +12,20 @@ import type { Column } from './decode';
 const margin = { left: 66, right: 34, top: 14, bottom: 44 };
 const floor = 34; // pixels of the strip for what was never accessed
 
-/* Accesses for each byte, counted or, as shares, sampled. */
-function density(profile: Profile): { values: Column; title: string } | null {
+interface Heat {
+    values: Column;
+    title: string;
+    sampled: boolean; // values are samples for each byte: only their proportions tell something
+}
+
+/* Accesses for each byte, counted or sampled. */
+function density(profile: Profile): Heat | null {
     const counted = measure('density')!.values(profile);
     if (counted)
-        return { values: counted, title: 'accesses per byte' };
+        return { values: counted, title: 'accesses per byte', sampled: false };
     const samples = measure('samples')!.values(profile);
     const bytes = profile.column('bytes');
-    return samples && bytes ? { values: samples.map((value, i) => (bytes[i] ? value / bytes[i]! : 0)), title: 'sampled accesses per byte' } : null;
+    return samples && bytes ? { values: samples.map((value, i) => (bytes[i] ? value / bytes[i]! : 0)), title: 'sampled accesses per byte', sampled: true } : null;
 }
 
 interface Scale {
@@ -62,7 +68,7 @@ class Scatter {
         private readonly profile: Profile,
         root: HTMLElement,
         private readonly lifetime: Column,
-        private readonly heat: { values: Column; title: string },
+        private readonly heat: Heat,
     ) {
         const area = this.area();
         this.order = Uint32Array.from({ length: profile.count }, (_, i) => i).filter((i) => area[i]! > 0 && lifetime[i]! > 0);
@@ -105,10 +111,10 @@ class Scatter {
         let all = 0;
         for (const i of this.order) {
             all += peak[i]!;
-            if (this.heat.values[i]! < 1 / 8 && this.lifetime[i]! > run / 10)
+            if ((this.heat.sampled ? !this.heat.values[i] : this.heat.values[i]! < 1 / 8) && this.lifetime[i]! > run / 10)
                 cold += peak[i]!;
         }
-        return h('p', { class: 'summary' }, `Cold and long-lived (less than one access for 8 bytes, more than a tenth of the run): ${format.bytes(cold)} at the peak, ${format.percent(cold, all) || '0 %'}.`);
+        return h('p', { class: 'summary' }, `Cold and long-lived (${this.heat.sampled ? 'no sample of an access' : 'less than one access for 8 bytes'}, more than a tenth of the run): ${format.bytes(cold)} at the peak, ${format.percent(cold, all) || '0 %'}.`);
     }
 
     private place(): void {
@@ -195,7 +201,7 @@ class Scatter {
             line(margin.left, y, right, y);
             context.fillText(value < 0.001 ? value.toExponential(0) : String(Number(value.toPrecision(3))), margin.left - 6, y + 4);
         }
-        context.fillText('never', margin.left - 6, zero + floor / 2 + 10);
+        context.fillText(this.heat.sampled ? 'none' : 'never', margin.left - 6, zero + floor / 2 + 10);
         line(margin.left, bottom, right, bottom);
         context.save();
         context.translate(13, (margin.top + zero) / 2);
