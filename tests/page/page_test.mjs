@@ -328,6 +328,9 @@ test('every kind of profile opens in every view', async () => {
             assert.ok((await text(page, 'main')).trim().length > 20, `${kind}: ${each} is empty`);
             assert.deepEqual(page.trouble, [], `${kind}: ${each}`);
         }
+        await go(page, '#/overview');
+        const said = { none: /Allocated\s+nothing[\s\S]*Nothing was allocated\./, merged: /a sum of 3 runs, the longest of/ }[kind];
+        assert.ok(!said || said.test(await text(page, 'main')), await text(page, 'main'));
         await page.context().close();
     }
 });

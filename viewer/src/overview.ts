@@ -25,10 +25,10 @@ function tiles(page: Page): HTMLElement {
     const about = sampled ? 'about ' : '';
     if (counts.peak_bytes)
         found.push(tile('Peak', about + format.bytes(counts.peak_bytes), totals.peak_time_ns && process.duration_ns ? `after ${format.duration(totals.peak_time_ns)} (${format.percent(totals.peak_time_ns, process.duration_ns)} into the run)` : '', against(page, 'peak_bytes', format.bytes)));
-    if (counts.bytes_allocated)
-        found.push(tile('Allocated', about + format.bytes(counts.bytes_allocated), counts.allocations ? `in ${format.count(counts.allocations)} blocks` : '', against(page, 'bytes_allocated', format.bytes)));
+    if (typeof counts.bytes_allocated === 'number')
+        found.push(tile('Allocated', counts.bytes_allocated ? about + format.bytes(counts.bytes_allocated) : 'nothing', counts.allocations ? `in ${format.plural(counts.allocations, 'block')}` : '', against(page, 'bytes_allocated', format.bytes)));
     if (counts.live_bytes !== null && counts.live_bytes !== undefined)
-        found.push(tile('Not freed', about + format.bytes(counts.live_bytes), `${format.count(counts.live_allocations ?? 0)} blocks at the end; may still be reachable`, against(page, 'live_bytes', format.bytes)));
+        found.push(tile('Not freed', about + format.bytes(counts.live_bytes), counts.live_allocations ? `${format.plural(counts.live_allocations, 'block')} at the end; may still be reachable` : counts.allocations ? 'every block was freed' : '', against(page, 'live_bytes', format.bytes)));
     if (counts.temporary_allocations !== null && counts.temporary_allocations !== undefined && counts.allocations)
         found.push(tile('Temporary', format.percent(counts.temporary_allocations, counts.allocations) || '0 %', `${format.count(counts.temporary_allocations)} blocks freed before their thread allocated again`));
     if (totals.peak_rss_bytes)
@@ -43,8 +43,9 @@ function story(profile: Profile): HTMLElement {
     const { process, totals } = profile.report;
     const exit = process.exit;
     const end = exit?.signal ? `killed by signal ${exit.signal}` : exit?.exec ? 'replaced by another program' : exit?.code !== undefined ? `ended with exit code ${exit.code}` : process.state ?? '';
+    const took = process.duration_ns ? format.duration(process.duration_ns) : '';
     const parts = [
-        end && process.duration_ns ? `${end} after ${format.duration(process.duration_ns)}` : end,
+        process.runs ? `a sum of ${format.plural(process.runs, 'run')}${took && `, the longest of ${took}`}` : end && took ? `${end} after ${took}` : end,
         totals.threads ? format.plural(totals.threads, 'thread') : '',
         process.allocator ?? '',
         process.mode ? `mode ${process.mode}` : '',
@@ -102,6 +103,8 @@ function functions(page: Page): HTMLElement | null {
         }
     }
     const order = [...sums.keys()].filter((index) => sums[index]! > 0).sort((a, b) => sums[b]! - sums[a]!);
+    if (!order.length)
+        return null;
     const row = (index: number) => {
         const bar = h('div', { class: 'fill' });
         bar.style.width = `${(sums[index]! / sums[order[0]!]!) * 100}%`;

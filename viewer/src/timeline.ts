@@ -106,7 +106,7 @@ export function timeline(page: Page, root: HTMLElement): () => void {
     const { profile } = page;
     const all = points(profile);
     if (all.length < 2) {
-        add(root, h('h3', null, 'Memory over time'), h('p', { class: 'empty' }, 'This profile has no timeline: merged profiles, and those of LLVM, have none.'));
+        add(root, h('h3', null, 'Memory over time'), h('p', { class: 'empty' }, profile.report.process.runs ? 'A sum of several runs has no timeline.' : profile.count ? 'This profile has no timeline.' : 'Nothing was allocated.'));
         return () => {};
     }
     const end = Math.max(profile.report.process.duration_ns ?? 0, all[all.length - 1]!.time_ns);
