@@ -387,6 +387,7 @@ test('allocator: what a run in allocator mode tells', async () => {
     const shown = await text(beside, 'main');
     for (const wanted of ['madealloc 9.9 (to choose)', '1.25× (1.23–1.27)', '1.50× (1.48–1.52)', '125 ms', '12.0 MiB', '4,321', '<b>as told</b>'])
         assert.ok(shown.includes(wanted), `${wanted} in ${shown}`);
+    assert.equal(await beside.locator('rect.measured').first().isVisible(), true);
     await beside.getByText('madealloc').first().scrollIntoViewIfNeeded();
     await shoot(beside, 'allocator-measured');
     assert.deepEqual(beside.trouble, []);

@@ -76,7 +76,7 @@ export class List {
 
     /* The height that ELEMENT takes at the width of the list. */
     private measure(element: HTMLElement): number {
-        const holder = h('div', { class: 'list-item measured' }, element);
+        const holder = h('div', { class: 'list-item sizing' }, element);
         this.element.style.setProperty('--room', `${this.element.clientWidth}px`);
         element.style.height = '';
         this.rows.append(holder);
