@@ -376,7 +376,7 @@ test('allocator: what a run in allocator mode tells', async () => {
     assert.ok((await text(page, 'main')).includes(`Operations: ${all.toLocaleString('en-US')}`));
     const bins = observed.operations.reduce((sum, each) => sum + (each.cycles?.histogram.length ?? 0), 0);
     assert.ok(bins > 10);
-    assert.equal(await page.locator('svg.times rect.bar').count(), bins);
+    assert.equal(await page.locator('.operations rect.bar').count(), bins);
     await shoot(page, 'allocator-run');
     assert.ok(!observed.prediction?.length || (await text(page, 'main')).includes('Not measured:'));
     /* What heapwise allocators has measured stands beside it. */
