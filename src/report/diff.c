@@ -480,6 +480,32 @@ static void sampling_notes(const struct hw_view *old, const struct hw_view *new,
                                                                   : "");
 }
 
+/* Programs and libraries of somebody's own whose names one profile lacks: then no place of theirs is found again. */
+static void unnamed_notes(const struct hw_diff *diff, struct hw_buffer *out)
+{
+    static const char *const which[] = {"old", "new"};
+    for (int i = 0; i < 2; i++) {
+        const struct hw_view *view = diff->view[i];
+        const struct hw_view_module *first = NULL;
+        size_t count = 0;
+        for (size_t k = 0; k < view->module_count; k++) {
+            const struct hw_view_module *module = &view->modules[k];
+            if (!module->used || !module->examined || module->usable || module->kind != HW_MODULE_PROGRAM ||
+                !module->problem)
+                continue;
+            first = first ? first : module;
+            count++;
+        }
+        if (!first)
+            continue;
+        hw_buffer_add(out, "In the %s profile the names are missing of ", which[i]);
+        hw_buffer_clean(out, first->problem, HW_CLEAN_UTF8);
+        if (count > 1)
+            hw_buffer_add(out, ", and of %s", HW_OF(count - 1, "more file"));
+        hw_buffer_add(out, ". Their places are told as gone or new (record --symbolize keeps names).\n");
+    }
+}
+
 void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
 {
     const struct hw_view *old = diff->view[HW_OLD], *new = diff->view[HW_NEW];
@@ -500,6 +526,7 @@ void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
         hw_buffer_clean(out, second, HW_CLEAN_UTF8);
         hw_buffer_add(out, ").\n");
     }
+    unnamed_notes(diff, out);
     if (!a->llvm != !b->llvm)
         hw_buffer_add(out, "The %s profile is one of LLVM's, in which names of functions can be others.\n",
                       a->llvm ? "old" : "new");

@@ -87,6 +87,32 @@ static void test_changes(void **state)
     json_decref(diff);
 }
 
+/* A program that was built anew since: its names are missing, and the comparison says so. */
+static void test_names_missing(void **state)
+{
+    char *program = join_path(directory, "growing");
+    const char *const copies[] = {program_path("growing"), program_path("growing-grown")};
+    char *profiles[2];
+    for (int i = 0; i < 2; i++) {
+        struct run_result copied = run((const char *const[]){"cp", "-f", copies[i], program, NULL}, NULL);
+        assert_exit(&copied, 0, "cp");
+        run_result_free(&copied);
+        profiles[i] = record(i ? "second.hwprof" : "first.hwprof", NULL, program);
+    }
+    json_t *diff = json_of((const char *const[]){"diff", "--json", profiles[0], profiles[1], NULL}, 0);
+    const json_t *notes = json_object_get(diff, "notes");
+    assert_int_equal(json_array_size(notes), 1);
+    assert_contains(json_string_value(json_array_get(notes, 0)), "In the old profile the names are missing of ");
+    assert_contains(json_string_value(json_array_get(notes, 0)), "growing: the file has changed since the run");
+    json_decref(diff);
+    diff = json_of((const char *const[]){"diff", "--json", profiles[1], profiles[1], NULL}, 0);
+    assert_int_equal(json_array_size(json_object_get(diff, "notes")), 0);
+    json_decref(diff);
+    free(profiles[0]);
+    free(profiles[1]);
+    free(program);
+}
+
 static void test_no_change(void **state)
 {
     json_t *diff = json_of((const char *const[]){"diff", "--json", old_file, old_file, NULL}, 0);
@@ -339,10 +365,12 @@ static void test_columns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),   cmocka_unit_test(test_no_change),   cmocka_unit_test(test_text),
-        cmocka_unit_test(test_limits),    cmocka_unit_test(test_sampled),     cmocka_unit_test(test_check),
-        cmocka_unit_test(test_baseline),  cmocka_unit_test(test_annotations), cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_cut_files), cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_changes),     cmocka_unit_test(test_names_missing),
+        cmocka_unit_test(test_no_change),   cmocka_unit_test(test_text),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_sampled),
+        cmocka_unit_test(test_check),       cmocka_unit_test(test_baseline),
+        cmocka_unit_test(test_annotations), cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_cut_files),   cmocka_unit_test(test_columns),
     };
     if (getenv("HEAPWISE_TEST"))
         cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
