@@ -50,7 +50,7 @@ static bool take_busiest(struct hw_traced *traced, struct hw_error *error)
     snprintf(path, sizeof path, "%s/course", traced->folder);
     const bool fine =
         best && strlen(path) < sizeof traced->path && hw_course_make(best, path, live_most(), &traced->course, error);
-    snprintf(traced->path, sizeof traced->path, "%s", path);
+    snprintf(traced->path, sizeof traced->path, "%.*s", (int)sizeof traced->path - 1, path);
     for (size_t i = 0; i < found.gl_pathc; i++)
         unlink(found.gl_pathv[i]);
     globfree(&found);
