@@ -79,11 +79,11 @@ allocator_table() {
 
 measure_allocator() {
     rm -f "$allocator/times.tsv"
-    [ -x "$out/lua" ] && allocator_against lua "$out/lua" "$here/lua/binary_trees.lua" 11
+    [ -x "$out/lua" ] && allocator_against lua "$out/lua" "$here/lua/binary_trees.lua" 15
     [ -x "$out/speedtest1" ] && allocator_against sqlite "$out/speedtest1" --size 10
     allocator_against sqlite3 sqlite3 :memory: ".read $allocator/words.sql"
     allocator_against perl perl "$root/examples/visitors.pl"
-    allocator_against python3 python3 "$allocator/words.py" "$allocator/rows.json"
+    PYTHONHASHSEED=0 allocator_against python3 python3 "$allocator/words.py" "$allocator/rows.json"
     allocator_against jq jq "[.[] | select(.at > 0.5) | .tags[0]] | add" "$allocator/rows.json"
     allocator_against mawk mawk '{ n[$2]++; s[$2] += $4 } END { for (k in n) t += s[k] / n[k]; print t }' "$allocator/text"
     allocator_against sort sort --parallel=2 -k2 "$allocator/text"

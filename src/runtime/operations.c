@@ -414,7 +414,7 @@ static void *move_startup_block(void *pointer, size_t size)
     return fresh;
 }
 
-void *hw_operation_realloc(void *pointer, size_t size)
+static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t size)
 {
     struct operation operation;
     struct hw_block block;
@@ -595,4 +595,37 @@ void hw_operation_free(void *pointer)
         careful_free_known(pointer, size);
     else
         short_free(op, pointer, (uint32_t)(size + 15) >> 4);
+}
+
+void *hw_operation_realloc(void *pointer, size_t size)
+{
+    struct hw_operator *op = hw_operator_self;
+    size_t old = SIZE_MAX;
+    if (goes_carefully(op) || hw_unlikely(size - 1 >= HW_SIZE_SMALL_MOST)) /* one of 0 may be a free */
+        return careful_realloc(pointer, size);
+    if (pointer) {
+        if (hw_unlikely(hw_times_followed(pointer)))
+            return careful_realloc(pointer, size);
+        old = hw_place_given_back(op->places, (uintptr_t)pointer);
+        if (hw_unlikely(old == SIZE_MAX))
+            return careful_realloc(pointer, size);
+    }
+    op->until_timed--;
+    op->frame = FRAME;
+    enter_real(op);
+    void *result = hw_real.realloc(pointer, size);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    op->selector = 0;
+    if (hw_likely(result)) {
+        if (hw_unlikely(!hw_places.glibc || !hw_place_again(op->places, (uintptr_t)result, size)))
+            hw_place_reallocated(op, result, size);
+    } else {
+        op->thread->entry->failed++;
+        if (pointer)
+            hw_place_reallocated(op, pointer, old);
+    }
+    const uint32_t bucket = (uint32_t)(size + 15) >> 4;
+    count(op, HW_OPERATION_REALLOC, bucket);
+    short_end(op, HW_OPERATION_REALLOC, bucket);
+    return result;
 }
