@@ -53,14 +53,15 @@ int64_t hw_places_live(void)
 
 /* ---- the model ---- */
 
-#define ARENA  0x700000ff0000ul
-#define UNITS  (6u << 20) /* of 8 bytes: 48 MiB */
+#define ARENA  0x700000ff0000ul /* where nothing is; with sizes in front of blocks there must be */
+#define UNITS  (6u << 20)       /* of 8 bytes: 48 MiB */
 #define BLOCKS 20000u
 
 struct block {
     uint64_t unit, size, usable; /* unit: of its address in the arena */
     int owner;                   /* -1: not live */
 };
+static uintptr_t arena;
 static struct block blocks[BLOCKS], frees[4 * BLOCKS];
 static uint32_t *live_at, *free_at; /* block + 1, by unit */
 static uint8_t *begun, *line_active, *line_passive;
@@ -90,7 +91,7 @@ static uint64_t usable_of(uint64_t size, unsigned step)
 static unsigned step_now;
 static size_t simulated_usable(void *pointer)
 {
-    uint32_t found = live_at[((uintptr_t)pointer - ARENA) / 8];
+    uint32_t found = live_at[((uintptr_t)pointer - arena) / 8];
     assert_true(found);
     return blocks[found - 1].usable;
 }
@@ -118,10 +119,13 @@ static void model_reset(unsigned step)
     hw_real.is_glibc = !step;
     own_owner = 0;
     assert_true(hw_places_start());
-    if (!step)
-        assert_ptr_equal(mmap((void *)ARENA, UNITS * 8ul, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0),
-                         (void *)ARENA);
+    arena = ARENA;
+    if (!step) {
+        void *memory =
+            mmap(NULL, UNITS * 8ul, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        assert_ptr_not_equal(memory, MAP_FAILED);
+        arena = (uintptr_t)memory;
+    }
 }
 
 static void model_end(void)
@@ -132,7 +136,7 @@ static void model_end(void)
     munmap(line_active, UNITS / 8);
     munmap(line_passive, UNITS / 8);
     if (hw_places.glibc)
-        munmap((void *)ARENA, UNITS * 8ul);
+        munmap((void *)arena, UNITS * 8ul);
     /* what was reserved */
     munmap(hw_places.even, (uintptr_t)hw_places.totals - (uintptr_t)hw_places.even + 8192);
 }
@@ -365,7 +369,7 @@ static void run(unsigned step, unsigned align, unsigned owners, unsigned rounds,
             if (!find_place(usable, align, &unit))
                 continue;
             bool reused = model_allocate(next, unit, size, usable, (int)who);
-            void *address = (void *)(ARENA + unit * 8);
+            void *address = (void *)(arena + unit * 8);
             if (hw_places.glibc)
                 ((uint64_t *)address)[-1] = (usable + 8) | 1;
             assert_int_equal(odd_one ? hw_place_allocated_slow(ops[who], (uintptr_t)address, size, true)
@@ -377,7 +381,7 @@ static void run(unsigned step, unsigned align, unsigned owners, unsigned rounds,
             while (blocks[victim].owner < 0)
                 victim = (victim + 1) % BLOCKS;
             uint64_t size = blocks[victim].size;
-            void *address = (void *)(ARENA + blocks[victim].unit * 8);
+            void *address = (void *)(arena + blocks[victim].unit * 8);
             assert_int_equal(hw_place_freed(ops[who], address), size);
             model_free(victim);
             live--;
