@@ -73,7 +73,7 @@ class marker
     void note_copy(const Value *to, const Value *from, const Value *length, bool assigns);
     void note_bytes(const Value *pointer);
     void note_call(const CallBase &call);
-    void note_escape(const GEPOperator *gep);
+    void note_escape(const Value *pointer);
     void mark(Instruction &i);
 
   public:
@@ -675,20 +675,21 @@ void marker::note_call(const CallBase &call)
     }
 }
 
-// The address of a field goes into a call, into memory or back to a caller.
-void marker::note_escape(const GEPOperator *gep)
+// The address of a field, or of an element, goes into a call, into memory or back to a caller.
+void marker::note_escape(const Value *pointer)
 {
-    place at = find(gep, 0);
-    bool is_member = isa<StructType>(gep->getSourceElementType()) && gep->getNumIndices() >= 2;
-    if (!at.known || !at.root || (!is_member && !at.around))
+    place at = find(pointer, 0);
+    const GEPOperator *gep = dyn_cast<GEPOperator>(pointer);
+    bool is_field = gep ? isa<StructType>(gep->getSourceElementType()) && gep->getNumIndices() >= 2 : at.dynamic;
+    if (!at.known || !at.root || (!is_field && !at.around))
         return;
     bool escapes = false;
-    for (const Use &use : gep->uses()) {
+    for (const Use &use : pointer->uses()) {
         const User *user = use.getUser();
         const CallBase *call = dyn_cast<CallBase>(user);
         const StoreInst *store = dyn_cast<StoreInst>(user);
-        escapes |= (call && !isa<IntrinsicInst>(call) && call->isArgOperand(&use) && std_array_of(*call) != gep) ||
-                   (store && store->getValueOperand() == gep) || isa<ReturnInst>(user) || isa<PtrToIntInst>(user);
+        escapes |= (call && !isa<IntrinsicInst>(call) && call->isArgOperand(&use) && std_array_of(*call) != pointer) ||
+                   (store && store->getValueOperand() == pointer) || isa<ReturnInst>(user) || isa<PtrToIntInst>(user);
     }
     if (!escapes)
         return;
@@ -696,7 +697,7 @@ void marker::note_escape(const GEPOperator *gep)
         facts.struct_flags[root] |= HW_STRUCT_ESCAPES;
         facts.escaping[root].insert(offset);
     };
-    if (is_member)
+    if (is_field)
         note(at.root, at.offset);
     for (const MDNode *around = at.around; around; around = enclosing_at(around).around)
         note(enclosing_at(around).root, enclosing_at(around).offset);
@@ -705,8 +706,8 @@ void marker::note_escape(const GEPOperator *gep)
 void marker::mark(Instruction &i)
 {
     SmallVector<Metadata *, 2 * mark_operands> operands;
-    if (GEPOperator *gep = dyn_cast<GEPOperator>(&i))
-        note_escape(gep);
+    if (isa<GEPOperator>(i) || (isa<CallBase>(i) && std_array_of(cast<CallBase>(i))))
+        note_escape(&i);
     if (const StoreInst *store = dyn_cast<StoreInst>(&i)) {
         place behind = store->getValueOperand()->getType()->isPointerTy()
                            ? place_behind(types, find(store->getPointerOperand(), 0))

@@ -260,10 +260,21 @@ static void test_arrays(void **state)
     assert_int_equal(check_everywhere("fields_arrays.c", false, look_at_arrays), 0);
 }
 
+static void look_at_std_arrays(const struct hw_profile *profile)
+{
+    const struct hw_profile_struct *outer = find_struct(profile, "outer", 0);
+    const struct hw_profile_field *handed = find_field(profile, outer, "handed._M_elems"),
+                                  *untouched = find_field(profile, outer, "untouched._M_elems");
+    assert_non_null(handed);
+    assert_non_null(untouched);
+    assert_true(handed->flags & HW_FIELD_ESCAPES);
+    assert_false(untouched->flags & HW_FIELD_ESCAPES);
+}
+
 static void test_cplusplus_arrays(void **state)
 {
     (void)state;
-    assert_int_equal(check_everywhere("fields_arrays.cpp", true, NULL), 0);
+    assert_int_equal(check_everywhere("fields_arrays.cpp", true, look_at_std_arrays), 0);
 }
 
 /* A counter for each access; and what is known of accesses goes through a file on the way. */

@@ -34,7 +34,7 @@ struct outer {
     std::array<volatile int, 4> numbers;
     std::array<std::array<point, 2>, 3> std_grid;
     std::array<point, 2> mixed[3];
-    std::array<point, 2> untouched;
+    std::array<point, 2> untouched, handed;
 
     void clear()
     {
@@ -126,6 +126,13 @@ static __attribute__((noinline)) void of_one_array(point *p)
     W2(point_x, outer_pts, p->x) = 1;
 }
 
+static __attribute__((noinline)) void of_anybody(point &p)
+{
+    W1(point_x, p.x) = 1;
+}
+
+void (*volatile called)(point &) = of_anybody;
+
 // Where a virtual base class lies depends on the object: its members are its own, whatever class they are reached by.
 static void virtual_bases(platypus *p)
 {
@@ -156,6 +163,7 @@ int main()
         W3(point_y, derived_outer_pts, collection_all, c->all[i].pts[2].y) = 1;
     for (int i = 0; i < 8; i++)
         of_one_array(&o->pts[i]);
+    called(o->handed[1]); // of a point, no more
     virtual_bases(opaque(new platypus));
     print();
     return 0;
