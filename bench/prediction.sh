@@ -3,7 +3,8 @@
 # A part of bench/run, which sources it: uses its functions. For each program: how many times as long as under glibc it takes with
 # each other allocator, really (least CPU time of the rounds: user and system, of all threads; other programs on the machine
 # change it little) and predicted from one profiled run. Wanted: mean error at most 8 %, and of the slowdowns above 1.2 against the
-# program's best allocator at least 8 in 10 predicted above 1.2.
+# program's best allocator at least 8 in 10 predicted above 1.2. Then the same for programs that were not looked at while the
+# prediction was made: jq, xmllint and mawk reading what bench/prediction/inputs.py writes, perl sorting words, a std::map of strings.
 
 prediction=$out/prediction
 
@@ -13,6 +14,8 @@ build_prediction() {
     gcc -O2 -g -o "$out/buffers" "$here/kernels/buffers.c"
     build_lua || true
     build_sqlite || true
+    g++ -O2 -g -o "$out/map" "$here/prediction/map.cpp"
+    python3 "$here/prediction/inputs.py" "$prediction"
 }
 
 # predict NAME THREADS PROGRAM ARGUMENT…: THREADS at work at once share the CPU time; lines "NAME ALLOCATOR SECONDS DIFFERENCE" in table.tsv, the difference to glibc that is predicted.
@@ -34,13 +37,35 @@ predict() {
 
 measure_prediction() {
     rm -f "$prediction/table.tsv"
+    predict_usual
+    summarise_prediction prediction
+    rm -f "$prediction/table.tsv"
+    predict_others
+    summarise_prediction "prediction, others"
+}
+
+predict_others() {
+    predict jq 1 jq -c 'map({(.name): .x, t: (.tags | join(","))}) | group_by(.t) | length' "$prediction/items.json"
+    predict xmllint 1 xmllint --xpath 'count(//item[@id mod 7 = 0]/w)' "$prediction/items.xml"
+    predict mawk 1 mawk '{ for (i = 1; i <= NF; i++) { c[$i]++; l[$i] = l[$i] " " NR } } END { for (k in l) n += split(l[k], a, " "); print n }' \
+        "$prediction/words.txt"
+    predict perl_sort 1 perl -e 'my %h; while (<>) { push @{$h{$_}}, [$., length] for split }
+        print scalar(my @k = sort { @{$h{$b}} <=> @{$h{$a}} || $a cmp $b } keys %h)' "$prediction/words.txt"
+    predict map 1 "$out/map"
+}
+
+predict_usual() {
     [ -x "$out/lua" ] && predict lua 1 "$out/lua" "$here/lua/binary_trees.lua" 12
     [ -x "$out/speedtest1" ] && predict sqlite 1 "$out/speedtest1" --size 15
     predict perl 1 perl "$root/examples/visitors.pl"
     PYTHONMALLOC=malloc predict python 1 /usr/bin/python3 "$here/prediction/objects.py"
     predict buffers 1 "$out/buffers"
     predict two_threads 2 "$out/two_threads" 1000000
-    awk -F'\t' -v json="$json" '
+}
+
+summarise_prediction() { # NAME
+    [ -z "$json" ] && echo "$1"
+    awk -F'\t' -v json="$json" -v workload="$1" '
         { program[$1] = 1; order[$1] = order[$1] ? order[$1] : ++n; name[order[$1]] = $1
           seconds[$1, $2] = $3; more[$1, $2] = $4; allocators[$2] = 1 }
         END {
@@ -55,12 +80,12 @@ measure_prediction() {
                     if (a != "glibc") { sum += error; cells++ }
                     slow = seconds[p, a] / seconds[p, best]
                     if (slow > 1.2) { slowdowns++; if (predicted / (1 + more[p, best] / seconds[p, "glibc"]) > 1.2) found++ }
-                    if (json) printf "{\"workload\": \"prediction\", \"program\": \"%s\", \"allocator\": \"%s\", \"real\": %.3f, \"predicted\": %.3f}\n", p, a, real, predicted
+                    if (json) printf "{\"workload\": \"%s\", \"program\": \"%s\", \"allocator\": \"%s\", \"real\": %.3f, \"predicted\": %.3f}\n", workload, p, a, real, predicted
                     else printf "%-12s %-10s %10.3f %10.3f %8.1f%%\n", p, a, real, predicted, error * 100
                 }
             }
             if (!cells) exit
-            if (json) printf "{\"workload\": \"prediction\", \"mean_error\": %.4f, \"cells\": %d, \"slowdowns\": %d, \"predicted\": %d}\n", sum / cells, cells, slowdowns, found
+            if (json) printf "{\"workload\": \"%s\", \"mean_error\": %.4f, \"cells\": %d, \"slowdowns\": %d, \"predicted\": %d}\n", workload, sum / cells, cells, slowdowns, found
             else {
                 printf "%s  mean error %.1f %% over %d, 8 %% wanted\n", (sum / cells <= 0.08 ? "met   " : "MISSED"), 100 * sum / cells, cells
                 printf "%s  slowdowns above 1.2 against the best: %d, of them predicted above 1.2: %d, 8 in 10 wanted\n\n", \

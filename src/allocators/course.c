@@ -27,7 +27,6 @@ struct live {         /* a block, in a table by address */
 struct thread {
     uint64_t first, last; /* ticks; 0: no records */
     uint32_t worker;      /* + 1 */
-    bool joined;
 };
 
 struct events {
@@ -58,6 +57,8 @@ struct making {
     size_t step_count;
     struct thread *threads;
     size_t thread_count;
+    uint32_t *active; /* threads that have begun, and were not seen to have ended */
+    size_t active_count;
     struct live *table;
     size_t table_size, table_used; /* used: with deleted entries */
     struct events workers[HW_COURSE_WORKERS];
@@ -80,7 +81,8 @@ static bool collect(struct making *making)
 {
     making->steps = malloc(((size_t)making->record_count + 1) * sizeof *making->steps);
     making->threads = calloc(making->thread_count + 1, sizeof *making->threads);
-    if (!making->steps || !making->threads)
+    making->active = malloc((making->thread_count + 1) * sizeof *making->active);
+    if (!making->steps || !making->threads || !making->active)
         return false;
     for (uint32_t chunk = 0; chunk + HW_TRACE_CHUNK <= making->record_count; chunk += HW_TRACE_CHUNK) {
         const uint64_t thread = making->records[chunk].size;
@@ -239,23 +241,26 @@ static uint32_t worker_of(struct making *making, uint32_t number, uint64_t tick)
         making->worker_count = worker + 1;
     making->workers[worker].last = thread->last;
     thread->worker = worker + 1;
-    if (number)
+    if (number) {
         add_wait(making, worker, 0, making->workers[0].count);
+        making->active[making->active_count++] = number;
+    }
     return worker;
 }
 
 /* When the first thread did nothing as long as another one lived, it waited for its end. */
 static void join(struct making *making, uint64_t tick)
 {
-    for (size_t i = 1; i < making->thread_count; i++) {
-        struct thread *thread = &making->threads[i];
-        if (thread->joined || !thread->worker || thread->last > tick)
+    for (size_t i = 0; i < making->active_count; i++) {
+        const struct thread *thread = &making->threads[making->active[i]];
+        if (thread->last > tick)
             continue;
-        thread->joined = true;
         if (making->main_last < thread->first) {
-            add_wait(making, 0, thread->worker - 1, making->workers[thread->worker - 1].count);
+            const uint32_t worker = thread->worker - 1;
+            add_wait(making, 0, worker, making->workers[worker].count);
             making->joins++;
         }
+        making->active[i--] = making->active[--making->active_count];
     }
     making->main_last = tick;
 }
@@ -455,6 +460,7 @@ static void free_making(struct making *making)
     free(making->order.walked);
     free(making->steps);
     free(making->threads);
+    free(making->active);
     free(making->table);
 }
 

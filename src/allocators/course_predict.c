@@ -62,11 +62,12 @@ struct hw_speedup hw_course_predict(const struct hw_course_replays *present, con
         return (struct hw_speedup){0, 0, 0};
     qsort(ours.of, ours.count, sizeof *ours.of, by_time);
     qsort(theirs.of, theirs.count, sizeof *theirs.of, by_time);
-    const double value = speed(&ours.of[0], &theirs.of[0], now, scale, 1);
+    const double value = speed(&ours.of[0], &theirs.of[0], now, scale, HW_COURSE_WALKS);
     struct hw_speedup speedup = {value, value, value};
     for (size_t i = 0; i < REPLAYS_USED * REPLAYS_USED; i++) {
         const size_t own = i / REPLAYS_USED, other = i % REPLAYS_USED;
-        for (int walks = 0; own < ours.count && other < theirs.count && walks <= 2; walks += 2) {
+        for (int walks = 0; own < ours.count && other < theirs.count && walks <= 2 * HW_COURSE_WALKS;
+             walks += 2 * HW_COURSE_WALKS) {
             const double found = speed(&ours.of[own], &theirs.of[other], now, scale, walks);
             speedup.low = fmin(speedup.low, found);
             speedup.high = fmax(speedup.high, found);

@@ -4,8 +4,8 @@
  *
  * A course asks for the same blocks in the same order as the run did, so heaps grow, are trimmed, and become scattered
  * as they did there; it touches blocks when they are new and before they are freed, and walks to all that are live,
- * once for each allocation, since programs do come back to their blocks. How often they really do is not known: the
- * range reaches from never to twice as often. */
+ * once for each allocation. Programs come back to their blocks twice as often (HW_COURSE_WALKS), as a rule; how often
+ * this one does is not known: the range reaches from never to four times. */
 #ifndef HW_ALLOCATORS_COURSE_PREDICT_H
 #define HW_ALLOCATORS_COURSE_PREDICT_H
 
@@ -14,6 +14,7 @@
 #include "allocators/installed.h"
 
 #define HW_COURSE_REPLAYS_MOST 9
+#define HW_COURSE_WALKS        2
 
 struct hw_course_cost {
     double critical_s; /* processor time of the threads that the others wait for, without walks */

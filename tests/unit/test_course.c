@@ -227,9 +227,10 @@ static void test_prediction(void **state)
     assert_false(hw_course_parse("", &cost));
     const struct hw_course_replays now = {2, {{3, 1}, {2, 1}}}, then = {1, {{1.5, 0.75}}}, none = {0};
     const struct hw_speedup speedup = hw_course_predict(&now, &then, 10, 2);
-    near(10 / (10 - 2 * 0.75), speedup.value); /* the least disturbed ones: 0.5 s less, and 0.25 s of walks */
+    near(10 / (10 - 2 * (0.5 + 2 * 0.25)),
+         speedup.value); /* the least disturbed ones: 0.5 s less, twice 0.25 s of walks */
     near(10 / (10 - 2 * 0.5), speedup.low);
-    near(10 / (10 - 2 * (1.5 + 0.5)), speedup.high);
+    near(10 / (10 - 2 * (1.5 + 4 * 0.25)), speedup.high);
     near(0, hw_course_predict(&none, &then, 10, 1).value);
     near(0, hw_course_predict(&now, &then, 0, 1).value);
     near(1 / 0.02, hw_course_predict(&now, &then, 0.1, 1).value);
