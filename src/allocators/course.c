@@ -141,13 +141,13 @@ static struct live *find(struct making *making, uint64_t address)
     }
 }
 
-/* An empty entry for ADDRESS, which has none. */
+/* An entry for ADDRESS, which has none: an empty or a deleted one. */
 static struct live *enter(struct making *making, uint64_t address)
 {
     size_t at = place_of(making, address);
-    while (making->table[at].address)
+    while (making->table[at].address > 1)
         at = (at + 1) & (making->table_size - 1);
-    making->table_used++;
+    making->table_used += making->table[at].address == 0;
     making->table[at].address = address;
     return &making->table[at];
 }
