@@ -119,6 +119,13 @@ static void test_wrong_usage_is_told(void **state)
     write_text(text, "no profile");
     expect(WITH("text.hwprof"), 2, "text.hwprof");
     assert_false(is_there("text.html"));
+    expect(WITH("--allocators", "nowhere.json", profile), 2, "nowhere.json: No such file");
+    expect(WITH("--allocators", "text.hwprof", profile), 2, "not what heapwise allocators --json writes");
+    write_text(text, "[{\"allocator\": \"one\"}, 5]");
+    expect(WITH("--allocators", "text.hwprof", profile), 2, "not what heapwise allocators --json writes");
+    write_text(text, "[{\"allocator\": \"one\"}]");
+    expect(WITH("--allocators", "text.hwprof", profile), 0, "view: run.html");
+    assert_true(is_there("run.html"));
     free(text);
 }
 
