@@ -36,7 +36,7 @@ const char *const hw_verdict_answer_names[] = {
 
 struct hw_verdict_input hw_verdict_input_none(void)
 {
-    return (struct hw_verdict_input){
+    struct hw_verdict_input input = {
         .runs = 1,
         .wall = NAN,
         .threads = NAN,
@@ -72,7 +72,11 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .best_gain = NAN,
         .best_low = NAN,
     };
+    for (size_t i = 0; i < HW_VERDICT_CAUSES_MOST; i++)
+        input.when[i].since = input.when[i].until = NAN;
+    return input;
 }
+_Static_assert((int)HW_CAUSES <= HW_VERDICT_CAUSES_MOST, "each cause has its place");
 
 /* NAN when it cannot be told. */
 static double share_of(double part, double whole)
@@ -94,6 +98,8 @@ static struct hw_verdict_finding *add(struct hw_verdict *verdict, const struct h
     struct hw_verdict_finding *finding = &verdict->findings[verdict->finding_count++];
     *finding =
         (struct hw_verdict_finding){.cause = cause, .share = share, .seconds = NAN, .bytes = NAN, .site = SIZE_MAX};
+    finding->since = input->when[cause].since;
+    finding->until = input->when[cause].until;
     hw_tunable(finding->tunable, sizeof finding->tunable, input, cause);
     return finding;
 }

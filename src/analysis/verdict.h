@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HW_NOT_OBSERVED UINT64_MAX
+#define HW_NOT_OBSERVED        UINT64_MAX
+#define HW_VERDICT_CAUSES_MOST 16
 
 /* A size group of one kind in one phase, or a sum of them. */
 struct hw_operation_cost {
@@ -56,6 +57,10 @@ struct hw_verdict_input {
     uint64_t site_count;
     size_t pinning_site; /* that pins most */
 
+    struct {
+        double since, until;
+    } when[HW_VERDICT_CAUSES_MOST]; /* by enum hw_verdict_cause, as in struct hw_verdict_finding */
+
     unsigned threads_most; /* threads at once */
     uint64_t largest;      /* size of the largest block that was asked for */
     const char *allocator; /* "glibc 2.36" */
@@ -82,10 +87,12 @@ enum hw_verdict_cause {
 
 struct hw_verdict_finding {
     enum hw_verdict_cause cause;
-    double share;     /* of the time in operations, or of the resident memory; lines: of lines with blocks */
-    double seconds;   /* that it costs; NAN */
-    double bytes;     /* likewise */
-    size_t site;      /* place of the program that is concerned, SIZE_MAX: none */
+    double share;   /* of the time in operations, or of the resident memory; lines: of lines with blocks */
+    double seconds; /* that it costs; NAN */
+    double bytes;   /* likewise */
+    size_t site;    /* place of the program that is concerned, SIZE_MAX: none */
+    /* When in the run it was, seconds from the start: nearly all of it between these two. NAN: not known. */
+    double since, until;
     char tunable[96]; /* "GLIBC_TUNABLES=glibc.malloc.arena_max=2"; "" when this allocator has none for it */
 };
 

@@ -341,6 +341,11 @@ struct hw_places_point {
     uint64_t tick;
     int64_t requested_bytes, internal_bytes, blowup_bytes, free_bytes;
     uint64_t resident_bytes; /* of mappings with blocks; 0: not read */
+    /* Since the start; not in files of older versions: blocks handed out, those of them at new addresses, and ticks in
+     * system calls: mmap, munmap and mremap; brk; madvise. */
+    uint64_t handed_out, handed_out_new;
+    uint64_t mapping_ticks, heap_end_ticks, advice_ticks;
+    uint64_t reserved;
 };
 
 /* The heap taken apart. All of one moment: resident = requested - absent_requested + internal + blowup + the rest. */

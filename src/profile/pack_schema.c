@@ -494,6 +494,9 @@ static const struct hw_pack_field places_time[] = {
     F(1, hw_places_point, tick, PREVIOUS),           F(2, hw_places_point, requested_bytes, PREVIOUS),
     F(3, hw_places_point, internal_bytes, PREVIOUS), F(4, hw_places_point, blowup_bytes, PREVIOUS),
     F(5, hw_places_point, free_bytes, PREVIOUS),     F(6, hw_places_point, resident_bytes, PREVIOUS),
+    F(7, hw_places_point, handed_out, PREVIOUS),     F(8, hw_places_point, handed_out_new, PREVIOUS),
+    F(9, hw_places_point, mapping_ticks, PREVIOUS),  F(10, hw_places_point, heap_end_ticks, PREVIOUS),
+    F(11, hw_places_point, advice_ticks, PREVIOUS),
 };
 
 static const struct hw_pack_field places_moments[] = {

@@ -205,6 +205,76 @@ static void take_site(struct hw_verdict_input *input, const struct hw_view *view
         }
 }
 
+/* ---- when it was ---- */
+
+/* Of what adds up, nearly all: but for so much at the begin, and at the end. */
+#define WHEN_REST 0.05
+
+static double seconds_at(const struct hw_profile *profile, uint64_t tick)
+{
+    return (double)hw_profile_ticks_to_ns(profile, tick) * 1e-9;
+}
+
+static uint64_t events_at(const struct hw_places_point *point, enum hw_verdict_cause cause)
+{
+    return cause == HW_CAUSE_MAPPING      ? point->mapping_ticks
+           : cause == HW_CAUSE_HEAP_END   ? point->heap_end_ticks
+           : cause == HW_CAUSE_ADVICE     ? point->advice_ticks
+           : cause == HW_CAUSE_NEW_MEMORY ? point->handed_out_new
+           : cause == HW_CAUSE_RATE       ? point->handed_out
+                                          : 0;
+}
+
+/* Between which points all but the rest of it happened. */
+static void when_of_events(struct hw_verdict_input *input, const struct hw_profile *profile,
+                           enum hw_verdict_cause cause)
+{
+    const struct hw_places_point *point = profile->places->points;
+    const size_t count = profile->places->point_count;
+    const double all = (double)events_at(&point[count - 1], cause);
+    size_t first = 0, last = count - 1;
+    if (all <= 0)
+        return;
+    while (first + 1 < count && (double)events_at(&point[first + 1], cause) < WHEN_REST * all)
+        first++;
+    while (last > first && (double)events_at(&point[last - 1], cause) > (1 - WHEN_REST) * all)
+        last--;
+    input->when[cause].since = first ? seconds_at(profile, point[first].tick) : 0;
+    input->when[cause].until = seconds_at(profile, point[last].tick);
+}
+
+/* Around the peak, as long as there was at least half as much of it as at the peak. */
+static void when_of_state(struct hw_verdict_input *input, const struct hw_profile *profile, enum hw_verdict_cause cause)
+{
+    const struct hw_places_point *point = profile->places->points;
+    const size_t count = profile->places->point_count;
+    const double enough = 0.5 * (cause == HW_CAUSE_INTERNAL ? input->internal : input->blowup);
+    size_t at = 0, first, last;
+    if (!(enough > 0))
+        return;
+    while (at + 1 < count && point[at + 1].tick <= profile->places->info.peak_tick)
+        at++;
+#define THERE(i) ((double)(cause == HW_CAUSE_INTERNAL ? point[i].internal_bytes : point[i].blowup_bytes) >= enough)
+    for (first = at; first > 0 && THERE(first - 1);)
+        first--;
+    for (last = at; last + 1 < count && THERE(last + 1);)
+        last++;
+#undef THERE
+    input->when[cause].since = first ? seconds_at(profile, point[first].tick) : 0;
+    input->when[cause].until = seconds_at(profile, point[last].tick);
+}
+
+/* From exact counts over time alone: what was sampled, and locks, are not told by time. */
+static void take_times(struct hw_verdict_input *input, const struct hw_profile *profile)
+{
+    if (!profile->places || profile->places->point_count < 4)
+        return;
+    for (enum hw_verdict_cause cause = 0; cause < HW_CAUSE_INTERNAL; cause++)
+        when_of_events(input, profile, cause);
+    when_of_state(input, profile, HW_CAUSE_INTERNAL);
+    when_of_state(input, profile, HW_CAUSE_BLOWUP);
+}
+
 bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
 {
     const struct hw_profile *profile = view->profile;
@@ -222,6 +292,7 @@ bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
     take_inside(input, &allocator->inside, seconds);
     input->faults = faults_of_new(allocator);
     take_places(input, profile);
+    take_times(input, profile);
     take_predictions(input, allocator);
     take_site(input, view, seconds);
     hw_verdict_make(&of->verdict, input);

@@ -170,6 +170,26 @@ static void line_words(struct hw_verdict_words *words, const struct hw_verdict_f
                       : "Free blocks in the thread that allocated them, or align to 64 bytes what threads write often");
 }
 
+/* A part of the run so small that it is none: begins and ends within it are those of the run. */
+#define WHEN_EDGE 0.1
+
+static void add_when(struct hw_buffer *out, const struct hw_verdict_finding *finding,
+                     const struct hw_verdict_input *input)
+{
+    if (isnan(finding->since) || isnan(finding->until) || !(input->wall > 0))
+        return;
+    const bool from_start = finding->since <= WHEN_EDGE * input->wall,
+               to_end = finding->until >= (1 - WHEN_EDGE) * input->wall;
+    if (from_start && to_end)
+        hw_buffer_add(out, " It goes on all the time.");
+    else if (to_end)
+        hw_buffer_add(out, " It begins after %s and goes on to the end.", TIME(finding->since));
+    else if (from_start)
+        hw_buffer_add(out, " It is over after the first %s.", TIME(finding->until));
+    else
+        hw_buffer_add(out, " It lasts from %s to %s.", TIME(finding->since), TIME(finding->until));
+}
+
 void hw_verdict_finding_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
                               const struct hw_verdict_input *input, const char *site)
 {
@@ -183,6 +203,7 @@ void hw_verdict_finding_words(struct hw_verdict_words *words, const struct hw_ve
         memory_words(words, finding, input, site);
     else
         line_words(words, finding, input);
+    add_when(&words->why, finding, input);
     if (*finding->tunable)
         hw_buffer_add(&words->what, "; with %s: %s", name_of(input), finding->tunable);
     hw_buffer_add(&words->what, ".");

@@ -303,6 +303,27 @@ _Static_assert(sizeof(struct hw_place_hits) ==
                    offsetof(struct hw_places_info, runs) - offsetof(struct hw_places_info, samples),
                "what samples count is what the profile holds");
 
+/* What has happened so far, so that a reader can tell when most of it did. */
+static void add_events(struct hw_places_point *point)
+{
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+        const struct hw_place_state *state = &waste.now[c];
+        point->handed_out += (uint64_t)(state->fresh + state->again + state->other);
+        point->handed_out_new += (uint64_t)state->fresh;
+    }
+    const uint32_t rows = (uint32_t)HW_ENTRIES(HW_POOL_OPERATION_CALLS);
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct hw_operation_call *row = HW_ENTRY(HW_POOL_OPERATION_CALLS, struct hw_operation_call, i);
+        const uint64_t ticks = __atomic_load_n(&row->ticks, __ATOMIC_RELAXED);
+        if (row->call == HW_CALL_MMAP || row->call == HW_CALL_MUNMAP || row->call == HW_CALL_MREMAP)
+            point->mapping_ticks += ticks;
+        else if (row->call == HW_CALL_BRK)
+            point->heap_end_ticks += ticks;
+        else if (row->call == HW_CALL_MADVISE)
+            point->advice_ticks += ticks;
+    }
+}
+
 static void add_point(uint64_t tick)
 {
     struct hw_places_point *points = HW_ENTRY(HW_POOL_PLACES_TIME, struct hw_places_point, 0);
@@ -325,6 +346,7 @@ static void add_point(uint64_t tick)
         .resident_bytes = waste.resident,
     };
     waste.resident = 0; /* of that point only */
+    add_events(&points[index]);
     hw_pool_publish(HW_POOL_PLACES_TIME);
 }
 

@@ -4,6 +4,7 @@
 #include "support/recording.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* With glibc's moving threshold off: without that the first free of a large block ends all mapping. */
@@ -86,12 +87,56 @@ static void test_mapping_and_its_setting(void **state)
     recording_free(&recording);
 }
 
+/* The moment KEY of the cause, in thousandths of the run; what the program said of it, in CLAIMED. */
+static double moment_of(const struct recording *recording, const char *name, const char *key, double *claimed)
+{
+    const json_t *found = cause(recording, name);
+    if (!found)
+        return -1;
+    const json_t *moment = json_object_get(found, key);
+    assert_true(json_is_real(moment));
+    *claimed = atof(recording->run.out);
+    return 1e12 * json_real_value(moment) / (double)json_number(recording->report, "process.duration_ns");
+}
+
+static void assert_near(double found, double claimed)
+{
+    if (found < claimed - 150 || found > claimed + 150)
+        fail_msg("%.0f thousandths of the run, not %.0f", found, claimed);
+}
+
+/* Since when: the program knows when it has begun, or ended, to be slow. */
+static void test_when(void **state)
+{
+    (void)state;
+    double claimed;
+    struct recording recording = record("late", FIXED);
+    double since = moment_of(&recording, "mapping", "since_seconds", &claimed);
+    if (since >= 0) {
+        assert_near(since, claimed);
+        assert_near(moment_of(&recording, "mapping", "until_seconds", &claimed), 1000);
+        assert_non_null(strstr(json_text(cause(&recording, "mapping"), "why"), "goes on to the end"));
+    } else {
+        assert_false(json_is_array(json_object_get(json_object_get(recording.report, "allocator"), "syscalls")));
+    }
+    recording_free(&recording);
+
+    recording = record("early", NULL);
+    const double until = moment_of(&recording, "rate", "until_seconds", &claimed);
+    assert_true(until >= 0);
+    assert_near(until, claimed);
+    assert_near(moment_of(&recording, "rate", "since_seconds", &claimed), 0);
+    assert_non_null(strstr(json_text(cause(&recording, "rate"), "why"), "It is over after the first"));
+    recording_free(&recording);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_rate),
         cmocka_unit_test(test_mapping_and_its_setting),
+        cmocka_unit_test(test_when),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
