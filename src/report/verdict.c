@@ -209,6 +209,8 @@ static void take_site(struct hw_verdict_input *input, const struct hw_view *view
 
 /* Of what adds up, nearly all: but for so much at the begin, and at the end. */
 #define WHEN_REST 0.05
+/* Of the run: between two points. */
+#define WHEN_GAP 0.1
 
 static double seconds_at(const struct hw_profile *profile, uint64_t tick)
 {
@@ -225,6 +227,20 @@ static uint64_t events_at(const struct hw_places_point *point, enum hw_verdict_c
                                           : 0;
 }
 
+/* From point FIRST to point LAST, unless there is so long a time without points at either side that it says nothing. */
+static void set_when(struct hw_verdict_input *input, const struct hw_profile *profile, enum hw_verdict_cause cause,
+                     size_t first, size_t last)
+{
+    const struct hw_places_point *point = profile->places->points;
+    const double since = first ? seconds_at(profile, point[first].tick) : 0,
+                 until = seconds_at(profile, point[last].tick);
+    if (seconds_at(profile, point[first + 1].tick) - since > WHEN_GAP * input->wall ||
+        (last > 0 && until - seconds_at(profile, point[last - 1].tick) > WHEN_GAP * input->wall))
+        return;
+    input->when[cause].since = since;
+    input->when[cause].until = until;
+}
+
 /* Between which points all but the rest of it happened. */
 static void when_of_events(struct hw_verdict_input *input, const struct hw_profile *profile,
                            enum hw_verdict_cause cause)
@@ -235,12 +251,11 @@ static void when_of_events(struct hw_verdict_input *input, const struct hw_profi
     size_t first = 0, last = count - 1;
     if (all <= 0)
         return;
-    while (first + 1 < count && (double)events_at(&point[first + 1], cause) < WHEN_REST * all)
+    while (first + 2 < count && (double)events_at(&point[first + 1], cause) < WHEN_REST * all)
         first++;
     while (last > first && (double)events_at(&point[last - 1], cause) > (1 - WHEN_REST) * all)
         last--;
-    input->when[cause].since = first ? seconds_at(profile, point[first].tick) : 0;
-    input->when[cause].until = seconds_at(profile, point[last].tick);
+    set_when(input, profile, cause, first, last);
 }
 
 /* Around the peak, as long as there was at least half as much of it as at the peak. */
@@ -252,7 +267,7 @@ static void when_of_state(struct hw_verdict_input *input, const struct hw_profil
     size_t at = 0, first, last;
     if (!(enough > 0))
         return;
-    while (at + 1 < count && point[at + 1].tick <= profile->places->info.peak_tick)
+    while (at + 2 < count && point[at + 1].tick <= profile->places->info.peak_tick)
         at++;
 #define THERE(i) ((double)(cause == HW_CAUSE_INTERNAL ? point[i].internal_bytes : point[i].blowup_bytes) >= enough)
     for (first = at; first > 0 && THERE(first - 1);)
@@ -260,8 +275,7 @@ static void when_of_state(struct hw_verdict_input *input, const struct hw_profil
     for (last = at; last + 1 < count && THERE(last + 1);)
         last++;
 #undef THERE
-    input->when[cause].since = first ? seconds_at(profile, point[first].tick) : 0;
-    input->when[cause].until = seconds_at(profile, point[last].tick);
+    set_when(input, profile, cause, first, last);
 }
 
 /* From exact counts over time alone: what was sampled, and locks, are not told by time. */
