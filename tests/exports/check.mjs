@@ -32,6 +32,9 @@ const names = {
   "never-read": "never_read_objects", shared: "shared_granules",
 };
 
+// As a page shows it.
+const shown = (name) => name.replace(/\s+/g, " ").trim();
+
 // speedscope's own page shows the profile of KEY first, and for each function what it allocated itself, in three digits.
 async function inItsPage(title) {
   const seen = await readInSpeedscope(file);
@@ -39,9 +42,9 @@ async function inItsPage(title) {
   assert.equal(seen.profile.replace(" (estimated)", ""), title);
   const expected = new Map();
   for (const { stack, values } of contexts)
-    if (values[key]) expected.set(stack.at(-1), (expected.get(stack.at(-1)) ?? 0) + values[key]);
+    if (values[key]) expected.set(shown(stack.at(-1)), (expected.get(shown(stack.at(-1))) ?? 0) + values[key]);
   const found = new Map();
-  for (const { name, self } of seen.rows) found.set(name, (found.get(name) ?? 0) + self);
+  for (const { name, self } of seen.rows) found.set(shown(name), (found.get(shown(name)) ?? 0) + self);
   const greatest = [...expected].sort((a, b) => b[1] - a[1]).slice(0, 10);
   assert.ok(greatest.length);
   for (const [name, value] of greatest)
