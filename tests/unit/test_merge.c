@@ -499,7 +499,7 @@ static void test_nothing_is_lost(void **unused)
                 noted[k] = hw_add_saturating(noted[k], both[k]->notes[i].count);
         }
         uint64_t sums[2][32];
-        int64_t signed_sums[2][6] = {{0}};
+        uint64_t signed_sums[2][6] = {{0}}; /* modulo 2^64 */
         for (int k = 0; k < 2; k++) {
             add_up(both[k], sums[k]);
             for (size_t i = 0; i < both[k]->context_count; i++) {
@@ -507,7 +507,7 @@ static void test_nothing_is_lost(void **unused)
                 const int64_t values[] = {c->live_blocks, c->live_bytes,       c->peak_blocks,
                                           c->peak_bytes,  c->inherited_blocks, c->inherited_bytes};
                 for (size_t v = 0; v < 6; v++)
-                    signed_sums[k][v] += values[v];
+                    signed_sums[k][v] += (uint64_t)values[v];
             }
         }
         for (size_t k = 0; k < 32; k++)

@@ -63,7 +63,8 @@ void hw_pool_publish(enum hw_pool_id pool)
 
 /* ---- operations ---- */
 
-#define PAGES 8
+#define PAGES        8
+#define OTHER_FAULTS 4 /* fewer than there are pages */
 
 static struct hw_dispatch_thread dispatch;
 static struct hw_operator operator= {.dispatch = &dispatch};
@@ -128,9 +129,9 @@ static void check_faults(void)
     assert_int_equal(entry(1)->samples, 1);
     assert_int_equal(entry(1)->kind, HW_OPERATION_FREE);
     assert_true(entry(0)->present >> HW_EVENT_PAGE_FAULTS & 1);
-    /* The kernel may map several at once, never more often than touched. */
-    assert_in_range(entry(0)->sum[HW_EVENT_PAGE_FAULTS], 5, 5 * PAGES);
-    assert_in_range(entry(1)->sum[HW_EVENT_PAGE_FAULTS], 1, PAGES);
+    /* The kernel may map several pages at once; code that runs for the first time faults, too. */
+    assert_in_range(entry(0)->sum[HW_EVENT_PAGE_FAULTS], 5, 5 * PAGES + OTHER_FAULTS);
+    assert_in_range(entry(1)->sum[HW_EVENT_PAGE_FAULTS], 1, PAGES + OTHER_FAULTS);
 }
 
 static void test_by_usage(void **state)
