@@ -1,8 +1,8 @@
 # prediction.sh - is what `heapwise allocators` predicts what happens? Six programs that allocate a lot, under the four allocators.
 #
 # A part of bench/run, which sources it: uses its functions. For each program: how many times as long as under glibc it takes with
-# each other allocator, really (least CPU time of the rounds: user and system, of all threads; other programs on the machine
-# change it little) and predicted from one profiled run. Wanted: mean error at most 8 %, and of the slowdowns above 1.2 against the
+# each other allocator, really (the median of what the rounds say: runs of one round follow each other, and a machine that is shared
+# has slow minutes) and predicted from one run under glibc. Wanted: mean error at most 8 %, and of the slowdowns above 1.2 against the
 # program's best allocator at least 8 in 10 predicted above 1.2. Then the same for programs that were not looked at while the
 # prediction was made: jq, xmllint and mawk reading what bench/prediction/inputs.py writes, perl sorting words, a std::map of strings.
 
@@ -18,20 +18,19 @@ build_prediction() {
     python3 "$here/prediction/inputs.py" "$prediction"
 }
 
-# predict NAME THREADS PROGRAM ARGUMENT…: THREADS at work at once share the CPU time; lines "NAME ALLOCATOR SECONDS DIFFERENCE" in table.tsv, the difference to glibc that is predicted.
+# predict NAME PROGRAM ARGUMENT…: lines "NAME ALLOCATOR REAL PREDICTED" in table.tsv, times by that with glibc.
 predict() {
-    local name=$1 threads=$2
-    shift 2
+    local name=$1
+    shift
     [ -x "$(command -v "$1")" ] || { say "skipped: $name: there is no $1" && return; }
     say "prediction: $name"
     "$heapwise" allocators --json -q -n "$rounds" -- "$@" >"$prediction/$name.json" 2>"$prediction/$name.log" </dev/null ||
         { say "failed: $name, see $prediction/$name.log" && return; }
-    awk -v name="$name" -v threads="$threads" '
-        /"allocator":/ { gsub(/[",]/, ""); allocator = $2; predicted = "" }
-        /"cpu_time_least_s":/ { gsub(/,/, ""); seconds = $2 / threads }
-        /"predicted":/ { inside = 1; if ($2 ~ /null/) { inside = 0 } }
-        /"difference_s":/ && inside { gsub(/,/, ""); predicted = $2; inside = 0 }
-        /"note":/ { print name "\t" allocator "\t" seconds "\t" (allocator == "glibc" ? 0 : predicted) }
+    awk -v name="$name" '
+        /"allocator":/ { gsub(/[",]/, ""); allocator = $2; real = predicted = "" }
+        /"(predicted|measured)":/ { part = $1 }
+        /"speedup":/ { gsub(/,/, ""); if (part ~ /measured/) real = 1 / $2; else predicted = 1 / $2 }
+        /"note":/ && real != "" { print name "\t" allocator "\t" real "\t" (allocator == "glibc" ? 1 : predicted) }
     ' "$prediction/$name.json" >>"$prediction/table.tsv"
 }
 
@@ -45,41 +44,40 @@ measure_prediction() {
 }
 
 predict_others() {
-    predict jq 1 jq -c 'map({(.name): .x, t: (.tags | join(","))}) | group_by(.t) | length' "$prediction/items.json"
-    predict xmllint 1 xmllint --xpath 'count(//item[@id mod 7 = 0]/w)' "$prediction/items.xml"
-    predict mawk 1 mawk '{ for (i = 1; i <= NF; i++) { c[$i]++; l[$i] = l[$i] " " NR } } END { for (k in l) n += split(l[k], a, " "); print n }' \
+    predict jq jq -c 'map({(.name): .x, t: (.tags | join(","))}) | group_by(.t) | length' "$prediction/items.json"
+    predict xmllint xmllint --xpath 'count(//item[@id mod 7 = 0]/w)' "$prediction/items.xml"
+    predict mawk mawk '{ for (i = 1; i <= NF; i++) { c[$i]++; l[$i] = l[$i] " " NR } } END { for (k in l) n += split(l[k], a, " "); print n }' \
         "$prediction/words.txt"
-    predict perl_sort 1 perl -e 'my %h; while (<>) { push @{$h{$_}}, [$., length] for split }
+    predict perl_sort perl -e 'my %h; while (<>) { push @{$h{$_}}, [$., length] for split }
         print scalar(my @k = sort { @{$h{$b}} <=> @{$h{$a}} || $a cmp $b } keys %h)' "$prediction/words.txt"
-    predict map 1 "$out/map"
+    predict map "$out/map"
 }
 
 predict_usual() {
-    [ -x "$out/lua" ] && predict lua 1 "$out/lua" "$here/lua/binary_trees.lua" 12
-    [ -x "$out/speedtest1" ] && predict sqlite 1 "$out/speedtest1" --size 15
-    predict perl 1 perl "$root/examples/visitors.pl"
-    PYTHONMALLOC=malloc predict python 1 /usr/bin/python3 "$here/prediction/objects.py"
-    predict buffers 1 "$out/buffers"
-    predict two_threads 2 "$out/two_threads" 1000000
+    [ -x "$out/lua" ] && predict lua "$out/lua" "$here/lua/binary_trees.lua" 12
+    [ -x "$out/speedtest1" ] && predict sqlite "$out/speedtest1" --size 15
+    predict perl perl "$root/examples/visitors.pl"
+    PYTHONMALLOC=malloc predict python /usr/bin/python3 "$here/prediction/objects.py"
+    predict buffers "$out/buffers"
+    predict two_threads "$out/two_threads" 1000000
 }
 
 summarise_prediction() { # NAME
     [ -z "$json" ] && echo "$1"
     awk -F'\t' -v json="$json" -v workload="$1" '
         { program[$1] = 1; order[$1] = order[$1] ? order[$1] : ++n; name[order[$1]] = $1
-          seconds[$1, $2] = $3; more[$1, $2] = $4; allocators[$2] = 1 }
+          reals[$1, $2] = $3; predictions[$1, $2] = $4; allocators[$2] = 1 }
         END {
             if (!json) printf "%-12s %-10s %10s %10s %9s\n", "program", "allocator", "real", "predicted", "error"
             for (i = 1; i <= n; i++) {
                 p = name[i]; best = ""
-                for (a in allocators) if (seconds[p, a] && (best == "" || seconds[p, a] < seconds[p, best])) best = a
+                for (a in allocators) if (reals[p, a] && (best == "" || reals[p, a] < reals[p, best])) best = a
                 for (a in allocators) {
-                    if (!seconds[p, a] || more[p, a] == "") continue
-                    real = seconds[p, a] / seconds[p, "glibc"]; predicted = 1 + more[p, a] / seconds[p, "glibc"]
+                    real = reals[p, a]; predicted = predictions[p, a]
+                    if (!real || predicted == "") continue
                     error = (predicted - real) / real; if (error < 0) error = -error
                     if (a != "glibc") { sum += error; cells++ }
-                    slow = seconds[p, a] / seconds[p, best]
-                    if (slow > 1.2) { slowdowns++; if (predicted / (1 + more[p, best] / seconds[p, "glibc"]) > 1.2) found++ }
+                    if (real / reals[p, best] > 1.2) { slowdowns++; found += predicted / predictions[p, best] > 1.2 }
                     if (json) printf "{\"workload\": \"%s\", \"program\": \"%s\", \"allocator\": \"%s\", \"real\": %.3f, \"predicted\": %.3f}\n", workload, p, a, real, predicted
                     else printf "%-12s %-10s %10.3f %10.3f %8.1f%%\n", p, a, real, predicted, error * 100
                 }
