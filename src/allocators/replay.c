@@ -29,13 +29,10 @@
 #include <unistd.h>
 
 #include "allocators/mix.h"
+#include "allocators/touch.h"
 #include "runtime/arch/x86_64/arch.h"
 
 #define SECONDS_MOST 30
-#define LINE         64u
-#define PAGE         4096u
-#define TOUCHED_MOST (16u << 20)
-#define READ_MOST    256u
 #define NO_EVENT     UINT32_MAX
 #define MAILBOX      1024u /* blocks on their way from one thread to another; a power of two */
 #define RECENT       16    /* allocations that are looked back at for a block that grows */
@@ -75,7 +72,6 @@ struct worker {
 
 static struct hw_mix mix;
 static uint64_t clock_cost; /* of reading the clock twice */
-static volatile uint64_t sink;
 
 static void *pages(size_t bytes)
 {
@@ -329,23 +325,6 @@ static void draw(struct worker *worker, int phase, unsigned number, unsigned thr
 
 /* ---- doing it ---- */
 
-static inline void write_block(char *block, size_t size)
-{
-    size_t at = 0;
-    for (; at < size && at < PAGE; at += LINE)
-        block[at] = 1;
-    for (; at < size && at < TOUCHED_MOST; at += PAGE)
-        block[at] = 1;
-}
-
-static inline void read_block(const volatile char *block, size_t size)
-{
-    uint64_t sum = 0;
-    for (size_t at = 0; at < size && at < READ_MOST; at += LINE)
-        sum += (unsigned char)block[at];
-    sink = sum;
-}
-
 static void *allocate(const struct event *event, void *before)
 {
     void *block = NULL;
@@ -355,7 +334,7 @@ static void *allocate(const struct event *event, void *before)
     case HW_MIX_REALLOC:
         return realloc(before, event->size);
     case HW_MIX_ALIGNED:
-        return posix_memalign(&block, LINE, event->size) == 0 ? block : NULL;
+        return posix_memalign(&block, HW_TOUCH_LINE, event->size) == 0 ? block : NULL;
     default:
         return malloc(event->size);
     }
@@ -385,13 +364,13 @@ static void note(struct cell *cell, uint64_t begin, uint64_t end)
 static void free_block(struct worker *worker, void *block, unsigned bucket, size_t size, bool counts)
 {
     if (!worker->timed || !counts) {
-        read_block(block, size);
+        hw_touch_last(block, size);
         free(block);
         return;
     }
     hw_arch_watch(watch_offset);
     const uint64_t begin = ticks();
-    read_block(block, size);
+    hw_touch_last(block, size);
     const uint64_t middle = ticks();
     free(block);
     const uint64_t end = ticks();
@@ -407,7 +386,7 @@ static void do_allocation(struct worker *worker, const struct event *event)
     if (!worker->timed || !event->counts) {
         char *block = worker->slots[event->slot] = allocate(event, before);
         if (block)
-            write_block(block, event->size);
+            hw_touch_new(block, event->size);
         return;
     }
     hw_arch_watch(watch_offset);
@@ -415,7 +394,7 @@ static void do_allocation(struct worker *worker, const struct event *event)
     char *block = worker->slots[event->slot] = allocate(event, before);
     const uint64_t middle = ticks();
     if (block)
-        write_block(block, event->size);
+        hw_touch_new(block, event->size);
     const uint64_t end = ticks();
     if (hw_arch_watched(watch_offset))
         return;

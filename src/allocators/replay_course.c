@@ -21,12 +21,9 @@
 #include <unistd.h>
 
 #include "allocators/course.h"
+#include "allocators/touch.h"
 
 #define SECONDS_MOST 30
-#define LINE         64u
-#define PAGE         4096u
-#define TOUCHED_MOST (16u << 20)
-#define READ_MOST    256u
 #define NEAR_BLOCKS  4096u /* 256 KiB of lines: in the second-level cache, not in the first */
 #define PAUSES       64    /* before a thread that waits sleeps */
 
@@ -42,7 +39,6 @@ static void **slots;
 static const uint32_t *walked; /* slots */
 static struct worker workers[HW_COURSE_WORKERS];
 static double near_ns; /* near_walk() */
-static volatile uint64_t sink;
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -76,23 +72,6 @@ static void wait_for(const struct worker *other, size_t events)
         pause_a_little(&tries);
 }
 
-static inline void write_block(char *block, size_t size)
-{
-    size_t at = 0;
-    for (; at < size && at < PAGE; at += LINE)
-        block[at] = 1;
-    for (; at < size && at < TOUCHED_MOST; at += PAGE)
-        block[at] = 1;
-}
-
-static inline void read_block(const volatile char *block, size_t size)
-{
-    uint64_t sum = 0;
-    for (size_t at = 0; at < size && at < READ_MOST; at += LINE)
-        sum += (unsigned char)block[at];
-    sink = sum;
-}
-
 static void *allocate(const struct hw_course_event *event, void *before)
 {
     void *block = NULL;
@@ -115,7 +94,7 @@ static void free_slot(const struct hw_course_event *event)
     slots[event->slot] = NULL;
     if (!block)
         return;
-    read_block(block, event->size);
+    hw_touch_last(block, event->size);
     free(block);
 }
 
@@ -137,18 +116,18 @@ static double near_walk(void)
 {
     static void *blocks[NEAR_BLOCKS];
     static uint32_t list[NEAR_BLOCKS];
-    char *bytes = pages((size_t)NEAR_BLOCKS * LINE);
+    char *bytes = pages((size_t)NEAR_BLOCKS * HW_TOUCH_LINE);
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < NEAR_BLOCKS; i++) {
         list[i] = i * 2481u % NEAR_BLOCKS; /* each of them once, no two in turn in one page */
-        blocks[i] = bytes + (size_t)i * LINE;
-        bytes[(size_t)i * LINE] = 1;
+        blocks[i] = bytes + (size_t)i * HW_TOUCH_LINE;
+        bytes[(size_t)i * HW_TOUCH_LINE] = 1;
     }
     for (int i = 0; i < 8; i++) {
         const uint64_t spent = walk(blocks, list, NEAR_BLOCKS);
         least = spent < least ? spent : least;
     }
-    munmap(bytes, (size_t)NEAR_BLOCKS * LINE);
+    munmap(bytes, (size_t)NEAR_BLOCKS * HW_TOUCH_LINE);
     return (double)least / NEAR_BLOCKS;
 }
 
@@ -175,7 +154,7 @@ static void *work(void *closure)
         } else {
             void *block = allocate(event, slots[event->slot]);
             if (block)
-                write_block(block, event->size);
+                hw_touch_new(block, event->size);
             slots[event->slot] = block;
         }
         __atomic_store_n(&worker->done, i + 1, __ATOMIC_RELEASE);
@@ -197,7 +176,7 @@ static bool open_course(const char *path)
         return false;
     const struct hw_course_event *events = (const struct hw_course_event *)(course + 1);
     const uint64_t room = (size - sizeof *course) / sizeof *events;
-    uint64_t all = 0, last_walked = 0;
+    uint64_t all = 0;
     for (uint32_t i = 0; i < course->workers; i++) {
         if (course->first[i] > room || course->count[i] > room - course->first[i])
             return false;
@@ -205,15 +184,17 @@ static bool open_course(const char *path)
         workers[i].count = (size_t)course->count[i];
         for (size_t k = 0; k < workers[i].count; k++) {
             const struct hw_course_event *event = &workers[i].events[k];
-            if (event->kind == HW_COURSE_WALK)
-                last_walked = event->size + event->slot;
-            else if (event->slot >= (event->kind == HW_COURSE_WAIT ? course->workers : course->slots))
+            if (event->kind == HW_COURSE_WALK) {
+                if (event->size > course->walked || event->slot > course->walked - event->size)
+                    return false;
+            } else if (event->slot >= (event->kind == HW_COURSE_WAIT ? course->workers : course->slots)) {
                 return false;
+            }
         }
         all += course->count[i];
     }
     walked = (const uint32_t *)(events + all);
-    if (course->walked > (room - all) * (sizeof *events / sizeof *walked) + 3 || last_walked > course->walked)
+    if (all > room || course->walked > (size - sizeof *course - all * sizeof *events) / sizeof *walked)
         return false;
     for (uint64_t i = 0; i < course->walked; i++)
         if (walked[i] >= course->slots)
