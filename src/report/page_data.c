@@ -39,20 +39,29 @@ static void end_steps(struct writer *writer, const char *name)
     hw_page_part(&writer->stream, name, HW_PART_STEPS);
 }
 
+/* A part of VALUE for each I below COUNT. */
+#define NUMBERS(writer, name, count, value)                                                                            \
+    do {                                                                                                               \
+        for (size_t i = 0; i < (count); i++)                                                                           \
+            add_number(writer, value);                                                                                 \
+        end_numbers(writer, name);                                                                                     \
+    } while (0)
+#define STEPS(writer, name, count, value)                                                                              \
+    do {                                                                                                               \
+        for (size_t i = 0; i < (count); i++)                                                                           \
+            add_step(writer, value);                                                                                   \
+        end_steps(writer, name);                                                                                       \
+    } while (0)
+
 /* ---- modules, frames, locations, nodes ---- */
 
 static void add_modules(struct writer *writer)
 {
     const struct hw_view *view = writer->view;
-    for (size_t i = 0; i < view->module_count; i++)
-        add_number(writer, string_number(writer, view->modules[i].path));
-    end_numbers(writer, "module.path");
-    for (size_t i = 0; i < view->module_count; i++)
-        add_number(writer, view->modules[i].kind);
-    end_numbers(writer, "module.kind");
-    for (size_t i = 0; i < view->module_count; i++)
-        add_number(writer, string_number(writer, view->modules[i].used ? view->modules[i].problem : NULL));
-    end_numbers(writer, "module.problem");
+    NUMBERS(writer, "module.path", view->module_count, string_number(writer, view->modules[i].path));
+    NUMBERS(writer, "module.kind", view->module_count, view->modules[i].kind);
+    NUMBERS(writer, "module.problem", view->module_count,
+            string_number(writer, view->modules[i].used ? view->modules[i].problem : NULL));
 }
 
 enum frame_column { FRAME_FUNCTION, FRAME_FILE, FRAME_LINE, FRAME_COLUMN, FRAME_COLUMNS };
@@ -81,26 +90,19 @@ static void add_frames(struct writer *writer)
 static void add_locations(struct writer *writer)
 {
     const struct hw_view *view = writer->view;
-    for (size_t i = 0; i < view->location_count; i++)
-        add_number(writer, view->locations[i].frames.count);
-    end_numbers(writer, "location.frames");
-    for (size_t i = 0; i < view->location_count; i++)
-        add_number(writer, view->locations[i].module == HW_NONE ? 0 : (uint64_t)view->locations[i].module + 1);
-    end_numbers(writer, "location.module"); /* from 1 on; 0: unknown */
-    for (size_t i = 0; i < view->location_count; i++)
-        add_step(writer, view->locations[i].address);
-    end_steps(writer, "location.address");
+    NUMBERS(writer, "location.frames", view->location_count, view->locations[i].frames.count);
+    NUMBERS(writer, "location.module", view->location_count,
+            view->locations[i].module == HW_NONE ? 0
+                                                 : (uint64_t)view->locations[i].module + 1); /* from 1 on; 0: unknown */
+    STEPS(writer, "location.address", view->location_count, view->locations[i].address);
 }
 
 static void add_nodes(struct writer *writer)
 {
     const struct hw_view *view = writer->view;
-    for (size_t i = 0; i < view->node_count; i++)
-        add_number(writer, i ? i - view->nodes[i].parent : 0);
-    end_numbers(writer, "node.above"); /* how far above the parent stands */
-    for (size_t i = 0; i < view->node_count; i++)
-        add_step(writer, i ? view->nodes[i].location : 0);
-    end_steps(writer, "node.location");
+    NUMBERS(writer, "node.above", view->node_count,
+            i ? i - view->nodes[i].parent : 0); /* how far above the parent stands */
+    STEPS(writer, "node.location", view->node_count, i ? view->nodes[i].location : 0);
 }
 
 /* ---- contexts ---- */
@@ -279,17 +281,12 @@ static void add_contexts(struct writer *writer)
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         add_column(writer, &columns[i]);
     add_headlines(writer);
-    for (size_t i = 0; i < view->context_count; i++)
-        add_number(writer, string_number(writer, hw_view_type(view, &view->contexts[i].sum)));
-    end_numbers(writer, "context.type");
+    NUMBERS(writer, "context.type", view->context_count,
+            string_number(writer, hw_view_type(view, &view->contexts[i].sum)));
     if (!is_told(view, SAMPLES))
         return;
-    for (size_t i = 0; i < view->context_count; i++)
-        add_number(writer, view->sampled[i].reads);
-    end_numbers(writer, "context.sampled_reads");
-    for (size_t i = 0; i < view->context_count; i++)
-        add_number(writer, view->sampled[i].writes);
-    end_numbers(writer, "context.sampled_writes");
+    NUMBERS(writer, "context.sampled_reads", view->context_count, view->sampled[i].reads);
+    NUMBERS(writer, "context.sampled_writes", view->context_count, view->sampled[i].writes);
 }
 
 static void add_free_stacks(struct writer *writer)
@@ -299,18 +296,10 @@ static void add_free_stacks(struct writer *writer)
     const size_t count = view->free_stack_count;
     if (!count)
         return;
-    for (size_t i = 0; i < count; i++)
-        add_step(writer, stacks[i].context);
-    end_steps(writer, "free.context");
-    for (size_t i = 0; i < count; i++)
-        add_number(writer, stacks[i].leaf);
-    end_numbers(writer, "free.leaf");
-    for (size_t i = 0; i < count; i++)
-        add_number(writer, stacks[i].count);
-    end_numbers(writer, "free.count");
-    for (size_t i = 0; i < count; i++)
-        add_number(writer, stacks[i].bytes);
-    end_numbers(writer, "free.bytes");
+    STEPS(writer, "free.context", count, stacks[i].context);
+    NUMBERS(writer, "free.leaf", count, stacks[i].leaf);
+    NUMBERS(writer, "free.count", count, stacks[i].count);
+    NUMBERS(writer, "free.bytes", count, stacks[i].bytes);
 }
 
 /* ---- words of blocks: runs of neighbours, by context ---- */
@@ -321,12 +310,8 @@ static void add_histogram(struct writer *writer)
     const size_t count = view->histogram_count;
     if (!count)
         return;
-    for (size_t i = 0; i < count; i++)
-        add_step(writer, view->histogram[i].context);
-    end_steps(writer, "words8.context");
-    for (size_t i = 0; i < count; i++)
-        add_number(writer, view->histogram[i].first_word);
-    end_numbers(writer, "words8.first");
+    STEPS(writer, "words8.context", count, view->histogram[i].context);
+    NUMBERS(writer, "words8.first", count, view->histogram[i].first_word);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < HW_HISTOGRAM_WORDS; k++)
             add_number(writer, view->histogram[i].words[k]);
@@ -339,12 +324,8 @@ static void add_words(struct writer *writer)
     const struct hw_view_words *words = &view->words;
     if (!words->count)
         return;
-    for (size_t i = 0; i < words->count; i++)
-        add_step(writer, words->runs[i].context);
-    end_steps(writer, "words4.context");
-    for (size_t i = 0; i < words->count; i++)
-        add_number(writer, words->runs[i].first_word);
-    end_numbers(writer, "words4.first");
+    STEPS(writer, "words4.context", words->count, words->runs[i].context);
+    NUMBERS(writer, "words4.first", words->count, words->runs[i].first_word);
     for (size_t i = 0; i < words->count; i++)
         for (size_t k = 0; k < HW_WORDS_RUN; k++)
             add_number(writer, words->runs[i].read_periods[k]);
@@ -365,21 +346,11 @@ static void add_sampled_words(struct writer *writer)
         count++;
     if (!count)
         return;
-    for (size_t i = 0; i < count; i++)
-        add_step(writer, counts[i].context);
-    end_steps(writer, "samples.context");
-    for (size_t i = 0; i < count; i++)
-        add_step(writer, counts[i].offset);
-    end_steps(writer, "samples.offset");
-    for (size_t i = 0; i < count; i++)
-        add_number(writer, counts[i].bytes);
-    end_numbers(writer, "samples.bytes");
-    for (size_t i = 0; i < count; i++)
-        add_number(writer, counts[i].reads);
-    end_numbers(writer, "samples.reads");
-    for (size_t i = 0; i < count; i++)
-        add_number(writer, counts[i].writes);
-    end_numbers(writer, "samples.writes");
+    STEPS(writer, "samples.context", count, counts[i].context);
+    STEPS(writer, "samples.offset", count, counts[i].offset);
+    NUMBERS(writer, "samples.bytes", count, counts[i].bytes);
+    NUMBERS(writer, "samples.reads", count, counts[i].reads);
+    NUMBERS(writer, "samples.writes", count, counts[i].writes);
 }
 
 /* ---- the short parts ---- */
