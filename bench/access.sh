@@ -90,20 +90,28 @@ against() {
     rm -rf "$profiles" && mkdir -p "$profiles"
 }
 
-measure_access() {
+# is_wanted ONLY WHAT: whether WHAT is among the names ONLY, or there are none.
+is_wanted() { [[ -z $1 || " $1 " == *" $2 "* ]]; }
+
+# each_workload ONLY AGAINST: calls AGAINST with title, program and arguments of each workload that is wanted.
+each_workload() {
     local what
-    rm -f "$access/times.tsv" "$access/compile.tsv" "$access/sizes.tsv" "$access/results.md"
     for what in lua sqlite "${access_kernels[@]}" readers; do
-        [[ -z ${ACCESS_ONLY:-} || " $ACCESS_ONLY " == *" $what "* ]] || continue
+        is_wanted "$1" "$what" || continue
         case $what in
-        lua) against lua lua "$here/lua/binary_trees.lua" ;;
-        sqlite) against sqlite speedtest1 --size 40 ;;
-        *) against "$what" access "$what" ;;
+        lua) "$2" lua lua "$here/lua/binary_trees.lua" ;;
+        sqlite) "$2" sqlite speedtest1 --size 40 ;;
+        *) "$2" "$what" access "$what" ;;
         esac
     done
+}
+
+measure_access() {
+    rm -f "$access/times.tsv" "$access/compile.tsv" "$access/sizes.tsv" "$access/results.md"
+    each_workload "${ACCESS_ONLY:-}" against
     [ ! -f "$access/times.tsv" ] || times_table
-    [[ -n ${ACCESS_ONLY:-} && " $ACCESS_ONLY " != *" compile "* ]] || measure_compile
-    [[ -n ${ACCESS_ONLY:-} && " $ACCESS_ONLY " != *" size "* ]] || measure_sizes
+    ! is_wanted "${ACCESS_ONLY:-}" compile || measure_compile
+    ! is_wanted "${ACCESS_ONLY:-}" size || measure_sizes
     say "the tables are in $access/results.md"
 }
 

@@ -55,18 +55,10 @@ fields_table() {
 }
 
 measure_fields() {
-    local what
     rm -f "$fields/times.tsv" "$fields/results.md"
-    for what in lua sqlite "${access_kernels[@]}" readers; do
-        [[ -z ${FIELDS_ONLY:-} || " $FIELDS_ONLY " == *" $what "* ]] || continue
-        case $what in
-        lua) fields_against lua lua "$here/lua/binary_trees.lua" ;;
-        sqlite) fields_against sqlite speedtest1 --size 40 ;;
-        *) fields_against "$what" access "$what" ;;
-        esac
-    done
+    each_workload "${FIELDS_ONLY:-}" fields_against
     [ ! -f "$fields/times.tsv" ] || fields_table
-    [[ -n ${FIELDS_ONLY:-} && " $FIELDS_ONLY " != *" compile "* ]] || fields_compile
+    ! is_wanted "${FIELDS_ONLY:-}" compile || fields_compile
     say "the tables are in $fields/results.md"
 }
 

@@ -59,18 +59,10 @@ words_table() {
 }
 
 measure_words() {
-    local what
     rm -f "$words/times.tsv" "$words/results.md"
-    for what in lua sqlite "${access_kernels[@]}" readers; do
-        [[ -z ${WORDS_ONLY:-} || " $WORDS_ONLY " == *" $what "* ]] || continue
-        case $what in
-        lua) words_against lua lua "$here/lua/binary_trees.lua" ;;
-        sqlite) words_against sqlite speedtest1 --size 40 ;;
-        *) words_against "$what" access "$what" ;;
-        esac
-    done
+    each_workload "${WORDS_ONLY:-}" words_against
     [ ! -f "$words/times.tsv" ] || words_table
-    [[ -n ${WORDS_ONLY:-} && " $WORDS_ONLY " != *" size "* ]] || words_sizes
+    ! is_wanted "${WORDS_ONLY:-}" size || words_sizes
     say "the tables are in $words/results.md"
 }
 
