@@ -98,8 +98,7 @@ static struct hw_verdict_finding *add(struct hw_verdict *verdict, const struct h
     struct hw_verdict_finding *finding = &verdict->findings[verdict->finding_count++];
     *finding =
         (struct hw_verdict_finding){.cause = cause, .share = share, .seconds = NAN, .bytes = NAN, .site = SIZE_MAX};
-    finding->since = input->when[cause].since;
-    finding->until = input->when[cause].until;
+    finding->when = input->when[cause];
     hw_tunable(finding->tunable, sizeof finding->tunable, input, cause);
     return finding;
 }

@@ -57,9 +57,11 @@ struct hw_verdict_input {
     uint64_t site_count;
     size_t pinning_site; /* that pins most */
 
-    struct {
+    struct hw_verdict_when {
+        /* When in the run it was, seconds from the start: nearly all of it between these two. NAN: not known. */
         double since, until;
-    } when[HW_VERDICT_CAUSES_MOST]; /* by enum hw_verdict_cause, as in struct hw_verdict_finding */
+        uint64_t looks;             /* it was looked at so many times; 0: all the time */
+    } when[HW_VERDICT_CAUSES_MOST]; /* by enum hw_verdict_cause */
 
     unsigned threads_most; /* threads at once */
     uint64_t largest;      /* size of the largest block that was asked for */
@@ -91,8 +93,7 @@ struct hw_verdict_finding {
     double seconds; /* that it costs; NAN */
     double bytes;   /* likewise */
     size_t site;    /* place of the program that is concerned, SIZE_MAX: none */
-    /* When in the run it was, seconds from the start: nearly all of it between these two. NAN: not known. */
-    double since, until;
+    struct hw_verdict_when when;
     char tunable[96]; /* "GLIBC_TUNABLES=glibc.malloc.arena_max=2"; "" when this allocator has none for it */
 };
 

@@ -524,7 +524,7 @@ _Static_assert(sizeof(struct hw_thread_role) == 32, "thread role");
 _Static_assert(sizeof(struct hw_side) == 64, "side");
 _Static_assert(sizeof(struct hw_places_info) == 288, "places info");
 _Static_assert(sizeof(struct hw_usable_class) == 160, "usable class");
-_Static_assert(sizeof(struct hw_places_point) == 96, "places point");
+_Static_assert(sizeof(struct hw_places_point) == 112, "places point");
 _Static_assert(sizeof(struct hw_places_moment) == 120, "places moment");
 _Static_assert(sizeof(struct hw_pinned) == 32, "pinned");
 _Static_assert(sizeof(struct hw_line_pair) == 24, "line pair");

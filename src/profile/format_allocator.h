@@ -337,6 +337,8 @@ struct hw_usable_class {
     struct hw_usable_class_state now, peak; /* as of hw_places_info.tick; when most bytes were live */
 };
 
+#define HW_PLACES_POINTS 1024
+
 struct hw_places_point {
     uint64_t tick;
     int64_t requested_bytes, internal_bytes, blowup_bytes, free_bytes;
@@ -345,7 +347,10 @@ struct hw_places_point {
      * system calls: mmap, munmap and mremap; brk; madvise. */
     uint64_t handed_out, handed_out_new;
     uint64_t mapping_ticks, heap_end_ticks, advice_ticks;
-    uint64_t reserved;
+    /* Likewise: ticks for which operations waited (for locks, contended ones and futexes; sched_yield, sleeps), when
+     * they ended; lines on which active or passive false sharing has happened, each once. */
+    uint64_t waiting_ticks, shared_lines;
+    int64_t external_bytes; /* resident beyond all the others; where resident_bytes is 0 nothing is known of it */
 };
 
 /* The heap taken apart. All of one moment: resident = requested - absent_requested + internal + blowup + the rest. */

@@ -496,7 +496,8 @@ static const struct hw_pack_field places_time[] = {
     F(5, hw_places_point, free_bytes, PREVIOUS),     F(6, hw_places_point, resident_bytes, PREVIOUS),
     F(7, hw_places_point, handed_out, PREVIOUS),     F(8, hw_places_point, handed_out_new, PREVIOUS),
     F(9, hw_places_point, mapping_ticks, PREVIOUS),  F(10, hw_places_point, heap_end_ticks, PREVIOUS),
-    F(11, hw_places_point, advice_ticks, PREVIOUS),
+    F(11, hw_places_point, advice_ticks, PREVIOUS),  F(12, hw_places_point, waiting_ticks, PREVIOUS),
+    F(13, hw_places_point, shared_lines, PREVIOUS),  F(14, hw_places_point, external_bytes, PREVIOUS),
 };
 
 static const struct hw_pack_field places_moments[] = {

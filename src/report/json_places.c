@@ -71,6 +71,7 @@ static json_t *time_value(struct json_writer *writer)
         set_signed(writer, object, "internal", point->internal_bytes);
         set_signed(writer, object, "blowup", point->blowup_bytes);
         set_signed(writer, object, "free", point->free_bytes);
+        set(writer, object, "external", point->resident_bytes ? json_integer(point->external_bytes) : json_null());
         set(writer, object, "resident",
             point->resident_bytes ? json_integer(clamped(point->resident_bytes)) : json_null());
         writer->failed |= json_array_append_new(array, object) != 0;

@@ -21,8 +21,10 @@ static json_t *cause_value(struct json_writer *writer, const struct hw_view_verd
     set_number(writer, object, "share", finding->share);
     set_number(writer, object, "seconds", finding->seconds);
     set_number(writer, object, "bytes", finding->bytes);
-    set_number(writer, object, "since_seconds", finding->since);
-    set_number(writer, object, "until_seconds", finding->until);
+    set_number(writer, object, "since_seconds", finding->when.since);
+    set_number(writer, object, "until_seconds", finding->when.until);
+    set(writer, object, "looked_at_moments",
+        finding->when.looks ? json_integer(clamped(finding->when.looks)) : json_null());
     set_text(writer, object, "site", known(hw_buffer_text(&site)));
     set_text(writer, object, "title", hw_buffer_text(&words->title));
     set_text(writer, object, "why", hw_buffer_text(&words->why));

@@ -211,6 +211,8 @@ static void take_site(struct hw_verdict_input *input, const struct hw_view *view
 #define WHEN_REST 0.05
 /* Of the run: between two points. */
 #define WHEN_GAP 0.1
+/* Likewise between two looks at the resident heap, which take time, and which the verdict counts. */
+#define WHEN_LOOK_GAP 0.2
 
 static double seconds_at(const struct hw_profile *profile, uint64_t tick)
 {
@@ -224,7 +226,8 @@ static uint64_t events_at(const struct hw_places_point *point, enum hw_verdict_c
            : cause == HW_CAUSE_ADVICE     ? point->advice_ticks
            : cause == HW_CAUSE_NEW_MEMORY ? point->handed_out_new
            : cause == HW_CAUSE_RATE       ? point->handed_out
-                                          : 0;
+           : cause == HW_CAUSE_LOCKS      ? point->waiting_ticks
+                                          : point->shared_lines;
 }
 
 /* From point FIRST to point LAST, unless there is so long a time without points at either side that it says nothing. */
@@ -278,15 +281,60 @@ static void when_of_state(struct hw_verdict_input *input, const struct hw_profil
     set_when(input, profile, cause, first, last);
 }
 
-/* From exact counts over time alone: what was sampled, and locks, are not told by time. */
+/* The nearest point before FROM, or behind it (STEP 1), at which the resident heap was looked at; SIZE_MAX: none. */
+static size_t next_look(const struct hw_profile_places *places, size_t from, size_t step)
+{
+    for (size_t i = from + step; i < places->point_count; i += step)
+        if (places->points[i].resident_bytes)
+            return i;
+    return SIZE_MAX;
+}
+
+/* Likewise around the look near the peak, but known only where the resident heap was looked at. */
+static void when_of_external(struct hw_verdict_input *input, const struct hw_profile *profile)
+{
+    const struct hw_profile_places *places = profile->places;
+    const struct hw_places_moment *peak = hw_profile_places_moment(places, HW_MOMENT_PEAK);
+    struct hw_verdict_when *when = &input->when[HW_CAUSE_EXTERNAL];
+    const double enough = 0.5 * input->external;
+    size_t ends[2], at = SIZE_MAX;
+    uint64_t looks = 0;
+    if (!peak || !(enough > 0))
+        return;
+    for (size_t i = next_look(places, SIZE_MAX, 1); i != SIZE_MAX; i = next_look(places, i, 1)) {
+        looks++;
+        at = places->points[i].tick <= peak->tick ? i : at;
+    }
+    if (at == SIZE_MAX || (double)places->points[at].external_bytes < enough)
+        return;
+    for (int side = 0; side < 2; side++) {
+        const size_t step = side ? 1 : SIZE_MAX;
+        size_t last = at, beyond = next_look(places, at, step);
+        while (beyond != SIZE_MAX && (double)places->points[beyond].external_bytes >= enough) {
+            last = beyond;
+            beyond = next_look(places, last, step);
+        }
+        const double edge = beyond != SIZE_MAX ? seconds_at(profile, places->points[beyond].tick) : side * input->wall;
+        if (fabs(edge - seconds_at(profile, places->points[last].tick)) > WHEN_LOOK_GAP * input->wall)
+            return; /* so far apart that they say nothing */
+        ends[side] = last;
+    }
+    *when = (struct hw_verdict_when){.since = seconds_at(profile, places->points[ends[0]].tick),
+                                     .until = seconds_at(profile, places->points[ends[1]].tick),
+                                     .looks = looks};
+}
+
+/* From exact counts over time, and from what was looked at: what was sampled is not told by time. */
 static void take_times(struct hw_verdict_input *input, const struct hw_profile *profile)
 {
     if (!profile->places || profile->places->point_count < 4)
         return;
     for (enum hw_verdict_cause cause = 0; cause < HW_CAUSE_INTERNAL; cause++)
         when_of_events(input, profile, cause);
+    when_of_events(input, profile, HW_CAUSE_FALSE_SHARING);
     when_of_state(input, profile, HW_CAUSE_INTERNAL);
     when_of_state(input, profile, HW_CAUSE_BLOWUP);
+    when_of_external(input, profile);
 }
 
 bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)

@@ -176,18 +176,21 @@ static void line_words(struct hw_verdict_words *words, const struct hw_verdict_f
 static void add_when(struct hw_buffer *out, const struct hw_verdict_finding *finding,
                      const struct hw_verdict_input *input)
 {
-    if (isnan(finding->since) || isnan(finding->until) || !(input->wall > 0))
+    const double since = finding->when.since, until = finding->when.until;
+    if (isnan(since) || isnan(until) || !(input->wall > 0))
         return;
-    const bool from_start = finding->since <= WHEN_EDGE * input->wall,
-               to_end = finding->until >= (1 - WHEN_EDGE) * input->wall;
+    const bool from_start = since <= WHEN_EDGE * input->wall, to_end = until >= (1 - WHEN_EDGE) * input->wall;
     if (from_start && to_end)
-        hw_buffer_add(out, " It goes on all the time.");
+        hw_buffer_add(out, " It goes on all the time");
     else if (to_end)
-        hw_buffer_add(out, " It begins after %s and goes on to the end.", TIME(finding->since));
+        hw_buffer_add(out, " It begins after %s and goes on to the end", TIME(since));
     else if (from_start)
-        hw_buffer_add(out, " It is over after the first %s.", TIME(finding->until));
+        hw_buffer_add(out, " It is over after the first %s", TIME(until));
     else
-        hw_buffer_add(out, " It lasts from %s to %s.", TIME(finding->since), TIME(finding->until));
+        hw_buffer_add(out, " It lasts from %s to %s", TIME(since), TIME(until));
+    if (finding->when.looks)
+        hw_buffer_add(out, ", as far as %s at the resident heap tell", HW_OF(finding->when.looks, "look"));
+    hw_buffer_add(out, ".");
 }
 
 void hw_verdict_finding_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,

@@ -53,6 +53,7 @@ static struct {
         uint32_t kind, entry;
     } * slots;
     uint32_t *waiting; /* by entry */
+    uint64_t waited;   /* ticks: in the profile, of all locks, yields and sleeps */
 } dispatch;
 
 /* ---- what is known of system calls ---- */
@@ -417,6 +418,7 @@ bool hw_dispatch_start(void)
     if (!dispatch.slots || !dispatch.waiting || !take_room() || !hw_hardware_start())
         return false;
     hw_dispatch_on = false;
+    dispatch.waited = 0;
     dispatch.heap_end = (uint64_t)hw_sys(SYS_brk, 0);
     const char *why = why_not();
     hw_dispatch_on = why == NULL;
@@ -520,6 +522,7 @@ static void add_lock_use(const struct hw_inside *seen, enum hw_phase phase, enum
     add(&use->contended, seen->slow);
     add(&use->refused, seen->busy);
     add(&use->wait_ticks, seen->ticks);
+    add(&dispatch.waited, seen->ticks);
     add(&use->held_ticks, seen->more);
     add(&use->critical_ticks, seen->critical);
     raise_to(&entry->wait_ticks_most, seen->ticks);
@@ -533,6 +536,13 @@ static void add_call(const struct hw_inside *seen, enum hw_phase phase, enum hw_
     add(&row->errors, seen->slow);
     add(&row->ticks, seen->ticks);
     add(&row->bytes, seen->more);
+    if (seen->what == HW_CALL_SCHED_YIELD || seen->what == HW_CALL_SLEEP) /* waiting, too */
+        add(&dispatch.waited, seen->ticks);
+}
+
+uint64_t hw_dispatch_waited(void)
+{
+    return __atomic_load_n(&dispatch.waited, __ATOMIC_RELAXED);
 }
 
 void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,

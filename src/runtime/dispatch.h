@@ -68,6 +68,8 @@ void hw_dispatch_detach(struct hw_operator *op);
 /* After an operation with op->events, which is 0 afterwards. Not inside it any more. */
 void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
                                uint32_t bucket);
+/* Ticks that operations have waited so far: for locks, or giving way. */
+uint64_t hw_dispatch_waited(void);
 /* From now on they are not: noted with the reason. */
 void hw_dispatch_stop(const char *why);
 /* The entry for LOCK (HW_LOCK_…) of the present operation, of OP. NULL: it is in no operation. Signal safe. */

@@ -8,24 +8,29 @@
  * Everything here happens under the runtime's lock, now and then; how often depends on what it costs. */
 #include "runtime/places.h"
 
-#define POINTS_MOST 1024u
-#define SUMS_PART   200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
-#define COST_PART   200u /* looks at the resident heap one in so many… */
-#define COST_FIRST  4    /* …and as many milliseconds more… */
-#define COST_FALL   8    /* …or these, where it is the last chance to see a peak */
-#define STEP_LEAST  (1 << 20)
-#define WIDE_LEAST  HW_PLACE_BIG_BYTES
+#define SUMS_PART  200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
+#define COST_PART  200u /* looks at the resident heap one in so many… */
+#define COST_FIRST 4    /* …and as many milliseconds more… */
+#define COST_FALL  8    /* …or these, where it is the last chance to see a peak */
+#define LOOK_RATIO 12   /* without other reasons from one look to the next: one part in so many of the run so far… */
+#define LOOK_PART  400u /* …as long as looks take no more than one part in so many */
+#define STEP_LEAST (1 << 20)
+#define WIDE_LEAST HW_PLACE_BIG_BYTES
 
 static struct {
     struct hw_place_state now[HW_PLACE_CLASSES], peak[HW_PLACE_CLASSES];
     int64_t most[HW_PLACE_CLASSES], peak_most[HW_PLACE_CLASSES];
     int64_t requested;
-    uint64_t next_sum;       /* ticks */
-    uint64_t spent;          /* on looks at the resident heap */
-    uint64_t interval;       /* of points */
-    uint64_t interval_first; /* about a millisecond */
-    int64_t moment_at;       /* requested bytes at the latest look at the resident heap */
+    uint64_t next_sum;        /* ticks */
+    uint64_t spent;           /* on looks at the resident heap */
+    uint64_t interval;        /* of points */
+    uint64_t interval_first;  /* about a millisecond */
+    int64_t moment_at;        /* requested bytes at the latest look at the resident heap that was for the peak */
+    uint64_t look, look_cost; /* the latest one at all: tick, ticks */
+    uint64_t spent_old;       /* on looks that were not for the peak */
+    /* By that look, for the next point. 0: there was none. */
     uint64_t resident;
+    int64_t external;
 } waste;
 
 static void add(struct hw_place_state *to, const struct hw_place_state *from)
@@ -207,8 +212,10 @@ static void measure(uint64_t tick, bool peak, bool end)
         moment.blowup_bytes -= (int64_t)((absent < 1 ? absent : 1) * (double)parts.blowup_wide);
     }
     waste.resident = moment.resident_bytes;
-    waste.moment_at = waste.requested;
+    waste.external = (int64_t)(moment.resident_bytes + moment.absent_requested) - moment.requested_bytes -
+                     moment.internal_bytes - moment.blowup_bytes;
     if (peak) {
+        waste.moment_at = waste.requested;
         keep_moment(&moment, HW_MOMENT_PEAK);
         hw_memory_keep(&all, HW_MOMENT_PEAK, tick, waste.requested);
     }
@@ -257,19 +264,28 @@ static struct hw_places_info *information(void)
     return hw_pools[HW_POOL_PLACES].used ? HW_ENTRY(HW_POOL_PLACES, struct hw_places_info, 0) : NULL;
 }
 
+static struct hw_place_sharing sum_sharing(void)
+{
+    struct hw_place_sharing sum = {0};
+    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+        const struct hw_place_sharing *sharing = &hw_places.threads[i]->sharing;
+        sum.active_lines += sharing->active_lines;
+        sum.passive_lines += sharing->passive_lines;
+        sum.active_blocks += sharing->active_blocks;
+        sum.passive_blocks += sharing->passive_blocks;
+    }
+    return sum;
+}
+
 static void write_information(uint64_t tick)
 {
     struct hw_places_info *info = information();
     if (!info)
         return;
-    struct hw_place_sharing sum = {0};
+    const struct hw_place_sharing sum = sum_sharing();
     uint64_t odd = 0, unseen = 0, skipped = 0;
     for (uint32_t i = 0; i < hw_places.threads_used; i++) {
         const struct hw_place_thread *thread = hw_places.threads[i];
-        sum.active_lines += thread->sharing.active_lines;
-        sum.passive_lines += thread->sharing.passive_lines;
-        sum.active_blocks += thread->sharing.active_blocks;
-        sum.passive_blocks += thread->sharing.passive_blocks;
         odd += thread->odd;
         unseen += thread->unseen;
         skipped += thread->skipped;
@@ -322,31 +338,41 @@ static void add_events(struct hw_places_point *point)
         else if (row->call == HW_CALL_MADVISE)
             point->advice_ticks += ticks;
     }
+    point->waiting_ticks = hw_dispatch_waited();
+    const struct hw_place_sharing sharing = sum_sharing();
+    point->shared_lines = sharing.active_lines + sharing.passive_lines;
+}
+
+/* Every second one goes; of two the one at which the resident heap was read stays. */
+static void thin_out(void)
+{
+    struct hw_places_point *points = HW_ENTRY(HW_POOL_PLACES_TIME, struct hw_places_point, 0);
+    for (uint32_t i = 0; i < HW_PLACES_POINTS / 2; i++)
+        points[i] = points[2 * i + (!points[2 * i].resident_bytes && points[2 * i + 1].resident_bytes)];
+    hw_pool_set_count(HW_POOL_PLACES_TIME, HW_PLACES_POINTS / 2);
+    waste.interval *= 2;
 }
 
 static void add_point(uint64_t tick)
 {
-    struct hw_places_point *points = HW_ENTRY(HW_POOL_PLACES_TIME, struct hw_places_point, 0);
-    if (HW_ENTRIES(HW_POOL_PLACES_TIME) >= POINTS_MOST) {
-        for (uint32_t i = 0; i < POINTS_MOST / 2; i++)
-            points[i] = points[2 * i];
-        hw_pool_set_count(HW_POOL_PLACES_TIME, POINTS_MOST / 2);
-        waste.interval *= 2;
-    }
+    if (HW_ENTRIES(HW_POOL_PLACES_TIME) >= HW_PLACES_POINTS)
+        thin_out();
     uint32_t index = hw_pool_take(HW_POOL_PLACES_TIME, 1);
     if (index == HW_NONE)
         return;
     const struct parts parts = parts_of(waste.now, waste.most);
-    points[index] = (struct hw_places_point){
+    struct hw_places_point *point = HW_ENTRY(HW_POOL_PLACES_TIME, struct hw_places_point, index);
+    *point = (struct hw_places_point){
         .tick = tick,
         .requested_bytes = waste.requested,
         .internal_bytes = parts.internal,
         .blowup_bytes = parts.blowup,
         .free_bytes = parts.free_bytes,
         .resident_bytes = waste.resident,
+        .external_bytes = waste.resident ? waste.external : 0,
     };
     waste.resident = 0; /* of that point only */
-    add_events(&points[index]);
+    add_events(point);
     hw_pool_publish(HW_POOL_PLACES_TIME);
 }
 
@@ -356,7 +382,8 @@ static int64_t near_peak(void)
     return hw_places.peak - hw_places.peak / 10;
 }
 
-/* Whether the resident heap is to be read: it has grown since, or falls from a peak near which it was not read. */
+/* Whether the resident heap is to be read for the peak: it has grown since, or falls from a peak near which it was not
+ * read. */
 static bool is_look_due(uint64_t tick)
 {
     const int64_t step = waste.moment_at / 10;
@@ -368,6 +395,12 @@ static bool is_look_due(uint64_t tick)
     return (grown && waste.spent < share + least * COST_FIRST) || (falls && waste.spent < share + least * COST_FALL);
 }
 
+/* Or only to know when it was what. */
+static bool is_look_old(uint64_t tick)
+{
+    return tick - waste.look > tick / LOOK_RATIO && waste.spent_old + waste.look_cost < tick / LOOK_PART;
+}
+
 void hw_places_tick(uint64_t tick)
 {
     if (!hw_places.even || tick < waste.next_sum)
@@ -375,9 +408,12 @@ void hw_places_tick(uint64_t tick)
     const uint64_t begin = hw_ticks_raw();
     sum_all();
     const uint64_t middle = hw_ticks_raw();
-    if (is_look_due(tick)) {
-        measure(tick, true, false);
-        waste.spent += hw_ticks_raw() - middle;
+    const bool due = is_look_due(tick);
+    if (due || is_look_old(tick)) {
+        measure(tick, due, false);
+        waste.look = tick;
+        waste.look_cost = hw_ticks_raw() - middle;
+        *(due ? &waste.spent : &waste.spent_old) += waste.look_cost;
     }
     const uint64_t end = hw_ticks_raw();
     add_point(tick);
@@ -400,7 +436,7 @@ void hw_places_end(uint64_t tick)
 
 void hw_places_file_begin(void)
 {
-    waste.next_sum = waste.spent = 0;
+    waste.next_sum = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
     waste.moment_at = 0;
     waste.resident = 0;
     hw_place_contexts_file_begin();
@@ -418,6 +454,6 @@ void hw_places_forget(void)
     hw_pool_set_count(HW_POOL_PLACES_TIME, 0);
     hw_pool_set_count(HW_POOL_PLACES_MOMENTS, 0);
     hw_place_contexts_reset();
-    waste.next_sum = waste.spent = 0;
+    waste.next_sum = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
     waste.moment_at = 0;
 }

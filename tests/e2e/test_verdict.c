@@ -7,20 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test_config.h"
+
 /* With glibc's moving threshold off: without that the first free of a large block ends all mapping. */
 #define FIXED "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072"
 
-static struct recording record(const char *what, const char *setting)
+static struct recording record_any(const char *what, const char *const environment[])
 {
     static const char *const arguments[] = {"--mode=allocator", "--no-prediction", NULL};
     const char *program = program_path("verdict");
     if (!program)
         SKIP("verdict was not built");
-    const char *const environment[] = {setting, NULL};
     const char *const argv[] = {program, what, NULL};
     struct recording recording =
         record_and_load(argv, &(struct record_options){.arguments = arguments, .run.environment = environment});
     assert_exit(&recording.run, 0, what);
+    return recording;
+}
+
+/* With an allocator of the tests preloaded. */
+static struct recording record_with(const char *what, const char *library, const char *setting)
+{
+    char preload[4096];
+    if (TEST_SANITIZED)
+        SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
+    if (!program_path(library))
+        SKIP("%s was not built", library);
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", program_path(library));
+    return record_any(what, (const char *const[]){preload, setting, NULL});
+}
+
+static struct recording record(const char *what, const char *setting)
+{
+    struct recording recording = record_any(what, (const char *const[]){setting, NULL});
     if (strncmp(json_text(recording.report, "process.allocator"), "glibc", 5) != 0) {
         recording_free(&recording);
         SKIP("the allocator is not glibc's");
@@ -131,6 +150,60 @@ static void test_when(void **state)
     recording_free(&recording);
 }
 
+/* It has begun in the middle, when the program says so, and went on. */
+static void assert_from_the_middle(struct recording *recording, const char *name)
+{
+    double claimed;
+    const double since = moment_of(recording, name, "since_seconds", &claimed);
+    assert_non_null(cause(recording, name));
+    if (since >= 0) {
+        assert_near(since, claimed);
+        assert_true(since > 200);
+        assert_near(moment_of(recording, name, "until_seconds", &claimed), 1000);
+        assert_non_null(strstr(json_text(cause(recording, name), "why"), "It begins after"));
+    }
+    recording_free(recording);
+}
+
+static void test_when_locks(void **state)
+{
+    (void)state;
+    struct recording recording = record_with("contended", "libinsidemalloc.so", NULL);
+    assert_from_the_middle(&recording, "locks");
+}
+
+static void test_when_lines(void **state)
+{
+    (void)state;
+    struct recording recording = record_with("shared", "liblineheap.so", "LINEHEAP=shared");
+    assert_from_the_middle(&recording, "false-sharing");
+}
+
+/* Known only where the resident heap was looked at. */
+static void test_when_holes(void **state)
+{
+    (void)state;
+    struct recording recording = record("holes", NULL);
+    const json_t *found = cause(&recording, "external"), *point;
+    double first = -1, last = 0;
+    size_t i, looks = 0;
+    assert_non_null(found);
+    json_array_foreach(json_object_get(json_object_get(recording.report, "allocator"), "memory_over_time"), i, point)
+    {
+        assert_int_equal(json_is_null(json_object_get(point, "external")),
+                         json_is_null(json_object_get(point, "resident")));
+        if (json_is_null(json_object_get(point, "external")))
+            continue;
+        last = json_number(point, "external");
+        first = first < 0 ? last : first;
+        looks++;
+    }
+    assert_true(first < 1e6 && last > 12e6); /* three of four blocks of 112 bytes */
+    if (!json_is_null(json_object_get(found, "since_seconds")))
+        assert_int_equal(json_number(found, "looked_at_moments"), looks);
+    assert_from_the_middle(&recording, "external");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +211,9 @@ int main(void)
         cmocka_unit_test(test_rate),
         cmocka_unit_test(test_mapping_and_its_setting),
         cmocka_unit_test(test_when),
+        cmocka_unit_test(test_when_locks),
+        cmocka_unit_test(test_when_lines),
+        cmocka_unit_test(test_when_holes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

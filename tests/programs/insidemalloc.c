@@ -80,12 +80,17 @@ static void use_recursive(void)
 }
 
 /* glibc's mutex says 2 when somebody waits in the kernel for it. */
-static void keep_until_waited_for(void)
+static void keep_until_waited_for(long more_ns)
 {
+    struct timespec begin, now;
     NEED(pthread_mutex_lock(&known_mutex) == 0);
     __atomic_store_n(&kept, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&known_mutex.__data.__lock, __ATOMIC_ACQUIRE) != 2) {
     }
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < more_ns);
     NEED(pthread_mutex_unlock(&known_mutex) == 0);
 }
 
@@ -165,7 +170,10 @@ void *malloc(size_t size)
         use_recursive();
         break;
     case SIZE_KEEP:
-        keep_until_waited_for();
+        keep_until_waited_for(0);
+        break;
+    case SIZE_HOLD:
+        keep_until_waited_for(1000000);
         break;
     case SIZE_WAIT:
         wait_for_keeper();

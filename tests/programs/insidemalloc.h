@@ -15,6 +15,7 @@ enum {
     SIZE_CHECKED = 70010,   /* known_checked twice: the second is refused as a deadlock */
     SIZE_FORK = 70011,      /* a child, which only ends; then one madvise */
     SIZE_FAULTS = 70012,    /* eight pages are touched for the first time */
+    SIZE_HOLD = 70014,      /* likewise, and for a millisecond more */
     SIZE_TIMED = 70013,     /* pthread_mutex_timedlock of known_mutex, which it has already: times out */
 };
 

@@ -189,7 +189,12 @@ static void make_places(struct maker *maker, size_t contexts, uint64_t end)
         make_state(&class[i].peak);
     }
     for (size_t i = 0; i < points; i++)
-        point[i] = (struct hw_places_point){.tick = end / 5 * i, .requested_bytes = (int64_t)below(1000)};
+        point[i] = (struct hw_places_point){.tick = end / 5 * i,
+                                            .requested_bytes = (int64_t)below(1000),
+                                            .resident_bytes = below(2) ? any_count() : 0,
+                                            .waiting_ticks = any_count(),
+                                            .shared_lines = any_count(),
+                                            .external_bytes = any_signed()};
     for (size_t i = 0; i < moments; i++)
         moment[i] = (struct hw_places_moment){.tick = below(end),
                                               .moment = (uint32_t)i,
