@@ -23,7 +23,8 @@ struct hw_operation_cost {
 /* What the verdict is made of. Times are seconds, sums over all threads unless said otherwise; sizes are bytes. */
 struct hw_verdict_input {
     uint64_t runs;     /* of how many what follows is the sum */
-    double wall;       /* of the run, or of all */
+    double begin;      /* of what is counted, seconds from the start of the run: 0, or a reset */
+    double wall;       /* of the run from there on, or of all */
     double threads;    /* time that threads were alive, added up */
     double operations; /* in operations, all threads */
     double critical;   /* in operations, on the critical way: serial stages, and the slowest thread of parallel ones */

@@ -43,11 +43,21 @@ static void take_counts(struct taker *taker)
 {
     const struct hw_table *table = &taker->of[HW_SECTION_OPERATION_COUNTS];
     const struct hw_operation_counts *entry = table->entries;
+    const uint64_t kept = taker->to->info.reset_slot - 1; /* of no slot: the greatest number */
     for (size_t i = 0; i < table->count; i++)
-        for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int phase = 0; phase < HW_PHASES && i / HW_SIZE_BUCKETS != kept; phase++)
             for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
                 add(&hw_profile_operation(taker->to, phase, kind, (uint32_t)(i % HW_SIZE_BUCKETS))->count,
                     entry[i].count[phase][kind]);
+    if (kept >= table->count / HW_SIZE_BUCKETS)
+        return;
+    for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+        for (int phase = 0; phase < HW_PHASES; phase++)
+            for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
+                uint64_t *count = &hw_profile_operation(taker->to, phase, kind, bucket)->count;
+                const uint64_t before = entry[kept * HW_SIZE_BUCKETS + bucket].count[phase][kind];
+                *count = *count > before ? *count - before : 0;
+            }
 }
 
 static void take_times(struct taker *taker)
@@ -426,7 +436,9 @@ static double bytes_allocated(const struct hw_profile *profile)
                 if (kind != HW_OPERATION_FREE && kind != HW_OPERATION_REALLOC)
                     sum += (double)hw_profile_operation(profile->observed, phase, kind, bucket)->count * 0.5 *
                            ((double)hw_size_bucket_least(bucket) + (double)hw_size_bucket_most(bucket));
-    return sum > (double)profile->process.peak_bytes ? sum : (double)profile->process.peak_bytes;
+    const int64_t older = profile->process.flags & HW_PROCESS_RESET ? profile->process.inherited_bytes : 0;
+    const double least = (double)profile->process.peak_bytes - (double)older;
+    return sum > least ? sum : least;
 }
 
 /* Contexts are estimated from blocks that were followed, the totals are known: a ratio estimator makes them agree. It

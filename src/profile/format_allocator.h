@@ -62,13 +62,16 @@ struct hw_allocator_info {
     uint64_t critical_ticks;        /* in operations, of serial stages and the slowest thread of parallel ones */
     uint64_t thread_ticks;          /* that threads were alive, added up… */
     uint64_t runs_staged;           /* …of so many runs */
-    uint64_t reserved[12];
+    /* After a reset: 1 + the number of the slot of OPERATION_COUNTS that holds what all others together had counted
+     * until then, and is subtracted. 0: none. */
+    uint64_t reset_slot;
+    uint64_t reserved[11];
 };
 
 /* Exact numbers of operations of one slot for one size bucket (base/size_bucket.h): entry i is bucket i modulo
  * HW_SIZE_BUCKETS. By phase and kind. Slots are those of threads that did an operation, one after the other, in any
- * order; the reader adds them up. Frees are counted by the size that was requested for the block; the last bucket is
- * for blocks whose size is not known, since they are older than the profile. */
+ * order; the reader adds them up (all but reset_slot). Frees are counted by the size that was requested for the block;
+ * the last bucket is for blocks whose size is not known, since they are older than the profile. */
 struct hw_operation_counts {
     uint64_t count[HW_PHASES][HW_OPERATION_KINDS_ROOM];
 };

@@ -74,8 +74,9 @@ static struct hw_allocator_info single(const struct hw_profile *profile)
     const double rate = profile->ns_per_tick > 0 ? 1 / profile->ns_per_tick : 0;
     info.flags &= HW_ALLOCATOR_PLACES;
     info.runs = 1;
-    info.duration_ns = profile->duration_ns;
-    info.duration_ticks = whole((double)profile->duration_ns * rate);
+    const uint64_t from_ns = hw_profile_counted_from_ns(profile);
+    info.duration_ns = profile->duration_ns > from_ns ? profile->duration_ns - from_ns : 0;
+    info.duration_ticks = whole((double)info.duration_ns * rate);
     info.rate_least = info.rate_most = whole(1e9 * rate);
     info.critical_ticks = whole(hw_profile_critical_ticks(from));
     info.runs_staged = from->stage_count != 0;

@@ -44,6 +44,14 @@ uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks
     return scale(ticks, profile->process.clock_ns, profile->process.clock_ticks);
 }
 
+uint64_t hw_profile_counted_from_ns(const struct hw_profile *profile)
+{
+    const struct hw_process_info *process = &profile->process;
+    return (process->flags & HW_PROCESS_RESET) && !(process->flags & HW_PROCESS_MERGED)
+               ? hw_profile_ticks_to_ns(profile, process->reset_tick)
+               : 0;
+}
+
 static void note_tick(struct builder *builder, uint64_t tick)
 {
     if (tick > builder->last_tick)

@@ -457,6 +457,8 @@ static inline uint64_t hw_profile_access_total(const struct hw_profile_access *a
 }
 
 uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks);
+/* When counts of events begin: at the start, or at the latest reset. Of one run; 0 for merged ones. */
+uint64_t hw_profile_counted_from_ns(const struct hw_profile *profile);
 
 /* Right after the process has ended: records how (exit code or signal) and when in the file of a process that could not
  * do so itself, cuts off the unused tail, and seals it. Used by `heapwise record`. False with ERROR on failure. A file

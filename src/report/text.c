@@ -147,10 +147,11 @@ static void add_inherited(const struct hw_text *text, struct hw_buffer *out)
     for (size_t i = 0; i < text->view->context_count; i++)
         frees += text->view->contexts[i].sum.inherited_frees;
     if (process->flags & HW_PROCESS_RESET) {
-        hw_buffer_add(out,
-                      "%s in %s live at the reset, %s of them freed since; among the live ones, not allocated here",
-                      HW_BYTES(hw_not_negative(process->inherited_bytes)),
-                      HW_OF(hw_not_negative(process->inherited_blocks), "block"), HW_COUNT(frees));
+        hw_buffer_add(out, "%s in %s live at the reset", HW_BYTES(hw_not_negative(process->inherited_bytes)),
+                      HW_OF(hw_not_negative(process->inherited_blocks), "block"));
+        if (!text->view->profile->observed) /* there frees of all blocks are one number */
+            hw_buffer_add(out, ", %s of them freed since", HW_COUNT(frees));
+        hw_buffer_add(out, "; among the live ones, not allocated here");
         return;
     }
     hw_buffer_add(out, "%s in %s of the parent, %s of them freed here; not in the other numbers",

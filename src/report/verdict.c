@@ -235,7 +235,7 @@ static void set_when(struct hw_verdict_input *input, const struct hw_profile *pr
                      size_t first, size_t last)
 {
     const struct hw_places_point *point = profile->places->points;
-    const double since = first ? seconds_at(profile, point[first].tick) : 0,
+    const double since = first ? seconds_at(profile, point[first].tick) : input->begin,
                  until = seconds_at(profile, point[last].tick);
     if (seconds_at(profile, point[first + 1].tick) - since > WHEN_GAP * input->wall ||
         (last > 0 && until - seconds_at(profile, point[last - 1].tick) > WHEN_GAP * input->wall))
@@ -314,7 +314,8 @@ static void when_of_external(struct hw_verdict_input *input, const struct hw_pro
             last = beyond;
             beyond = next_look(places, last, step);
         }
-        const double edge = beyond != SIZE_MAX ? seconds_at(profile, places->points[beyond].tick) : side * input->wall;
+        const double edge =
+            beyond != SIZE_MAX ? seconds_at(profile, places->points[beyond].tick) : input->begin + side * input->wall;
         if (fabs(edge - seconds_at(profile, places->points[last].tick)) > WHEN_LOOK_GAP * input->wall)
             return; /* so far apart that they say nothing */
         ends[side] = last;
@@ -347,7 +348,9 @@ bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
     struct hw_verdict_input *input = &of->input;
     *input = hw_verdict_input_none();
     input->runs = allocator->runs;
+    input->begin = (double)hw_profile_counted_from_ns(profile) * 1e-9;
     input->wall = (double)(allocator->info.runs ? allocator->info.duration_ns : profile->duration_ns) * 1e-9;
+    input->wall -= input->wall > input->begin ? input->begin : 0;
     input->allocator = profile->allocator;
     input->threads_most = (unsigned)profile->process.threads_most;
     take_operations(input, allocator, seconds);

@@ -179,7 +179,8 @@ static void add_when(struct hw_buffer *out, const struct hw_verdict_finding *fin
     const double since = finding->when.since, until = finding->when.until;
     if (isnan(since) || isnan(until) || !(input->wall > 0))
         return;
-    const bool from_start = since <= WHEN_EDGE * input->wall, to_end = until >= (1 - WHEN_EDGE) * input->wall;
+    const bool from_start = since - input->begin <= WHEN_EDGE * input->wall,
+               to_end = until - input->begin >= (1 - WHEN_EDGE) * input->wall;
     if (from_start && to_end)
         hw_buffer_add(out, " It goes on all the time");
     else if (to_end)

@@ -427,6 +427,39 @@ bool hw_dispatch_start(void)
     return true;
 }
 
+static void put_zero(uint64_t *number)
+{
+    __atomic_store_n(number, 0, __ATOMIC_RELAXED);
+}
+
+/* Others may be adding meanwhile, atomically: each number is of before or of after. */
+void hw_dispatch_reset(void)
+{
+    for (uint32_t i = 0; i < ROWS; i++) {
+        struct hw_operation_call *row = &dispatch.rows[i];
+        put_zero(&row->count);
+        put_zero(&row->errors);
+        put_zero(&row->ticks);
+        put_zero(&row->bytes);
+    }
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_OPERATION_LOCKS); i++) {
+        struct hw_operation_lock *lock = HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, i);
+        uint64_t *use = (uint64_t *)lock->use;
+        for (size_t n = 0; n < sizeof lock->use / sizeof *use; n++)
+            put_zero(&use[n]);
+        __atomic_store_n(&lock->waiting_most, i ? dispatch.waiting[i] : 0, __ATOMIC_RELAXED);
+        put_zero(&lock->wait_ticks_most);
+        put_zero(&lock->critical_ticks_most);
+    }
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_OPERATION_EVENTS); i++) {
+        struct hw_operation_events *row = HW_ENTRY(HW_POOL_OPERATION_EVENTS, struct hw_operation_events, i);
+        put_zero(&row->samples);
+        for (uint32_t n = 0; n < HW_OPERATION_EVENTS; n++)
+            put_zero(&row->sum[n]);
+    }
+    put_zero(&dispatch.waited);
+}
+
 void hw_dispatch_stop(const char *why)
 {
     if (__atomic_exchange_n(&hw_dispatch_on, false, __ATOMIC_RELAXED))

@@ -70,6 +70,8 @@ void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum
                                uint32_t bucket);
 /* Ticks that operations have waited so far: for locks, or giving way. */
 uint64_t hw_dispatch_waited(void);
+/* heapwise_reset: all that was seen is forgotten. Lock held. */
+void hw_dispatch_reset(void);
 /* From now on they are not: noted with the reason. */
 void hw_dispatch_stop(const char *why);
 /* The entry for LOCK (HW_LOCK_…) of the present operation, of OP. NULL: it is in no operation. Signal safe. */

@@ -39,6 +39,27 @@ uint32_t hw_place_line_events(uintptr_t address)
     return hw_places.owners[address >> 6] & (HW_PLACE_ACTIVE | HW_PLACE_PASSIVE);
 }
 
+static void forget_events(uintptr_t start, uintptr_t end)
+{
+    for (uint16_t *line = (uint16_t *)start; line < (uint16_t *)end; line++)
+        if (*(volatile uint16_t *)line & (HW_PLACE_ACTIVE | HW_PLACE_PASSIVE))
+            __atomic_fetch_and(line, (uint16_t) ~(HW_PLACE_ACTIVE | HW_PLACE_PASSIVE), __ATOMIC_RELAXED);
+}
+
+static void forget_area(const struct hw_area *area)
+{
+    const uintptr_t last = 1ul << HW_ARCH_ADDRESS_BITS, end = area->end < last ? area->end : last;
+    if (area->writable && !area->own && area->start < end)
+        hw_resident_each((uintptr_t)(hw_places.owners + (area->start >> 6)), (uintptr_t)(hw_places.owners + (end >> 6)),
+                         forget_events);
+}
+
+void hw_place_lines_forget(void)
+{
+    if (hw_places.many)
+        hw_areas_each(forget_area);
+}
+
 static uint16_t take(uint16_t *line)
 {
     for (unsigned waits = 0;; waits++) {

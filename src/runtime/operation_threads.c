@@ -285,6 +285,27 @@ void hw_stages_look(struct hw_operator *op, uint64_t now)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
+static void open_again(struct hw_thread *thread)
+{
+    thread->operator->stage = 0; /* the entry is gone */
+    if (thread->operator->thread)
+        open_entry(thread->operator, changing);
+}
+
+void hw_stages_reset(void)
+{
+    uint64_t *words = (uint64_t *)hw_pools[HW_POOL_STAGES].base;
+    for (uint64_t i = 0; i < hw_pools[HW_POOL_STAGES].used / sizeof *words; i++)
+        words[i] = 0;
+    hw_pool_set_count(HW_POOL_STAGES, 0);
+    stages.stage = 0;
+    stages.rest[0] = stages.rest[1] = 0;
+    stages.slowest = (struct hw_operation_stage){0};
+    hw_allocator_info()->stages = 1;
+    changing = stages.begin = now_tick();
+    hw_threads_each(open_again);
+}
+
 static void end_each(struct hw_thread *thread)
 {
     struct hw_operator *op = thread->operator;

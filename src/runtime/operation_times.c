@@ -37,6 +37,50 @@ static struct {
     uint64_t slowest_limit; /* fewer ticks are among the slowest no more */
 } times;
 
+/* ---- from the begin ---- */
+
+static void forget(enum hw_pool_id pool)
+{
+    uint64_t *words = (uint64_t *)hw_pools[pool].base;
+    for (uint64_t i = 0; i < hw_pools[pool].used / sizeof *words; i++)
+        words[i] = 0;
+    hw_pool_set_count(pool, 0);
+}
+
+static void forget_tables(void)
+{
+    for (uint32_t i = 0; i < sizeof times.times / sizeof(uint32_t); i++)
+        (&times.times[0][0][0])[i] = 0;
+    for (uint32_t i = 0; i < HW_SIZE_BUCKETS; i++)
+        times.lives[i] = 0;
+    times.slowest_limit = 0;
+}
+
+/* What threads sample with now is what they have sampled with at least. */
+static uint32_t shift_most;
+
+static void raise_shift(struct hw_thread *thread)
+{
+    if (thread->operator->thread && thread->operator->shift> shift_most)
+        shift_most = thread->operator->shift;
+}
+
+void hw_times_reset(void)
+{
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_OPERATION_SITES); i++) {
+        const struct hw_operation_site *site = HW_ENTRY(HW_POOL_OPERATION_SITES, struct hw_operation_site, i);
+        times.sites[site->context][site->kind] = 0;
+    }
+    forget(HW_POOL_OPERATION_TIMES);
+    forget(HW_POOL_OPERATION_SITES);
+    forget(HW_POOL_OPERATION_LIVES);
+    forget(HW_POOL_SLOWEST);
+    forget_tables();
+    shift_most = times.shift;
+    hw_threads_each(raise_shift);
+    hw_allocator_info()->shift_most = shift_most;
+}
+
 /* ---- reading the clock ---- */
 
 /* What two readings with nothing between them differ by: the least of many. */
@@ -61,13 +105,9 @@ bool hw_times_start(void)
     times.site_contexts = (uint32_t)contexts;
     for (int shift = 1; shift <= SHIFT_MOST; shift++)
         times.scale[shift] = 1 / hw_minus_log(1 - 1 / (double)(1u << shift));
-    for (uint32_t i = 0; i < sizeof times.times / sizeof(uint32_t); i++)
-        (&times.times[0][0][0])[i] = 0;
-    for (uint32_t i = 0; i < HW_SIZE_BUCKETS; i++)
-        times.lives[i] = 0;
+    forget_tables();
     times.shift = times.follow_shift = 0;
     times.followed_limit = FOLLOWED_MOST;
-    times.slowest_limit = 0;
     hw_allocator_info()->clock_ticks = calibrate();
     hw_block_starts_begin(); /* without it no block is followed */
     return true;
@@ -326,8 +366,10 @@ static struct {
 
 static void block_ends(const struct hw_operator *op, const struct hw_block *block)
 {
-    struct hw_operation_lives *lives = lives_of(hw_size_bucket(block->size));
     add(&hw_allocator_info()->tracked_live, UINT64_MAX);
+    if (block->stamp < hw_runtime.old_below) /* its begin is not counted here */
+        return;
+    struct hw_operation_lives *lives = lives_of(hw_size_bucket(block->size));
     const struct hw_operator *owner = slots.of[block->slot];
     if (!lives || !owner)
         return;

@@ -92,6 +92,9 @@ void hw_operations_end(void);
 void hw_operations_thread_ends(struct hw_thread *thread);
 /* THREAD is known to have ended without one. Lock held. */
 void hw_operations_thread_gone(struct hw_thread *thread);
+/* heapwise_reset (operation_reset.c): all of this mode but places from zero. False: no room in the file, nothing was
+ * done. Lock held, gates closed. */
+bool hw_operations_reset(void);
 /* The hooks of this mode. */
 void *hw_operation_malloc(size_t size);
 void *hw_operation_calloc(size_t count, size_t size);
@@ -121,7 +124,7 @@ struct hw_timed {
     uint64_t cpu_ns;     /* processor time of the thread at the begin; 0: not asked */
     uint8_t interrupted; /* the thread lost the processor inside, or a signal came */
     uint8_t events;      /* something was recorded inside: it may have waited */
-    uint32_t shift; /* of its weight */
+    uint32_t shift;      /* of its weight */
     enum hw_phase phase;
     enum hw_operation_kind kind;
     uint32_t bucket;
@@ -153,6 +156,8 @@ void hw_times_freed(struct hw_operator *op, void *pointer, uintptr_t frame);
 bool hw_times_realloc_begin(struct hw_operator *op, void *pointer, uintptr_t frame, struct hw_block *block);
 void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, size_t size, uintptr_t frame,
                           struct hw_block *block);
+/* heapwise_reset. Lock held, gates closed. */
+void hw_times_reset(void);
 /* Whether the block at POINTER may be one that is followed. */
 static inline bool hw_times_followed(const void *pointer)
 {
@@ -177,6 +182,8 @@ void hw_stages_gone(struct hw_operator *op);
 void hw_stages_look(struct hw_operator *op, uint64_t now);
 /* Brings all open entries up to date. Lock held. */
 void hw_stages_end(void);
+/* heapwise_reset: the present stage is the first one, and begins now. Lock held, gates closed. */
+void hw_stages_reset(void);
 
 /* ---- places.c: what is at each address (places.h defines HW_HAVE_PLACES as 1) ----
  *

@@ -271,26 +271,34 @@ static void start_again(void)
     hw_places.epoch = ++hw_runtime.process->peak_epoch;
 }
 
+/* Its next events settle. Limits of 0 do so already: pages that were never touched stay so. */
+static void settle_next(struct hw_place_thread *thread)
+{
+    if (!hw_places.many) {
+        set_limits(thread, true);
+        return;
+    }
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
+        if (thread->classes[c].high || thread->classes[c].low) {
+            thread->classes[c].high = INT64_MIN;
+            thread->classes[c].low = INT64_MAX;
+        }
+    thread->high = INT64_MIN;
+    thread->low = INT64_MAX;
+}
+
+/* What threads count goes on: they do not wait for anybody. What they had counted is subtracted (hw_places_forget). */
 void hw_places_reset(void)
 {
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
         int64_t live = 0;
-        for (uint32_t i = 0; i < hw_places.threads_used; i++) {
-            struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
-            live += now->live;
-            if (!(now->fresh | now->other | now->again))
-                continue;
-            now->taken -= now->fresh + now->other; /* as many are listed as before */
-            now->fresh = now->other = now->again = 0;
-        }
-        hw_places.totals[c].most = live;
+        for (uint32_t i = 0; i < hw_places.threads_used; i++)
+            live += hw_places.threads[i]->classes[c].now.live;
+        __atomic_store_n(&hw_places.totals[c].most, live, __ATOMIC_RELAXED);
     }
     for (uint32_t i = 0; i < hw_places.threads_used; i++) {
-        struct hw_place_thread *thread = hw_places.threads[i];
-        thread->odd = thread->unseen = thread->skipped = thread->pairs_seen = 0;
-        thread->sharing = (struct hw_place_sharing){0};
-        if (!hw_places.many)
-            set_limits(thread, true);
+        hw_places.threads[i]->pairs_seen = 0;
+        settle_next(hw_places.threads[i]);
     }
     const int64_t live = hw_places_live();
     hw_places.peak = 0;

@@ -219,6 +219,8 @@ void hw_places_note_peak(int64_t live);
 void hw_place_lines(struct hw_place_thread *self, uintptr_t address, uintptr_t last, bool reused);
 /* What happened on a line so far: HW_PLACE_ACTIVE, HW_PLACE_PASSIVE. */
 uint32_t hw_place_line_events(uintptr_t address);
+/* Nothing has happened yet on the lines of the program's memory: they are counted again. Lock held. */
+void hw_place_lines_forget(void);
 
 /* ---- waste.c: sums, the heap taken apart, the profile ---- */
 
@@ -227,7 +229,7 @@ uint32_t hw_place_line_events(uintptr_t address);
 void hw_places_tick(uint64_t tick);
 /* The same, certainly, at the end (HW_MOMENT_END). Lock held. */
 void hw_places_end(uint64_t tick);
-/* After hw_places_reset: what is in the profile. Lock held. */
+/* After hw_places_reset: what is in the profile, and counts of events, begin again. Lock held. */
 void hw_places_forget(void);
 /* A new file: nothing is in it yet. */
 void hw_places_file_begin(void);
@@ -237,7 +239,9 @@ void hw_places_add_hits(struct hw_place_hits *hits);
 
 /* Live requested bytes of all threads. */
 int64_t hw_places_live(void);
-/* heapwise_reset: counts of events from zero, greatest numbers from now on. Lock held, nobody counts. */
+/* Live blocks of all threads. */
+int64_t hw_places_live_blocks(void);
+/* heapwise_reset: greatest numbers from now on; hw_places_forget is for the rest. Lock held; others count meanwhile. */
 void hw_places_reset(void);
 
 /* ---- place_contexts.c: by call stack ---- */

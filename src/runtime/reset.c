@@ -156,7 +156,19 @@ static void begin_period(void)
     hw_runtime.process->reset_tick = begin - (hw_runtime.tick_base - hw_runtime.family_base);
 }
 
-/* Nobody counts; lock held. */
+/* What lies where is known exactly; what contexts say of it are estimates. */
+static void reset_places(void)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    hw_places_reset();
+    hw_places_forget();
+    hw_place_lines_forget();
+    process->inherited_blocks = hw_places_live_blocks();
+    process->inherited_bytes = hw_places_live();
+    hw_places_tick(process->reset_tick); /* places are told without a gap */
+}
+
+/* Nobody counts, but for what operation_reset.c is about; lock held. */
 static void reset(struct live *live)
 {
     struct hw_process_info *process = hw_runtime.process;
@@ -177,10 +189,8 @@ static void reset(struct live *live)
     process->peak_bytes = live_bytes > 0 ? (uint64_t)live_bytes : 0;
     process->peak_tick = process->reset_tick;
     hw_runtime.peak_limit = process->peak_bytes;
-    if (hw_places.even) {
-        hw_places_reset();
-        hw_places_forget();
-    }
+    if (hw_places.even)
+        reset_places();
     process->evictions = 0;
     process->flags |= HW_PROCESS_RESET;
     hw_timeline_reset();
@@ -192,16 +202,14 @@ HW_EXPORT int heapwise_reset(void)
     struct live live;
     if (!hw_dump_possible())
         return -1;
-    if (hw_runtime.mode == HW_MODE_ALLOCATOR) { /* its counters cannot be stopped */
-        hw_note(HW_NOTE_OTHER, "heapwise_reset has no effect in allocator mode");
-        return -1;
-    }
     hw_sigset outer = hw_dump_lock();
     hw_threads_stop();
     hw_sigset inner = hw_lock_take(&hw_runtime.lock);
     bool fine = begin(&live);
     if (fine) {
-        reset(&live);
+        fine = !hw_operations_on || hw_operations_reset();
+        if (fine)
+            reset(&live);
         hw_sys(SYS_munmap, live.of, live.size);
     }
     hw_lock_drop(&hw_runtime.lock, inner);

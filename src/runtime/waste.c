@@ -33,10 +33,25 @@ static struct {
     int64_t external;
 } waste;
 
+/* What had happened until the latest reset: the threads' own counts go on. Free blocks that were listed then stay so.
+ */
+static struct {
+    bool any;
+    struct hw_place_state events[HW_PLACE_CLASSES];
+    struct hw_place_sharing sharing;
+    uint64_t odd, unseen, skipped;
+} before;
+
 static void add(struct hw_place_state *to, const struct hw_place_state *from)
 {
     for (size_t i = 0; i < sizeof *to / sizeof(int64_t); i++)
         ((int64_t *)to)[i] += ((const int64_t *)from)[i];
+}
+
+static void subtract(struct hw_place_state *from, const struct hw_place_state *what)
+{
+    for (size_t i = 0; i < sizeof *from / sizeof(int64_t); i++)
+        ((int64_t *)from)[i] -= ((const int64_t *)what)[i];
 }
 
 static bool is_zero(const struct hw_place_state *state)
@@ -62,6 +77,10 @@ static void sum_class(uint32_t c)
         add(peak, kept ? &counts->peak : &counts->now);
         if (kept && counts->peak_most < peak_most)
             peak_most = counts->peak_most;
+    }
+    if (before.any) {
+        subtract(now, &before.events[c]);
+        subtract(peak, &before.events[c]);
     }
     waste.most[c] = now->live > most ? now->live : most;
     if (hw_places.many && now->live > most) /* all threads together know better than each alone */
@@ -264,17 +283,21 @@ static struct hw_places_info *information(void)
     return hw_pools[HW_POOL_PLACES].used ? HW_ENTRY(HW_POOL_PLACES, struct hw_places_info, 0) : NULL;
 }
 
-static struct hw_place_sharing sum_sharing(void)
+/* Events of all threads, into OF. */
+static void sum_events(struct hw_place_sharing *sharing, uint64_t *odd, uint64_t *unseen, uint64_t *skipped)
 {
-    struct hw_place_sharing sum = {0};
+    *sharing = (struct hw_place_sharing){0};
+    *odd = *unseen = *skipped = 0;
     for (uint32_t i = 0; i < hw_places.threads_used; i++) {
-        const struct hw_place_sharing *sharing = &hw_places.threads[i]->sharing;
-        sum.active_lines += sharing->active_lines;
-        sum.passive_lines += sharing->passive_lines;
-        sum.active_blocks += sharing->active_blocks;
-        sum.passive_blocks += sharing->passive_blocks;
+        const struct hw_place_thread *thread = hw_places.threads[i];
+        sharing->active_lines += thread->sharing.active_lines;
+        sharing->passive_lines += thread->sharing.passive_lines;
+        sharing->active_blocks += thread->sharing.active_blocks;
+        sharing->passive_blocks += thread->sharing.passive_blocks;
+        *odd += thread->odd;
+        *unseen += thread->unseen;
+        *skipped += thread->skipped;
     }
-    return sum;
 }
 
 static void write_information(uint64_t tick)
@@ -282,26 +305,21 @@ static void write_information(uint64_t tick)
     struct hw_places_info *info = information();
     if (!info)
         return;
-    const struct hw_place_sharing sum = sum_sharing();
-    uint64_t odd = 0, unseen = 0, skipped = 0;
-    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
-        const struct hw_place_thread *thread = hw_places.threads[i];
-        odd += thread->odd;
-        unseen += thread->unseen;
-        skipped += thread->skipped;
-    }
+    struct hw_place_sharing sum;
+    uint64_t odd, unseen, skipped;
+    sum_events(&sum, &odd, &unseen, &skipped);
     info->flags = (hw_places.many ? HW_PLACES_THREADS : 0) | (hw_places.owners_wrapped ? HW_PLACES_WRAPPED : 0);
     info->tick = tick;
     info->requested_bytes = waste.requested;
     info->peak_bytes = hw_places.peak > 0 ? (uint64_t)hw_places.peak : 0;
     info->peak_tick = hw_places.peak_tick;
-    info->active_lines = sum.active_lines;
-    info->passive_lines = sum.passive_lines;
-    info->active_blocks = sum.active_blocks;
-    info->passive_blocks = sum.passive_blocks;
-    info->unaligned = odd;
-    info->unseen_frees = unseen;
-    info->skipped = skipped;
+    info->active_lines = sum.active_lines - before.sharing.active_lines;
+    info->passive_lines = sum.passive_lines - before.sharing.passive_lines;
+    info->active_blocks = sum.active_blocks - before.sharing.active_blocks;
+    info->passive_blocks = sum.passive_blocks - before.sharing.passive_blocks;
+    info->unaligned = odd - before.odd;
+    info->unseen_frees = unseen - before.unseen;
+    info->skipped = skipped - before.skipped;
 }
 
 void hw_places_add_hits(struct hw_place_hits *hits)
@@ -339,8 +357,8 @@ static void add_events(struct hw_places_point *point)
             point->advice_ticks += ticks;
     }
     point->waiting_ticks = hw_dispatch_waited();
-    const struct hw_place_sharing sharing = sum_sharing();
-    point->shared_lines = sharing.active_lines + sharing.passive_lines;
+    const struct hw_places_info *info = information();
+    point->shared_lines = info ? info->active_lines + info->passive_lines : 0;
 }
 
 /* Every second one goes; of two the one at which the resident heap was read stays. */
@@ -416,9 +434,9 @@ void hw_places_tick(uint64_t tick)
         *(due ? &waste.spent : &waste.spent_old) += waste.look_cost;
     }
     const uint64_t end = hw_ticks_raw();
+    write_information(tick);
     add_point(tick);
     write_classes();
-    write_information(tick);
     const uint64_t cost = (middle - begin + hw_ticks_raw() - end) * SUMS_PART;
     waste.next_sum = tick + (cost > waste.interval ? cost : waste.interval);
 }
@@ -429,13 +447,16 @@ void hw_places_end(uint64_t tick)
         return;
     sum_all();
     measure(tick, waste.requested > waste.moment_at && waste.requested > near_peak(), true);
+    write_information(tick);
     add_point(tick);
     write_classes();
-    write_information(tick);
 }
 
 void hw_places_file_begin(void)
 {
+    before.any = false;
+    before.sharing = (struct hw_place_sharing){0};
+    before.odd = before.unseen = before.skipped = 0;
     waste.next_sum = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
     waste.moment_at = 0;
     waste.resident = 0;
@@ -445,8 +466,37 @@ void hw_places_file_begin(void)
         hw_pool_publish(HW_POOL_PLACES);
 }
 
+/* What has happened until now is not told any more. */
+static void keep_before(void)
+{
+    before.any = true;
+    sum_events(&before.sharing, &before.odd, &before.unseen, &before.skipped);
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+        struct hw_place_state *events = &before.events[c];
+        *events = (struct hw_place_state){0};
+        for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+            const struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
+            events->again += now->again;
+            events->fresh += now->fresh;
+            events->other += now->other;
+        }
+        events->taken = events->fresh + events->other; /* as many are listed as before */
+    }
+}
+
+int64_t hw_places_live_blocks(void)
+{
+    int64_t live = 0;
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
+        for (uint32_t i = 0; i < hw_places.threads_used; i++)
+            live += hw_places.threads[i]->classes[c].now.live;
+    return live;
+}
+
 void hw_places_forget(void)
 {
+    keep_before();
+    waste.interval = waste.interval_first;
     struct hw_places_info *info = information();
     if (info)
         *info = (struct hw_places_info){0};

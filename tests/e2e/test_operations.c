@@ -296,7 +296,104 @@ static void test_refusals(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(test_kinds), cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_threads),
-          cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_stages), cmocka_unit_test(test_fork),
-          cmocka_unit_test(test_kill), cmocka_unit_test(test_signals), cmocka_unit_test(test_times),
-          cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))
+/* The class of usable sizes that blocks of SIZE are in. */
+static const json_t *class_of(const json_t *report, int64_t size)
+{
+    const json_t *class;
+    size_t i;
+    json_array_foreach(json_object_get(json_object_get(report, "allocator"), "memory_by_class"), i, class)
+    {
+        if (size >= json_number(class, "usable_least") && size <= json_number(class, "usable_most"))
+            return class;
+    }
+    fail_msg("no class of %lld bytes", (long long)size);
+    return NULL;
+}
+
+static int64_t sum_of(const json_t *report, const char *list, const char *key)
+{
+    const json_t *entry;
+    int64_t sum = 0;
+    size_t i;
+    json_array_foreach(json_object_get(json_object_get(report, "allocator"), list), i, entry)
+    {
+        sum += json_number(entry, key);
+    }
+    return sum;
+}
+
+/* heapwise_reset: known numbers are of what came after it, what is live stays known. */
+static void test_reset(void **state)
+{
+    (void)state;
+    struct recording recording = record_mode("reset", NULL, NULL);
+    const json_t *report = recording.report, *class;
+    assert_exit(&recording.run, 0, "operations reset");
+    assert_contains(recording.run.err, "wrote");
+    assert_int_equal(mallocs(report, "serial", 700), 0);
+    assert_int_equal(mallocs(report, "parallel", 700), 0);
+    assert_int_equal(operations(report, NULL, "free", 700), 200);
+    assert_int_equal(mallocs(report, NULL, 500), 0);
+    assert_int_equal(operations(report, "parallel", "free", 500), 4 * 30);
+    assert_int_equal(mallocs(report, "parallel", 400), 4 * 70);
+    assert_int_equal(operations(report, NULL, "free", 400), 4 * 70);
+    assert_int_equal(mallocs(report, "serial", 400), 0);
+    assert_int_equal(mallocs(report, NULL, 532), 4 * 5);
+    assert_int_equal(mallocs(report, "serial", 432), 100);
+    class = class_of(report, 712);
+    if (json_number(class, "at_end.live") == 760) { /* glibc's: a class of its own */
+        assert_int_equal(json_number(class, "at_peak.live"), 960);
+        assert_int_equal(json_number(class, "at_end.most_live"), 960);
+        assert_int_equal(json_number(class, "at_end.new"), 0);
+        assert_int_equal(json_number(class, "at_end.reused"), 0);
+        assert_int_equal(json_number(class_of(report, 504), "at_end.live"), 4 * 20);
+    }
+    assert_true(json_number(report, "totals.inherited.allocations") >= 960 + 4 * 50);
+    assert_true(json_number(report, "totals.inherited.allocations") < 960 + 4 * 50 + 100);
+    assert_int_equal(json_number(report, "totals.sampled.live_allocations"),
+                     json_number(report, "totals.allocations") - json_number(report, "totals.frees") +
+                         json_number(report, "totals.inherited.allocations"));
+    assert_true(sum_of(report, "call_sites", "count") <=
+                json_number(report, "totals.allocations") + json_number(report, "totals.frees"));
+    assert_true(json_number(report, "allocator.timing.timed") <= 2 * (4 * 79 + 100 + 300) + 200);
+    /* The time since then: from the reset on there are stages, and points in time. */
+    const json_t *stages = json_object_get(json_object_get(report, "allocator"), "stages");
+    assert_string_equal(json_text(json_array_get(stages, 0), "phase"), "parallel");
+    assert_int_equal(json_number(json_array_get(stages, 0), "stage"), 0);
+    assert_true(json_number(json_array_get(stages, 0), "begin_ns") > 0);
+    assert_int_equal(sum_of(report, "stages", "operations"),
+                     json_number(report, "totals.allocations") + json_number(report, "totals.frees"));
+    const json_t *calls = json_object_get(json_object_get(report, "allocator"), "syscalls"), *call;
+    size_t i;
+    json_array_foreach(calls, i, call)
+    {
+        if (strcmp(json_text(call, "name"), "munmap") == 0)
+            assert_int_equal(json_number(call, "count"), 4 * 4);
+    }
+    recording_free(&recording);
+}
+
+static void test_reset_while_busy(void **state)
+{
+    (void)state;
+    struct recording recording = record_mode("reset_busy", NULL, NULL);
+    const json_t *report = recording.report;
+    assert_exit(&recording.run, 0, "operations reset_busy");
+    assert_int_equal(mallocs(report, NULL, 400), 0);
+    assert_int_equal(operations(report, NULL, "free", 400), 0);
+    assert_int_equal(mallocs(report, "serial", 432), 100);
+    assert_int_equal(operations(report, NULL, "free", 432), 100);
+    assert_int_equal(mallocs(report, NULL, 3 << 20), 0);
+    assert_int_equal(json_number(class_of(report, 440), "at_end.live"), 0);
+    assert_true(json_number(report, "totals.sampled.live_allocations") < 100);
+    assert_int_equal(json_number(report, "totals.sampled.live_allocations"),
+                     json_number(report, "totals.allocations") - json_number(report, "totals.frees") +
+                         json_number(report, "totals.inherited.allocations"));
+    recording_free(&recording);
+}
+
+TEST_MAIN(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy), cmocka_unit_test(test_kinds),
+          cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_threads), cmocka_unit_test(test_2000_threads),
+          cmocka_unit_test(test_stages), cmocka_unit_test(test_fork), cmocka_unit_test(test_kill),
+          cmocka_unit_test(test_signals), cmocka_unit_test(test_times), cmocka_unit_test(test_sampled),
+          cmocka_unit_test(test_refusals))

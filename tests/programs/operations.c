@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/wait.h>
 
+#include "heapwise/heapwise.h"
+
 enum { SIGNALLING_SIZE = 54321 }; /* of signalmalloc.c, too */
 
 static void *kept[2000];
@@ -94,6 +96,87 @@ static void threads(int count)
     free(ids);
 }
 
+/* ---- reset ---- */
+
+static pthread_barrier_t steps;
+static int stop;
+
+static void *reset_thread(void *argument)
+{
+    static void *own[4][50];
+    void **blocks = own[(intptr_t)argument];
+    pairs(400, 1000);
+    for (int i = 0; i < 50; i++)
+        MUST(blocks[i] = malloc(500));
+    pthread_barrier_wait(&steps);
+    pthread_barrier_wait(&steps); /* the reset was between these */
+    pairs(400, 70);
+    for (int i = 0; i < 30; i++)
+        free(blocks[i]);
+    for (int i = 0; i < 5; i++)
+        MUST(malloc(532));
+    for (int i = 0; i < 4; i++)
+        free(malloc(40 << 20)); /* mapped each */
+    return NULL;
+}
+
+/* Four threads that do nothing at the reset. */
+static void reset(void)
+{
+    pthread_t ids[4];
+    MUST(heapwise_reset() == 0);
+    pthread_barrier_init(&steps, NULL, 5);
+    for (int i = 0; i < 1000; i++)
+        MUST(kept[i] = malloc(700));
+    for (int i = 0; i < 40; i++)
+        free(kept[i]);
+    for (intptr_t i = 0; i < 4; i++)
+        MUST(pthread_create(&ids[i], NULL, reset_thread, (void *)i) == 0);
+    pthread_barrier_wait(&steps);
+    MUST(heapwise_reset() == 0);
+    pthread_barrier_wait(&steps);
+    for (int i = 0; i < 4; i++)
+        pthread_join(ids[i], NULL);
+    wait_alone();
+    for (int i = 40; i < 240; i++)
+        free(kept[i]);
+    pairs(432, 100);
+}
+
+static void *churn(void *unused)
+{
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        pairs(400, 20);
+        pairs(100000, 1);
+        pairs(3 << 20, 1);
+    }
+    return unused;
+}
+
+/* Three threads that never stop while it is reset, and again when they have. */
+static void reset_busy(void)
+{
+    pthread_t ids[3];
+    for (int i = 0; i < 3; i++)
+        MUST(pthread_create(&ids[i], NULL, churn, NULL) == 0);
+    for (int i = 0; i < 100; i++) {
+        MUST(heapwise_reset() == 0);
+        usleep(2000);
+    }
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 3; i++)
+        pthread_join(ids[i], NULL);
+    wait_alone();
+    MUST(heapwise_reset() == 0);
+    pairs(432, 100);
+    pid_t child = fork();
+    if (child == 0) {
+        pairs(464, 50);
+        exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
 static void forked(void)
 {
     void *block = malloc(800);
@@ -155,6 +238,10 @@ int main(int argc, char **argv)
         signals();
     else if (!strcmp(mode, "timed"))
         timed();
+    else if (!strcmp(mode, "reset"))
+        reset();
+    else if (!strcmp(mode, "reset_busy"))
+        reset_busy();
     else if (!strcmp(mode, "many"))
         pairs(400, 300000);
     else if (!strcmp(mode, "kill")) {

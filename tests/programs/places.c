@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "heapwise/heapwise.h"
+
 #define KEEP(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 /* Prints how much of [heap] is resident, as the kernel tells, without allocating. */
@@ -78,6 +80,22 @@ static void *pass_on(void *argument)
     for (int i = 0; !number && i < 1000; i += 2)
         free(handed[i]);
     pthread_barrier_wait(&barrier);
+    for (int i = 0; number && i < 500; i++)
+        memset(handed[i * 2] = malloc(16), 1, 16);
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+/* The same; then all is forgotten, the other frees his blocks, and gets as many. */
+static void *pass_on_again(void *argument)
+{
+    const int number = argument != NULL;
+    pass_on(argument);
+    if (!number && heapwise_reset() != 0)
+        _exit(1);
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; number && i < 500; i++)
+        free(handed[i * 2]);
     for (int i = 0; number && i < 500; i++)
         memset(handed[i * 2] = malloc(16), 1, 16);
     pthread_barrier_wait(&barrier);
@@ -202,10 +220,10 @@ int main(int argc, char **argv)
         void (*run)(void);
         void *(*body)(void *);
     } all[] = {
-        {"internal", internal, NULL}, {"external", external, NULL}, {"turns", NULL, take_turns},
-        {"pass", NULL, pass_on},      {"produce", NULL, produce},   {"many", many, NULL},
-        {"odd", odd_ones, NULL},      {"fork", forked, NULL},       {"peaks", peaks, NULL},
-        {"fight", NULL, fight},
+        {"internal", internal, NULL}, {"external", external, NULL},   {"turns", NULL, take_turns},
+        {"pass", NULL, pass_on},      {"produce", NULL, produce},     {"many", many, NULL},
+        {"odd", odd_ones, NULL},      {"fork", forked, NULL},         {"peaks", peaks, NULL},
+        {"fight", NULL, fight},       {"reset", NULL, pass_on_again},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0) {

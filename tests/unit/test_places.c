@@ -38,6 +38,16 @@ bool hw_address_space_limited(void)
 {
     return false;
 }
+void hw_areas_each(void (*each)(const struct hw_area *area))
+{
+    (void)each;
+}
+void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end))
+{
+    (void)start;
+    (void)end;
+    (void)each;
+}
 uint64_t hw_clock_slow(void)
 {
     return 1;

@@ -1,0 +1,48 @@
+/* operation_reset.c - heapwise_reset in allocator mode: operations are counted from zero.
+ *
+ * The short way of an operation passes no gate, so nobody can wait for threads that are in the middle of it, and what
+ * they add to without atomic instructions must not be written by anybody else. So counters of operations and of places
+ * go on; what they were at the reset is kept and subtracted, here by readers (hw_allocator_info.reset_slot), of places
+ * by waste.c. All else is added to under a gate, which is closed meanwhile, or by atomic instructions. An operation
+ * that is under way at the reset may be counted on one side and have its system calls on the other. */
+#include "runtime/operations.h"
+
+/* The sum of all slots at this moment, in a slot of its own. */
+static bool keep_counts(struct hw_allocator_info *info)
+{
+    if (!info->reset_slot) {
+        const uint32_t first = hw_pool_take(HW_POOL_OPERATION_COUNTS, HW_SIZE_BUCKETS);
+        if (first == HW_NONE)
+            return false;
+        info->reset_slot = first / HW_SIZE_BUCKETS + 1; /* the slot is still zero */
+        hw_pool_publish(HW_POOL_OPERATION_COUNTS);
+    }
+    struct hw_operation_counts *entries = HW_ENTRY(HW_POOL_OPERATION_COUNTS, struct hw_operation_counts, 0);
+    struct hw_operation_counts *kept = entries + (info->reset_slot - 1) * HW_SIZE_BUCKETS;
+    const uint32_t slots = (uint32_t)(HW_ENTRIES(HW_POOL_OPERATION_COUNTS) / HW_SIZE_BUCKETS);
+    for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+        for (int phase = 0; phase < HW_PHASES; phase++)
+            for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
+                uint64_t sum = 0;
+                for (uint32_t slot = 0; slot < slots; slot++)
+                    if (slot + 1 != info->reset_slot)
+                        sum += __atomic_load_n(&entries[slot * HW_SIZE_BUCKETS + bucket].count[phase][kind],
+                                               __ATOMIC_RELAXED);
+                __atomic_store_n(&kept[bucket].count[phase][kind], sum, __ATOMIC_RELAXED);
+            }
+    return true;
+}
+
+bool hw_operations_reset(void)
+{
+    struct hw_allocator_info *info = hw_allocator_info();
+    if (!keep_counts(info))
+        return false;
+    info->timed = info->timed_weight = info->own_ticks = info->first_left_out = 0;
+    info->interrupted = info->interrupted_ticks = 0;
+    info->tracked = info->tracked_live;
+    hw_times_reset();
+    hw_dispatch_reset();
+    hw_stages_reset();
+    return true;
+}
