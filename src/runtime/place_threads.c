@@ -91,7 +91,10 @@ void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts 
     class->span = (uint64_t)(OUT_OF_REACH + total->most);
     hw_places_note_peak(self->requested);
     self->span = (uint64_t)(OUT_OF_REACH + hw_places.peak_limit);
+    if (hw_unlikely(self->requested > hw_places_look_above))
+        hw_places_leave_peak();
 }
+
 /* ---- threads ---- */
 
 static uint16_t take_owner(void)

@@ -227,6 +227,10 @@ void hw_place_lines_forget(void);
 /* What classes were and are, into the profile; with a point in time, and, if it is due, with the resident heap taken
  * apart. Lock held. */
 void hw_places_tick(uint64_t tick);
+/* With one thread: a peak of more than so many requested bytes is worth a look at the resident heap… */
+extern HW_HIDDEN int64_t hw_places_look_above;
+/* …when it is left, in which moment that is exact. Not under the lock. */
+void hw_places_leave_peak(void);
 /* The same, certainly, at the end (HW_MOMENT_END). Lock held. */
 void hw_places_end(uint64_t tick);
 /* After hw_places_reset: what is in the profile, and counts of events, begin again. Lock held. */

@@ -10,18 +10,23 @@
 
 #define SUMS_PART  200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
 #define COST_PART  200u /* looks at the resident heap one in so many… */
-#define COST_FIRST 4    /* …and as many milliseconds more… */
+#define COST_FIRST 4    /* …and as many milliseconds more, of a short run one part in FIRST_PART… */
+#define FIRST_PART 8u
 #define COST_FALL  8    /* …or these, where it is the last chance to see a peak */
 #define LOOK_RATIO 12   /* without other reasons from one look to the next: one part in so many of the run so far… */
 #define LOOK_PART  400u /* …as long as looks take no more than one part in so many */
-#define STEP_LEAST (1 << 20)
+#define LARGE_STEP (1 << 20)
+#define STEP_LEAST (16 << 10)
 #define WIDE_LEAST HW_PLACE_BIG_BYTES
+
+int64_t hw_places_look_above = STEP_LEAST;
 
 static struct {
     struct hw_place_state now[HW_PLACE_CLASSES], peak[HW_PLACE_CLASSES];
     int64_t most[HW_PLACE_CLASSES], peak_most[HW_PLACE_CLASSES];
     int64_t requested;
     uint64_t next_sum;        /* ticks */
+    uint64_t summing;         /* ticks that sums took */
     uint64_t spent;           /* on looks at the resident heap */
     uint64_t interval;        /* of points */
     uint64_t interval_first;  /* about a millisecond */
@@ -400,45 +405,88 @@ static int64_t near_peak(void)
     return hw_places.peak - hw_places.peak / 10;
 }
 
+/* Requested bytes from which the resident heap is read again. */
+static int64_t next_look(void)
+{
+    const int64_t step = waste.moment_at / 10;
+    return waste.moment_at + (step > STEP_LEAST ? step : STEP_LEAST);
+}
+
+/* Looks for a peak of LIVE bytes, which may not be the last one: small steps do not take the time of later ones. */
+static bool can_look(uint64_t tick, int64_t live)
+{
+    const uint64_t ms = waste.interval_first, first = tick / FIRST_PART;
+    const uint64_t most = live - waste.moment_at < LARGE_STEP ? ms * 3 / 2 : ms * COST_FIRST;
+    return waste.spent < tick / COST_PART + (first < most ? first : most);
+}
+
 /* Whether the resident heap is to be read for the peak: it has grown since, or falls from a peak near which it was not
  * read. */
 static bool is_look_due(uint64_t tick)
 {
-    const int64_t step = waste.moment_at / 10;
-    const bool grown = waste.requested > waste.moment_at + (step > STEP_LEAST ? step : STEP_LEAST) ||
-                       (waste.moment_at == 0 && waste.requested > 0);
     const bool falls = waste.requested < hw_places.peak - hw_places.peak / 64 && waste.requested > near_peak() &&
                        waste.moment_at < near_peak();
-    const uint64_t share = tick / COST_PART, least = waste.interval_first;
-    return (grown && waste.spent < share + least * COST_FIRST) || (falls && waste.spent < share + least * COST_FALL);
+    return (waste.requested > next_look() && can_look(tick, waste.requested)) ||
+           (falls && waste.spent < tick / COST_PART + waste.interval_first * COST_FALL);
 }
 
 /* Or only to know when it was what. */
 static bool is_look_old(uint64_t tick)
 {
-    return tick - waste.look > tick / LOOK_RATIO && waste.spent_old + waste.look_cost < tick / LOOK_PART;
+    return waste.requested >= STEP_LEAST && tick - waste.look > tick / LOOK_RATIO &&
+           waste.spent_old + waste.look_cost < tick / LOOK_PART;
+}
+
+/* Looks at the resident heap, after sum_all. */
+static void look(uint64_t tick, bool peak)
+{
+    const uint64_t begin = hw_ticks_raw();
+    measure(tick, peak, false);
+    waste.look = tick;
+    waste.look_cost = hw_ticks_raw() - begin;
+    *(peak ? &waste.spent : &waste.spent_old) += waste.look_cost;
+}
+
+static void write_all(uint64_t tick)
+{
+    write_information(tick);
+    add_point(tick);
+    write_classes();
 }
 
 void hw_places_tick(uint64_t tick)
 {
     if (!hw_places.even || tick < waste.next_sum)
         return;
-    const uint64_t begin = hw_ticks_raw();
+    uint64_t begin = hw_ticks_raw();
     sum_all();
-    const uint64_t middle = hw_ticks_raw();
+    uint64_t cost = hw_ticks_raw() - begin;
     const bool due = is_look_due(tick);
-    if (due || is_look_old(tick)) {
-        measure(tick, due, false);
-        waste.look = tick;
-        waste.look_cost = hw_ticks_raw() - middle;
-        *(due ? &waste.spent : &waste.spent_old) += waste.look_cost;
+    if (due || is_look_old(tick))
+        look(tick, due);
+    begin = hw_ticks_raw();
+    write_all(tick);
+    cost += hw_ticks_raw() - begin;
+    waste.summing += cost;
+    const bool rare = waste.summing > tick / SUMS_PART + waste.interval_first / 2;
+    waste.next_sum = tick + (rare && cost * SUMS_PART > waste.interval ? cost * SUMS_PART : waste.interval);
+    hw_places_look_above = next_look();
+}
+
+void hw_places_leave_peak(void)
+{
+    if (hw_quiet || hw_trap_in_burst())
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    const uint64_t tick = hw_ticks_raw() - hw_runtime.tick_base;
+    hw_places_look_above = INT64_MAX; /* until the next point in time */
+    if (can_look(tick, hw_places_live())) {
+        sum_all();
+        look(tick, true);
+        write_all(tick);
+        hw_places_look_above = next_look();
     }
-    const uint64_t end = hw_ticks_raw();
-    write_information(tick);
-    add_point(tick);
-    write_classes();
-    const uint64_t cost = (middle - begin + hw_ticks_raw() - end) * SUMS_PART;
-    waste.next_sum = tick + (cost > waste.interval ? cost : waste.interval);
+    hw_lock_drop(&hw_runtime.lock, old);
 }
 
 void hw_places_end(uint64_t tick)
@@ -447,9 +495,7 @@ void hw_places_end(uint64_t tick)
         return;
     sum_all();
     measure(tick, waste.requested > waste.moment_at && waste.requested > near_peak(), true);
-    write_information(tick);
-    add_point(tick);
-    write_classes();
+    write_all(tick);
 }
 
 void hw_places_file_begin(void)
@@ -457,8 +503,9 @@ void hw_places_file_begin(void)
     before.any = false;
     before.sharing = (struct hw_place_sharing){0};
     before.odd = before.unseen = before.skipped = 0;
-    waste.next_sum = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
+    waste.next_sum = waste.summing = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
     waste.moment_at = 0;
+    hw_places_look_above = STEP_LEAST;
     waste.resident = 0;
     hw_place_contexts_file_begin();
     waste.interval = waste.interval_first = hw_runtime.clock_is_tsc ? 2500000 : 1000000;
@@ -504,6 +551,7 @@ void hw_places_forget(void)
     hw_pool_set_count(HW_POOL_PLACES_TIME, 0);
     hw_pool_set_count(HW_POOL_PLACES_MOMENTS, 0);
     hw_place_contexts_reset();
-    waste.next_sum = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
+    waste.next_sum = waste.summing = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
     waste.moment_at = 0;
+    hw_places_look_above = STEP_LEAST;
 }
