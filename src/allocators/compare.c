@@ -48,17 +48,22 @@ static size_t left_out(size_t count)
     return count ? (count - 1) / 2 : 0;
 }
 
+struct hw_speedup hw_median_range(double *values, size_t count)
+{
+    if (count == 0)
+        return (struct hw_speedup){0, 0, 0};
+    const size_t out = left_out(count);
+    sort(values, count);
+    return (struct hw_speedup){middle_of(values, count), values[out], values[count - 1 - out]};
+}
+
 static struct hw_speedup speedup(const struct hw_candidate *one, const struct hw_candidate *present)
 {
     double ratios[HW_ROUNDS_MOST];
     const size_t count = one->rounds < present->rounds ? one->rounds : present->rounds;
     for (size_t i = 0; i < count; i++)
         ratios[i] = one->wall_s[i] > 0 ? present->wall_s[i] / one->wall_s[i] : 1;
-    sort(ratios, count);
-    if (count == 0)
-        return (struct hw_speedup){0, 0, 0};
-    const size_t out = left_out(count);
-    return (struct hw_speedup){middle_of(ratios, count), ratios[out], ratios[count - 1 - out]};
+    return hw_median_range(ratios, count);
 }
 
 static void summarise(struct hw_candidate *one)

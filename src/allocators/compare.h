@@ -32,9 +32,12 @@ struct hw_candidate {
 
 double hw_median(const double *values, size_t count);
 
+/* Sorts VALUES, at most HW_ROUNDS_MOST: their median, and an interval of confidence of at least 90 % for it from their
+ * order alone (with fewer than 5: from the least to the greatest). Zeros when there are none. */
+struct hw_speedup hw_median_range(double *values, size_t count);
+
 /* Fills what is `out` of all candidates. Rounds are paired: the speedup is the median of the ratios, round by round,
- * its range an interval of confidence of at least 90 % for the median, from the order of the ratios alone (with fewer
- * than 5 rounds: from the least to the greatest). PRESENT: index of what the program uses now. */
+ * its range that of hw_median_range(). PRESENT: index of what the program uses now. */
 void hw_compare(struct hw_candidate *candidates, size_t count, size_t present);
 
 enum hw_choice_reason {

@@ -9,17 +9,19 @@
 
 #define REPLAY         "heapwise-course"
 #define REPLAY_SECONDS 40
-#define REPLAYS_USED   3
 #define LEAST_LEFT     0.02 /* of the time: less is no prediction */
+#define LEAST_ERROR    0.01 /* of the time: what is measured of a program is not better known */
+#define ROUNDS_LEAST   3    /* to measure walks */
+#define SIDES_90       1.645
 
 bool hw_course_parse(const char *text, struct hw_course_cost *cost)
 {
-    double operations, cpu_ns, critical_ns, walk_ns, walked, faults;
-    if (sscanf(text, "course %lf %lf %lf %lf %lf %lf", &operations, &cpu_ns, &critical_ns, &walk_ns, &walked,
-               &faults) != 6 ||
-        !(critical_ns >= 0) || !(walk_ns >= 0))
+    double operations, cpu_ns, critical_ns, walk_ns, walked, faults, start_ns;
+    if (sscanf(text, "course %lf %lf %lf %lf %lf %lf %lf", &operations, &cpu_ns, &critical_ns, &walk_ns, &walked,
+               &faults, &start_ns) != 7 ||
+        !(critical_ns >= 0) || !(walk_ns >= 0) || !(start_ns >= 0))
         return false;
-    *cost = (struct hw_course_cost){critical_ns * 1e-9, walk_ns * 1e-9};
+    *cost = (struct hw_course_cost){critical_ns * 1e-9, walk_ns * 1e-9, start_ns * 1e-9};
     return true;
 }
 
@@ -39,39 +41,93 @@ bool hw_course_replay(const char *path, const struct hw_allocator *allocator, st
     return fine;
 }
 
-/* What else the machine does only ever adds time. */
-static int by_time(const void *a, const void *b)
+double hw_course_time(const struct hw_course_present *present, size_t round)
 {
-    const struct hw_course_cost *one = a, *other = b;
-    const double difference = one->critical_s + one->walk_s - other->critical_s - other->walk_s;
-    return (difference > 0) - (difference < 0);
-}
-
-static double speed(const struct hw_course_cost *present, const struct hw_course_cost *x, double now, double scale,
-                    double walks)
-{
-    const double more = x->critical_s - present->critical_s + walks * (x->walk_s - present->walk_s);
-    return now / fmax(now + scale * more, now * LEAST_LEFT);
-}
-
-struct hw_speedup hw_course_predict(const struct hw_course_replays *present, const struct hw_course_replays *x,
-                                    double now, double scale)
-{
-    struct hw_course_replays ours = *present, theirs = *x;
-    if (ours.count == 0 || theirs.count == 0 || !(now > 0))
-        return (struct hw_speedup){0, 0, 0};
-    qsort(ours.of, ours.count, sizeof *ours.of, by_time);
-    qsort(theirs.of, theirs.count, sizeof *theirs.of, by_time);
-    const double value = speed(&ours.of[0], &theirs.of[0], now, scale, HW_COURSE_WALKS);
-    struct hw_speedup speedup = {value, value, value};
-    for (size_t i = 0; i < REPLAYS_USED * REPLAYS_USED; i++) {
-        const size_t own = i / REPLAYS_USED, other = i % REPLAYS_USED;
-        for (int walks = 0; own < ours.count && other < theirs.count && walks <= 2 * HW_COURSE_WALKS;
-             walks += 2 * HW_COURSE_WALKS) {
-            const double found = speed(&ours.of[own], &theirs.of[other], now, scale, walks);
-            speedup.low = fmin(speedup.low, found);
-            speedup.high = fmax(speedup.high, found);
-        }
+    const struct hw_candidate *runs = present->runs;
+    double waiting = INFINITY, wall = INFINITY;
+    for (size_t i = 0; i < runs->rounds; i++) {
+        waiting = fmin(waiting, runs->wall_s[i] - runs->cpu_s[i]); /* the rest of it is the machine's */
+        wall = fmin(wall, runs->wall_s[i]);
     }
-    return speedup;
+    if (runs->rounds == 0)
+        return 0;
+    if (!present->one_thread)
+        return wall;
+    return fmax(waiting, 0) + (round < runs->rounds ? runs->cpu_s[round] : hw_median(runs->cpu_s, runs->rounds));
+}
+
+/* What X costs more than the present allocator in one round, of the present time. */
+static double more(const struct hw_course_present *present, const struct hw_course_replays *x, size_t round,
+                   double walks)
+{
+    const struct hw_course_cost *ours = &present->replays->of[round], *theirs = &x->of[round];
+    const double course = theirs->critical_s - ours->critical_s + walks * (theirs->walk_s - ours->walk_s);
+    return (theirs->start_s - ours->start_s + present->scale * course) / hw_course_time(present, round);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What the mean of VALUES may be wrong by: a standard deviation. */
+static double error_of(const double *values, size_t count)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - sum / (double)count) * (values[i] - sum / (double)count);
+    return sqrt(squares / (double)(count - 1) / (double)count);
+}
+
+static struct hw_walks walks_between(double value, double error, bool measured)
+{
+    const double most = HW_COURSE_WALKS_MOST;
+    return (struct hw_walks){fmin(fmax(value, 0), most), fmin(fmax(value - SIDES_90 * error, 0), most),
+                             fmin(fmax(value + SIDES_90 * error, 0), most), measured};
+}
+
+struct hw_walks hw_course_walks(const struct hw_course_present *present, const struct hw_candidate *packed,
+                                const struct hw_course_replays *replays)
+{
+    double unexplained[HW_COURSE_REPLAYS_MOST], walk[HW_COURSE_REPLAYS_MOST];
+    const double rule = HW_COURSE_WALKS, rule_error = HW_COURSE_WALKS_ERROR;
+    const size_t rounds =
+        least(least(present->runs->rounds, packed->rounds), least(present->replays->count, replays->count));
+    if (packed->failed || rounds < ROUNDS_LEAST || !present->one_thread)
+        return walks_between(rule, rule_error, false);
+    for (size_t i = 0; i < rounds; i++) {
+        const double gained = (packed->cpu_s[i] - present->runs->cpu_s[i]) / hw_course_time(present, i);
+        unexplained[i] = gained - more(present, replays, i, 0);
+        walk[i] = more(present, replays, i, 1) - more(present, replays, i, 0);
+    }
+    const double by = hw_median(walk, rounds);
+    if (by == 0)
+        return walks_between(rule, rule_error, false);
+    const double found = hw_median(unexplained, rounds) / by;
+    const double error = hypot(error_of(unexplained, rounds), LEAST_ERROR) / fabs(by);
+    const double weight = rule_error / hypot(error, rule_error); /* each counts by the square of its error */
+    return walks_between(rule + weight * weight * (found - rule), error * weight, error < rule_error);
+}
+
+static struct hw_speedup speedup(const struct hw_course_present *present, const struct hw_course_replays *x,
+                                 double walks)
+{
+    double speeds[HW_COURSE_REPLAYS_MOST];
+    const size_t rounds = least(present->replays->count, x->count);
+    for (size_t i = 0; i < rounds; i++)
+        speeds[i] = 1 / fmax(1 + more(present, x, i, walks), LEAST_LEFT);
+    return hw_median_range(speeds, rounds);
+}
+
+struct hw_speedup hw_course_predict(const struct hw_course_present *present, const struct hw_course_replays *x,
+                                    const struct hw_walks *walks)
+{
+    if (present->replays->count == 0 || x->count == 0 || !(hw_course_time(present, 0) > 0))
+        return (struct hw_speedup){0, 0, 0};
+    const struct hw_speedup middle = speedup(present, x, walks->value);
+    const struct hw_speedup few = speedup(present, x, walks->low), many = speedup(present, x, walks->high);
+    return (struct hw_speedup){middle.value, fmin(fmin(few.low, many.low), middle.low),
+                               fmax(fmax(few.high, many.high), middle.high)};
 }

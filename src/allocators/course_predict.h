@@ -4,8 +4,10 @@
  *
  * A course asks for the same blocks in the same order as the run did, so heaps grow, are trimmed, and become scattered
  * as they did there; it touches blocks when they are new and before they are freed, and walks to all that are live,
- * once for each allocation. Programs come back to their blocks twice as often (HW_COURSE_WALKS), as a rule; how often
- * this one does is not known: the range reaches from never to four times. */
+ * once for each allocation. How often the program really comes back to its blocks is measured: by what it gains when
+ * its small blocks lie side by side (packer.c), beyond what its course gains by that. Programs come back twice as often
+ * as courses walk (HW_COURSE_WALKS), give or take HW_COURSE_WALKS_ERROR; what is measured is weighed against that rule
+ * by its own error, so runs that tell nothing leave the rule. */
 #ifndef HW_ALLOCATORS_COURSE_PREDICT_H
 #define HW_ALLOCATORS_COURSE_PREDICT_H
 
@@ -14,16 +16,26 @@
 #include "allocators/installed.h"
 
 #define HW_COURSE_REPLAYS_MOST 9
-#define HW_COURSE_WALKS        2
+#define HW_COURSE_WALKS        2.0
+#define HW_COURSE_WALKS_ERROR  3.0 /* standard deviation */
+#define HW_COURSE_WALKS_MOST   12.0
 
 struct hw_course_cost {
     double critical_s; /* processor time of the threads that the others wait for, without walks */
     double walk_s;
+    double start_s; /* of the process, before main */
 };
 
+/* The replay of a round has the index of the round, so replays of one index saw the same moments of the machine. */
 struct hw_course_replays {
     size_t count;
     struct hw_course_cost of[HW_COURSE_REPLAYS_MOST];
+};
+
+/* How often a program comes back to its blocks, in walks of its course. */
+struct hw_walks {
+    double value, low, high; /* low, high: 90 % */
+    bool measured;           /* rather than the rule */
 };
 
 /* The line that heapwise-course printed. False: malformed. */
@@ -34,10 +46,26 @@ bool hw_course_parse(const char *text, struct hw_course_cost *cost);
 bool hw_course_replay(const char *path, const struct hw_allocator *allocator, struct hw_course_replays *replays,
                       struct hw_error *error);
 
-/* Ratio of NOW_S, the present time of the program, and of that with X; SCALE: operations of the run by those of the
- * course. From the least disturbed replay of each; the range is that of the best three, with no walks and with twice as
- * many. */
-struct hw_speedup hw_course_predict(const struct hw_course_replays *present, const struct hw_course_replays *x,
-                                    double now_s, double scale);
+/* The program as it is. What costs are compared with is the time of the same round: a machine that others use too is
+ * slow for the program and the replay alike. */
+struct hw_course_present {
+    const struct hw_candidate *runs;
+    const struct hw_course_replays *replays;
+    double scale;    /* operations of the run by those of the course */
+    bool one_thread; /* processor time and the program's own waiting count; else the least wall clock time */
+};
+
+/* Of ROUND, s; beyond the last one the median. 0: there are no runs. */
+double hw_course_time(const struct hw_course_present *present, size_t round);
+
+/* From what the program gained in the runs with its small blocks PACKED, and what its course did in REPLAYS of that.
+ * The rule with fewer than three pairs of rounds, and of programs of several threads, whose courses do not walk. */
+struct hw_walks hw_course_walks(const struct hw_course_present *present, const struct hw_candidate *packed,
+                                const struct hw_course_replays *replays);
+
+/* Ratio of the present time of the program and of that with X. The median over the pairs of replays; the range is that
+ * of the median, with the fewest and the most walks. */
+struct hw_speedup hw_course_predict(const struct hw_course_present *present, const struct hw_course_replays *x,
+                                    const struct hw_walks *walks);
 
 #endif

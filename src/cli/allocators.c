@@ -334,10 +334,15 @@ static bool trace_once(struct command *command, struct hw_error *error)
         return true;
     struct hw_error reason = {""};
     struct hw_run_cost cost;
+    struct hw_comparison *comparison = &command->comparison;
+    struct hw_traced *traced = &command->traced;
     const struct hw_run_request request = request_of(command, NULL, false);
     show_progress(command, "tracing", "");
-    hw_comparison_trace(&command->traced, &request, &cost, &reason);
+    hw_comparison_trace(traced, &request, comparison->of[comparison->present].allocator, &cost, &reason);
     show_progress(command, "", "");
+    comparison->packed = traced->packer.path[0] != '\0';
+    comparison->of[comparison->count] =
+        (struct hw_compared){.allocator = &traced->packed, .preload = traced->packer.path};
     return !was_interrupted(command, &cost, error);
 }
 
@@ -358,18 +363,23 @@ static void predict_course(struct command *command)
     struct hw_comparison *comparison = &command->comparison;
     const struct hw_course *course = &command->traced.course;
     const struct hw_compared *present = &comparison->of[comparison->present];
-    const double scale = 1 + (double)course->missing / (double)course->operations;
+    const struct hw_course_present now = {.runs = &comparison->candidates[comparison->present],
+                                          .replays = &present->replays,
+                                          .scale = 1 + (double)course->missing / (double)course->operations,
+                                          .one_thread = course->workers == 1};
     for (size_t round = present->replays.count; round < REPLAYS_LEAST; round++)
         for (size_t i = 0; i < comparison->count; i++)
             replay(command, i);
+    comparison->now_s = hw_course_time(&now, SIZE_MAX);
+    comparison->walks =
+        hw_course_walks(&now, &comparison->candidates[comparison->count], &comparison->of[comparison->count].replays);
     for (size_t i = 0; i < comparison->count; i++) {
         struct hw_compared *one = &comparison->of[i];
         const char *problem = *present->replay_problem ? present->replay_problem : one->replay_problem;
         if (one == present || comparison->candidates[i].failed)
             continue;
         if (!*problem)
-            one->prediction = hw_course_predict(&present->replays, &one->replays,
-                                                comparison->candidates[comparison->present].least_s, scale);
+            one->prediction = hw_course_predict(&now, &one->replays, &comparison->walks);
         one->predicted = one->prediction.value > 0;
         if (*problem && !comparison->prediction_note[0])
             snprintf(comparison->prediction_note, sizeof comparison->prediction_note, "No prediction for %s: %s.",
@@ -383,8 +393,8 @@ static void predict_profile(struct command *command)
 {
     struct hw_comparison *comparison = &command->comparison;
     static struct hw_allocator_prediction predictions[HW_PREDICTIONS_MOST];
-    const size_t count = hw_predict_profile(command->profile, &command->allocators,
-                                            comparison->candidates[comparison->present].least_s, predictions);
+    comparison->now_s = comparison->candidates[comparison->present].least_s;
+    const size_t count = hw_predict_profile(command->profile, &command->allocators, comparison->now_s, predictions);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < comparison->count; k++) {
             struct hw_compared *one = &comparison->of[k];
@@ -439,10 +449,11 @@ static bool warm_up(struct command *command, struct hw_error *error)
 static bool measure(struct command *command, struct hw_error *error)
 {
     struct hw_comparison *comparison = &command->comparison;
+    const size_t count = comparison->count + comparison->packed;
     char what[64];
     for (size_t round = 0; round < command->rounds; round++) {
-        for (size_t k = 0; k < comparison->count; k++) {
-            const size_t index = round % 2 ? comparison->count - 1 - k : k;
+        for (size_t k = 0; k < count; k++) {
+            const size_t index = round % 2 ? count - 1 - k : k;
             if (comparison->candidates[index].failed)
                 continue;
             snprintf(what, sizeof what, "round %zu of %zu", round + 1, (size_t)command->rounds);
@@ -486,7 +497,7 @@ static bool compare(struct command *command, struct hw_error *error)
                      comparison->of[comparison->present].note);
         return false;
     }
-    hw_compare(comparison->candidates, comparison->count, comparison->present);
+    hw_compare(comparison->candidates, comparison->count + comparison->packed, comparison->present);
     comparison->choice = hw_choose(comparison->candidates, comparison->count, comparison->present);
     predict(command);
     return true;

@@ -25,9 +25,12 @@ struct hw_compared {
 struct hw_comparison {
     char **command;
     size_t rounds; /* as asked for */
-    struct hw_compared of[HW_ALLOCATORS_MOST + 1];
-    struct hw_candidate candidates[HW_ALLOCATORS_MOST + 1];
+    struct hw_compared of[HW_ALLOCATORS_MOST + 2];
+    struct hw_candidate candidates[HW_ALLOCATORS_MOST + 2];
     size_t count, present;
+    bool packed;           /* at [count], no allocator of its own: the present one, with small blocks side by side */
+    struct hw_walks walks; /* of the prediction; value 0, high 0: it has none */
+    double now_s;          /* what predictions are against */
     struct hw_choice choice;
     char prediction_note[512]; /* why nothing was predicted, or what the prediction lacks; "" when all is well */
     bool empty_input;          /* the terminal was replaced by nothing */
@@ -46,12 +49,15 @@ struct hw_traced {
     char folder[PATH_MAX]; /* temporary; "": there is none */
     char path[PATH_MAX];   /* "": there is no course */
     struct hw_course course;
+    struct hw_preload packer;   /* path "": there is none */
+    struct hw_allocator packed; /* for replays: the packer, and behind it the present allocator */
 };
 
 /* One run of PLAIN's program that notes its operations: of its processes those of the one that has most. False with
- * ERROR when there is no course; COST says how the run ended, if it began. hw_comparison_trace_free in either case. */
-bool hw_comparison_trace(struct hw_traced *traced, const struct hw_run_request *plain, struct hw_run_cost *cost,
-                         struct hw_error *error);
+ * ERROR when there is no course; COST says how the run ended, if it began. hw_comparison_trace_free in either case.
+ * PRESENT: the program's allocator; where the packer is missing the course is without it. */
+bool hw_comparison_trace(struct hw_traced *traced, const struct hw_run_request *plain,
+                         const struct hw_allocator *present, struct hw_run_cost *cost, struct hw_error *error);
 void hw_comparison_trace_free(struct hw_traced *traced);
 
 void hw_comparison_print(const struct hw_comparison *comparison);

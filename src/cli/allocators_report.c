@@ -80,6 +80,21 @@ static void print_choice(const struct hw_comparison *comparison)
                comparison->of[choice->least_memory].allocator->name, choice->least_memory_ratio, present);
 }
 
+/* How often the program comes back to its blocks, on which predictions depend. */
+static void print_walks(const struct hw_comparison *comparison)
+{
+    const struct hw_walks *walks = &comparison->walks;
+    if (!(walks->high > 0))
+        return;
+    printf("The prediction walks to the program's blocks %.1f times (%.1f to %.1f): ", walks->value, walks->low,
+           walks->high);
+    if (walks->measured)
+        printf("with its small blocks side by side it is %.2f times as fast.\n",
+               comparison->candidates[comparison->count].measured.value);
+    else
+        puts("a rule, since these runs do not tell how often it comes back to them.");
+}
+
 void hw_comparison_print(const struct hw_comparison *comparison)
 {
     char word[256];
@@ -94,6 +109,7 @@ void hw_comparison_print(const struct hw_comparison *comparison)
         print_row(comparison, i);
     printf("\n  * what the program uses now; speeds are against it, above 1 is faster; times are medians\n\n");
     print_choice(comparison);
+    print_walks(comparison);
     for (size_t i = 0; i < comparison->count; i++) {
         if (comparison->of[i].note[0])
             printf("%s: %s.\n", comparison->of[i].allocator->name, comparison->of[i].note);
@@ -119,6 +135,19 @@ static json_t *json_text(const char *text)
 static json_t *json_speedup(const struct hw_speedup *speedup)
 {
     return json_pack("{s:f,s:f,s:f}", "speedup", speedup->value, "low", speedup->low, "high", speedup->high);
+}
+
+static json_t *json_prediction(const struct hw_comparison *comparison, const struct hw_speedup *prediction)
+{
+    const struct hw_walks *walks = &comparison->walks;
+    json_t *predicted = json_speedup(prediction);
+    if (prediction->value > 0) /* seconds more than now */
+        json_object_set_new(predicted, "difference_s", json_real(comparison->now_s * (1 / prediction->value - 1)));
+    json_object_set_new(predicted, "walks",
+                        walks->high > 0 ? json_pack("{s:f,s:f,s:f,s:s}", "value", walks->value, "low", walks->low,
+                                                    "high", walks->high, "from", walks->measured ? "runs" : "rule")
+                                        : json_null());
+    return predicted;
 }
 
 static json_t *json_size(uint64_t bytes)
@@ -161,12 +190,7 @@ static json_t *json_run(const struct hw_comparison *comparison, size_t index)
     json_object_set_new(run, "peak_rss_bytes", json_size(candidate->peak_rss_bytes));
     json_object_set_new(run, "page_faults",
                         known ? json_integer((json_int_t)llround(candidate->page_faults)) : json_null());
-    json_t *predicted = one->predicted ? json_speedup(&one->prediction) : json_null();
-    if (one->predicted && one->prediction.value > 0) /* seconds more than now */
-        json_object_set_new(
-            predicted, "difference_s",
-            json_real(comparison->candidates[comparison->present].least_s * (1 / one->prediction.value - 1)));
-    json_object_set_new(run, "predicted", predicted);
+    json_object_set_new(run, "predicted", one->predicted ? json_prediction(comparison, &one->prediction) : json_null());
     json_object_set_new(run, "measured", known ? json_speedup(&candidate->measured) : json_null());
     json_object_set_new(run, "exit", json_end(&one->last));
     json_object_set_new(run, "too_short", json_boolean(comparison->choice.reason == HW_CHOICE_TOO_SHORT));

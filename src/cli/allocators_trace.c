@@ -12,6 +12,7 @@
 #include "cli/preload.h"
 
 #define TRACER "libheapwise-tracer.so"
+#define PACKER "libheapwise-packer.so"
 
 /* Operations of a trace, recorded or not; 0: it is none. */
 static uint64_t operations_of(const char *path)
@@ -71,18 +72,40 @@ static bool run_traced(struct hw_traced *traced, const struct hw_run_request *pl
     return fine;
 }
 
-bool hw_comparison_trace(struct hw_traced *traced, const struct hw_run_request *plain, struct hw_run_cost *cost,
-                         struct hw_error *error)
+/* Where LIBRARY of ours is. False with ERROR. */
+static bool find_library(struct hw_preload *preload, const char *library, struct hw_error *error)
 {
-    char tracer[PATH_MAX];
-    struct hw_preload preload = {.folder = ""};
+    char path[PATH_MAX], relative[128];
+    preload->folder[0] = preload->path[0] = '\0';
+    snprintf(relative, sizeof relative, HEAPWISE_LIBDIR "/%s", library);
+    if (hw_installed_path(path, sizeof path, relative))
+        return hw_preload_init(preload, path, error);
+    hw_error_set(error, "cannot find %s: %s", library, strerror(errno));
+    return false;
+}
+
+static void find_packer(struct hw_traced *traced, const struct hw_allocator *present)
+{
+    struct hw_error ignored;
+    struct hw_allocator *packed = &traced->packed;
+    const char *behind = present->preload.path;
+    if (!find_library(&traced->packer, PACKER, &ignored))
+        return;
+    snprintf(packed->name, sizeof packed->name, "packed");
+    if ((size_t)snprintf(packed->preload.path, sizeof packed->preload.path, "%s%s%s", traced->packer.path,
+                         *behind ? ":" : "", behind) >= sizeof packed->preload.path) {
+        hw_preload_free(&traced->packer);
+        traced->packer.path[0] = '\0';
+    }
+}
+
+bool hw_comparison_trace(struct hw_traced *traced, const struct hw_run_request *plain,
+                         const struct hw_allocator *present, struct hw_run_cost *cost, struct hw_error *error)
+{
+    struct hw_preload preload;
     memset(traced, 0, sizeof *traced);
     memset(cost, 0, sizeof *cost);
-    if (!hw_installed_path(tracer, sizeof tracer, HEAPWISE_LIBDIR "/" TRACER)) {
-        hw_error_set(error, "cannot find " TRACER ": %s", strerror(errno));
-        return false;
-    }
-    if (!hw_preload_init(&preload, tracer, error))
+    if (!find_library(&preload, TRACER, error))
         return false;
     bool fine = hw_comparison_folder(traced->folder, sizeof traced->folder);
     if (!fine) {
@@ -92,7 +115,9 @@ bool hw_comparison_trace(struct hw_traced *traced, const struct hw_run_request *
     fine = fine && run_traced(traced, plain, preload.path, cost, error) && !cost->interrupted &&
            take_busiest(traced, error);
     hw_preload_free(&preload);
-    if (!fine)
+    if (fine)
+        find_packer(traced, present);
+    else
         hw_comparison_trace_free(traced);
     return fine;
 }
@@ -104,4 +129,5 @@ void hw_comparison_trace_free(struct hw_traced *traced)
     if (traced->folder[0])
         rmdir(traced->folder);
     traced->folder[0] = traced->path[0] = '\0';
+    hw_preload_free(&traced->packer);
 }
