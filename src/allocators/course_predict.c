@@ -11,7 +11,7 @@
 #define REPLAY_SECONDS 40
 #define LEAST_LEFT     0.02 /* of the time: less is no prediction */
 #define LEAST_ERROR    0.01 /* of the time: what is measured of a program is not better known */
-#define ROUNDS_LEAST   3    /* to measure walks */
+#define ROUNDS_LEAST   3    /* to measure a weight */
 #define SIDES_90       1.645
 
 bool hw_course_parse(const char *text, struct hw_course_cost *cost)
@@ -44,24 +44,22 @@ bool hw_course_replay(const char *path, const struct hw_allocator *allocator, st
 double hw_course_time(const struct hw_course_present *present, size_t round)
 {
     const struct hw_candidate *runs = present->runs;
-    double waiting = INFINITY, wall = INFINITY;
-    for (size_t i = 0; i < runs->rounds; i++) {
-        waiting = fmin(waiting, runs->wall_s[i] - runs->cpu_s[i]); /* the rest of it is the machine's */
-        wall = fmin(wall, runs->wall_s[i]);
-    }
+    const double *times = present->one_thread ? runs->cpu_s : runs->wall_s;
+    double waiting = INFINITY;
+    for (size_t i = 0; i < runs->rounds; i++)
+        waiting = fmin(waiting, runs->wall_s[i] - times[i]); /* the rest of it is the machine's */
     if (runs->rounds == 0)
         return 0;
-    if (!present->one_thread)
-        return wall;
-    return fmax(waiting, 0) + (round < runs->rounds ? runs->cpu_s[round] : hw_median(runs->cpu_s, runs->rounds));
+    return fmax(waiting, 0) + (round < runs->rounds ? times[round] : hw_median(times, runs->rounds));
 }
 
 /* What X costs more than the present allocator in one round, of the present time. */
 static double more(const struct hw_course_present *present, const struct hw_course_replays *x, size_t round,
-                   double walks)
+                   double weight)
 {
     const struct hw_course_cost *ours = &present->replays->of[round], *theirs = &x->of[round];
-    const double course = theirs->critical_s - ours->critical_s + walks * (theirs->walk_s - ours->walk_s);
+    const double operations = theirs->critical_s - ours->critical_s, walk = theirs->walk_s - ours->walk_s;
+    const double course = present->one_thread ? operations + weight * walk : weight * operations;
     return (theirs->start_s - ours->start_s + present->scale * course) / hw_course_time(present, round);
 }
 
@@ -81,53 +79,61 @@ static double error_of(const double *values, size_t count)
     return sqrt(squares / (double)(count - 1) / (double)count);
 }
 
-static struct hw_walks walks_between(double value, double error, bool measured)
+struct rule {
+    double value, error, most;
+};
+
+static const struct rule walks_rule = {HW_COURSE_WALKS, HW_COURSE_WALKS_ERROR, HW_COURSE_WALKS_MOST},
+                         share_rule = {HW_COURSE_SHARE, HW_COURSE_SHARE_ERROR, HW_COURSE_SHARE_MOST};
+
+static struct hw_course_weight weight_near(const struct rule *rule, double value, double error, bool measured)
 {
-    const double most = HW_COURSE_WALKS_MOST;
-    return (struct hw_walks){fmin(fmax(value, 0), most), fmin(fmax(value - SIDES_90 * error, 0), most),
-                             fmin(fmax(value + SIDES_90 * error, 0), most), measured};
+    return (struct hw_course_weight){fmin(fmax(value, 0), rule->most),
+                                     fmin(fmax(value - SIDES_90 * error, 0), rule->most),
+                                     fmin(fmax(value + SIDES_90 * error, 0), rule->most), measured};
 }
 
-struct hw_walks hw_course_walks(const struct hw_course_present *present, const struct hw_candidate *packed,
-                                const struct hw_course_replays *replays)
+struct hw_course_weight hw_course_weigh(const struct hw_course_present *present, const struct hw_candidate *packed,
+                                        const struct hw_course_replays *replays)
 {
-    double unexplained[HW_COURSE_REPLAYS_MOST], walk[HW_COURSE_REPLAYS_MOST];
-    const double rule = HW_COURSE_WALKS, rule_error = HW_COURSE_WALKS_ERROR;
-    const size_t rounds =
-        least(least(present->runs->rounds, packed->rounds), least(present->replays->count, replays->count));
-    if (packed->failed || rounds < ROUNDS_LEAST || !present->one_thread)
-        return walks_between(rule, rule_error, false);
+    double unexplained[HW_COURSE_REPLAYS_MOST], weighed[HW_COURSE_REPLAYS_MOST];
+    const struct rule *rule = present->one_thread ? &walks_rule : &share_rule;
+    const struct hw_candidate *runs = present->runs;
+    const size_t rounds = least(least(runs->rounds, packed->rounds), least(present->replays->count, replays->count));
+    if (packed->failed || rounds < ROUNDS_LEAST || !(hw_course_time(present, SIZE_MAX) > 0))
+        return weight_near(rule, rule->value, rule->error, false);
     for (size_t i = 0; i < rounds; i++) {
-        const double gained = (packed->cpu_s[i] - present->runs->cpu_s[i]) / hw_course_time(present, i);
-        unexplained[i] = gained - more(present, replays, i, 0);
-        walk[i] = more(present, replays, i, 1) - more(present, replays, i, 0);
+        const double gained =
+            present->one_thread ? packed->cpu_s[i] - runs->cpu_s[i] : packed->wall_s[i] - runs->wall_s[i];
+        unexplained[i] = gained / hw_course_time(present, i) - more(present, replays, i, 0);
+        weighed[i] = more(present, replays, i, 1) - more(present, replays, i, 0);
     }
-    const double by = hw_median(walk, rounds);
+    const double by = hw_median(weighed, rounds);
     if (by == 0)
-        return walks_between(rule, rule_error, false);
+        return weight_near(rule, rule->value, rule->error, false);
     const double found = hw_median(unexplained, rounds) / by;
     const double error = hypot(error_of(unexplained, rounds), LEAST_ERROR) / fabs(by);
-    const double weight = rule_error / hypot(error, rule_error); /* each counts by the square of its error */
-    return walks_between(rule + weight * weight * (found - rule), error * weight, error < rule_error);
+    const double trust = rule->error / hypot(error, rule->error); /* each counts by the square of its error */
+    return weight_near(rule, rule->value + trust * trust * (found - rule->value), error * trust, error < rule->error);
 }
 
 static struct hw_speedup speedup(const struct hw_course_present *present, const struct hw_course_replays *x,
-                                 double walks)
+                                 double weight)
 {
     double speeds[HW_COURSE_REPLAYS_MOST];
     const size_t rounds = least(present->replays->count, x->count);
     for (size_t i = 0; i < rounds; i++)
-        speeds[i] = 1 / fmax(1 + more(present, x, i, walks), LEAST_LEFT);
+        speeds[i] = 1 / fmax(1 + more(present, x, i, weight), LEAST_LEFT);
     return hw_median_range(speeds, rounds);
 }
 
 struct hw_speedup hw_course_predict(const struct hw_course_present *present, const struct hw_course_replays *x,
-                                    const struct hw_walks *walks)
+                                    const struct hw_course_weight *weight)
 {
-    if (present->replays->count == 0 || x->count == 0 || !(hw_course_time(present, 0) > 0))
+    if (present->replays->count == 0 || x->count == 0 || !(hw_course_time(present, SIZE_MAX) > 0))
         return (struct hw_speedup){0, 0, 0};
-    const struct hw_speedup middle = speedup(present, x, walks->value);
-    const struct hw_speedup few = speedup(present, x, walks->low), many = speedup(present, x, walks->high);
+    const struct hw_speedup middle = speedup(present, x, weight->value);
+    const struct hw_speedup few = speedup(present, x, weight->low), many = speedup(present, x, weight->high);
     return (struct hw_speedup){middle.value, fmin(fmin(few.low, many.low), middle.low),
                                fmax(fmax(few.high, many.high), middle.high)};
 }

@@ -3,11 +3,14 @@
  *     time with X = time now + (the course with X - the course with the present allocator)
  *
  * A course asks for the same blocks in the same order as the run did, so heaps grow, are trimmed, and become scattered
- * as they did there; it touches blocks when they are new and before they are freed, and walks to all that are live,
- * once for each allocation. How often the program really comes back to its blocks is measured: by what it gains when
- * its small blocks lie side by side (packer.c), beyond what its course gains by that. Programs come back twice as often
- * as courses walk (HW_COURSE_WALKS), give or take HW_COURSE_WALKS_ERROR; what is measured is weighed against that rule
- * by its own error, so runs that tell nothing leave the rule. */
+ * as they did there; it touches blocks when they are new and before they are freed, and one of a single thread walks to
+ * all that are live, once for each allocation. What it cannot know is how often the program comes back to its blocks,
+ * and what its threads do to each other between operations. That is measured: by what the program gains when its small
+ * blocks lie side by side (packer.c), and what its course gains by that. It is a weight: of walks, where there is one
+ * thread; else of the operations. Programs need HW_COURSE_WALKS walks, or HW_COURSE_SHARE of the operations, give or
+ * take the _ERROR; what is measured counts against that rule by its own error, so runs that tell nothing leave the
+ * rule.
+ */
 #ifndef HW_ALLOCATORS_COURSE_PREDICT_H
 #define HW_ALLOCATORS_COURSE_PREDICT_H
 
@@ -19,6 +22,9 @@
 #define HW_COURSE_WALKS        2.0
 #define HW_COURSE_WALKS_ERROR  3.0 /* standard deviation */
 #define HW_COURSE_WALKS_MOST   12.0
+#define HW_COURSE_SHARE        1.0
+#define HW_COURSE_SHARE_ERROR  1.0
+#define HW_COURSE_SHARE_MOST   4.0
 
 struct hw_course_cost {
     double critical_s; /* processor time of the threads that the others wait for, without walks */
@@ -32,8 +38,8 @@ struct hw_course_replays {
     struct hw_course_cost of[HW_COURSE_REPLAYS_MOST];
 };
 
-/* How often a program comes back to its blocks, in walks of its course. */
-struct hw_walks {
+/* How many times walks count, or operations do. */
+struct hw_course_weight {
     double value, low, high; /* low, high: 90 % */
     bool measured;           /* rather than the rule */
 };
@@ -52,20 +58,20 @@ struct hw_course_present {
     const struct hw_candidate *runs;
     const struct hw_course_replays *replays;
     double scale;    /* operations of the run by those of the course */
-    bool one_thread; /* processor time and the program's own waiting count; else the least wall clock time */
+    bool one_thread; /* processor time and the program's own waiting count; else time by the clock */
 };
 
 /* Of ROUND, s; beyond the last one the median. 0: there are no runs. */
 double hw_course_time(const struct hw_course_present *present, size_t round);
 
 /* From what the program gained in the runs with its small blocks PACKED, and what its course did in REPLAYS of that.
- * The rule with fewer than three pairs of rounds, and of programs of several threads, whose courses do not walk. */
-struct hw_walks hw_course_walks(const struct hw_course_present *present, const struct hw_candidate *packed,
-                                const struct hw_course_replays *replays);
+ * With fewer than three pairs of rounds, the rule. */
+struct hw_course_weight hw_course_weigh(const struct hw_course_present *present, const struct hw_candidate *packed,
+                                        const struct hw_course_replays *replays);
 
 /* Ratio of the present time of the program and of that with X. The median over the pairs of replays; the range is that
- * of the median, with the fewest and the most walks. */
+ * of the median, with the least and the greatest weight. */
 struct hw_speedup hw_course_predict(const struct hw_course_present *present, const struct hw_course_replays *x,
-                                    const struct hw_walks *walks);
+                                    const struct hw_course_weight *weight);
 
 #endif

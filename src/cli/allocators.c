@@ -371,15 +371,17 @@ static void predict_course(struct command *command)
         for (size_t i = 0; i < comparison->count; i++)
             replay(command, i);
     comparison->now_s = hw_course_time(&now, SIZE_MAX);
-    comparison->walks =
-        hw_course_walks(&now, &comparison->candidates[comparison->count], &comparison->of[comparison->count].replays);
+    comparison->one_thread = now.one_thread;
+    comparison->weighed = true;
+    comparison->weight =
+        hw_course_weigh(&now, &comparison->candidates[comparison->count], &comparison->of[comparison->count].replays);
     for (size_t i = 0; i < comparison->count; i++) {
         struct hw_compared *one = &comparison->of[i];
         const char *problem = *present->replay_problem ? present->replay_problem : one->replay_problem;
         if (one == present || comparison->candidates[i].failed)
             continue;
         if (!*problem)
-            one->prediction = hw_course_predict(&now, &one->replays, &comparison->walks);
+            one->prediction = hw_course_predict(&now, &one->replays, &comparison->weight);
         one->predicted = one->prediction.value > 0;
         if (*problem && !comparison->prediction_note[0])
             snprintf(comparison->prediction_note, sizeof comparison->prediction_note, "No prediction for %s: %s.",

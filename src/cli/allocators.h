@@ -28,9 +28,11 @@ struct hw_comparison {
     struct hw_compared of[HW_ALLOCATORS_MOST + 2];
     struct hw_candidate candidates[HW_ALLOCATORS_MOST + 2];
     size_t count, present;
-    bool packed;           /* at [count], no allocator of its own: the present one, with small blocks side by side */
-    struct hw_walks walks; /* of the prediction; value 0, high 0: it has none */
-    double now_s;          /* what predictions are against */
+    bool packed; /* at [count], no allocator of its own: the present one, with small blocks side by side */
+    struct hw_course_weight weight; /* in the prediction, where */
+    bool weighed;                   /* it is from a course; */
+    bool one_thread;                /* of walks then, else of operations */
+    double now_s;                   /* what predictions are against */
     struct hw_choice choice;
     char prediction_note[512]; /* why nothing was predicted, or what the prediction lacks; "" when all is well */
     bool empty_input;          /* the terminal was replaced by nothing */

@@ -80,19 +80,21 @@ static void print_choice(const struct hw_comparison *comparison)
                comparison->of[choice->least_memory].allocator->name, choice->least_memory_ratio, present);
 }
 
-/* How often the program comes back to its blocks, on which predictions depend. */
-static void print_walks(const struct hw_comparison *comparison)
+/* What the prediction counts how often, and why. */
+static void print_weight(const struct hw_comparison *comparison)
 {
-    const struct hw_walks *walks = &comparison->walks;
-    if (!(walks->high > 0))
+    const struct hw_course_weight *weight = &comparison->weight;
+    if (!comparison->weighed)
         return;
-    printf("The prediction walks to the program's blocks %.1f times (%.1f to %.1f): ", walks->value, walks->low,
-           walks->high);
-    if (walks->measured)
-        printf("with its small blocks side by side it is %.2f times as fast.\n",
+    printf("%s %.1f times (%.1f to %.1f): ",
+           comparison->one_thread ? "The prediction comes back to the program's blocks"
+                                  : "The prediction counts the replayed operations",
+           weight->value, weight->low, weight->high);
+    if (weight->measured)
+        printf("with small blocks packed the program is %.2f times as fast.\n",
                comparison->candidates[comparison->count].measured.value);
     else
-        puts("a rule, since these runs do not tell how often it comes back to them.");
+        puts("a rule, since runs with small blocks packed do not tell.");
 }
 
 void hw_comparison_print(const struct hw_comparison *comparison)
@@ -109,7 +111,7 @@ void hw_comparison_print(const struct hw_comparison *comparison)
         print_row(comparison, i);
     printf("\n  * what the program uses now; speeds are against it, above 1 is faster; times are medians\n\n");
     print_choice(comparison);
-    print_walks(comparison);
+    print_weight(comparison);
     for (size_t i = 0; i < comparison->count; i++) {
         if (comparison->of[i].note[0])
             printf("%s: %s.\n", comparison->of[i].allocator->name, comparison->of[i].note);
@@ -139,14 +141,16 @@ static json_t *json_speedup(const struct hw_speedup *speedup)
 
 static json_t *json_prediction(const struct hw_comparison *comparison, const struct hw_speedup *prediction)
 {
-    const struct hw_walks *walks = &comparison->walks;
+    const struct hw_course_weight *weight = &comparison->weight;
     json_t *predicted = json_speedup(prediction);
     if (prediction->value > 0) /* seconds more than now */
         json_object_set_new(predicted, "difference_s", json_real(comparison->now_s * (1 / prediction->value - 1)));
-    json_object_set_new(predicted, "walks",
-                        walks->high > 0 ? json_pack("{s:f,s:f,s:f,s:s}", "value", walks->value, "low", walks->low,
-                                                    "high", walks->high, "from", walks->measured ? "runs" : "rule")
-                                        : json_null());
+    json_object_set_new(predicted, "weight",
+                        weight->high > 0
+                            ? json_pack("{s:s,s:f,s:f,s:f,s:s}", "of", comparison->one_thread ? "walks" : "operations",
+                                        "value", weight->value, "low", weight->low, "high", weight->high, "from",
+                                        weight->measured ? "runs" : "rule")
+                            : json_null());
     return predicted;
 }
 

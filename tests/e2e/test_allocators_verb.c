@@ -475,21 +475,40 @@ static void test_facts_from_a_file(void **state)
     run_result_free(&result);
 }
 
+static void check_weight(const json_t *weight)
+{
+    assert_string_equal(json_text(weight, "of"), "walks");
+    const double value = json_number_value(json_object_get(weight, "value"));
+    assert_true(json_number_value(json_object_get(weight, "low")) <= value);
+    assert_true(json_number_value(json_object_get(weight, "high")) >= value);
+    const char *from = json_text(weight, "from");
+    assert_true(strcmp(from, "runs") == 0 || strcmp(from, "rule") == 0);
+}
+
 /* One profiled run, then predictions beside what was measured. */
 static void test_predictions(void **state)
 {
-    const char *const arguments[] = {VERB, "--json", "-n", "1", "--", differs(), "work", NULL};
+    const char *const arguments[] = {VERB, "--json", "-n", "3", "--", differs(), "work", NULL};
     struct run_result result;
     json_t *runs = runs_of(arguments, NULL, &result);
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *one = json_array_get(runs, i), *predicted = json_object_get(one, "predicted");
+        assert_string_not_equal(json_text(one, "allocator"), "packed"); /* it is no allocator */
         if (json_is_true(json_object_get(one, "present")))
             continue;
         if (!json_is_object(predicted))
             fail_msg("nothing predicted for %s: %s", json_text(one, "allocator"), result.err);
         assert_true(json_real_value(json_object_get(predicted, "speedup")) > 0.05);
+        if (!TEST_SANITIZED)
+            check_weight(json_object_get(predicted, "weight"));
     }
     json_decref(runs);
+    run_result_free(&result);
+    const char *const once[] = {VERB, "-n", "1", "--", differs(), NULL}; /* one round measures no weight */
+    result = verb(once, NULL);
+    assert_exit(&result, 0, "heapwise allocators");
+    if (!TEST_SANITIZED)
+        assert_contains(result.out, "The prediction comes back to the program's blocks 2.0 times (0.0 to 6.9): a rule");
     run_result_free(&result);
 }
 

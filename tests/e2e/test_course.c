@@ -1,4 +1,5 @@
-/* test_course.c - the tracer notes what programs ask for, and heapwise-course does the same under any allocator. */
+/* test_course.c - the tracer notes what programs ask for, heapwise-course does the same under any allocator, and the
+ * packer gives small blocks places side by side, in programs as in courses. */
 #include "allocators/course.h"
 #include "support/check.h"
 #include "support/recording.h"
@@ -112,6 +113,44 @@ static void test_no_folder_is_no_harm(void **state)
     run_result_free(&result);
 }
 
+static struct run_result pack(const char *path, const char *part)
+{
+    char preload[8192];
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library("libheapwise-packer.so"));
+    const char *const argv[] = {path, part, NULL}, *const environment[] = {preload, NULL};
+    return run(argv, &(struct run_options){.environment = environment, .timeout_s = 60});
+}
+
+static void test_packer(void **state)
+{
+    static const char *const parts[] = {"neighbours", "contents", "handed", "threads"};
+    program(); /* or it is skipped */
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct run_result result = pack(program_path("packed"), parts[i]);
+        if (result.code != 0)
+            fail_msg("%s: code %d, %s", parts[i], result.code, result.out);
+        run_result_free(&result);
+    }
+    struct run_result kinds = pack(program(), "kinds"), forks = pack(program(), "fork");
+    assert_int_equal(kinds.code, 0);
+    assert_int_equal(forks.code, 0);
+    run_result_free(&kinds);
+    run_result_free(&forks);
+}
+
+/* Without room for slabs everything is the next allocator's. */
+static void test_packer_without_room(void **state)
+{
+    char command[8192];
+    program();
+    snprintf(command, sizeof command, "ulimit -v 500000; LD_PRELOAD=%s exec %s threads",
+             library("libheapwise-packer.so"), program_path("packed"));
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    struct run_result result = run(argv, NULL);
+    assert_int_equal(result.code, 0);
+    run_result_free(&result);
+}
+
 static void test_damaged_courses_are_refused(void **state)
 {
     char path[4096];
@@ -156,8 +195,12 @@ static void test_comparison_of_threads(void **state)
     assert_true(json_is_array(runs));
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *one = json_array_get(runs, i);
-        if (!json_is_true(json_object_get(one, "present")) && !json_is_object(json_object_get(one, "predicted")))
+        if (json_is_true(json_object_get(one, "present")))
+            continue;
+        if (!json_is_object(json_object_get(one, "predicted")))
             fail_msg("run %zu is not predicted: %s", i, result.out);
+        assert_string_equal(json_text(one, "predicted.weight.of"), "operations");
+        assert_string_equal(json_text(one, "predicted.weight.from"), "rule"); /* one round tells nothing */
     }
     json_decref(runs);
     size_t left;
@@ -168,5 +211,6 @@ static void test_comparison_of_threads(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(test_operations_are_noted), cmocka_unit_test(test_forks),
-          cmocka_unit_test(test_no_folder_is_no_harm), cmocka_unit_test(test_damaged_courses_are_refused),
+          cmocka_unit_test(test_no_folder_is_no_harm), cmocka_unit_test(test_packer),
+          cmocka_unit_test(test_packer_without_room), cmocka_unit_test(test_damaged_courses_are_refused),
           cmocka_unit_test(test_comparison_of_threads))

@@ -216,28 +216,128 @@ static void near(double expected, double found)
         fail_msg("%.12g instead of %.12g", found, expected);
 }
 
-static void test_prediction(void **state)
+static void test_costs_are_read(void **state)
 {
     struct hw_course_cost cost;
-    assert_true(hw_course_parse("course 10 9 2000000000 500000000 7 1\n", &cost));
+    assert_true(hw_course_parse("course 10 9 2000000000 500000000 7 1 3000000\n", &cost));
     near(2, cost.critical_s);
     near(0.5, cost.walk_s);
-    assert_false(hw_course_parse("course 10 9 2000000000 500000000 7\n", &cost));
-    assert_false(hw_course_parse("course 10 9 -1 5 7 1\n", &cost));
+    near(0.003, cost.start_s);
+    assert_false(hw_course_parse("course 10 9 2000000000 500000000 7 1\n", &cost));
+    assert_false(hw_course_parse("course 10 9 -1 5 7 1 1\n", &cost));
+    assert_false(hw_course_parse("course 10 9 1 5 7 1 -1\n", &cost));
     assert_false(hw_course_parse("", &cost));
-    const struct hw_course_replays now = {2, {{3, 1}, {2, 1}}}, then = {1, {{1.5, 0.75}}}, none = {0};
-    const struct hw_speedup speedup = hw_course_predict(&now, &then, 10, 2);
-    near(10 / (10 - 2 * (0.5 + 2 * 0.25)),
-         speedup.value); /* the least disturbed ones: 0.5 s less, twice 0.25 s of walks */
-    near(10 / (10 - 2 * 0.5), speedup.low);
-    near(10 / (10 - 2 * (1.5 + 4 * 0.25)), speedup.high);
-    near(0, hw_course_predict(&none, &then, 10, 1).value);
-    near(0, hw_course_predict(&now, &then, 0, 1).value);
-    near(1 / 0.02, hw_course_predict(&now, &then, 0.1, 1).value);
+}
+
+static struct hw_candidate runs_of(size_t rounds, const double *cpu_s, double waiting_s)
+{
+    struct hw_candidate runs = {.rounds = rounds};
+    for (size_t i = 0; i < rounds; i++) {
+        runs.cpu_s[i] = cpu_s[i];
+        runs.wall_s[i] = cpu_s[i] + waiting_s;
+    }
+    return runs;
+}
+
+static void test_prediction(void **state)
+{
+    const double cpu[] = {10, 20, 30};
+    struct hw_candidate runs = runs_of(3, cpu, 0);
+    const struct hw_course_replays now = {3, {{3, 1, 0.1}, {6, 2, 0.2}, {9, 3, 0.3}}},
+                                   then = {3, {{2.5, 0.75, 0.2}, {5, 1.5, 0.4}, {8, 3, 0.2}}}, none = {0};
+    struct hw_course_present present = {&runs, &now, 2, true};
+    const struct hw_course_weight weight = {2, 0, 4, true};
+    /* 2 * (0.5 + 2 * 0.25) less and 0.1 more, of 10; the same of 20; 2 * 1 less and 0.1 less, of 30 */
+    struct hw_speedup speedup = hw_course_predict(&present, &then, &weight);
+    near(1 / (1 - 0.19), speedup.value);
+    near(1 / (1 - 2.1 / 30), speedup.low);
+    near(1 / (1 - (2 * (0.5 + 4 * 0.25) - 0.1) / 10), speedup.high);
+    runs.wall_s[1] = 29; /* the program waits in all rounds, the machine lets it wait in some */
+    runs.wall_s[0] = 15;
+    runs.wall_s[2] = 34;
+    near(14, hw_course_time(&present, 0));
+    near(24, hw_course_time(&present, 3));
+    present.one_thread = false; /* of threads operations count as often as the weight says, walks do not; wall time */
+    near(15, hw_course_time(&present, 0));
+    near(1 / (1 + (0.1 - 2 * 2 * 0.5) / 15),
+         hw_course_predict(&present, &(struct hw_course_replays){1, {then.of[0]}}, &weight).value);
+    near(0, hw_course_predict(&present, &none, &weight).value);
+    runs.rounds = 0;
+    near(0, hw_course_predict(&present, &then, &weight).value);
+    const double short_runs[] = {0.1};
+    runs = runs_of(1, short_runs, 0);
+    near(1 / 0.02, hw_course_predict(&present, &then, &weight).high); /* less than nothing is left */
+}
+
+/* What is found counts against 2 +- 3 by the square of its error, which is 1 % of the time, and more where rounds
+ * differ. */
+static void test_weight_of_walks(void **state)
+{
+    const double cpu[] = {10, 10, 10, 10}, packed_cpu[] = {6, 6, 6, 6}, uneven[] = {3, 6, 6, 9};
+    struct hw_candidate runs = runs_of(4, cpu, 0.5), packed = runs_of(4, packed_cpu, 0.5);
+    const struct hw_course_cost one = {3, 1, 0.5}, other = {2.5, 0.75, 0.5};
+    const struct hw_course_replays now = {4, {one, one, one, one}}, then = {4, {other, other, other, other}};
+    const struct hw_course_present present = {&runs, &now, 2, true};
+    struct hw_course_weight weight = hw_course_weigh(&present, &packed, &then);
+    double error = 0.01 * 10.5 / 0.5; /* 3 s are not explained; a walk takes 0.5 s less */
+    near(2 + 4 * 9 / (9 + error * error), weight.value);
+    near(weight.value + 1.645 / sqrt(1 / 9.0 + 1 / (error * error)), weight.high);
+    near(2 * weight.value - weight.high, weight.low);
+    assert_true(weight.measured);
+    packed = runs_of(4, uneven, 0.5);
+    error = hypot(0.01 * 10.5, sqrt(18.0 / 3 / 4)) / 0.5;
+    weight = hw_course_weigh(&present, &packed, &then);
+    near(2 + 4 * 9 / (9 + error * error), weight.value);
+    near(weight.value - 1.645 / sqrt(1 / 9.0 + 1 / (error * error)), weight.low);
+    const double slower[] = {99, 99, 99, 99}, faster[] = {1, 1, 1, 1};
+    packed = runs_of(4, slower, 0.5);
+    near(0, hw_course_weigh(&present, &packed, &then).value);
+    packed = runs_of(4, faster, 0.5);
+    assert_true(hw_course_weigh(&present, &packed, &then).high <= HW_COURSE_WALKS_MOST);
+}
+
+static void test_weight_by_the_rule(void **state)
+{
+    const double cpu[] = {10, 10, 10}, packed_cpu[] = {6, 6, 6};
+    struct hw_candidate runs = runs_of(3, cpu, 0), packed = runs_of(3, packed_cpu, 0);
+    const struct hw_course_cost one = {3, 1, 0}, other = {2.5, 0.75, 0};
+    const struct hw_course_replays now = {3, {one, one, one}}, then = {3, {other, other, other}};
+    struct hw_course_present present = {&runs, &now, 1, true};
+    assert_true(hw_course_weigh(&present, &packed, &then).measured);
+    near(2, hw_course_weigh(&present, &packed, &now).value); /* packing changes nothing in the course */
+    packed.failed = true;
+    const struct hw_course_weight rule = hw_course_weigh(&present, &packed, &then);
+    assert_false(rule.measured);
+    near(2, rule.value);
+    near(0, rule.low);
+    near(2 + 1.645 * 3, rule.high);
+    packed.failed = false;
+    packed.rounds = 2;
+    assert_false(hw_course_weigh(&present, &packed, &then).measured);
+    packed.rounds = 3;
+    runs.rounds = 0;
+    assert_false(hw_course_weigh(&present, &packed, &then).measured);
+}
+
+/* Of a course of threads operations are weighed, by wall time: 5 s less here, by 4 s that the course takes less. */
+static void test_weight_of_operations(void **state)
+{
+    const double cpu[] = {10, 10, 10}, packed_cpu[] = {5, 5, 5};
+    struct hw_candidate runs = runs_of(3, cpu, 0), packed = runs_of(3, packed_cpu, 0);
+    const struct hw_course_cost one = {6, 1, 0}, other = {2, 9, 0};
+    const struct hw_course_replays now = {3, {one, one, one}}, then = {3, {other, other, other}};
+    const struct hw_course_present present = {&runs, &now, 1, false};
+    struct hw_course_weight weight = hw_course_weigh(&present, &packed, &then);
+    const double error = 0.01 * 10 / 4;
+    near(1 + 0.25 / (1 + error * error), weight.value);
+    packed.failed = true;
+    near(1, hw_course_weigh(&present, &packed, &then).value);
 }
 
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 TEST_MAIN(WITH_FILES(test_blocks_become_slots), WITH_FILES(test_it_ends_before_too_much_is_live),
           WITH_FILES(test_threads_wait_for_each_other), WITH_FILES(test_workers), WITH_FILES(test_walks),
-          WITH_FILES(test_damaged_traces), cmocka_unit_test(test_prediction))
+          WITH_FILES(test_damaged_traces), cmocka_unit_test(test_costs_are_read), cmocka_unit_test(test_prediction),
+          cmocka_unit_test(test_weight_of_walks), cmocka_unit_test(test_weight_by_the_rule),
+          cmocka_unit_test(test_weight_of_operations))
