@@ -1,7 +1,8 @@
 /* allocators.c - heapwise allocators: runs a program under every allocator there is, and compares.
  *
  * Four steps: one profiled run; one whose operations are noted and replayed under the other allocators, which predicts
- * their times; runs with nothing but the allocator loaded, in turn; the table. */
+ * their times; runs with nothing but the allocator loaded, in turn, and with small blocks packed, which the prediction
+ * needs too; the table. */
 #include "cli/allocators.h"
 
 #include <errno.h>
@@ -49,14 +50,14 @@ static void print_usage(FILE *out)
           "\n"
           "Runs PROGRAM under every allocator that is installed (glibc, jemalloc, tcmalloc,\n"
           "mimalloc), in turn and several times, and says what each costs: time, memory, page\n"
-          "faults, beside what is predicted from one run. PROGRAM must do the same each\n"
-          "time it is run.\n"
+          "faults, beside what is predicted from runs under its own. PROGRAM must do the\n"
+          "same each time it is run.\n"
           "\n"
           "  -n, --rounds=N             runs under each allocator, 1 to 101 (default 5)\n"
           "      --allocator=NAME=PATH  compare this one, too: a library to preload\n"
           "      --list                 print what is known of the allocators instead: how they\n"
           "                             work, in the form that record --facts reads\n"
-          "      --no-prediction        only measure: no profiled, no traced run\n"
+          "      --no-prediction        only measure: no profiled, traced, packed run\n"
           "      --timeout=S            end a run after S seconds\n"
           "      --show-output          show what all runs print; else what the first one\n"
           "                             prints, on stderr\n"

@@ -504,7 +504,7 @@ static void test_predictions(void **state)
     }
     json_decref(runs);
     run_result_free(&result);
-    const char *const once[] = {VERB, "-n", "1", "--", differs(), NULL}; /* one round measures no weight */
+    const char *const once[] = {VERB, "-n", "1", "--", differs(), "input", NULL}; /* one round measures no weight */
     result = verb(once, NULL);
     assert_exit(&result, 0, "heapwise allocators");
     if (!TEST_SANITIZED)
