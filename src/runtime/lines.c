@@ -79,15 +79,16 @@ static uint16_t take(uint16_t *line)
     }
 }
 
-/* Marks of live blocks on the line at FIRST (its first address), into MARKS: begins, and that of a block from before.
- */
+/* Where live blocks are on the line at FIRST (its first address), into MARKS: their begins, and FIRST of one that
+ * begins before it and reaches into it. */
 static unsigned live_marks(uintptr_t first, uintptr_t marks[8])
 {
     unsigned count = 0;
+    struct hw_place place;
+    if (hw_place_at(first, &place) && place.live && place.start < first && place.start + place.requested > first)
+        marks[count++] = first;
     for (unsigned i = 0; i < 4; i++) {
-        const uint8_t even = *(volatile uint8_t *)hw_place_byte(first + i * 16);
-        if ((even & HW_PLACE_START) ||
-            (i == 0 && (even & (HW_PLACE_BODY | HW_PLACE_LIVE)) == (HW_PLACE_BODY | HW_PLACE_LIVE)))
+        if (*(volatile uint8_t *)hw_place_byte(first + i * 16) & HW_PLACE_START)
             marks[count++] = first + i * 16;
         if (hw_places.odd_used && (*(volatile uint8_t *)hw_place_byte(first + i * 16 + 8) & HW_PLACE_START))
             marks[count++] = first + i * 16 + 8;

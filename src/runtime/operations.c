@@ -10,7 +10,7 @@
 
 __thread struct hw_operator *hw_operator_self;
 uint8_t hw_operations_on;
-uint32_t hw_phase_offset;
+uint64_t hw_phase_offset;
 
 /* ---- start, fork, end ---- */
 
@@ -18,7 +18,7 @@ static bool start(void)
 {
     if (hw_pool_take(HW_POOL_ALLOCATOR_INFO, 1) == HW_NONE)
         return false;
-    const bool places = HW_HAVE_PLACES && hw_places_start();
+    const bool places = hw_block_starts_begin() && hw_places_start();
     hw_allocator_info()->flags = places ? HW_ALLOCATOR_PLACES : 0;
     hw_pool_publish(HW_POOL_ALLOCATOR_INFO);
     if (HW_HAVE_PLACES && !places)
@@ -242,8 +242,8 @@ static inline bool operation_begin(struct operation *operation, uintptr_t frame,
 
 static inline void count(struct hw_operator *op, enum hw_operation_kind kind, uint32_t bucket)
 {
-    uint64_t *counts = &op->counts[bucket].count[0][0]; /* of both phases */
-    hw_arch_increment(&counts[hw_phase_offset + kind]);
+    uint64_t *counts = &op->counts[bucket].count[0][0] + kind; /* of both phases */
+    hw_arch_increment(counts + hw_phase_offset);
 }
 
 static __attribute__((noinline)) void end_slow(struct operation *operation, enum hw_operation_kind kind,
@@ -357,7 +357,7 @@ static __attribute__((noinline)) void *careful_malloc(size_t size)
     ALLOCATE(HW_OPERATION_NEW, size, hw_real.malloc(size));
 }
 
-void *hw_operation_calloc(size_t number, size_t size)
+static __attribute__((noinline)) void *careful_calloc(size_t number, size_t size)
 {
     ALLOCATE(HW_OPERATION_CALLOC, number * size, hw_real.calloc(number, size));
 }
@@ -520,43 +520,61 @@ void hw_operation_delete(int form, void *pointer, size_t second, size_t third)
 
 static inline bool goes_carefully(const struct hw_operator *op)
 {
-    return hw_unlikely(!op || !op->until_timed || op->selector);
+    return hw_unlikely(!op || !op->until_timed || op->selector || !op->places);
 }
 
-/* A short operation has come to its end. */
-static inline void short_end(struct hw_operator *op, enum hw_operation_kind kind, uint32_t bucket)
+/* Something was recorded inside a short operation. */
+static __attribute__((noinline)) void *short_end(struct hw_operator *op, enum hw_operation_kind kind, uint32_t bucket,
+                                                 void *result)
 {
-    if (hw_unlikely(op->events))
-        hw_dispatch_operation_end(op, hw_phase(), kind, bucket);
+    hw_dispatch_operation_end(op, hw_phase(), kind, bucket);
+    return result;
 }
 
 /* The block is not one that was freed here, of the same size; or there is none. */
-static __attribute__((noinline)) void *malloc_otherwise(struct hw_operator *op, void *result, size_t size)
+static __attribute__((noinline)) void *allocated_otherwise(struct hw_operator *op, enum hw_operation_kind kind,
+                                                           void *result, size_t size)
 {
-    const enum hw_operation_kind kind = placed(op, HW_OPERATION_NEW, result, size);
+    if (hw_unlikely(!result))
+        op->thread->entry->failed++;
+    else if (hw_place_allocated_slow(op, (uintptr_t)result, size, false) && kind == HW_OPERATION_NEW)
+        kind = HW_OPERATION_REUSED;
     const uint32_t bucket = hw_size_bucket(size);
     count(op, kind, bucket);
-    short_end(op, kind, bucket);
-    return result;
+    return hw_unlikely(op->events) ? short_end(op, kind, bucket, result) : result;
 }
+
+/* KIND: of a block at a new address; AGAIN: of one of the same size. */
+#define ALLOCATE_SHORT(op, kind, again, size, call)                                                                    \
+    do {                                                                                                               \
+        (op)->until_timed--;                                                                                           \
+        (op)->frame = FRAME;                                                                                           \
+        enter_real(op);                                                                                                \
+        void *result = (call);                                                                                         \
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);                                                                       \
+        (op)->selector = 0;                                                                                            \
+        if (hw_unlikely(!hw_place_again((op)->places, (uintptr_t)result, (size), false)))                              \
+            return allocated_otherwise(op, kind, result, size);                                                        \
+        const uint32_t bucket = (uint32_t)((size) + 15) >> 4;                                                          \
+        count(op, again, bucket);                                                                                      \
+        return hw_unlikely((op)->events) ? short_end(op, again, bucket, result) : result;                              \
+    } while (0)
 
 void *hw_operation_malloc(size_t size)
 {
     struct hw_operator *op = hw_operator_self;
     if (goes_carefully(op) || hw_unlikely(size > HW_SIZE_SMALL_MOST))
         return careful_malloc(size);
-    op->until_timed--;
-    op->frame = FRAME;
-    enter_real(op);
-    void *result = hw_real.malloc(size);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    op->selector = 0;
-    if (hw_unlikely(!hw_place_again(op->places, (uintptr_t)result, size)))
-        return malloc_otherwise(op, result, size);
-    const uint32_t bucket = (uint32_t)(size + 15) >> 4;
-    count(op, HW_OPERATION_REUSED, bucket);
-    short_end(op, HW_OPERATION_REUSED, bucket);
-    return result;
+    ALLOCATE_SHORT(op, HW_OPERATION_NEW, HW_OPERATION_REUSED, size, hw_real.malloc(size));
+}
+
+void *hw_operation_calloc(size_t number, size_t size)
+{
+    struct hw_operator *op = hw_operator_self;
+    size_t all;
+    if (goes_carefully(op) || __builtin_mul_overflow(number, size, &all) || hw_unlikely(all > HW_SIZE_SMALL_MOST))
+        return careful_calloc(number, size);
+    ALLOCATE_SHORT(op, HW_OPERATION_CALLOC, HW_OPERATION_CALLOC, all, hw_real.calloc(number, size));
 }
 
 static inline void short_free(struct hw_operator *op, void *pointer, uint32_t bucket)
@@ -568,7 +586,8 @@ static inline void short_free(struct hw_operator *op, void *pointer, uint32_t bu
     hw_real.free(pointer);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     op->selector = 0;
-    short_end(op, HW_OPERATION_FREE, bucket);
+    if (hw_unlikely(op->events))
+        short_end(op, HW_OPERATION_FREE, bucket, NULL);
 }
 
 /* A block of more than 1 KiB, one that is not known, or one that is written down in another way. */
@@ -588,13 +607,29 @@ void hw_operation_free(void *pointer)
         careful_free(pointer);
         return;
     }
-    const size_t size = hw_place_given_back(op->places, (uintptr_t)pointer);
+    const size_t size = hw_place_given_back(op->places, (uintptr_t)pointer, false);
     if (hw_unlikely(size == SIZE_MAX))
         free_otherwise(op, pointer);
-    else if (hw_unlikely(hw_times_followed(pointer)))
+    else if (hw_unlikely(hw_times_followed_known(pointer)))
         careful_free_known(pointer, size);
     else
         short_free(op, pointer, (uint32_t)(size + 15) >> 4);
+}
+
+/* The result of a short one that is not a block of the same size as one that was freed there; OLD: of POINTER. */
+static __attribute__((noinline)) void *reallocated_otherwise(struct hw_operator *op, void *pointer, size_t old,
+                                                             void *result, size_t size)
+{
+    if (hw_likely(result)) {
+        hw_place_allocated_slow(op, (uintptr_t)result, size, !hw_places.glibc);
+    } else {
+        op->thread->entry->failed++;
+        if (pointer)
+            hw_place_reallocated(op, pointer, old);
+    }
+    const uint32_t bucket = hw_size_bucket(size);
+    count(op, HW_OPERATION_REALLOC, bucket);
+    return hw_unlikely(op->events) ? short_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
 }
 
 void *hw_operation_realloc(void *pointer, size_t size)
@@ -606,7 +641,7 @@ void *hw_operation_realloc(void *pointer, size_t size)
     if (pointer) {
         if (hw_unlikely(hw_times_followed(pointer)))
             return careful_realloc(pointer, size);
-        old = hw_place_given_back(op->places, (uintptr_t)pointer);
+        old = hw_place_given_back(op->places, (uintptr_t)pointer, false);
         if (hw_unlikely(old == SIZE_MAX))
             return careful_realloc(pointer, size);
     }
@@ -616,16 +651,9 @@ void *hw_operation_realloc(void *pointer, size_t size)
     void *result = hw_real.realloc(pointer, size);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     op->selector = 0;
-    if (hw_likely(result)) {
-        if (hw_unlikely(!hw_places.glibc || !hw_place_again(op->places, (uintptr_t)result, size)))
-            hw_place_reallocated(op, result, size);
-    } else {
-        op->thread->entry->failed++;
-        if (pointer)
-            hw_place_reallocated(op, pointer, old);
-    }
+    if (hw_unlikely(!hw_places.glibc || !hw_place_again(op->places, (uintptr_t)result, size, false)))
+        return reallocated_otherwise(op, pointer, old, result, size);
     const uint32_t bucket = (uint32_t)(size + 15) >> 4;
     count(op, HW_OPERATION_REALLOC, bucket);
-    short_end(op, HW_OPERATION_REALLOC, bucket);
-    return result;
+    return hw_unlikely(op->events) ? short_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
 }

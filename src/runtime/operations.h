@@ -67,7 +67,7 @@ static inline bool hw_in_operation(void)
 
 extern HW_HIDDEN uint8_t hw_operations_on;
 /* Where the counts of the present phase lie in struct hw_operation_counts: enum hw_phase * HW_OPERATION_KINDS_ROOM. */
-extern HW_HIDDEN uint32_t hw_phase_offset;
+extern HW_HIDDEN uint64_t hw_phase_offset;
 static inline enum hw_phase hw_phase(void)
 {
     return hw_phase_offset ? HW_PHASE_PARALLEL : HW_PHASE_SERIAL;
@@ -158,12 +158,14 @@ void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, s
                           struct hw_block *block);
 /* heapwise_reset. Lock held, gates closed. */
 void hw_times_reset(void);
-/* Whether the block at POINTER may be one that is followed. */
+/* Whether the block at POINTER may be one that is followed; of one whose place is known. */
+static inline bool hw_times_followed_known(const void *pointer)
+{
+    return hw_block_start_bits[(uint64_t)pointer >> 10] >> ((uint64_t)pointer >> 4 & 63) & 1;
+}
 static inline bool hw_times_followed(const void *pointer)
 {
-    const uint64_t bit = (uint64_t)pointer >> 4;
-    return hw_block_start_bits && bit < 1ul << (HW_ARCH_ADDRESS_BITS - 4) &&
-           (hw_block_start_bits[bit >> 6] >> (bit & 63) & 1);
+    return hw_block_start_bits && !((uint64_t)pointer >> HW_ARCH_ADDRESS_BITS) && hw_times_followed_known(pointer);
 }
 
 /* ---- operation_threads.c: which threads are alive, and what each did in each stage ---- */

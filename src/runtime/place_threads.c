@@ -13,6 +13,7 @@
 #define OWNER_LAST   (HW_PLACE_MIXED - 1)
 
 struct hw_places hw_places;
+struct hw_place_form hw_place_forms[HW_PLACE_MID_UNITS + 1];
 
 static struct {
     struct hw_place_thread *free;
@@ -33,7 +34,10 @@ void hw_places_note_peak(int64_t live)
     hw_places.peak_limit = hw_places.many ? live + live / 1024 : live;
     process->peak_bytes = (uint64_t)live;
     process->peak_tick = hw_places.peak_tick;
-    hw_places.epoch = __atomic_add_fetch(&process->peak_epoch, 1, __ATOMIC_RELAXED);
+    if (hw_places.many)
+        hw_places.epoch = __atomic_add_fetch(&process->peak_epoch, 1, __ATOMIC_RELAXED);
+    else
+        hw_places.epoch = ++process->peak_epoch;
 }
 
 void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_counts *class)
@@ -198,6 +202,21 @@ void hw_places_detach(struct hw_operator *op)
 
 /* ---- start, fork ---- */
 
+static void make_forms(void)
+{
+    const uint32_t sizes = HW_PLACE_BODY | 15;
+    hw_place_forms[0].listed = 1; /* and no bit of the mask is set */
+    for (uint32_t units = 1; units <= HW_PLACE_MID_UNITS; units++)
+        hw_place_forms[units] = units <= HW_PLACE_SHORT_UNITS
+                                    ? (struct hw_place_form){.mask = 0xff, .listed = HW_PLACE_BEGUN | units}
+                                    : (struct hw_place_form){.mask = 0xff | sizes << 8 | sizes << 16,
+                                                             .listed = HW_PLACE_BEGUN | HW_PLACE_FREE_MID |
+                                                                       (HW_PLACE_BODY | (units & 15)) << 8 |
+                                                                       (HW_PLACE_BODY | units >> 4) << 16,
+                                                             .flip = UINT32_MAX,
+                                                             .base = units * 8 + HW_PLACE_SLACK + 1};
+}
+
 static bool reserve(void)
 {
     const uint64_t planes = 2 * HW_PLACE_PLANE_BYTES, owners = LINES * sizeof(uint16_t);
@@ -225,7 +244,9 @@ static bool reserve(void)
     hw_places.mixed_used = 1;
     hw_places.bigs_used = 1;
     hw_places.glibc = hw_real.is_glibc;
+    make_forms();
     hw_places.even = (uint8_t *)result;
+    hw_places.granules = HW_PLACE_PLANE_BYTES;
     return true;
 }
 

@@ -254,7 +254,7 @@ static bool is_wide(const struct hw_place_thread *self, const struct hw_place_cl
 
 static void settle_before(struct hw_place_thread *self, struct hw_place_class_counts *class)
 {
-    if ((uint64_t)(class->now.live - class->low) > class->span || (uint64_t)(self->requested - self->low) > self->span)
+    if (hw_place_leaves_limits(self, class))
         hw_place_settle(self, class);
     hw_place_keep(self, class);
 }
@@ -291,20 +291,12 @@ static void count_taken(struct hw_place_thread *self, const struct found *found,
 
 /* ---- freeing ---- */
 
-static void unmark_last(const struct found *found)
-{
-    const uintptr_t start = found->place.start, last = start + found->place.requested - (found->place.requested != 0);
-    if ((start ^ last) >> 6)
-        hw_places.even[last >> 6 << 2] &= HW_PLACE_BEGUN;
-}
-
 /* The live block is one no more; it is in the list of free ones if LISTED. */
 static void release(struct hw_place_thread *self, const struct found *found, bool listed)
 {
     const struct hw_place *place = &found->place;
     uint8_t *byte = byte_of(place->start);
     count_free(self, found);
-    unmark_last(found);
     if (found->code != HW_PLACE_BIG)
         put_payload(byte, payload_bytes(found->code, place->requested), 0);
     if (found->code == HW_PLACE_BIG) {
@@ -334,15 +326,6 @@ static void release(struct hw_place_thread *self, const struct found *found, boo
         hw_place_add(&class->now.free_bytes, (int64_t)place->usable);
 }
 
-static void mark_last(uintptr_t address, uint64_t size, unsigned payload)
-{
-    const uintptr_t last = address + size - (size != 0), at = last >> 6 << 2;
-    const bool in_payload = !(address & 8) && at - (address >> 4) <= payload;
-    if ((address ^ last) >> 6)
-        hw_places.even[at] =
-            (uint8_t)((hw_places.even[at] & (in_payload ? 0xff : HW_PLACE_BEGUN)) | HW_PLACE_BODY | HW_PLACE_LIVE);
-}
-
 /* A usual block that the first byte cannot hold: long, or its usable size is. False: it is not that simple. */
 static inline bool free_long(struct hw_place_thread *self, uintptr_t address, size_t *size)
 {
@@ -358,11 +341,7 @@ static inline bool free_long(struct hw_place_thread *self, uintptr_t address, si
     if (hw_unlikely(units < 16 || units >= HW_PLACE_BIG_BYTES / 8))
         return false;
     struct hw_place_class_counts *class = class_of(self, units * 8ul);
-    const uintptr_t last = address + requested - (requested != 0);
     settle_before(self, class);
-    /* The mark of the last line: in this word, or a byte elsewhere that is nothing but the mark. */
-    if (((address ^ last) >> 6) && ((address & 8) || (last >> 6 << 2) - (address >> 4) > 7))
-        hw_places.even[last >> 6 << 2] &= HW_PLACE_BEGUN;
     word = (word & PAYLOAD_BEGUN) | PAYLOAD_BODY | spread(units | value >> 16 << 16) | HW_PLACE_BEGUN |
            free_code_of(units);
     __builtin_memcpy(byte, &word, 8);
@@ -402,11 +381,7 @@ static inline bool allocate_long(struct hw_place_thread *self, uintptr_t address
         untouched = untouched < value >> 16 ? untouched : value >> 16;
     }
     word = (word & PAYLOAD_BEGUN) | PAYLOAD_BODY | spread(size | untouched << 16) | HW_PLACE_START | HW_PLACE_LONG;
-    const uintptr_t last = address + size - (size != 0), mark = (last >> 6 << 2) - (address >> 4);
-    if ((address & 8) || mark - 1 > 6) /* also where there is none */
-        mark_last(address, size, 5);
-    else
-        word |= (uint64_t)(HW_PLACE_BODY | HW_PLACE_LIVE) << mark * 8;
+    const uintptr_t last = address + size - (size != 0);
     __builtin_memcpy(byte, &word, 8);
     struct hw_place_class_counts *class = class_of(self, units * 8ul);
     hw_place_keep(self, class);
@@ -440,7 +415,7 @@ size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address)
     size_t size;
     if (!self || (address & 7) || address >> HW_ARCH_ADDRESS_BITS || !(*byte_of(address) & HW_PLACE_START))
         return SIZE_MAX;
-    if (hw_likely(free_long(self, address, &size)))
+    if ((size = hw_place_given_back(self, address, true)) != SIZE_MAX || free_long(self, address, &size))
         return size;
     return freed_otherwise(self, address);
 }
@@ -461,13 +436,13 @@ static void give_way(struct hw_place_thread *self, const struct found *found, bo
         put_big(self, found->index);
 }
 
-#define ANY_BEGIN 0xdfdfdfdfdfdfdfdful /* all but the bits that say a block began here once */
-
-static bool nothing_in(const uint8_t *bytes)
+/* Bit 7 of each byte of eight in which a block, live or listed, begins: begins() of all of them. */
+static inline uint64_t begins_in(const uint8_t *bytes)
 {
     uint64_t word;
     __builtin_memcpy(&word, bytes, 8);
-    return !(word & ANY_BEGIN);
+    const uint64_t free = (word & 0x1f1f1f1f1f1f1f1ful) + 0x1f1f1f1f1f1f1f1ful; /* bit 5: if any of these is set */
+    return (word | (free << 2 & ~word << 1)) & 0x8080808080808080ul;
 }
 
 /* All that begins in bytes [from, end) of a plane gives way. ODD: 8 for the odd plane. */
@@ -475,14 +450,13 @@ static void sweep(struct hw_place_thread *self, uintptr_t odd, uintptr_t from, u
 {
     const uint8_t *plane = byte_of(odd);
     struct found found;
-    while (from < end) {
-        if (nothing_in(plane + from)) {
-            from += 8;
-            continue;
-        }
-        if (begins(plane[from]) && look((from << 4) + odd, &found, true))
-            give_way(self, &found, false, false);
-        from++;
+    for (; from < end; from += 8) {
+        uint64_t begin = begins_in(plane + from);
+        if (end - from < 8)
+            begin &= (1ul << (end - from) * 8) - 1;
+        for (; begin; begin &= begin - 1)
+            if (look(((from + ((uintptr_t)__builtin_ctzl(begin) >> 3)) << 4) + odd, &found, true))
+                give_way(self, &found, false, false);
     }
 }
 
@@ -509,7 +483,10 @@ static uintptr_t nearest_before(uintptr_t address, uintptr_t odd)
     const uintptr_t farthest = address > HW_PLACE_BIG_BYTES ? (address - HW_PLACE_BIG_BYTES) >> 4 : 0;
     uintptr_t at = ((address + (odd ? 7 : 15)) >> 4) - 1;
     while (at > farthest) {
-        if (at - farthest >= 8 && nothing_in(plane + at - 7)) {
+        if (at - farthest >= 8) {
+            const uint64_t begin = begins_in(plane + at - 7);
+            if (begin)
+                return ((at - ((uintptr_t)__builtin_clzl(begin) >> 3)) << 4) + odd;
             at -= 8;
             continue;
         }
@@ -553,7 +530,7 @@ void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, 
 {
     struct found found;
     for (uintptr_t at = start >> 4; at << 4 < end; at++) {
-        if (nothing_in(hw_places.even + at) && (!hw_places.odd_used || nothing_in(byte_of(8) + at))) {
+        if (!begins_in(hw_places.even + at) && (!hw_places.odd_used || !begins_in(byte_of(8) + at))) {
             at += 7;
             continue;
         }
@@ -588,6 +565,21 @@ static inline bool raise_high(uint16_t *where, uint16_t *old, uint16_t high)
     return done;
 }
 
+#define AHEAD 16u
+
+/* The first block comes into REGION: its page of the plane, and those of some regions behind it if this is a heap that
+ * grows, are made now. Later they would take two page faults each, one to look and one to write. */
+static __attribute__((noinline)) void enter_region(struct hw_place_region *region)
+{
+    const uintptr_t index = (uintptr_t)(region - hw_places.regions);
+    const uint32_t pages = index && region[-1].high && (index + AHEAD) * HW_PAGE <= hw_places.granules ? AHEAD : 1;
+    if (region->made)
+        return;
+    hw_sys(SYS_madvise, hw_places.even + index * HW_PAGE, pages * HW_PAGE, 23 /* MADV_POPULATE_WRITE */);
+    for (uint32_t i = 0; i < pages; i++)
+        region[i].made = 1;
+}
+
 /* Regions learn of the block from START to END; BIG: its entry, or 0. */
 static void note_regions(uintptr_t start, uintptr_t end, uint32_t big)
 {
@@ -598,6 +590,8 @@ static void note_regions(uintptr_t start, uintptr_t end, uint32_t big)
         uint64_t units = (end - low + 15) / 16;
         uint16_t high = (uint16_t)(units < HW_PLACE_BIG_BYTES / 16 ? units : HW_PLACE_BIG_BYTES / 16);
         uint16_t old = __atomic_load_n(&region->high, __ATOMIC_RELAXED);
+        if (!old && high < HW_PLACE_BIG_BYTES / 16) /* others may begin behind it, or it began here */
+            enter_region(region);
         while (old < high && !raise_high(&region->high, &old, high))
             ;
         if (big && low > start)
@@ -662,7 +656,6 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
                 : code == HW_PLACE_ASK && size > 255 ? size << 4 | 15
                                                      : size << 4);
     *byte = (uint8_t)(HW_PLACE_START | code);
-    mark_last(address, size, payload_bytes(code, size));
 
     struct hw_place_class_counts *class = class_of(self, extent.usable);
     hw_place_keep(self, class);
@@ -680,9 +673,33 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
     return reused;
 }
 
-/* A block of up to HW_PLACE_MID_UNITS, beyond all that there ever was in its 64 KiB. False: it is something else,
- * nothing was done. */
-static inline bool allocate_fresh(struct hw_place_thread *self, uintptr_t address, size_t size)
+/* What is listed as free where a block of UNITS will be gives way. False: it is not that simple, nothing was done. */
+static inline bool clear_way(struct hw_place_thread *self, uintptr_t address, uintptr_t end, uint32_t units)
+{
+    struct found found;
+    uint8_t *byte = byte_of(address);
+    uintptr_t swept = address + 16;
+    if (hw_places.odd_used || (*byte & HW_PLACE_START))
+        return false;
+    if (begins(*byte)) {
+        const uint32_t code = *byte & 31, listed = code == HW_PLACE_FREE_MID ? hw_place_mid(byte) : code;
+        if (code > HW_PLACE_FREE_MID || listed == units || listed - 1 >= HW_PLACE_MID_UNITS)
+            return false;
+        hw_place_keep(self, &self->classes[listed]);
+        hw_place_add(&self->classes[listed].now.taken, 1);
+        *byte = HW_PLACE_BEGUN;
+        swept = address + listed * 8ul;
+    } else if (look_before(address, &found, true)) {
+        return false;
+    }
+    if (swept < end)
+        sweep(self, 0, (swept + 15) >> 4, (end + 15) >> 4);
+    return true;
+}
+
+/* A block of up to HW_PLACE_MID_UNITS within its 64 KiB, where there is none. False: it is something else, nothing was
+ * done. REUSED: a block began there once. */
+static inline bool allocate_small(struct hw_place_thread *self, uintptr_t address, size_t size, bool *reused)
 {
     const uint32_t units = hw_place_units(address, size);
     const uintptr_t end = address + units * 8ul, last = address + size - (size != 0);
@@ -693,26 +710,28 @@ static inline bool allocate_fresh(struct hw_place_thread *self, uintptr_t addres
     struct hw_place_region *region = &hw_places.regions[address >> REGION_SHIFT];
     const uint16_t high = (uint16_t)(((end - 1) & (HW_PLACE_BIG_BYTES - 1)) / 16 + 1);
     uint16_t old = __atomic_load_n(&region->high, __ATOMIC_RELAXED);
-    if (code == HW_PLACE_LONG || (address & (HW_PLACE_BIG_BYTES - 1)) / 16 < old)
+    if (code == HW_PLACE_LONG)
+        return false;
+    uint8_t *byte = byte_of(address);
+    *reused = *byte & HW_PLACE_BEGUN;
+    if (!old)
+        enter_region(region);
+    else if ((address & (HW_PLACE_BIG_BYTES - 1)) / 16 < old && !clear_way(self, address, end, units))
         return false;
     while (old < high && !raise_high(&region->high, &old, high))
         ;
-    uint8_t *byte = byte_of(address);
-    if (is_mid(code)) { /* bytes that nobody has written to */
-        byte[1] = (uint8_t)(HW_PLACE_BODY | (units & 15));
-        byte[2] = (uint8_t)(HW_PLACE_BODY | units >> 4);
-    }
+    if (is_mid(code))
+        put_payload(byte, 2, units);
     *byte = (uint8_t)(HW_PLACE_START | code);
-    *hw_place_mark(self, address, last) |= HW_PLACE_BODY | HW_PLACE_LIVE;
     struct hw_place_class_counts *class = &self->classes[units];
     hw_place_keep(self, class);
     hw_place_add(&class->now.live, 1);
     hw_place_add(&class->now.requested, (int64_t)size);
-    hw_place_add(&class->now.fresh, 1);
+    hw_place_add(*reused ? &class->now.other : &class->now.fresh, 1);
     hw_place_add(&self->requested, (int64_t)size);
     settle_after(self, class);
-    if (hw_places.many)
-        hw_place_lines(self, address, last, false);
+    if (hw_unlikely(hw_places.many))
+        hw_place_lines(self, address, last, *reused);
     return true;
 }
 
@@ -721,9 +740,14 @@ bool hw_place_allocated_slow(struct hw_operator *op, uintptr_t address, size_t s
     struct hw_place_thread *self = op->places;
     if (!self)
         return false;
-    if (!aligned && hw_place_usual(address)) {
-        if (size <= HW_SIZE_SMALL_MOST && allocate_fresh(self, address, size))
-            return false;
+    if (!aligned && address - 8 < 1ul << HW_ARCH_ADDRESS_BITS && !(address & 7)) {
+        bool reused;
+        if (size <= HW_SIZE_SMALL_MOST) {
+            if (hw_place_again(self, address, size, true))
+                return true;
+            if (allocate_small(self, address, size, &reused))
+                return reused;
+        }
         if (allocate_long(self, address, size))
             return true;
     }

@@ -7,14 +7,13 @@
  *
  *  1sssssss  a live block begins. Short ones, of up to HW_PLACE_SHORT_UNITS times 8 usable bytes: the requested size.
  *            Others: HW_PLACE_SLACK and the bytes that were not asked for, or one of HW_PLACE_ASK, _BIG, _LONG
- *  01blpppp  payload of a block, live or free; l: the mark of a live block at the begin of its last cache line, if that
- *            is not the one it begins on
+ *  01b.pppp  payload of a block, live or free
  *  00buuuuu  no live block begins; u: one was freed here, and its memory has not been handed out since: so many times
  *            8 usable bytes of a short one, or _FREE_MID, _FREE_BIG, _FREE_LONG; 0: none
  *    b       a block began here once (with 1sssssss: certainly)
  *
  * Blocks of more than HW_PLACE_SHORT_UNITS, up to HW_PLACE_MID_UNITS, have their usable size in two bytes of payload
- * that stay when the block is freed: to free it and to hand it out again changes its first byte and the mark alone.
+ * that stay when the block is freed: to free it and to hand it out again changes its first byte alone.
  *
  * Invariants: bytes are written by who owns the block that they belong to, so that plain stores suffice. Listed free
  * blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it.
@@ -33,7 +32,6 @@
 #define HW_PLACE_START        0x80u
 #define HW_PLACE_BODY         0x40u
 #define HW_PLACE_BEGUN        0x20u
-#define HW_PLACE_LIVE         0x10u
 #define HW_PLACE_SHORT_UNITS  11u  /* of 8 usable bytes: the first byte holds the requested size */
 #define HW_PLACE_SHORT_MOST   88u  /* requested bytes of those */
 #define HW_PLACE_MID_UNITS    128u /* of 8 usable bytes: two bytes of payload hold their number */
@@ -47,7 +45,7 @@
 #define HW_PLACE_FREE_LONG    31u
 #define HW_PLACE_BIG_BYTES    65536u
 #define HW_PLACE_BIG_MOST     (1u << 26) /* entries */
-#define HW_PLACE_REGION_SHIFT 16
+#define HW_PLACE_REGION_SHIFT 16         /* a region has one page of each plane */
 #define HW_PLACE_MIXED_MOST   (1u << 22) /* times 64 KiB of address space in which lines had several owners */
 
 /* Classes of usable sizes: one for each multiple of 8 up to 1024, then four for each doubling. */
@@ -92,10 +90,10 @@ struct hw_place_class_counts {
     uint64_t span;     /* …live - low is above this */
     uint64_t epoch;    /* of the peak whose state is in `peak` */
     struct hw_place_state now;
-    int64_t flushed;            /* of `now.live`: in the total */
-    struct hw_place_state peak; /* as of the peak, if epoch is the present one; else it is `now` */
-    int64_t peak_most;          /* likewise of hw_place_total.most */
-} __attribute__((aligned(64)));
+    int64_t flushed;             /* of `now.live`: in the total */
+    struct hw_place_state peak;  /* as of the peak, if epoch is the present one; else it is `now` */
+    int64_t peak_most;           /* likewise of hw_place_total.most */
+} __attribute__((aligned(256))); /* 192 would do; this many are found by shifting */
 _Static_assert(offsetof(struct hw_place_class_counts, now.usable) <= 64, "one line for a usual operation");
 
 /* Events on lines, of one thread. */
@@ -109,8 +107,7 @@ struct hw_place_thread {
     int64_t high, low;
     uint64_t span;
     int64_t flushed;
-    uint16_t owner; /* of lines */
-    uint8_t nowhere;
+    uint16_t owner;        /* of lines */
     uint8_t in_line;       /* inside lines.c: a signal handler must not wait for itself */
     uint8_t shared;        /* the latest block handed out shares a line: `shared_*` say with whom */
     uint32_t index;        /* among all */
@@ -133,7 +130,7 @@ struct hw_place_region {
     uint16_t odd;   /* blocks began at odd multiples of 8 */
     uint32_t big;   /* entry of the big block, live or free, that covers the begin of the region; 0: none */
     uint32_t mixed; /* page of owners, if some line here had several; 0: none */
-    uint32_t reserved0;
+    uint32_t made;  /* the even plane has its page */
 };
 
 /* Owners of single blocks, on lines of several, by the address of their mark: first those at multiples of 16. */
@@ -154,9 +151,10 @@ struct hw_place_total {
 };
 
 struct hw_places {
-    uint8_t *even;    /* NULL: places are not kept */
-    uint16_t *owners; /* by line */
-    uint32_t many;    /* there has been more than one thread */
+    uint8_t *even;     /* NULL: places are not kept */
+    uint64_t granules; /* of the program's part of the address space; 0: places are not kept */
+    uint16_t *owners;  /* by line */
+    uint32_t many;     /* there has been more than one thread */
     uint32_t glibc;
     uint64_t epoch;  /* as hw_process_info.peak_epoch */
     uint16_t *units; /* requested size below HW_PLACE_BIG_BYTES -> usable bytes / 8, 0 while it is not known */
@@ -172,6 +170,13 @@ struct hw_places {
     uint32_t odd_used, owners_wrapped;
 };
 extern HW_HIDDEN struct hw_places hw_places;
+
+/* How blocks of so many units, up to HW_PLACE_MID_UNITS, are written down. */
+struct hw_place_form {
+    uint32_t mask, listed; /* what a listed one has in the four bytes from its first on, where MASK is */
+    uint32_t flip, base;   /* (size ^ flip) + base is the code of a live one, (code ^ flip) + base its size */
+};
+extern HW_HIDDEN struct hw_place_form hw_place_forms[HW_PLACE_MID_UNITS + 1]; /* by number of units; of 0: nothing is */
 
 #define HW_PLACE_SHARED_REUSED 1
 #define HW_PLACE_SHARED_FRESH  2
@@ -273,6 +278,12 @@ static inline uint8_t *hw_place_byte(uintptr_t address)
     return hw_places.even + (address >> 4) + (address & 8) * (HW_PLACE_PLANE_BYTES / 8);
 }
 
+/* The number of the byte of ADDRESS in the even plane; beyond hw_places.granules for those that have none there. */
+static inline uintptr_t hw_place_granule(uintptr_t address)
+{
+    return address >> 4 | address << 60;
+}
+
 static inline void hw_place_add(int64_t *target, int64_t value) /* one instruction: signal handlers may do the same */
 {
     __asm__("addq %1, %0" : "+m"(*target) : "er"(value) : "cc");
@@ -283,24 +294,9 @@ static inline uint32_t hw_place_units(uintptr_t address, size_t size)
     return hw_likely(hw_places.glibc) ? (uint32_t)(*(const uint64_t *)(address - 8) >> 3) - 1 : hw_places.units[size];
 }
 
-static inline void hw_place_keep(struct hw_place_thread *self, struct hw_place_class_counts *class)
-{
-    if (hw_unlikely(class->epoch != hw_places.epoch))
-        hw_place_keep_now(self, class);
-}
-
 static inline bool hw_place_owned(const struct hw_place_thread *self, uintptr_t address)
 {
     return (hw_places.owners[address >> 6] & HW_PLACE_OWNER_MASK) == self->owner;
-}
-
-/* The byte of the mark at the begin of the last line; one that nobody reads if there is only one line. Without a
- * branch, which could not be foreseen. */
-static inline uint8_t *hw_place_mark(struct hw_place_thread *self, uintptr_t address, uintptr_t last)
-{
-    uint8_t *mark = hw_places.even + (last >> 6 << 2);
-    __asm__("testq %2, %2\n\tcmovzq %1, %0" : "+r"(mark) : "r"(&self->nowhere), "r"((address ^ last) >> 6) : "cc");
-    return mark;
 }
 
 /* One of two, without a branch: it could not be foreseen. */
@@ -316,48 +312,71 @@ static inline uint32_t hw_place_mid(const uint8_t *byte)
     return (byte[1] & 15u) | (byte[2] & 15u) << 4;
 }
 
-/* Not NULL, a multiple of 8, of the program's part of the address space. */
-static inline bool hw_place_usual(uintptr_t address)
+static inline void hw_place_keep(struct hw_place_thread *self, struct hw_place_class_counts *class)
 {
-    return !((address - 8) & ~((1ul << HW_ARCH_ADDRESS_BITS) - 8));
+    if (hw_unlikely(class->epoch != hw_places.epoch))
+        hw_place_keep_now(self, class);
 }
 
-/* A block of SIZE, at most 1024 bytes, where one of the same usable size was freed. False: it is something else,
- * nothing was done. */
-static inline __attribute__((always_inline)) bool hw_place_again(struct hw_place_thread *self, uintptr_t address,
-                                                                 size_t size)
+static inline bool hw_place_leaves_limits(const struct hw_place_thread *self, const struct hw_place_class_counts *class)
 {
-    if (hw_unlikely(!self || !hw_place_usual(address)))
+    return (uint64_t)(class->now.live - class->low) > class->span ||
+           (uint64_t)(self->requested - self->low) > self->span;
+}
+
+/* The usual ways have no call in them: where something else is to be done as well they do nothing, and the slow ones
+ * try again with CAREFUL. */
+
+/* A block of SIZE, at most 1024 bytes, where one of the same usable size was freed. False: it is something else,
+ * nothing was done. ADDRESS may be 0. */
+static inline __attribute__((always_inline)) bool hw_place_again(struct hw_place_thread *self, uintptr_t address,
+                                                                 size_t size, bool careful)
+{
+    const uintptr_t granule = hw_place_granule(address);
+    uint32_t word;
+    if (hw_unlikely(granule >= hw_places.granules))
+        return false;
+    uint8_t *byte = hw_places.even + granule;
+    __builtin_memcpy(&word, byte, 4);
+    if (hw_unlikely(!(word & HW_PLACE_BEGUN)))
         return false;
     const uint32_t units = hw_place_units(address, size);
-    uint8_t *byte = hw_place_byte(address);
-    const bool mid = units > HW_PLACE_SHORT_UNITS;
-    const uint32_t known = hw_place_select(mid, hw_place_mid(byte), units);
-    const uint32_t freed = hw_place_select(mid, HW_PLACE_BEGUN | HW_PLACE_FREE_MID, HW_PLACE_BEGUN | units);
-    const uint32_t code =
-        hw_place_select(mid, HW_PLACE_SLACK + (units * 8 - (uint32_t)size), (uint32_t)size); /* not beyond units */
-    if (hw_unlikely(((*byte ^ freed) | (known ^ units)) || code > HW_PLACE_SLACK + HW_PLACE_SLACK_MOST ||
-                    units - 1 >= HW_PLACE_MID_UNITS))
+    const struct hw_place_form *form = &hw_place_forms[units];
+    if (hw_unlikely(units > HW_PLACE_MID_UNITS || (word & form->mask) != form->listed))
         return false;
+    const uint32_t code = ((uint32_t)size ^ form->flip) + form->base;
     struct hw_place_class_counts *class = &self->classes[units];
-    const uintptr_t last = address + size - (size != 0);
-    hw_place_keep(self, class);
-    *byte = (uint8_t)(HW_PLACE_START | code);
-    *hw_place_mark(self, address, last) |= HW_PLACE_BODY | HW_PLACE_LIVE;
-    if (hw_unlikely(hw_places.many) && hw_unlikely(!hw_place_owned(self, address) || !hw_place_owned(self, last)))
-        hw_place_lines(self, address, last, true);
+    if (hw_unlikely(code > HW_PLACE_SLACK + HW_PLACE_SLACK_MOST))
+        return false;
+    if (careful)
+        hw_place_keep(self, class);
+    else if (hw_unlikely(class->epoch != hw_places.epoch))
+        return false;
+    if (hw_unlikely(hw_places.many)) {
+        const uintptr_t last = address + size - (size != 0);
+        const bool owned = hw_place_owned(self, address) && hw_place_owned(self, last);
+        if (!careful &&
+            hw_unlikely(!owned || class->now.live >= class->high || self->requested + (int64_t)size > self->high))
+            return false;
+        *byte = (uint8_t)(HW_PLACE_START | code);
+        if (!owned)
+            hw_place_lines(self, address, last, true);
+    } else {
+        *byte = (uint8_t)(HW_PLACE_START | code);
+    }
     hw_place_add(&class->now.live, 1);
     hw_place_add(&class->now.requested, (int64_t)size);
     hw_place_add(&class->now.again, 1);
     hw_place_add(&self->requested, (int64_t)size);
-    if (hw_unlikely(class->now.live > class->high || self->requested > self->high))
+    if (careful && (class->now.live > class->high || self->requested > self->high))
         hw_place_settle(self, class);
     return true;
 }
 
 static inline bool hw_place_allocated(struct hw_operator *op, void *pointer, size_t size)
 {
-    return (hw_likely(size <= HW_SIZE_SMALL_MOST) && hw_place_again(op->places, (uintptr_t)pointer, size)) ||
+    return (hw_likely(op->places && size <= HW_SIZE_SMALL_MOST) &&
+            hw_place_again(op->places, (uintptr_t)pointer, size, false)) ||
            hw_place_allocated_slow(op, (uintptr_t)pointer, size, false);
 }
 
@@ -369,32 +388,35 @@ static inline bool hw_place_reallocated(struct hw_operator *op, void *pointer, s
 }
 
 /* A block of up to HW_PLACE_MID_UNITS, which is known: its requested size. SIZE_MAX: something else, nothing was done.
- */
-static inline __attribute__((always_inline)) size_t hw_place_given_back(struct hw_place_thread *self, uintptr_t address)
+ * ADDRESS may be 0. */
+static inline __attribute__((always_inline)) size_t hw_place_given_back(struct hw_place_thread *self, uintptr_t address,
+                                                                        bool careful)
 {
-    if (hw_unlikely(!self || !hw_place_usual(address)))
+    const uintptr_t granule = hw_place_granule(address);
+    if (hw_unlikely(granule >= hw_places.granules))
         return SIZE_MAX;
-    uint8_t *byte = hw_place_byte(address);
+    uint8_t *byte = hw_places.even + granule;
     const uint32_t code = *byte - HW_PLACE_START;
     if (hw_unlikely(code > HW_PLACE_SLACK + HW_PLACE_SLACK_MOST))
         return SIZE_MAX;
-    const bool mid = code >= HW_PLACE_SLACK;
     uint32_t units;
     if (hw_likely(hw_places.glibc))
         units = hw_place_units(address, 0);
     else
-        units = hw_place_select(mid, hw_place_mid(byte), hw_places.units[code]);
-    if (hw_unlikely((units > HW_PLACE_SHORT_UNITS) != mid || units - 1 >= HW_PLACE_MID_UNITS))
+        units = hw_place_select(code >= HW_PLACE_SLACK, hw_place_mid(byte), hw_places.units[code]);
+    const struct hw_place_form *form = &hw_place_forms[units];
+    if (hw_unlikely(units - 1 >= HW_PLACE_MID_UNITS))
         return SIZE_MAX;
-    const uint32_t size = hw_place_select(mid, units * 8 + HW_PLACE_SLACK - code, code);
     struct hw_place_class_counts *class = &self->classes[units];
-    const uintptr_t last = address + size - (size != 0);
-    if (hw_unlikely((uint64_t)(class->now.live - class->low) > class->span ||
-                    (uint64_t)(self->requested - self->low) > self->span))
-        hw_place_settle(self, class);
-    hw_place_keep(self, class);
-    *byte = (uint8_t)(HW_PLACE_BEGUN | hw_place_select(mid, HW_PLACE_FREE_MID, units));
-    *hw_place_mark(self, address, last) &= (uint8_t)~HW_PLACE_LIVE;
+    if (careful) {
+        if (hw_place_leaves_limits(self, class))
+            hw_place_settle(self, class);
+        hw_place_keep(self, class);
+    } else if (hw_unlikely(class->epoch != hw_places.epoch || hw_place_leaves_limits(self, class))) {
+        return SIZE_MAX;
+    }
+    const uint32_t size = (code ^ form->flip) + form->base;
+    *byte = (uint8_t)form->listed;
     hw_place_add(&class->now.live, -1);
     hw_place_add(&class->now.requested, -(int64_t)size);
     hw_place_add(&self->requested, -(int64_t)size);
@@ -403,7 +425,7 @@ static inline __attribute__((always_inline)) size_t hw_place_given_back(struct h
 
 static inline size_t hw_place_freed(struct hw_operator *op, void *pointer)
 {
-    const size_t size = hw_place_given_back(op->places, (uintptr_t)pointer);
+    const size_t size = op->places ? hw_place_given_back(op->places, (uintptr_t)pointer, false) : SIZE_MAX;
     return hw_likely(size != SIZE_MAX) ? size : hw_place_freed_slow(op, (uintptr_t)pointer);
 }
 
