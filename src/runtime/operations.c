@@ -21,7 +21,7 @@ static bool start(void)
     const bool places = hw_block_starts_begin() && hw_places_start();
     hw_allocator_info()->flags = places ? HW_ALLOCATOR_PLACES : 0;
     hw_pool_publish(HW_POOL_ALLOCATOR_INFO);
-    if (HW_HAVE_PLACES && !places)
+    if (!places)
         hw_note(HW_NOTE_OTHER,
                 "address space is limited: what lies where was not followed, so that reused addresses are "
                 "not told from new ones, sizes of frees are not known, and call stacks were not sampled");

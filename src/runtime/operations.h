@@ -187,7 +187,7 @@ void hw_stages_end(void);
 /* heapwise_reset: the present stage is the first one, and begins now. Lock held, gates closed. */
 void hw_stages_reset(void);
 
-/* ---- places.c: what is at each address (places.h defines HW_HAVE_PLACES as 1) ----
+/* ---- places.c: what is at each address ----
  *
  *  bool hw_places_start(void);               at the start and, with what it has inherited, in a forked child
  *  void hw_places_attach(struct hw_operator *op);    first operation of a thread: sets op->places. Not under the lock
@@ -200,36 +200,7 @@ void hw_stages_reset(void);
  * The last two are called with signals open and without any lock; a signal handler may be in between them and do the
  * same for other blocks. A reallocation is _freed before the real call and _allocated after it (of the old address
  * again when it failed). */
-#if __has_include("runtime/places.h")
 #include "runtime/places.h"
-#else
-#define HW_HAVE_PLACES 0
-static inline bool hw_places_start(void)
-{
-    return true;
-}
-static inline void hw_places_attach(struct hw_operator *op)
-{
-    (void)op;
-}
-static inline void hw_places_detach(struct hw_operator *op)
-{
-    (void)op;
-}
-static inline bool hw_place_allocated(struct hw_operator *op, void *address, size_t size)
-{
-    (void)op;
-    (void)address;
-    (void)size;
-    return false;
-}
-static inline size_t hw_place_freed(struct hw_operator *op, void *address)
-{
-    (void)op;
-    (void)address;
-    return SIZE_MAX;
-}
-#endif
 
 /* ---- dispatch.c, locks.c, operation_events.c: what happens inside an operation ----
  *
@@ -244,42 +215,6 @@ static inline size_t hw_place_freed(struct hw_operator *op, void *address)
  *
  * What they write goes into sections 65 to 67. Events that are recorded inside an operation which turns out to be
  * nobody's (a jump out of it) are dropped: op->events is 0 at the begin of each operation. */
-#if __has_include("runtime/dispatch.h")
 #include "runtime/dispatch.h"
-#else
-static inline bool hw_dispatch_start(void)
-{
-    return true;
-}
-static inline void hw_dispatch_attach(struct hw_operator *op)
-{
-    (void)op;
-}
-static inline void hw_dispatch_detach(struct hw_operator *op)
-{
-    (void)op;
-}
-static inline void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
-                                             uint32_t bucket)
-{
-    (void)phase;
-    (void)kind;
-    (void)bucket;
-    op->events = 0;
-}
-static inline bool hw_hardware_begin(struct hw_operator *op)
-{
-    (void)op;
-    return false;
-}
-static inline void hw_hardware_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
-                                   uint32_t bucket)
-{
-    (void)op;
-    (void)phase;
-    (void)kind;
-    (void)bucket;
-}
-#endif
 
 #endif

@@ -28,7 +28,6 @@
 
 #include "runtime/operations.h"
 
-#define HW_HAVE_PLACES        1
 #define HW_PLACE_START        0x80u
 #define HW_PLACE_BODY         0x40u
 #define HW_PLACE_BEGUN        0x20u
