@@ -5,7 +5,8 @@
  * rebuilt from the file's tables, which is what a forked child does. */
 #include "runtime/runtime.h"
 
-#define EXACT_PC (1ull << 63)
+#define EXACT_PC       (1ull << 63)
+#define FIRST_CONTEXTS 256u /* slots: short runs touch few pages */
 
 /* Open addressing, hash -> context id. Replaced by a larger one when half full; old ones stay, since a reader may be in
  * them: together they are no larger than the newest. */
@@ -205,7 +206,7 @@ uint32_t hw_context_get(const uint64_t *pcs, uint32_t depth, uint64_t hash, uint
 
 bool hw_contexts_start(void)
 {
-    contexts = new_index(4096);
+    contexts = new_index(FIRST_CONTEXTS);
     if (!contexts || !grow_nodes())
         return false;
     /* Node 0 and context 0 stand for what is not known. */

@@ -5,15 +5,16 @@
  * times. The stack of the new block is walked then; that of the other one is known if it is a followed block. */
 #include "runtime/places.h"
 
-#define SLOTS      2048u /* powers of two; three quarters of them are used at most */
+#define SLOTS      2048u /* a power of two; three quarters of them are used at most */
 #define EXACT_BITS 12u
 #define LOOKS_MOST 4096u /* followed blocks that are looked at at the end; near the peak an eighth of that */
 
 /* ---- pinned pages ---- */
 
 struct pins {
-    struct hw_pinned slot[SLOTS]; /* open addressing by context; samples 0: empty */
+    uint16_t index[SLOTS]; /* open addressing by context: number of the pin + 1; 0: empty */
     uint32_t used;
+    struct hw_pinned pin[SLOTS / 4 * 3];
 };
 static struct pins *pins[2]; /* by moment: peak, end */
 static struct {
@@ -23,18 +24,15 @@ static struct {
 
 static struct hw_pinned *pin_of(struct pins *all, uint32_t context)
 {
-    for (uint32_t at = context * 2654435761u >> 8;; at++) {
-        struct hw_pinned *slot = &all->slot[at % SLOTS];
-        if (slot->samples && slot->context == context)
-            return slot;
-        if (slot->samples)
-            continue;
-        if (all->used >= SLOTS / 4 * 3)
-            return NULL;
-        all->used++;
-        slot->context = context;
-        return slot;
-    }
+    uint32_t at = (context * 2654435761u >> 8) % SLOTS;
+    for (; all->index[at]; at = (at + 1) % SLOTS)
+        if (all->pin[all->index[at] - 1].context == context)
+            return &all->pin[all->index[at] - 1];
+    if (all->used == SLOTS / 4 * 3)
+        return NULL;
+    all->index[at] = (uint16_t)++all->used;
+    all->pin[all->used - 1] = (struct hw_pinned){.context = context};
+    return &all->pin[all->used - 1];
 }
 
 static void look_at_block(void *address, const struct hw_block *block)
@@ -73,7 +71,7 @@ void hw_places_pin(enum hw_memory_moment moment, uint64_t followed)
     if (!pins[which])
         return;
     for (uint32_t i = 0; pins[which]->used && i < SLOTS; i++)
-        pins[which]->slot[i] = (struct hw_pinned){0};
+        pins[which]->index[i] = 0;
     pins[which]->used = 0;
     pinning.pins = pins[which];
     pinning.stride = followed / (which ? LOOKS_MOST : LOOKS_MOST / 8) + 1;
@@ -81,13 +79,11 @@ void hw_places_pin(enum hw_memory_moment moment, uint64_t followed)
     hw_blocks_each_in_table(look_at_block);
     uint32_t next = 0, there = (uint32_t)HW_ENTRIES(HW_POOL_PINNED);
     for (unsigned m = 0; m < 2; m++)
-        for (uint32_t i = 0; pins[m] && i < SLOTS; i++) {
-            if (!pins[m]->slot[i].samples)
-                continue;
+        for (uint32_t i = 0; pins[m] && i < pins[m]->used; i++) {
             if (next >= there && hw_pool_take(HW_POOL_PINNED, 1) == HW_NONE)
                 return;
             struct hw_pinned *entry = HW_ENTRY(HW_POOL_PINNED, struct hw_pinned, next++);
-            *entry = pins[m]->slot[i];
+            *entry = pins[m]->pin[i];
             entry->moment = m ? HW_MOMENT_END : HW_MOMENT_PEAK;
         }
     if (next < there)

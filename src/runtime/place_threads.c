@@ -40,9 +40,22 @@ void hw_places_note_peak(int64_t live)
         hw_places.epoch = ++process->peak_epoch;
 }
 
+/* Limits of a class of a thread that is alone; or such that its next event settles. */
+static void limit_class(struct hw_place_class_counts *class, bool alone, int64_t most)
+{
+    class->high = alone ? INT64_MAX : INT64_MIN;
+    class->low = alone ? -OUT_OF_REACH : INT64_MAX;
+    class->span = (uint64_t)(OUT_OF_REACH + most);
+}
+
 void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_counts *class)
 {
     const int64_t most = hw_places.totals[class - self->classes].most;
+    if (!class->epoch) {
+        const uint32_t c = (uint32_t)(class - self->classes);
+        hw_arch_set_bits(&self->touched[c / 64], 1ul << c % 64);
+        limit_class(class, !hw_places.many, most);
+    }
     class->peak = class->now;
     class->peak_most = !hw_places.many && class->now.live > most ? class->now.live : most;
     class->epoch = hw_places.epoch;
@@ -112,18 +125,21 @@ static uint16_t take_owner(void)
     return (uint16_t)(1 + (number - 1) % OWNER_LAST);
 }
 
-/* Limits of a thread that is alone; or such that its next event settles. */
-static void set_limits(struct hw_place_thread *thread, bool alone)
+/* The same of a thread, but for its classes. */
+static void limit_thread(struct hw_place_thread *thread, bool alone)
 {
-    for (uint32_t i = 0; i < HW_PLACE_CLASSES; i++) {
-        struct hw_place_class_counts *class = &thread->classes[i];
-        class->high = alone ? INT64_MAX : INT64_MIN;
-        class->low = alone ? -OUT_OF_REACH : INT64_MAX;
-        class->span = (uint64_t)(OUT_OF_REACH + hw_places.totals[i].most);
-    }
     thread->high = alone ? INT64_MAX : INT64_MIN;
     thread->low = alone ? -OUT_OF_REACH : INT64_MAX;
     thread->span = (uint64_t)(OUT_OF_REACH + hw_places.peak_limit);
+}
+
+/* With its classes; those that it has not touched get theirs with the first event. */
+static void set_limits(struct hw_place_thread *thread, bool alone)
+{
+    for (uint32_t i = 0; i < HW_PLACE_CLASSES; i++)
+        if (hw_place_touched(thread, i))
+            limit_class(&thread->classes[i], alone, hw_places.totals[i].most);
+    limit_thread(thread, alone);
 }
 
 /* Another thread has come: the first one has told nothing so far. Lock held. */
@@ -133,6 +149,8 @@ static void become_many(void)
     for (uint32_t i = 0; i < hw_places.threads_used; i++) {
         struct hw_place_thread *thread = hw_places.threads[i];
         for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+            if (!hw_place_touched(thread, c))
+                continue;
             struct hw_place_class_counts *class = &thread->classes[c];
             int64_t live = class->now.live;
             hw_places.totals[c].live += live - class->flushed;
@@ -155,8 +173,7 @@ static struct hw_place_thread *new_thread(void)
     if (!thread)
         return NULL;
     thread->index = hw_places.threads_used;
-    if (!hw_places.many) /* else limits of 0 settle at the first event of a class, and pages stay untouched */
-        set_limits(thread, true);
+    limit_thread(thread, !hw_places.many); /* pages of its classes stay untouched */
     hw_places.threads[hw_places.threads_used] = thread;
     __atomic_store_n(&hw_places.threads_used, hw_places.threads_used + 1, __ATOMIC_RELEASE);
     return thread;
@@ -256,15 +273,22 @@ static void start_again(void)
     struct hw_place_thread *all = hw_places.threads_used ? hw_places.threads[0] : NULL;
     for (uint32_t c = 0; all && c < HW_PLACE_CLASSES; c++) {
         struct hw_place_state sum = {0};
+        bool touched = false;
         for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+            if (!hw_place_touched(hw_places.threads[i], c))
+                continue;
+            touched = true;
             const struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
             for (size_t n = 0; n < sizeof sum / sizeof(int64_t); n++)
                 ((int64_t *)&sum)[n] += ((const int64_t *)now)[n];
         }
         sum.taken = -sum.live - hw_place_listed(&sum);
         sum.again = sum.fresh = sum.other = 0;
-        all->classes[c] = (struct hw_place_class_counts){.now = sum, .flushed = sum.live};
         hw_places.totals[c].live = sum.live;
+        if (!touched)
+            continue;
+        all->classes[c] = (struct hw_place_class_counts){.now = sum, .flushed = sum.live};
+        hw_arch_set_bits(&all->touched[c / 64], 1ul << c % 64);
     }
     hw_places.requested = 0;
     threads.free = NULL;
@@ -272,11 +296,12 @@ static void start_again(void)
         struct hw_place_thread *thread = hw_places.threads[i];
         hw_places.requested += thread->requested;
         const uint32_t big_free = thread->big_free;
-        if (i) { /* pages that were never touched stay so: read, not written */
+        if (i) {
             for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
-                if (thread->classes[c].now.live | thread->classes[c].now.fresh | thread->classes[c].now.taken |
-                    thread->classes[c].now.again | thread->classes[c].now.other | thread->classes[c].flushed)
+                if (hw_place_touched(thread, c))
                     thread->classes[c] = (struct hw_place_class_counts){0};
+            for (size_t w = 0; w < sizeof thread->touched / sizeof *thread->touched; w++)
+                thread->touched[w] = 0;
             thread->requested = thread->flushed = thread->high = thread->low = 0;
             thread->span = 0;
         }
@@ -295,34 +320,18 @@ static void start_again(void)
     hw_places.epoch = ++hw_runtime.process->peak_epoch;
 }
 
-/* Its next events settle. Limits of 0 do so already: pages that were never touched stay so. */
-static void settle_next(struct hw_place_thread *thread)
-{
-    if (!hw_places.many) {
-        set_limits(thread, true);
-        return;
-    }
-    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
-        if (thread->classes[c].high || thread->classes[c].low) {
-            thread->classes[c].high = INT64_MIN;
-            thread->classes[c].low = INT64_MAX;
-        }
-    thread->high = INT64_MIN;
-    thread->low = INT64_MAX;
-}
-
 /* What threads count goes on: they do not wait for anybody. What they had counted is subtracted (hw_places_forget). */
 void hw_places_reset(void)
 {
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
         int64_t live = 0;
         for (uint32_t i = 0; i < hw_places.threads_used; i++)
-            live += hw_places.threads[i]->classes[c].now.live;
+            live += hw_place_touched(hw_places.threads[i], c) ? hw_places.threads[i]->classes[c].now.live : 0;
         __atomic_store_n(&hw_places.totals[c].most, live, __ATOMIC_RELAXED);
     }
     for (uint32_t i = 0; i < hw_places.threads_used; i++) {
         hw_places.threads[i]->pairs_seen = 0;
-        settle_next(hw_places.threads[i]);
+        set_limits(hw_places.threads[i], !hw_places.many);
     }
     const int64_t live = hw_places_live();
     hw_places.peak = 0;

@@ -120,6 +120,7 @@ struct hw_place_thread {
     uint64_t skipped; /* looks at lines that a signal handler could not take */
     struct hw_place_sharing sharing;
     struct hw_place_thread *next_free;
+    uint64_t touched[(HW_PLACE_CLASSES + 63) / 64]; /* a bit for each class that ever had an event */
     struct hw_place_class_counts classes[HW_PLACE_CLASSES];
 };
 
@@ -269,6 +270,12 @@ void hw_places_sampled(void);
 void hw_places_access(struct hw_place_hits *hits, uintptr_t address, bool write, uint32_t thread);
 /* Requested live bytes in the page that begins at PAGE, and how many blocks have any there. */
 uint64_t hw_places_page_used(uintptr_t page, uint32_t *blocks);
+
+/* Nothing else need be read of classes that a thread has not touched: their pages stay untouched, too. */
+static inline bool hw_place_touched(const struct hw_place_thread *thread, uint32_t class)
+{
+    return thread->touched[class / 64] >> (class % 64) & 1;
+}
 
 /* ---- the usual way ---- */
 

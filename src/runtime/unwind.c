@@ -13,12 +13,25 @@
 
 /* ---- rules by pc ---- */
 
-/* A cache: lock-free, lossy. key = pc | generation << 48; 0 while a slot changes. */
+/* A cache: lock-free, lossy. key = pc | generation << 48; 0 while a slot changes. Of the table only a part is used,
+ * four times as much whenever that is half full, so that short runs touch few pages; what is in the wrong place then is
+ * compiled once more. */
 #define RULE_SLOTS  (1u << 16)
+#define RULE_FIRST  (1u << 9)
 #define RULE_PROBES 4u
 static struct rule_slot {
     uint64_t key, rule;
 } * rules;
+static uint32_t rule_mask = RULE_FIRST - 1, rules_made;
+
+static void note_rule(void)
+{
+    const uint32_t mask = __atomic_load_n(&rule_mask, __ATOMIC_RELAXED);
+    if (mask < RULE_SLOTS - 1 && __atomic_add_fetch(&rules_made, 1, __ATOMIC_RELAXED) > mask / 2) {
+        __atomic_store_n(&rule_mask, mask * 4 + 3 < RULE_SLOTS - 1 ? mask * 4 + 3 : RULE_SLOTS - 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&rules_made, 0, __ATOMIC_RELAXED);
+    }
+}
 
 void hw_unwind_start(void)
 {
@@ -53,6 +66,7 @@ static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t ke
     __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->rule, rule, __ATOMIC_RELEASE);
     __atomic_store_n(&slot->key, key, __ATOMIC_RELEASE);
+    note_rule();
     return rule;
 }
 
@@ -61,9 +75,9 @@ static inline uint64_t rule_at(uintptr_t pc)
     if (hw_unlikely(!rules))
         return compile_rule(pc, 0, NULL);
     uint64_t key = pc | __atomic_load_n(&hw_runtime.code_generation, __ATOMIC_RELAXED) << 48;
-    uint32_t at = (uint32_t)(pc ^ pc >> 16);
+    const uint32_t at = (uint32_t)(pc ^ pc >> 16), mask = __atomic_load_n(&rule_mask, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < RULE_PROBES; i++) {
-        struct rule_slot *slot = &rules[(at + i) & (RULE_SLOTS - 1)];
+        struct rule_slot *slot = &rules[(at + i) & mask];
         if (hw_likely(__atomic_load_n(&slot->key, __ATOMIC_ACQUIRE) == key)) {
             uint64_t rule = __atomic_load_n(&slot->rule, __ATOMIC_ACQUIRE);
             if (hw_likely(__atomic_load_n(&slot->key, __ATOMIC_RELAXED) == key))
@@ -71,12 +85,12 @@ static inline uint64_t rule_at(uintptr_t pc)
         }
     }
     for (uint32_t i = 0; i < RULE_PROBES; i++) {
-        struct rule_slot *slot = &rules[(at + i) & (RULE_SLOTS - 1)];
+        struct rule_slot *slot = &rules[(at + i) & mask];
         uint64_t there = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
         if (!there || there >> 48 != key >> 48)
             return compile_rule(pc, key, slot);
     }
-    return compile_rule(pc, key, &rules[(at + (pc >> 4 & (RULE_PROBES - 1))) & (RULE_SLOTS - 1)]);
+    return compile_rule(pc, key, &rules[(at + (pc >> 4 & (RULE_PROBES - 1))) & mask]);
 }
 
 /* ---- how far the stack goes ---- */

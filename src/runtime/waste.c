@@ -76,6 +76,8 @@ static void sum_class(uint32_t c)
     int64_t most = hw_places.totals[c].most, peak_most = INT64_MAX;
     const uint32_t threads = __atomic_load_n(&hw_places.threads_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < threads; i++) {
+        if (!hw_place_touched(hw_places.threads[i], c))
+            continue;
         const struct hw_place_class_counts *counts = &hw_places.threads[i]->classes[c];
         const bool kept = counts->epoch == hw_places.epoch;
         add(now, &counts->now);
