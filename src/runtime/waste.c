@@ -524,6 +524,8 @@ static void keep_before(void)
         struct hw_place_state *events = &before.events[c];
         *events = (struct hw_place_state){0};
         for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+            if (!hw_place_touched(hw_places.threads[i], c))
+                continue;
             const struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
             events->again += now->again;
             events->fresh += now->fresh;
@@ -538,7 +540,7 @@ int64_t hw_places_live_blocks(void)
     int64_t live = 0;
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
         for (uint32_t i = 0; i < hw_places.threads_used; i++)
-            live += hw_places.threads[i]->classes[c].now.live;
+            live += hw_place_touched(hw_places.threads[i], c) ? hw_places.threads[i]->classes[c].now.live : 0;
     return live;
 }
 
