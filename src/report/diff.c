@@ -466,6 +466,11 @@ static void sampling_notes(const struct hw_view *old, const struct hw_view *new,
 {
     static const char *const names[] = {"The old profile", "The new profile"};
     const struct hw_view *const views[] = {old, new};
+    if (old->profile->observed && new->profile->observed) {
+        hw_buffer_add(out, "Blocks and bytes by place are estimates in allocator mode: small changes of places may be "
+                           "chance; numbers of operations, live bytes and the peak are exact.\n");
+        return;
+    }
     if (hw_view_sampled(old) && hw_view_sampled(new)) {
         hw_buffer_add(out, "Both profiles were sampled: small changes may be chance.\n");
         if (old->profile->process.sample_bytes != new->profile->process.sample_bytes)

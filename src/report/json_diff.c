@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff.h"
+#include "report/diff_allocator.h"
 #include "report/json.h"
 #include "report/merged.h"
 
@@ -108,6 +108,73 @@ static void print_notes(struct diff_json *json)
     print_value(writer, array);
 }
 
+/* ---- the allocator ---- */
+
+static void set_number(struct json_writer *writer, json_t *object, const char *key, double value)
+{
+    set(writer, object, key, value == value ? json_real(value) : json_null()); /* NAN: not known */
+}
+
+static void set_bytes(struct json_writer *writer, json_t *object, const char *key, double value)
+{
+    set(writer, object, key, value == value ? json_integer((json_int_t)value) : json_null());
+}
+
+static void set_observed(struct json_writer *writer, json_t *object, const char *key, uint64_t count)
+{
+    set(writer, object, key, count != HW_NOT_OBSERVED ? json_integer(clamped(count)) : json_null());
+}
+
+static json_t *allocator_side(struct json_writer *writer, const struct hw_diff_allocator *side)
+{
+    static const char *const kinds[HW_OPERATION_KINDS] = {"new", "reused", "free", "calloc", "realloc", "aligned"};
+    static const char *const parts[HW_DIFF_PARTS] = {"total", "real", "internal", "blowup", "external"};
+    const struct hw_verdict_input *input = &side->of.input;
+    json_t *object = json_object(), *by_kind = json_object(), *memory = json_object(), *causes = json_array();
+    set_count(writer, object, "operations", side->operations);
+    set_number(writer, object, "seconds_in_operations", input->operations);
+    set_number(writer, object, "relative_error", input->error);
+    set_number(writer, object, "seconds_in_system_calls", input->in_syscalls);
+    set_number(writer, object, "seconds_waiting", input->waiting);
+    set_number(writer, object, "time_share", side->of.verdict.time_share);
+    for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
+        json_t *one = json_object();
+        set_count(writer, one, "count", side->kind[kind].count);
+        set_number(writer, one, "mean_ns", side->kind[kind].mean_ns);
+        set(writer, by_kind, kinds[kind], one);
+    }
+    set(writer, object, "by_kind", by_kind);
+    for (int part = 0; part < HW_DIFF_PARTS; part++)
+        set_bytes(writer, memory, parts[part], side->memory[part]);
+    set(writer, object, "memory_at_peak", memory);
+    set_observed(writer, object, "active_lines", input->active_lines);
+    set_observed(writer, object, "passive_lines", input->passive_lines);
+    set_text(writer, object, "time", hw_verdict_answer_names[side->of.verdict.time]);
+    set_text(writer, object, "memory", hw_verdict_answer_names[side->of.verdict.memory]);
+    for (size_t i = 0; i < side->of.verdict.finding_count; i++)
+        writer->failed |=
+            json_array_append_new(causes, json_string(hw_verdict_cause_names[side->of.verdict.findings[i].cause])) != 0;
+    set(writer, object, "causes", causes);
+    return object;
+}
+
+static void print_allocator(struct diff_json *json)
+{
+    struct json_writer *writer = &json->side[HW_NEW];
+    struct hw_diff_allocator side[HW_SIDES];
+    double error;
+    if (!hw_diff_allocator(&side[HW_OLD], json->diff->view[HW_OLD]) ||
+        !hw_diff_allocator(&side[HW_NEW], json->diff->view[HW_NEW]))
+        return;
+    json_t *object = json_object();
+    set(writer, object, "old", allocator_side(writer, &side[HW_OLD]));
+    set(writer, object, "new", allocator_side(writer, &side[HW_NEW]));
+    set_number(writer, object, "seconds_change", hw_diff_allocator_change(side, &error));
+    set_number(writer, object, "seconds_change_error", error);
+    print_key(writer, "allocator");
+    print_value(writer, object);
+}
+
 static void print_limits(struct diff_json *json)
 {
     struct json_writer *writer = &json->side[HW_NEW];
@@ -143,6 +210,7 @@ bool hw_diff_json(const struct hw_diff *diff, const struct hw_diff_options *opti
         print_key(writer, "totals");
         print_value(writer, json_pack("{s:o,s:o}", "old", values(&json, diff->total[HW_OLD], HW_OLD), "new",
                                       values(&json, diff->total[HW_NEW], HW_NEW)));
+        print_allocator(&json);
         print_key(writer, "sort");
         print_value(writer, json_string(hw_measures[options->sort].key));
         print_limits(&json);

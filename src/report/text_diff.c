@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/diff_allocator.h"
 #include "report/human.h"
 #include "report/merged.h"
 #include "report/text.h"
@@ -99,7 +100,8 @@ static void print_total(const struct hw_page *page, const char *label, enum hw_m
     hw_page_pad(page, 26 - hw_text_width(label));
     fprintf(page->stream, "%13s %13s ", amount(first, id, old, page->utf8), amount(second, id, new, page->utf8));
     hw_page_print(page, old == new ? HW_PLAIN : HW_STRONG, "%13s", change(difference, id, old, new, page->utf8));
-    fprintf(page->stream, " %11s\n", share(part, old, new));
+    share(part, old, new);
+    fprintf(page->stream, *part ? " %11s\n" : "%s\n", part);
 }
 
 static void print_totals(struct diff_text *text)
@@ -301,6 +303,7 @@ bool hw_diff_text(const struct hw_diff *diff, const struct hw_diff_options *opti
     print_totals(&text);
     print_notes(&text);
     print_limits(&text);
+    hw_diff_allocator_text(diff, &text.side[HW_NEW]);
     print_places(&text);
     bool failed = false;
     for (int side = 0; side < HW_SIDES; side++) {

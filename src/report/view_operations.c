@@ -21,6 +21,39 @@ static int by_ticks(const void *left, const void *right)
     return (a->kind > b->kind) - (a->kind < b->kind);
 }
 
+static uint64_t scaled(uint64_t value, double by)
+{
+    const double result = (double)value * by + 0.5;
+    return result < 0x1p63 ? (uint64_t)result : value;
+}
+
+/* Call sites are estimated from a sample, what all of one kind add up to is known: a ratio estimator makes them agree,
+ * as contexts (hw_profile_fit_observed). */
+static void fit_sites(struct hw_view *view)
+{
+    const struct hw_profile_allocator *allocator = view->profile->observed;
+    double count[HW_OPERATION_KINDS] = {0}, time[HW_OPERATION_KINDS] = {0}, weight[HW_OPERATION_KINDS] = {0},
+           ticks[HW_OPERATION_KINDS] = {0};
+    for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+        for (int phase = 0; phase < HW_PHASES; phase++)
+            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++) {
+                const struct hw_profile_operation *operation = hw_profile_operation(allocator, phase, kind, bucket);
+                count[kind] += (double)operation->count;
+                time[kind] += hw_profile_operation_total(operation);
+            }
+    for (size_t i = 0; i < view->site_count; i++) {
+        weight[view->sites[i].kind] += (double)view->sites[i].weight;
+        ticks[view->sites[i].kind] += (double)view->sites[i].ticks;
+    }
+    for (size_t i = 0; i < view->site_count; i++) {
+        struct hw_operation_site *site = &view->sites[i];
+        const double by = weight[site->kind] > 0 ? count[site->kind] / weight[site->kind] : 1;
+        site->bytes = scaled(site->bytes, by);
+        site->weight = scaled(site->weight, by);
+        site->ticks = scaled(site->ticks, ticks[site->kind] > 0 ? time[site->kind] / ticks[site->kind] : 1);
+    }
+}
+
 bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical)
 {
     const struct hw_profile *profile = view->profile;
@@ -49,6 +82,7 @@ bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical)
         to->most = from->most > to->most ? from->most : to->most;
     }
     hw_pairs_free(&pairs);
+    fit_sites(view);
     qsort(view->sites, view->site_count, sizeof *view->sites, by_ticks);
     for (size_t i = 0; i < allocator->slowest_count; i++) {
         view->slowest[i] = allocator->slowest[i];

@@ -12,6 +12,7 @@
 #define COST_PART  200u /* looks at the resident heap one in so many… */
 #define COST_FIRST 4    /* …and as many milliseconds more, of a short run one part in FIRST_PART… */
 #define FIRST_PART 8u
+#define SMALL_PART 64u  /* likewise where it has not grown that much: a millisecond */
 #define COST_FALL  8    /* …or these, where it is the last chance to see a peak */
 #define LOOK_RATIO 12   /* without other reasons from one look to the next: one part in so many of the run so far… */
 #define LOOK_PART  400u /* …as long as looks take no more than one part in so many */
@@ -422,14 +423,16 @@ static bool can_look(uint64_t tick, int64_t live)
     return waste.spent < tick / COST_PART + (first < most ? first : most);
 }
 
-/* Whether the resident heap is to be read for the peak: it has grown since, or falls from a peak near which it was not
- * read. */
+/* Whether the resident heap is to be read for the peak: it has grown since, or it is near a peak near which that was
+ * not done, in particular if it begins to fall. */
 static bool is_look_due(uint64_t tick)
 {
-    const bool falls = waste.requested < hw_places.peak - hw_places.peak / 64 && waste.requested > near_peak() &&
-                       waste.moment_at < near_peak();
+    const bool unread = waste.requested > near_peak() && waste.moment_at < near_peak();
+    const uint64_t ms = waste.interval_first, share = tick / COST_PART, more = tick / SMALL_PART;
+    const bool falls = unread && waste.requested < hw_places.peak - hw_places.peak / 64;
     return (waste.requested > next_look() && can_look(tick, waste.requested)) ||
-           (falls && waste.spent < tick / COST_PART + waste.interval_first * COST_FALL);
+           (unread && waste.spent + ms / 2 < share + (more < ms ? more : ms)) ||
+           (falls && waste.spent < share + ms * COST_FALL);
 }
 
 /* Or only to know when it was what. */

@@ -343,6 +343,66 @@ static void test_cut_files(void **state)
     free(cut);
 }
 
+/* ---- the allocator ---- */
+
+static void assert_operations(const json_t *side, const char *file)
+{
+    static const char *const kinds[] = {"new", "reused", "free", "calloc", "realloc", "aligned"};
+    json_t *report = json_of((const char *const[]){"report", "--json", file, NULL}, 0);
+    int64_t all = 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "by_kind.%s.count", kinds[i]);
+        all += json_number(side, path);
+    }
+    assert_int_equal(all, json_number(side, "operations"));
+    assert_int_equal(all, json_number(report, "totals.allocations") + json_number(report, "totals.frees") +
+                              json_number(report, "totals.reallocations"));
+    assert_int_equal(json_number(side, "memory_at_peak.real"), json_number(report, "allocator.memory_at_peak.real"));
+    assert_string_equal(json_text(side, "memory"), json_text(report, "allocator.verdict.memory"));
+    json_decref(report);
+}
+
+static void test_allocator(void **state)
+{
+    static const char *const names[] = {"old", "new"}, *const runs[] = {"quiet", "holes"};
+    char *files[2];
+    if (!program_path("verdict"))
+        SKIP("verdict was not built");
+    for (int i = 0; i < 2; i++) {
+        files[i] = join_path(directory, names[i]);
+        struct run_result result =
+            heapwise((const char *const[]){"record", "-q", "-f", "--mode=allocator", "--no-prediction", "-o", files[i],
+                                           "--", program_path("verdict"), runs[i], NULL},
+                     NULL);
+        assert_exit(&result, 0, runs[i]);
+        run_result_free(&result);
+    }
+    json_t *diff = json_of((const char *const[]){"diff", "--json", files[0], files[1], NULL}, 0);
+    const json_t *allocator = json_object_get(diff, "allocator");
+    for (int i = 0; i < 2; i++)
+        assert_operations(json_object_get(allocator, names[i]), files[i]);
+    const bool glibc = strncmp(json_text(diff, "new.allocator"), "glibc", 5) == 0;
+    assert_true(json_is_real(json_object_get(allocator, "seconds_change_error")));
+    assert_int_equal(json_number(allocator, "new.by_kind.free.count"), 150000);
+    json_decref(diff);
+    struct run_result result = heapwise((const char *const[]){"diff", files[0], files[1], NULL}, NULL);
+    assert_exit(&result, 0, "diff");
+    assert_contains(result.out, "The allocator\n");
+    assert_contains(result.out, "estimates in allocator mode");
+    if (glibc) {
+        assert_contains(result.out, "somewhat");
+        assert_contains(result.out, "new: external");
+    }
+    run_result_free(&result);
+    /* Of one side alone nothing is compared. */
+    diff = json_of((const char *const[]){"diff", "--json", old_file, files[1], NULL}, 0);
+    assert_null(json_object_get(diff, "allocator"));
+    json_decref(diff);
+    free(files[0]);
+    free(files[1]);
+}
+
 /* ---- the width of the page ---- */
 
 static void test_columns(void **state)
@@ -371,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_check),       cmocka_unit_test(test_baseline),
         cmocka_unit_test(test_annotations), cmocka_unit_test(test_wrong_arguments),
         cmocka_unit_test(test_cut_files),   cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_allocator),
     };
     if (getenv("HEAPWISE_TEST"))
         cmocka_set_test_filter(getenv("HEAPWISE_TEST"));

@@ -427,11 +427,12 @@ static void test_clang_raw_profiles(void **state)
 
 /* ---- mpirun ---- */
 
-static void test_mpirun(void **state)
+static const struct run_options as_root = {
+    .environment = (const char *const[]){"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", NULL},
+    .timeout_s = 60};
+
+static void need_mpirun(void)
 {
-    static const char *const environment[] = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", NULL};
-    const struct run_options options = {.environment = environment, .timeout_s = 60};
-    size_t count;
     char path[600];
     snprintf(path, sizeof path, "%.500s/../lib/heapwise/heapwise-merge-mpi", heapwise_path());
     char *slash = strstr(path, "/bin/heapwise/..");
@@ -439,6 +440,68 @@ static void test_mpirun(void **state)
         memmove(slash, slash + strlen("/bin/heapwise/.."), strlen(slash + strlen("/bin/heapwise/..")) + 1);
     if (!have_command("mpirun") || access(path, X_OK) != 0)
         SKIP("no mpirun, or built without MPI");
+}
+
+/* What was observed of allocators adds up to the same bytes, whoever adds up which part first. */
+static void test_mpirun_allocator(void **state)
+{
+    static const char *const runs[][3] = {{"operations", "threads", "3"}, {"operations", "fork", NULL},
+                                          {"operations", "kinds", NULL},  {"operations", "reset", NULL},
+                                          {"verdict", "holes", NULL},     {"hello", "0", NULL}};
+    size_t count;
+    need_mpirun();
+    char *pattern = in_directory("%e.%p.hwprof");
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        const bool heap = strcmp(runs[i][0], "hello") == 0;
+        const char *const argv[] = {heapwise_path(),
+                                    "record",
+                                    "-q",
+                                    heap ? "--mode=heap" : "--mode=allocator",
+                                    heap ? "-q" : "--no-prediction",
+                                    "-o",
+                                    pattern,
+                                    "--",
+                                    program_path(runs[i][0]),
+                                    runs[i][1],
+                                    runs[i][2],
+                                    NULL};
+        struct run_result result = run(argv, NULL);
+        assert_exit(&result, 0, runs[i][1]);
+        run_result_free(&result);
+    }
+    free(pattern);
+    char **files = list_files(directory, ".hwprof", &count);
+    assert_int_equal(count, 7);
+    char *good = merge("good", (const char *const *)files, 0, NULL), *by_ranks = in_directory("ranks");
+    const char *argv[40] = {"mpirun", "--oversubscribe", "-n", "3", heapwise_path(), "merge", "-o", by_ranks};
+    for (size_t i = 0; i < count; i++)
+        argv[8 + i] = files[i];
+    struct run_result result = run(argv, &as_root);
+    if (result.code)
+        fail_msg("mpirun: %s", result.err);
+    assert_same_files(good, by_ranks);
+    run_result_free(&result);
+    json_t *report = load_report(by_ranks, 0);
+    int64_t allocations = 0;
+    assert_int_equal(json_number(report, "process.runs"), 7);
+    assert_int_equal(json_number(report, "allocator.runs"), 6);
+    for (size_t i = 0; i < count; i++) {
+        json_t *one = load_report(files[i], 0);
+        allocations += strcmp(json_text(one, "process.mode"), "allocator") ? 0 : json_number(one, "totals.allocations");
+        json_decref(one);
+    }
+    assert_int_equal(json_number(report, "totals.allocations"), allocations);
+    json_decref(report);
+    free(by_ranks);
+    free(good);
+    free_list(files);
+}
+
+static void test_mpirun(void **state)
+{
+    const struct run_options options = as_root;
+    size_t count;
+    need_mpirun();
     char **files = record_runs("hello", NULL, 5, &count), *by_ranks = in_directory("ranks"),
          *local = in_directory("local");
     char *good = merge("good", (const char *const *)files, 0, NULL);
@@ -491,4 +554,5 @@ TEST_MAIN(cmocka_unit_test_setup_teardown(test_sums_of_runs, set_up, tear_down),
           cmocka_unit_test_setup_teardown(test_bad_files, set_up, tear_down),
           cmocka_unit_test_setup_teardown(test_lists, set_up, tear_down),
           cmocka_unit_test_setup_teardown(test_clang_raw_profiles, set_up, tear_down),
-          cmocka_unit_test_setup_teardown(test_mpirun, set_up, tear_down))
+          cmocka_unit_test_setup_teardown(test_mpirun, set_up, tear_down),
+          cmocka_unit_test_setup_teardown(test_mpirun_allocator, set_up, tear_down))
