@@ -331,6 +331,10 @@ test('every kind of profile opens in every view', async () => {
         await go(page, '#/overview');
         const said = { none: /Allocated\s+nothing[\s\S]*Nothing was allocated\./, merged: /a sum of 3 runs, the longest of/ }[kind];
         assert.ok(!said || said.test(await text(page, 'main')), await text(page, 'main'));
+        if (kind === 'merged') { /* what was merged are no runs of heapwise allocators */
+            await go(page, '#/allocator');
+            assert.match(await text(page, 'main'), /was not observed/);
+        }
         await page.context().close();
     }
 });

@@ -164,13 +164,16 @@ function partsOf(memory: Row, title: string): HTMLElement {
 
 /* The waste of every moment, stacked upon what was requested: any list of points with times. */
 function overTime(points: Row[], root: HTMLElement): () => void {
-    const read = (point: Row, keys: string[]) => Math.max(0, Number(keys.map((key) => point[key]).find((value) => typeof value === 'number') ?? 0));
+    const known = (point: Row, keys: string[]) => { const value = keys.map((key) => point[key]).find((each) => typeof each === 'number'); return value === undefined ? null : Math.max(0, Number(value)); };
+    const read = (point: Row, keys: string[]) => known(point, keys) ?? 0;
+    /* What is known at some points only (between and around: where the resident heap was looked at) stays until the next one. */
+    const carried = (values: (number | null)[]) => { let last = values.find((value) => value !== null) ?? 0; return values.map((value) => (last = value ?? last)); };
     const layers = [['requested', ['requested_bytes', 'real', 'real_bytes', 'live_bytes']], ['rounding up', ['internal_bytes', 'internal']], ['freed, kept', ['blowup_bytes', 'blowup']], ['between and around', ['external_bytes', 'external']]] as const;
     const times = points.map((point) => Number(point['time_ns'] ?? 0));
     const sums: number[][] = [];
     for (const [, keys] of layers)
-        sums.push(points.map((point, i) => (sums[sums.length - 1]?.[i] ?? 0) + read(point, [...keys])));
-    const resident = points.map((point) => { const value = read(point, ['resident_bytes', 'total', 'total_bytes', 'rss_bytes']); return value || null; });
+        sums.push(carried(points.map((point) => known(point, [...keys]))).map((value, i) => (sums[sums.length - 1]?.[i] ?? 0) + value));
+    const resident = points.map((point) => { const value = read(point, ['resident', 'resident_bytes', 'total', 'total_bytes', 'rss_bytes']); return value || null; });
     const holder = h('div', { class: 'plot', role: 'img', 'aria-label': 'Waste over time, stacked' });
     root.append(section('Memory over time: what was requested, and waste upon it', holder));
     let plot: uPlot | null = null;
@@ -187,7 +190,7 @@ function overTime(points: Row[], root: HTMLElement): () => void {
             axes: [{ ...axis, values: (_p, splits) => splits.map((value) => format.axis(format.duration(value))), space: 90 }, { ...axis, values: (_p, splits) => splits.map((value) => format.axis(format.bytes(value))), size: 78, incrs: format.byteSteps }],
             series: [{ label: 'time', value: (_p, value) => (value === null ? '–' : format.duration(value)) },
                 ...[...layers.keys()].reverse().map((index) => ({ label: layers[index]![0], stroke: themed(`--part${index}`), fill: themed(`--part${index}`), width: 1, value: shown(index) })),
-                { label: 'resident', stroke: themed('--ink'), width: 1.5, dash: [4, 3], value: shown(-1) }],
+                { label: 'resident', stroke: themed('--ink'), width: 1.5, dash: [4, 3], spanGaps: true, value: shown(-1) }],
         }, [times, ...[...sums].reverse(), resident], holder);
     };
     const size = new ResizeObserver(() => (plot ? plot.setSize({ width: Math.max(320, holder.clientWidth), height: 240 }) : make()));
@@ -250,7 +253,7 @@ function show(profile: Profile, root: HTMLElement): () => void {
         else if (!Array.isArray(value) || value.length)
             plain[key] = value;
     }
-    if (profile.report.runs && !isRows(observed.prediction))
+    if (profile.report.tried && !isRows(observed.prediction))
         add(drawn, prediction(profile.report));
     if (Object.keys(plain).length)
         drawn.after(section('How it works', facts(plain)));
@@ -261,6 +264,6 @@ function show(profile: Profile, root: HTMLElement): () => void {
 export const allocator: View = {
     key: 'allocator',
     title: 'Allocator',
-    missing: ({ profile }: Page) => (profile.report.allocator || profile.report.runs ? null : 'What the allocator does was not observed: “heapwise record --mode allocator -- PROGRAM” does that.'),
+    missing: ({ profile }: Page) => (profile.report.allocator || profile.report.tried ? null : 'What the allocator does was not observed: “heapwise record --mode allocator -- PROGRAM” does that.'),
     show: ({ profile }: Page, root: HTMLElement) => show(profile, root),
 };

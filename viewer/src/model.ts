@@ -75,7 +75,7 @@ export class Profile {
         const report = JSON.parse(text, clean) as Report;
         const runs = parts.texts.get('runs');
         if (runs)
-            report.runs = (JSON.parse(runs, clean) as NonNullable<Report['runs']>).filter((each) => typeof each?.allocator === 'string');
+            report.tried = (JSON.parse(runs, clean) as NonNullable<Report['tried']>).filter((each) => typeof each?.allocator === 'string');
         return new Profile(parts.columns, parts.strings, report);
     }
 

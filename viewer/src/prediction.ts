@@ -9,7 +9,7 @@ interface Entry {
     version: string;
     predicted: Maybe<Speedup>;
     measured: Maybe<Speedup>;
-    run: NonNullable<Report['runs']>[number] | null;
+    run: NonNullable<Report['tried']>[number] | null;
     problem: string;
 }
 
@@ -23,7 +23,7 @@ function entries(report: Report): Entry[] {
         allocator: each.allocator, version: each.version ?? '', problem: each.problem ?? '', run: null,
         predicted: whole({ speedup: each.speedup ?? undefined, low: each.low ?? undefined, high: each.high ?? undefined }), measured: whole({ speedup: each.measured ?? undefined }),
     }));
-    for (const run of report.runs ?? []) {
+    for (const run of report.tried ?? []) {
         let entry = found.find((each) => each.allocator === run.allocator);
         if (!entry) {
             entry = { allocator: run.allocator, version: run.version ?? '', problem: '', predicted: whole(run.predicted), measured: null, run: null };

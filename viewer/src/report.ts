@@ -132,7 +132,7 @@ export interface Speedup {
 
 export interface Report {
     /* Of heapwise allocators --json, where the page was made with it. */
-    runs?: { allocator: string; version?: Maybe<string>; present?: boolean; chosen?: boolean; time_s?: Maybe<number>; peak_rss_bytes?: Maybe<number>; page_faults?: Maybe<number>; predicted?: Maybe<Speedup>; measured?: Maybe<Speedup>; note?: Maybe<string> }[];
+    tried?: { allocator: string; version?: Maybe<string>; present?: boolean; chosen?: boolean; time_s?: Maybe<number>; peak_rss_bytes?: Maybe<number>; page_faults?: Maybe<number>; predicted?: Maybe<Speedup>; measured?: Maybe<Speedup>; note?: Maybe<string> }[];
     process: {
         file?: Maybe<string>;
         pid?: Maybe<number>;
