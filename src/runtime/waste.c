@@ -8,17 +8,18 @@
  * Everything here happens under the runtime's lock, now and then; how often depends on what it costs. */
 #include "runtime/places.h"
 
-#define SUMS_PART  200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
-#define COST_PART  200u /* looks at the resident heap one in so many… */
-#define COST_FIRST 4    /* …and as many milliseconds more, of a short run one part in FIRST_PART… */
-#define FIRST_PART 8u
-#define SMALL_PART 64u  /* likewise where it has not grown that much: a millisecond */
-#define COST_FALL  8    /* …or these, where it is the last chance to see a peak */
-#define LOOK_RATIO 12   /* without other reasons from one look to the next: one part in so many of the run so far… */
-#define LOOK_PART  400u /* …as long as looks take no more than one part in so many */
-#define LARGE_STEP (1 << 20)
-#define STEP_LEAST (16 << 10)
-#define WIDE_LEAST HW_PLACE_BIG_BYTES
+#define SUMS_PART   200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
+#define COST_PART   200u /* looks at the resident heap one in so many… */
+#define COST_FIRST  4    /* …and as many milliseconds more, of a short run one part in FIRST_PART… */
+#define FIRST_PART  8u
+#define SMALL_PART  64u  /* likewise where it has not grown that much: a millisecond */
+#define COST_FALL   8    /* …or these, where it is the last chance to see a peak */
+#define LOOK_RATIO  12   /* without other reasons from one look to the next: one part in so many of the run so far… */
+#define LOOK_PART   400u /* …as long as looks take no more than one part in so many */
+#define CHANGE_PART 8    /* of the peak: so much more or less is live */
+#define LARGE_STEP  (1 << 20)
+#define STEP_LEAST  (16 << 10)
+#define WIDE_LEAST  HW_PLACE_BIG_BYTES
 
 int64_t hw_places_look_above = STEP_LEAST;
 
@@ -33,6 +34,7 @@ static struct {
     uint64_t interval_first;  /* about a millisecond */
     int64_t moment_at;        /* requested bytes at the latest look at the resident heap that was for the peak */
     uint64_t look, look_cost; /* the latest one at all: tick, ticks */
+    int64_t look_at;          /* requested bytes then */
     uint64_t spent_old;       /* on looks that were not for the peak */
     /* By that look, for the next point. 0: there was none. */
     uint64_t resident;
@@ -435,11 +437,14 @@ static bool is_look_due(uint64_t tick)
            (falls && waste.spent < share + ms * COST_FALL);
 }
 
-/* Or only to know when it was what. */
+/* Or only to know when it was what: after some time, or since live bytes are others now, for which some of the time is
+ * left. */
 static bool is_look_old(uint64_t tick)
 {
-    return waste.requested >= STEP_LEAST && tick - waste.look > tick / LOOK_RATIO &&
-           waste.spent_old + waste.look_cost < tick / LOOK_PART;
+    const int64_t change = waste.requested - waste.look_at, much = hw_places.peak / CHANGE_PART;
+    const bool changed = change > much || change < -much;
+    return waste.requested >= STEP_LEAST && (changed || tick - waste.look > tick / LOOK_RATIO) &&
+           waste.spent_old + waste.look_cost < tick / (changed ? LOOK_PART : LOOK_PART * 3 / 2);
 }
 
 /* Looks at the resident heap, after sum_all. */
@@ -448,6 +453,7 @@ static void look(uint64_t tick, bool peak)
     const uint64_t begin = hw_ticks_raw();
     measure(tick, peak, false);
     waste.look = tick;
+    waste.look_at = waste.requested;
     waste.look_cost = hw_ticks_raw() - begin;
     *(peak ? &waste.spent : &waste.spent_old) += waste.look_cost;
 }
@@ -509,7 +515,7 @@ void hw_places_file_begin(void)
     before.sharing = (struct hw_place_sharing){0};
     before.odd = before.unseen = before.skipped = 0;
     waste.next_sum = waste.summing = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
-    waste.moment_at = 0;
+    waste.moment_at = waste.look_at = 0;
     hw_places_look_above = STEP_LEAST;
     waste.resident = 0;
     hw_place_contexts_file_begin();
@@ -559,6 +565,6 @@ void hw_places_forget(void)
     hw_pool_set_count(HW_POOL_PLACES_MOMENTS, 0);
     hw_place_contexts_reset();
     waste.next_sum = waste.summing = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
-    waste.moment_at = 0;
+    waste.moment_at = waste.look_at = 0;
     hw_places_look_above = STEP_LEAST;
 }
