@@ -55,6 +55,7 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .acquired = HW_NOT_OBSERVED,
         .contended = HW_NOT_OBSERVED,
         .faults = NAN,
+        .memory_runs = 1,
         .total = NAN,
         .real = NAN,
         .internal = NAN,
@@ -152,7 +153,7 @@ static void add_memory(struct hw_verdict *verdict, const struct hw_verdict_input
                        double bytes, size_t site)
 {
     const double share = share_of(bytes, input->total);
-    if (!(share >= CAUSE_SHARE) || bytes < MEMORY_LEAST * (double)input->runs)
+    if (!(share >= CAUSE_SHARE) || bytes < MEMORY_LEAST * (double)input->memory_runs)
         return;
     struct hw_verdict_finding *finding = add(verdict, input, cause, share);
     finding->bytes = bytes;
@@ -202,7 +203,7 @@ void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *
         sure = input->in_syscalls;
     verdict->time = answer(share_of(sure, input->wall), TIME_SOME, TIME_MUCH);
     verdict->memory = answer(verdict->memory_share, MEMORY_SOME, MEMORY_MUCH);
-    if (verdict->memory > HW_VERDICT_NO && input->total - input->real < MEMORY_LEAST * (double)input->runs)
+    if (verdict->memory > HW_VERDICT_NO && input->total - input->real < MEMORY_LEAST * (double)input->memory_runs)
         verdict->memory = HW_VERDICT_NO;
     if (verdict->time > HW_VERDICT_NO)
         time_findings(verdict, input);

@@ -44,6 +44,7 @@ struct hw_verdict_input {
 
     /* At the peak. */
     double total, real, internal, blowup, external; /* total is the allocator's resident memory */
+    uint64_t memory_runs;                           /* of how many runs; of the others the whole is not known */
     struct {
         uint64_t least, most; /* sizes of the bucket */
         double wasted;

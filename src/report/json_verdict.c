@@ -50,6 +50,8 @@ json_t *hw_json_verdict(struct json_writer *writer)
     set_text(writer, object, "memory", hw_verdict_answer_names[of.verdict.memory]);
     set_number(writer, object, "time_share", of.verdict.time_share);
     set_number(writer, object, "memory_share", of.verdict.memory_share);
+    if (of.input.runs > 1 && of.verdict.memory != HW_VERDICT_NOT_KNOWN)
+        set_count(writer, object, "memory_runs", of.input.memory_runs);
     set_number(writer, object, "seconds_in_operations", of.input.operations);
     set_number(writer, object, "relative_error", of.input.error);
     for (size_t i = 0; i < of.verdict.finding_count; i++)

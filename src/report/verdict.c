@@ -156,6 +156,20 @@ static void take_pinned(struct hw_verdict_input *input, const struct hw_profile 
     }
 }
 
+/* Merged profiles: of those runs in which the resident heap was read near the peak, as it was then. */
+static void take_some_runs(struct hw_verdict_input *input, const struct hw_profile_places *places)
+{
+    const struct hw_places_moment *moment = hw_profile_places_moment(places, HW_MOMENT_PEAK);
+    if (!places->info.runs || !moment || !moment->runs_read || !moment->resident_bytes)
+        return;
+    input->memory_runs = moment->runs_read;
+    input->total = (double)moment->resident_bytes;
+    input->real = (double)moment->requested_bytes - (double)moment->absent_requested;
+    input->internal = (double)moment->internal_bytes;
+    input->blowup = (double)moment->blowup_bytes;
+    input->external = input->total - input->real - input->internal - input->blowup;
+}
+
 static void take_places(struct hw_verdict_input *input, const struct hw_profile *profile)
 {
     const struct hw_profile_places *places = profile->places;
@@ -169,6 +183,9 @@ static void take_places(struct hw_verdict_input *input, const struct hw_profile 
         input->internal = (double)peak.internal;
         input->blowup = (double)peak.blowup;
         input->external = (double)peak.external;
+        input->memory_runs = input->runs;
+    } else {
+        take_some_runs(input, places);
     }
     take_worst_class(input, places);
     take_pinned(input, profile);

@@ -23,7 +23,8 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
     static const char *const judged[][2] = {[HW_VERDICT_NO] = {"is not what", "time is spent on"},
                                             [HW_VERDICT_SOMEWHAT] = {"takes a part of", "time that is worth a look"},
                                             [HW_VERDICT_YES] = {"takes much of", "time"}};
-    hw_buffer_add(out, "%s %s %s %s: %s of %s", name_of(input), judged[verdict->time][0],
+    const bool named = input->allocator && *input->allocator;
+    hw_buffer_add(out, "%s %s %s %s: %s of %s", named ? input->allocator : "The allocator", judged[verdict->time][0],
                   input->runs == 1 ? "this run's" : "these runs'", judged[verdict->time][1],
                   HW_PERCENT(input->critical, input->wall), TIME(input->wall));
     if (input->threads_most > 1)
@@ -43,9 +44,13 @@ static void add_memory(struct hw_buffer *out, const struct hw_verdict *verdict, 
                                          [HW_VERDICT_SOMEWHAT] = "It holds more memory than was asked for",
                                          [HW_VERDICT_YES] = "Most of the memory it holds is not what was asked for"};
     const double waste = input->total > input->real ? input->total - input->real : 0;
-    hw_buffer_add(out, "%s: at %s %s of %s is more than the blocks asked for (%s). ", judged[verdict->memory],
+    hw_buffer_add(out, "%s: at %s %s of %s is more than the blocks asked for (%s)", judged[verdict->memory],
                   input->runs == 1 ? "the peak" : "their peaks", SIZE(waste), SIZE(input->total),
                   HW_PERCENT(waste, input->total));
+    if (input->memory_runs < input->runs)
+        hw_buffer_add(out, ", in %s of the %s; of the others that is not known", HW_COUNT(input->memory_runs),
+                      HW_OF(input->runs, "run"));
+    hw_buffer_add(out, ". ");
 }
 
 void hw_verdict_summary(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
