@@ -1,6 +1,6 @@
 /* verdict.c - programs of which it is known what the allocator does to them.
  *
- * verdict mapping: blocks of 8 MiB, one after the other. verdict rate: small blocks, in main_rate. verdict quiet: next
+ * verdict mapping: blocks of 1 MiB, one after the other. verdict rate: small blocks, in main_rate. verdict quiet: next
  * to none. verdict late: quiet, then mapping; early: rate, then quiet. contended: locks that nobody waits for, then
  * ones that are waited for (libinsidemalloc.so); shared: one of two threads allocates, then both in turns
  * (liblineheap.so); holes: a heap that is full, then one of which three of four blocks are freed and other sizes are
@@ -23,8 +23,8 @@ static void *seen(void *block)
 
 static void main_mapping(void)
 {
-    for (int i = 0; i < 3000; i++) {
-        char *block = seen(malloc(8u << 20));
+    for (int i = 0; i < 20000; i++) { /* too small for huge pages, which would take more time than the calls */
+        char *block = seen(malloc(1u << 20));
         if (!block)
             exit(1);
         block[0] = 1;
