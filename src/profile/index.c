@@ -89,3 +89,9 @@ void hw_store_free(struct hw_store *store)
     free(store->chunk);
     *store = (struct hw_store){.size = store->size};
 }
+
+void *hw_store_intern(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added)
+{
+    const uint32_t number = hw_index_intern(index, key, store->count, added);
+    return number == HW_NONE ? NULL : *added ? hw_store_push(store) : hw_store_at(store, number);
+}

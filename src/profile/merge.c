@@ -285,11 +285,8 @@ static bool add_run(struct hw_merge *merge, const struct hw_run *from, const cha
     const struct hw_key program = hw_merge_key(executable, strlen(executable), allocator, strlen(allocator));
     const struct hw_key build = hw_merge_key(from->build_id, from->build_id_size, words, sizeof words);
     bool added;
-    const uint32_t number = hw_index_intern(
-        &merge->run_index, hw_merge_key(&program, sizeof program, &build, sizeof build), merge->runs.count, &added);
-    struct hw_merge_run *to = number == HW_NONE ? NULL
-                              : added           ? hw_store_push(&merge->runs)
-                                                : hw_store_at(&merge->runs, number);
+    struct hw_merge_run *to = hw_store_intern(&merge->runs, &merge->run_index,
+                                              hw_merge_key(&program, sizeof program, &build, sizeof build), &added);
     if (!to || !keep_smaller_text(&to->executable, executable) || !keep_smaller_text(&to->allocator, allocator))
         return false;
     struct hw_run *run = &to->run;
@@ -356,11 +353,8 @@ static bool add_runs(struct hw_merge *merge, const struct hw_profile *profile)
 static bool add_note(struct hw_merge *merge, uint32_t code, const char *text, uint64_t count, uint64_t first_ns)
 {
     bool added;
-    const uint32_t number = hw_index_intern(&merge->note_index, hw_merge_key(&code, sizeof code, text, strlen(text)),
-                                            merge->notes.count, &added);
-    struct hw_merge_note *to = number == HW_NONE ? NULL
-                               : added           ? hw_store_push(&merge->notes)
-                                                 : hw_store_at(&merge->notes, number);
+    struct hw_merge_note *to = hw_store_intern(&merge->notes, &merge->note_index,
+                                               hw_merge_key(&code, sizeof code, text, strlen(text)), &added);
     if (!to || !keep_smaller_text(&to->text, text))
         return false;
     to->code = code;

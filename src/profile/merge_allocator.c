@@ -186,10 +186,7 @@ static bool add_lock(struct hw_merge_allocator *all, const struct hw_merge_input
     }
     bool added;
     const struct hw_key key = {lock.offset, (uint64_t)lock.map << 32 | lock.kind};
-    const uint32_t index = hw_index_intern(&all->lock_index, key, all->locks.count, &added);
-    struct hw_operation_lock *to = index == HW_NONE ? NULL
-                                   : added          ? hw_store_push(&all->locks)
-                                                    : hw_store_at(&all->locks, index);
+    struct hw_operation_lock *to = hw_store_intern(&all->locks, &all->lock_index, key, &added);
     if (!to)
         return false;
     const uint64_t locks = added ? 0 : to->locks;
@@ -238,10 +235,7 @@ static bool add_site(struct hw_merge_allocator *all, const struct hw_operation_s
 {
     bool added;
     const struct hw_key key = {reference, from->kind};
-    const uint32_t index = hw_index_intern(&all->site_index, key, all->sites.count, &added);
-    struct hw_operation_site *to = index == HW_NONE ? NULL
-                                   : added          ? hw_store_push(&all->sites)
-                                                    : hw_store_at(&all->sites, index);
+    struct hw_operation_site *to = hw_store_intern(&all->sites, &all->site_index, key, &added);
     if (!to)
         return false;
     to->context = reference;

@@ -463,10 +463,7 @@ static bool add_free_stack(struct hw_merge *merge, uint32_t alloc, uint32_t free
 {
     bool added;
     const struct hw_key key = {alloc, freed};
-    const uint32_t index = hw_index_intern(&merge->free_index, key, merge->free_stacks.count, &added);
-    struct hw_merge_free_stack *stack = index == HW_NONE ? NULL
-                                        : added          ? hw_store_push(&merge->free_stacks)
-                                                         : hw_store_at(&merge->free_stacks, index);
+    struct hw_merge_free_stack *stack = hw_store_intern(&merge->free_stacks, &merge->free_index, key, &added);
     if (!stack)
         return false;
     stack->alloc_context = alloc;
@@ -481,10 +478,7 @@ static struct hw_profile_histogram *histogram_run(struct hw_merge *merge, uint32
 {
     bool added;
     const struct hw_key key = {context, first};
-    const uint32_t index = hw_index_intern(&merge->histogram_index, key, merge->histograms.count, &added);
-    struct hw_profile_histogram *run = index == HW_NONE ? NULL
-                                       : added          ? hw_store_push(&merge->histograms)
-                                                        : hw_store_at(&merge->histograms, index);
+    struct hw_profile_histogram *run = hw_store_intern(&merge->histograms, &merge->histogram_index, key, &added);
     if (run) {
         run->context = context;
         run->first_word = first;
@@ -507,10 +501,7 @@ static bool add_global(struct hw_merge *merge, uint32_t module, const struct hw_
 {
     bool added;
     const struct hw_key key = {from->offset, module};
-    const uint32_t index = hw_index_intern(&merge->global_index, key, merge->globals.count, &added);
-    struct hw_global_granule *to = index == HW_NONE ? NULL
-                                   : added          ? hw_store_push(&merge->globals)
-                                                    : hw_store_at(&merge->globals, index);
+    struct hw_global_granule *to = hw_store_intern(&merge->globals, &merge->global_index, key, &added);
     if (!to)
         return false;
     to->map = module;

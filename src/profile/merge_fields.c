@@ -157,12 +157,9 @@ static void take_group(struct reader *reader, const struct hw_profile_field_grou
                                            members[i].reads, members[i].writes, 0};
     const uint32_t place[4] = {structure, function, file, from->line};
     bool added;
-    const uint32_t number = hw_index_intern(&reader->to->group_index,
-                                            hw_merge_key(place, sizeof place, list, from->member_count * sizeof *list),
-                                            reader->to->groups.count, &added);
-    struct hw_field_group *to = number == HW_NONE ? NULL
-                                : added           ? hw_store_push(&reader->to->groups)
-                                                  : hw_store_at(&reader->to->groups, number);
+    struct hw_field_group *to =
+        hw_store_intern(&reader->to->groups, &reader->to->group_index,
+                        hw_merge_key(place, sizeof place, list, from->member_count * sizeof *list), &added);
     if (to && added) {
         *to = (struct hw_field_group){.structure = structure,
                                       .function = function,
@@ -188,11 +185,8 @@ static void take_window(struct reader *reader, const struct hw_profile_field_win
     const uint32_t first = (uint32_t)reader->from->structs[from->structure].first_field;
     const uint32_t key[3] = {reader->number[from->structure], from->field_a - first, from->field_b - first};
     bool added;
-    const uint32_t number = hw_index_intern(&reader->to->window_index, hw_merge_key("w", 1, key, sizeof key),
-                                            reader->to->windows.count, &added);
-    struct hw_field_window *to = number == HW_NONE ? NULL
-                                 : added           ? hw_store_push(&reader->to->windows)
-                                                   : hw_store_at(&reader->to->windows, number);
+    struct hw_field_window *to =
+        hw_store_intern(&reader->to->windows, &reader->to->window_index, hw_merge_key("w", 1, key, sizeof key), &added);
     reader->failed |= !to;
     if (!to)
         return;

@@ -114,10 +114,7 @@ static bool add_class(struct hw_merge_places *all, const struct hw_usable_class 
 {
     bool added;
     const struct hw_key key = {from->usable_least, from->usable_most};
-    const uint32_t index = hw_index_intern(&all->class_index, key, all->classes.count, &added);
-    struct hw_usable_class *to = index == HW_NONE ? NULL
-                                 : added          ? hw_store_push(&all->classes)
-                                                  : hw_store_at(&all->classes, index);
+    struct hw_usable_class *to = hw_store_intern(&all->classes, &all->class_index, key, &added);
     if (!to)
         return false;
     to->usable_least = from->usable_least;
@@ -155,10 +152,7 @@ static bool add_pinned(struct hw_merge_places *all, const struct hw_pinned *from
 {
     bool added;
     const struct hw_key key = {reference, from->moment};
-    const uint32_t index = hw_index_intern(&all->pinned_index, key, all->pinned.count, &added);
-    struct hw_pinned *to = index == HW_NONE ? NULL
-                           : added          ? hw_store_push(&all->pinned)
-                                            : hw_store_at(&all->pinned, index);
+    struct hw_pinned *to = hw_store_intern(&all->pinned, &all->pinned_index, key, &added);
     if (!to)
         return false;
     to->context = reference;
@@ -173,10 +167,7 @@ static bool add_pair(struct hw_merge_places *all, const struct hw_line_pair *fro
 {
     bool added;
     const struct hw_key key = {context, other};
-    const uint32_t index = hw_index_intern(&all->pair_index, key, all->pairs.count, &added);
-    struct hw_line_pair *to = index == HW_NONE ? NULL
-                              : added          ? hw_store_push(&all->pairs)
-                                               : hw_store_at(&all->pairs, index);
+    struct hw_line_pair *to = hw_store_intern(&all->pairs, &all->pair_index, key, &added);
     if (!to)
         return false;
     to->context = context;

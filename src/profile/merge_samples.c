@@ -64,11 +64,8 @@ void hw_merge_samples_admit(struct hw_merge *merge, const struct hw_profile *pro
 static bool add_context(struct hw_merge *merge, const struct hw_sample_context *from, uint32_t reference)
 {
     bool added;
-    const uint32_t index =
-        hw_index_intern(&merge->sampled_index, (struct hw_key){reference, 0}, merge->sampled_contexts.count, &added);
-    struct hw_sample_context *to = index == HW_NONE ? NULL
-                                   : added          ? hw_store_push(&merge->sampled_contexts)
-                                                    : hw_store_at(&merge->sampled_contexts, index);
+    struct hw_sample_context *to =
+        hw_store_intern(&merge->sampled_contexts, &merge->sampled_index, (struct hw_key){reference, 0}, &added);
     if (!to)
         return false;
     to->context = reference;
@@ -92,12 +89,9 @@ static bool add_count(struct hw_merge *merge, const struct hw_merge_input *input
     }
     const uint32_t place[4] = {count.kind, count.context, count.map, count.bytes};
     bool added;
-    const uint32_t index =
-        hw_index_intern(&merge->sample_index, hw_merge_key(place, sizeof place, &count.offset, sizeof count.offset),
-                        merge->samples.count, &added);
-    struct hw_sample_count *to = index == HW_NONE ? NULL
-                                 : added          ? hw_store_push(&merge->samples)
-                                                  : hw_store_at(&merge->samples, index);
+    struct hw_sample_count *to =
+        hw_store_intern(&merge->samples, &merge->sample_index,
+                        hw_merge_key(place, sizeof place, &count.offset, sizeof count.offset), &added);
     if (!to)
         return false;
     if (added) {

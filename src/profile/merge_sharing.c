@@ -42,11 +42,8 @@ static bool add_side(struct hw_merge *merge, const struct hw_merge_input *input,
     side.code = map && !map->generated ? side.code : 0;
     side.reads = side.writes = side.lines = 0;
     bool added;
-    const uint32_t index = hw_index_intern(
-        &merge->side_index, hw_merge_key("s", 1, &side, offsetof(struct hw_side, reads)), merge->sides.count, &added);
-    struct hw_side *to = index == HW_NONE ? NULL
-                         : added          ? hw_store_push(&merge->sides)
-                                          : hw_store_at(&merge->sides, index);
+    struct hw_side *to = hw_store_intern(&merge->sides, &merge->side_index,
+                                         hw_merge_key("s", 1, &side, offsetof(struct hw_side, reads)), &added);
     if (!to)
         return false;
     if (added)

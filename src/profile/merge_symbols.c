@@ -183,11 +183,8 @@ static bool take_location(struct reader *reader, const struct hw_location *locat
         chain.address = reader->input->frame[location->address];
     }
     bool added;
-    const uint32_t number = hw_index_intern(&symbols->chain_index, (struct hw_key){chain.address, chain.module},
-                                            symbols->chains.count, &added);
-    struct chain *to = number == HW_NONE ? NULL
-                       : added           ? hw_store_push(&symbols->chains)
-                                         : hw_store_at(&symbols->chains, number);
+    struct chain *to =
+        hw_store_intern(&symbols->chains, &symbols->chain_index, (struct hw_key){chain.address, chain.module}, &added);
     if (!to || symbols->frame_count >= HW_NONE - HW_CHAIN_MOST || !take_frames(reader, location))
         return false;
     chain.first = (uint32_t)symbols->frame_count;

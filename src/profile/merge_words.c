@@ -19,10 +19,7 @@ static bool add_row(struct hw_merge *merge, const struct hw_profile_words *from,
     if (row.context == HW_NONE)
         return true;
     bool added;
-    const uint32_t index = hw_index_intern(&merge->word_index, key_of(&row), merge->words.count, &added);
-    struct hw_profile_words *to = index == HW_NONE ? NULL
-                                  : added          ? hw_store_push(&merge->words)
-                                                   : hw_store_at(&merge->words, index);
+    struct hw_profile_words *to = hw_store_intern(&merge->words, &merge->word_index, key_of(&row), &added);
     if (!to)
         return false;
     if (added)

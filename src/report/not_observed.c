@@ -499,6 +499,7 @@ static void add_samples(const struct hw_view *view, struct hw_buffer *out)
     if (info->lost)
         hw_buffer_add(out, "%s found no room.\n", HW_OF(info->lost, "sample"));
 }
+
 /* ---- what lies where ---- */
 
 static void add_places(const struct hw_view *view, struct hw_buffer *out)
@@ -522,7 +523,7 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
     if (moment && unread && info->runs) {
         hw_buffer_add(out,
                       "The resident heap was read near the peak in %s of %s only (in the others that lasted too short "
-                      "a time): what lies between blocks is not known then.\n",
+                      "a time): what lies between the blocks of all of them is not known.\n",
                       HW_COUNT(moment->runs_read), HW_OF(info->runs, "process"));
     } else if (unread)
         hw_buffer_add(out,

@@ -319,17 +319,6 @@ void hw_dispatch_quiet(void)
 
 /* ---- start ---- */
 
-static bool is_traced(void)
-{
-    static const char key[] = "TracerPid:\t";
-    char text[2048];
-    long length = hw_read_file("/proc/self/status", text, sizeof text);
-    for (long i = 0; i < length; i++)
-        if ((i == 0 || text[i - 1] == '\n') && hw_starts_with(text + i, key))
-            return text[i + (long)sizeof key - 1] != '0';
-    return false;
-}
-
 /* Calls from libc's code, while the selector says BLOCK. False: they did not come to the handler. */
 static bool calibrate(struct hw_operator *op)
 {
@@ -360,13 +349,14 @@ static bool calibrate(struct hw_operator *op)
 static const char *why_not(void)
 {
     static struct hw_operator trial;
+    char status[2048];
     if (hw_quiet)
         return "the program has given up system calls (seccomp)";
     if (!hw_options.dispatch)
         return "the option dispatch=0 was given";
     if (hw_arch_on_valgrind())
         return "the program runs under Valgrind";
-    if (is_traced())
+    if (hw_is_traced(status, sizeof status))
         return "a debugger or tracer was attached";
     long result = arm(&trial);
     if (result == -EINVAL || result == -ENOSYS)

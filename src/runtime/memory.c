@@ -93,23 +93,34 @@ uint64_t hw_memory_peak_rss(void)
     return hw_memory_peak_rss_in(buffer, sizeof buffer);
 }
 
-uint64_t hw_memory_peak_rss_in(char *buffer, size_t size)
+/* What stands behind KEY ("VmHWM:") in a status file of /proc, without blanks; NULL when it is not there. */
+static const char *status_of(const char *path, const char *key, char *buffer, size_t size)
 {
-    if (hw_read_file("/proc/self/status", buffer, size) <= 0)
-        return 0;
-    for (const char *line = buffer; *line; line++) {
-        if (hw_starts_with(line, "VmHWM:")) {
-            line += 6;
+    if (hw_read_file(path, buffer, size) <= 0)
+        return NULL;
+    for (const char *line = buffer; *line; line += *line == '\n') {
+        if (hw_starts_with(line, key)) {
+            line += hw_strlen(key);
             while (*line == ' ' || *line == '\t')
                 line++;
-            return hw_parse_u64(&line, 10) * 1024;
+            return line;
         }
         while (*line && *line != '\n')
             line++;
-        if (!*line)
-            break;
     }
-    return 0;
+    return NULL;
+}
+
+uint64_t hw_memory_peak_rss_in(char *buffer, size_t size)
+{
+    const char *value = status_of("/proc/self/status", "VmHWM:", buffer, size);
+    return value ? hw_parse_u64(&value, 10) * 1024 : 0;
+}
+
+bool hw_is_traced(char *buffer, size_t size)
+{
+    const char *value = status_of("/proc/thread-self/status", "TracerPid:", buffer, size);
+    return value && *value != '0';
 }
 
 /* ---- mappings ---- */

@@ -324,6 +324,8 @@ void hw_memory_keep(const struct hw_memory_breakdown *result, enum hw_memory_mom
 uint64_t hw_memory_rss(void);
 uint64_t hw_memory_peak_rss(void);
 uint64_t hw_memory_peak_rss_in(char *buffer, size_t size); /* for small stacks: with a buffer of the caller's */
+/* Whether a debugger or tracer is attached to the calling thread. BUFFER: 2 KiB, likewise. */
+bool hw_is_traced(char *buffer, size_t size);
 
 /* ---- limits.c ---- */
 

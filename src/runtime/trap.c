@@ -195,16 +195,6 @@ static bool touches_rseq(const struct hw_decoded *decoded)
     return false;
 }
 
-static bool is_traced(struct sampler *sampler)
-{
-    static const char key[] = "TracerPid:\t";
-    long length = hw_read_file("/proc/thread-self/status", sampler->buffer, sizeof sampler->buffer);
-    for (long i = 0; i < length; i++)
-        if ((i == 0 || sampler->buffer[i - 1] == '\n') && hw_starts_with(sampler->buffer + i, key))
-            return sampler->buffer[i + (long)sizeof key - 1] != '0';
-    return false;
-}
-
 /* ---- timers ---- */
 
 static uint64_t next_random(struct sampler *sampler)
@@ -365,7 +355,7 @@ static void begin_burst(struct sampler *sampler, ucontext_t *context)
     uintptr_t pc = (uintptr_t)registers[REG_RIP];
     const uint8_t *code = (const uint8_t *)pc;
     sampler->code_page = 0;
-    if (is_traced(sampler)) {
+    if (hw_is_traced(sampler->buffer, sizeof sampler->buffer)) {
         hw_trap_stop(HW_SAMPLE_DEBUGGER);
         return;
     }
@@ -635,7 +625,7 @@ static enum hw_sample_end begin(void)
     static struct sampler for_the_question;
     if (hw_access_on())
         return HW_SAMPLE_COUNTED;
-    if (is_traced(&for_the_question))
+    if (hw_is_traced(for_the_question.buffer, sizeof for_the_question.buffer))
         return HW_SAMPLE_DEBUGGER;
     if (!hw_block_starts_begin())
         return HW_SAMPLE_ADDRESS_SPACE;
