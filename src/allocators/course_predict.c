@@ -41,16 +41,29 @@ bool hw_course_replay(const char *path, const struct hw_allocator *allocator, st
     return fine;
 }
 
+/* What the run of ROUND took of the time that others wait for; beyond the last round the median. Of several threads:
+ * the processor time by as many processors as they were seen to have at once, where the machine gave them what they
+ * need. */
+static double busy(const struct hw_candidate *runs, bool one_thread, size_t round)
+{
+    const double cpu = round < runs->rounds ? runs->cpu_s[round] : hw_median(runs->cpu_s, runs->rounds);
+    double shortest = INFINITY;
+    for (size_t i = 0; !one_thread && i < runs->rounds; i++)
+        shortest = fmin(shortest, runs->wall_s[i] / fmax(runs->cpu_s[i], 1e-9));
+    return one_thread ? cpu : cpu * shortest;
+}
+
 double hw_course_time(const struct hw_course_present *present, size_t round)
 {
     const struct hw_candidate *runs = present->runs;
-    const double *times = present->one_thread ? runs->cpu_s : runs->wall_s;
     double waiting = INFINITY;
-    for (size_t i = 0; i < runs->rounds; i++)
-        waiting = fmin(waiting, runs->wall_s[i] - times[i]); /* the rest of it is the machine's */
     if (runs->rounds == 0)
         return 0;
-    return fmax(waiting, 0) + (round < runs->rounds ? times[round] : hw_median(times, runs->rounds));
+    if (!present->one_thread)
+        return busy(runs, false, SIZE_MAX);
+    for (size_t i = 0; i < runs->rounds; i++)
+        waiting = fmin(waiting, runs->wall_s[i] - runs->cpu_s[i]); /* the rest of it is the machine's */
+    return fmax(waiting, 0) + busy(runs, true, round);
 }
 
 /* What X costs more than the present allocator in one round, of the present time. */
@@ -103,8 +116,7 @@ struct hw_course_weight hw_course_weigh(const struct hw_course_present *present,
     if (packed->failed || rounds < ROUNDS_LEAST || !(hw_course_time(present, SIZE_MAX) > 0))
         return weight_near(rule, rule->value, rule->error, false);
     for (size_t i = 0; i < rounds; i++) {
-        const double gained =
-            present->one_thread ? packed->cpu_s[i] - runs->cpu_s[i] : packed->wall_s[i] - runs->wall_s[i];
+        const double gained = busy(packed, present->one_thread, i) - busy(runs, present->one_thread, i);
         unexplained[i] = gained / hw_course_time(present, i) - more(present, replays, i, 0);
         weighed[i] = more(present, replays, i, 1) - more(present, replays, i, 0);
     }

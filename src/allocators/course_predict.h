@@ -57,11 +57,13 @@ bool hw_course_replay(const char *path, const struct hw_allocator *allocator, st
 struct hw_course_present {
     const struct hw_candidate *runs;
     const struct hw_course_replays *replays;
-    double scale;    /* operations of the run by those of the course */
-    bool one_thread; /* processor time and the program's own waiting count; else time by the clock */
+    double scale; /* operations of the run by those of the course */
+    bool one_thread;
 };
 
-/* Of ROUND, s; beyond the last one the median. 0: there are no runs. */
+/* Of ROUND, s: processor time, and waiting of the program's own; beyond the last round the median. Of several threads,
+ * which do not suffer alike from one moment to the next, it is the median of all rounds, in which the processor time is
+ * spread over as many processors as the program was seen to use at once. 0: there are no runs. */
 double hw_course_time(const struct hw_course_present *present, size_t round);
 
 /* From what the program gained in the runs with its small blocks PACKED, and what its course did in REPLAYS of that.

@@ -257,9 +257,10 @@ static void test_prediction(void **state)
     runs.wall_s[2] = 34;
     near(14, hw_course_time(&present, 0));
     near(24, hw_course_time(&present, 3));
-    present.one_thread = false; /* of threads operations count as often as the weight says, walks do not; wall time */
-    near(15, hw_course_time(&present, 0));
-    near(1 / (1 + (0.1 - 2 * 2 * 0.5) / 15),
+    present.one_thread = false; /* of threads operations count as often as the weight says, walks do not */
+    runs.wall_s[1] = 12;        /* the most that they had at once: 20 s by 12 */
+    near(20 * 12 / 20.0, hw_course_time(&present, 0));
+    near(1 / (1 + (0.1 - 2 * 2 * 0.5) / 12),
          hw_course_predict(&present, &(struct hw_course_replays){1, {then.of[0]}}, &weight).value);
     near(0, hw_course_predict(&present, &none, &weight).value);
     runs.rounds = 0;
@@ -319,7 +320,7 @@ static void test_weight_by_the_rule(void **state)
     assert_false(hw_course_weigh(&present, &packed, &then).measured);
 }
 
-/* Of a course of threads operations are weighed, by wall time: 5 s less here, by 4 s that the course takes less. */
+/* Of a course of threads operations are weighed, by processors: 5 s less here, by 4 s that the course takes less. */
 static void test_weight_of_operations(void **state)
 {
     const double cpu[] = {10, 10, 10}, packed_cpu[] = {5, 5, 5};
