@@ -1,8 +1,8 @@
 # prediction.sh - is what `heapwise allocators` predicts what happens? Six programs that allocate a lot, under the four allocators.
 #
 # A part of bench/run, which sources it: uses its functions. For each program: how many times as long as under glibc it takes with
-# each other allocator, really (the median of what the rounds say: runs of one round follow each other, and a machine that is shared
-# has slow minutes) and predicted from one run under glibc. Wanted: mean error at most 8 %, and of the slowdowns above 1.2 against the
+# each other allocator, really (rows.py: the median of what the rounds say, since runs of one round follow each other, and a machine
+# that is shared has slow minutes) and predicted from runs under glibc. Wanted: mean error at most 8 %, and of the slowdowns above 1.2 against the
 # program's best allocator at least 8 in 10 predicted above 1.2. Then the same for programs that were not looked at while the
 # prediction was made: jq, xmllint and mawk reading what bench/prediction/inputs.py writes, perl sorting words, a std::map of strings.
 
@@ -18,7 +18,7 @@ build_prediction() {
     python3 "$here/prediction/inputs.py" "$prediction"
 }
 
-# predict NAME PROGRAM ARGUMENT…: lines "NAME ALLOCATOR REAL PREDICTED" in table.tsv, times by that with glibc.
+# predict NAME PROGRAM ARGUMENT…: lines "NAME ALLOCATOR REAL PREDICTED WEIGHT" in table.tsv, times by that with glibc.
 predict() {
     local name=$1
     shift
@@ -26,12 +26,7 @@ predict() {
     say "prediction: $name"
     "$heapwise" allocators --json -q -n "$rounds" -- "$@" >"$prediction/$name.json" 2>"$prediction/$name.log" </dev/null ||
         { say "failed: $name, see $prediction/$name.log" && return; }
-    awk -v name="$name" '
-        /"allocator":/ { gsub(/[",]/, ""); allocator = $2; real = predicted = "" }
-        /"(predicted|measured)":/ { part = $1 }
-        /"speedup":/ { gsub(/,/, ""); if (part ~ /measured/) real = 1 / $2; else predicted = 1 / $2 }
-        /"note":/ && real != "" { print name "\t" allocator "\t" real "\t" (allocator == "glibc" ? 1 : predicted) }
-    ' "$prediction/$name.json" >>"$prediction/table.tsv"
+    python3 "$here/prediction/rows.py" "$name" "$prediction/$name.json" >>"$prediction/table.tsv"
 }
 
 measure_prediction() {
@@ -66,9 +61,9 @@ summarise_prediction() { # NAME
     [ -z "$json" ] && echo "$1"
     awk -F'\t' -v json="$json" -v workload="$1" '
         { program[$1] = 1; order[$1] = order[$1] ? order[$1] : ++n; name[order[$1]] = $1
-          reals[$1, $2] = $3; predictions[$1, $2] = $4; allocators[$2] = 1 }
+          reals[$1, $2] = $3; predictions[$1, $2] = $4; weights[$1] = $5; allocators[$2] = 1 }
         END {
-            if (!json) printf "%-12s %-10s %10s %10s %9s\n", "program", "allocator", "real", "predicted", "error"
+            if (!json) printf "%-12s %-10s %10s %10s %9s  %s\n", "program", "allocator", "real", "predicted", "error", "weight"
             for (i = 1; i <= n; i++) {
                 p = name[i]; best = ""
                 for (a in allocators) if (reals[p, a] && (best == "" || reals[p, a] < reals[p, best])) best = a
@@ -79,7 +74,7 @@ summarise_prediction() { # NAME
                     if (a != "glibc") { sum += error; cells++ }
                     if (real / reals[p, best] > 1.2) { slowdowns++; found += predicted / predictions[p, best] > 1.2 }
                     if (json) printf "{\"workload\": \"%s\", \"program\": \"%s\", \"allocator\": \"%s\", \"real\": %.3f, \"predicted\": %.3f}\n", workload, p, a, real, predicted
-                    else printf "%-12s %-10s %10.3f %10.3f %8.1f%%\n", p, a, real, predicted, error * 100
+                    else if (a != "glibc") printf "%-12s %-10s %10.3f %10.3f %8.1f%%  %s\n", p, a, real, predicted, error * 100, weights[p]
                 }
             }
             if (!cells) exit

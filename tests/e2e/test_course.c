@@ -123,7 +123,7 @@ static struct run_result pack(const char *path, const char *part)
 
 static void test_packer(void **state)
 {
-    static const char *const parts[] = {"neighbours", "contents", "handed", "threads"};
+    static const char *const parts[] = {"neighbours", "contents", "crowd", "handed", "threads"};
     program(); /* or it is skipped */
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         struct run_result result = pack(program_path("packed"), parts[i]);

@@ -2,6 +2,7 @@
  *
  *     packed neighbours   blocks of one size lie side by side, whatever is asked for in between; sizes are told as they
  * are packed contents     threads change, grow, shrink, hand over and free blocks whose bytes they check; some fork
+ *     packed crowd        threads take and give back more blocks of one size than they may keep, all the time
  *     packed handed       one thread allocates what another frees, two million times: resident memory stays small
  *     packed threads      2,000 threads, one after the other, leave their blocks to the next
  *
@@ -125,6 +126,31 @@ static void contents(void)
         pthread_join(threads[i], NULL);
 }
 
+static void *take_and_give(void *key)
+{
+    enum { BLOCKS = 100 };
+    unsigned char *blocks[BLOCKS];
+    for (int i = 0; i < 3000; i++) {
+        for (unsigned k = 0; k < BLOCKS; k++)
+            fill(blocks[k] = malloc(500), 500, k + (unsigned)(uintptr_t)key);
+        for (unsigned k = 0; k < BLOCKS; k++)
+            check_bytes(blocks[k], 500, 500, k + (unsigned)(uintptr_t)key);
+        for (unsigned k = 0; k < BLOCKS; k++)
+            free(blocks[k]);
+    }
+    return NULL;
+}
+
+static void crowd(void)
+{
+    pthread_t threads[4];
+    for (uintptr_t i = 0; i < 4; i++)
+        check(pthread_create(&threads[i], NULL, take_and_give, (void *)(i * 50)) == 0, "no thread");
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    check_resident();
+}
+
 /* ---- handed over ---- */
 
 static void *free_all(void *closure)
@@ -194,7 +220,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"neighbours", neighbours}, {"contents", contents}, {"handed", handed}, {"threads", threads}};
+    } parts[] = {
+        {"neighbours", neighbours}, {"contents", contents}, {"crowd", crowd}, {"handed", handed}, {"threads", threads}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (argc > 1 && strcmp(argv[1], parts[i].name) == 0) {
             parts[i].run();
