@@ -94,7 +94,7 @@ static void print_weight(const struct hw_comparison *comparison)
         printf("with small blocks packed the program is %.2f times as fast.\n",
                comparison->candidates[comparison->count].measured.value);
     else
-        puts("a rule, since runs with small blocks packed do not tell.");
+        puts("mostly a rule, since runs with small blocks packed tell little.");
 }
 
 void hw_comparison_print(const struct hw_comparison *comparison)
