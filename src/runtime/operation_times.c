@@ -87,7 +87,7 @@ void hw_times_reset(void)
 static uint64_t calibrate(void)
 {
     uint64_t least = UINT64_MAX;
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 200; i++) {
         uint64_t begin = hw_ticks_fenced(), end = hw_ticks_fenced();
         if (end - begin < least)
             least = end - begin;
