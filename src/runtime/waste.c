@@ -10,7 +10,7 @@
 
 #define SUMS_PART   200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
 #define COST_PART   200u /* looks at the resident heap one in so many… */
-#define COST_FIRST  1    /* …and a millisecond more, of a short run one part in FIRST_PART… */
+#define COST_FIRST  2    /* …and two milliseconds more, of a short run one part in FIRST_PART… */
 #define FIRST_PART  8u
 #define SMALL_PART  64u  /* likewise where it has not grown that much: a millisecond */
 #define COST_FALL   8    /* …or these, where it is the last chance to see a peak */

@@ -194,7 +194,7 @@ static void test_peaks(void **unused)
 static void test_short_runs(void **unused)
 {
     (void)unused;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 12; i++) {
         struct recording recording = record_places("peaks", NULL, NULL, NULL);
         const json_t *total =
             json_object_get(json_object_get(json_object_get(recording.report, "allocator"), "memory_at_peak"), "total");
