@@ -70,11 +70,11 @@ static inline uint64_t hw_place_class_most(uint32_t index)
 struct hw_place_state {
     int64_t live, requested;   /* blocks handed out and not freed; their requested bytes */
     int64_t again;             /* handed out where one of the same class was free */
-    int64_t usable, untouched; /* classes above HW_PLACE_EXACT: of live ones, all bytes; those in whole pages that were
-                                * never asked for */
     int64_t fresh;             /* handed out at addresses never handed out before */
     int64_t other;             /* handed out at other addresses where a block began once */
     int64_t taken;             /* free blocks whose memory went to other classes, or back to the system */
+    int64_t usable, untouched; /* classes above HW_PLACE_EXACT: of live ones, all bytes; those in whole pages that were
+                                * never asked for */
     int64_t free_bytes;        /* above HW_PLACE_EXACT: of free ones */
 };
 /* Blocks that were freed and not handed out since. */
@@ -93,7 +93,7 @@ struct hw_place_class_counts {
     struct hw_place_state peak;  /* as of the peak, if epoch is the present one; else it is `now` */
     int64_t peak_most;           /* likewise of hw_place_total.most */
 } __attribute__((aligned(256))); /* 192 would do; this many are found by shifting */
-_Static_assert(offsetof(struct hw_place_class_counts, now.usable) <= 64, "one line for a usual operation");
+_Static_assert(offsetof(struct hw_place_class_counts, now.other) <= 64, "one line for a usual operation");
 
 /* Events on lines, of one thread. */
 struct hw_place_sharing {
