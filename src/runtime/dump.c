@@ -9,7 +9,7 @@
  * middle of its own event that a dump is due. In a handler that has interrupted the runtime nothing can be written yet:
  * the dump is left to the end of that event, or to the next one of any thread. Signal handlers and
  * coroutines have small stacks: everything is done on one of our own. */
-#include "runtime/runtime.h"
+#include "runtime/places.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -182,7 +182,7 @@ static void describe_moment(struct writing *out, uint64_t peak_rss, uint64_t rss
     out->memory.live_bytes = process->live_bytes;
     out->last_point = (struct hw_timeline_point){
         .tick = process->end_tick,
-        .live_bytes = process->live_bytes,
+        .live_bytes = hw_places.even ? hw_places_live() : process->live_bytes,
         .rss_bytes = rss,
     };
     out->last_point.allocations = hw_threads_sum(&out->last_point.frees);
@@ -199,6 +199,7 @@ static long write_changing(struct writing *out)
     old = hw_lock_take(&hw_runtime.lock);
     hw_access_harvest(stopped);
     hw_fields_harvest();
+    hw_operations_dump();
     describe_moment(out, peak_rss, rss);
     for (int id = 0; id < HW_POOL_COUNT; id++)
         out->used[id] = hw_pools[id].used;

@@ -51,6 +51,13 @@ void hw_operations_end(void)
         hw_stages_end();
 }
 
+void hw_operations_dump(void)
+{
+    hw_operations_end();
+    if (hw_operations_on)
+        hw_places_write(hw_ticks_raw() - hw_runtime.tick_base);
+}
+
 /* ---- threads ---- */
 
 /* Where the counts go when the file cannot grow: nobody reads them. */

@@ -88,6 +88,8 @@ bool hw_operations_start(void);
 void hw_operations_fork(void);
 /* The process ends: what is only written now and then. Lock held. */
 void hw_operations_end(void);
+/* Likewise for a dump. Lock held. */
+void hw_operations_dump(void);
 /* The calling thread's last word. */
 void hw_operations_thread_ends(struct hw_thread *thread);
 /* THREAD is known to have ended without one. Lock held. */

@@ -265,6 +265,14 @@ static void settle_after(struct hw_place_thread *self, struct hw_place_class_cou
         hw_place_settle(self, class);
 }
 
+/* With several threads: a thread that frees a long block may do nothing more for a while, and what it has is added to
+ * what others have. With one limits below are out of reach. */
+static inline void settle_freed(struct hw_place_thread *self, struct hw_place_class_counts *class)
+{
+    if (hw_unlikely(self->requested < self->low))
+        hw_place_settle(self, class);
+}
+
 static void count_free(struct hw_place_thread *self, const struct found *found)
 {
     struct hw_place_class_counts *class = class_of(self, found->place.usable);
@@ -276,6 +284,7 @@ static void count_free(struct hw_place_thread *self, const struct found *found)
         hw_place_add(&class->now.usable, -(int64_t)found->place.usable);
         hw_place_add(&class->now.untouched, -(int64_t)found->untouched);
     }
+    settle_freed(self, class);
 }
 
 /* A free block that leaves the list. AGAIN: its memory goes to a block of the same class at the same address. */
@@ -353,6 +362,7 @@ static inline bool free_long(struct hw_place_thread *self, uintptr_t address, si
         hw_place_add(&class->now.untouched, -(int64_t)(value >> 16 << 12));
         hw_place_add(&class->now.free_bytes, (int64_t)(units * 8ul));
     }
+    settle_freed(self, class);
     *size = requested;
     return true;
 }

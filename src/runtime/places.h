@@ -236,6 +236,8 @@ void hw_places_tick(uint64_t tick);
 extern HW_HIDDEN int64_t hw_places_look_above;
 /* …when it is left, in which moment that is exact. Not under the lock. */
 void hw_places_leave_peak(void);
+/* The same at once, but for the resident heap. Lock held. */
+void hw_places_write(uint64_t tick);
 /* The same, certainly, at the end (HW_MOMENT_END). Lock held. */
 void hw_places_end(uint64_t tick);
 /* After hw_places_reset: what is in the profile, and counts of events, begin again. Lock held. */

@@ -500,6 +500,14 @@ void hw_places_leave_peak(void)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
+void hw_places_write(uint64_t tick)
+{
+    if (!hw_places.even)
+        return;
+    sum_all();
+    write_all(tick);
+}
+
 void hw_places_end(uint64_t tick)
 {
     if (!hw_places.even)

@@ -245,6 +245,26 @@ static void test_reset(void **state)
     clean_up(&victim);
 }
 
+/* The same numbers in allocator mode, where frees of older blocks are among the others. */
+static void test_allocator_mode(void **state)
+{
+    struct victim victim = run_case("reset", ":mode=allocator");
+    for (int i = 0; i < 2; i++) {
+        json_t *report = i ? load_dump(&victim, 1) : load_report(victim.profile, 0);
+        assert_string_equal(json_text(report, "process.mode"), "allocator");
+        assert_int_equal(json_number(report, "totals.allocations"), 5);
+        assert_int_equal(json_number(report, "totals.frees"), 3);
+        assert_int_equal(json_number(report, "totals.reallocations"), 1);
+        assert_int_equal(json_number(report, "totals.sampled.live_allocations"), 5);
+        assert_int_equal(json_number(report, "totals.sampled.live_bytes"), 1110);
+        assert_int_equal(json_number(report, "totals.sampled.peak_bytes"), 2050);
+        assert_int_equal(json_number(report, "totals.inherited.allocations"), 3);
+        assert_int_equal(json_number(report, "totals.inherited.bytes"), 2050);
+        json_decref(report);
+    }
+    clean_up(&victim);
+}
+
 static void test_reset_in_a_forked_child(void **state)
 {
     struct victim victim = run_case("reset_in_child", "");
@@ -766,16 +786,17 @@ static void test_a_million_blocks_with_accesses(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(test_three_dumps_of_one_block), cmocka_unit_test(test_record_tells_dumps_from_processes),
-          cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_in_a_forked_child),
-          cmocka_unit_test(test_reset_while_threads_allocate), cmocka_unit_test(test_periodic_dumps),
-          cmocka_unit_test(test_dumps_in_a_signal_handler), cmocka_unit_test(test_dumps_and_forks),
-          cmocka_unit_test(test_hundred_dumps_leave_nothing_behind), cmocka_unit_test(test_a_million_blocks),
-          cmocka_unit_test(test_dump_without_room), cmocka_unit_test(test_dump_of_a_sleeping_process),
-          cmocka_unit_test(test_dump_of_a_busy_process), cmocka_unit_test(test_dump_by_signal),
-          cmocka_unit_test(test_signal_of_the_program), cmocka_unit_test(test_reading_goes_on),
-          cmocka_unit_test(test_no_answer), cmocka_unit_test(test_processes_that_cannot_be_dumped),
-          cmocka_unit_test(test_no_permission), cmocka_unit_test(test_child_without_a_profile),
-          cmocka_unit_test(test_deleted_profile), cmocka_unit_test(test_process_that_ends),
-          cmocka_unit_test(test_dumps_of_accesses), cmocka_unit_test(test_dump_of_counted_accesses_from_outside),
-          cmocka_unit_test(test_kill_after_a_dump), cmocka_unit_test(test_accesses_of_busy_threads),
-          cmocka_unit_test(test_accesses_and_fork), cmocka_unit_test(test_a_million_blocks_with_accesses))
+          cmocka_unit_test(test_reset), cmocka_unit_test(test_allocator_mode),
+          cmocka_unit_test(test_reset_in_a_forked_child), cmocka_unit_test(test_reset_while_threads_allocate),
+          cmocka_unit_test(test_periodic_dumps), cmocka_unit_test(test_dumps_in_a_signal_handler),
+          cmocka_unit_test(test_dumps_and_forks), cmocka_unit_test(test_hundred_dumps_leave_nothing_behind),
+          cmocka_unit_test(test_a_million_blocks), cmocka_unit_test(test_dump_without_room),
+          cmocka_unit_test(test_dump_of_a_sleeping_process), cmocka_unit_test(test_dump_of_a_busy_process),
+          cmocka_unit_test(test_dump_by_signal), cmocka_unit_test(test_signal_of_the_program),
+          cmocka_unit_test(test_reading_goes_on), cmocka_unit_test(test_no_answer),
+          cmocka_unit_test(test_processes_that_cannot_be_dumped), cmocka_unit_test(test_no_permission),
+          cmocka_unit_test(test_child_without_a_profile), cmocka_unit_test(test_deleted_profile),
+          cmocka_unit_test(test_process_that_ends), cmocka_unit_test(test_dumps_of_accesses),
+          cmocka_unit_test(test_dump_of_counted_accesses_from_outside), cmocka_unit_test(test_kill_after_a_dump),
+          cmocka_unit_test(test_accesses_of_busy_threads), cmocka_unit_test(test_accesses_and_fork),
+          cmocka_unit_test(test_a_million_blocks_with_accesses))

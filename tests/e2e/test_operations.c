@@ -230,11 +230,10 @@ static bool times_agree(const char *preload, char *why, size_t size)
     for (int i = 0; i < 3; i++) {
         int64_t timed;
         const double mean = mean_of(recording.report, compared[i].kind, compared[i].size, &timed);
-        assert_true(timed > 50);
-        if (fabs(mean / (double)own[i][1] - 1) < 0.05)
+        if (timed > 50 && fabs(mean / (double)own[i][1] - 1) < 0.05)
             continue;
-        snprintf(why, size, "%s of %lld bytes: %.1f cycles, by itself %llu", compared[i].kind,
-                 (long long)compared[i].size, mean, own[i][1]);
+        snprintf(why, size, "%s of %lld bytes: %.1f cycles (%lld timed), by itself %llu", compared[i].kind,
+                 (long long)compared[i].size, mean, (long long)timed, own[i][1]);
         agree = false;
     }
     recording_free(&recording);
@@ -385,6 +384,7 @@ static void test_reset_while_busy(void **state)
     assert_int_equal(mallocs(report, NULL, 3 << 20), 0);
     assert_int_equal(json_number(class_of(report, 440), "at_end.live"), 0);
     assert_true(json_number(report, "totals.sampled.live_allocations") < 100);
+    assert_true(json_number(report, "totals.sampled.peak_bytes") < 200000); /* not what the threads had before */
     assert_int_equal(json_number(report, "totals.sampled.live_allocations"),
                      json_number(report, "totals.allocations") - json_number(report, "totals.frees") +
                          json_number(report, "totals.inherited.allocations"));

@@ -189,6 +189,15 @@ static void test_peaks(void **unused)
     recording_free(&recording);
 }
 
+/* What a thread has freed last is known, also when it does nothing more. */
+static void test_peak_of_threads(void **unused)
+{
+    (void)unused;
+    struct recording recording = record_places("alternate", NULL, NULL, NULL);
+    assert_between("the peak", number(&recording, "memory_at_peak.real"), 10 << 20, (10 << 20) + (10 << 20) / 50);
+    recording_free(&recording);
+}
+
 /* Runs of some milliseconds, too: with one thread the resident heap is looked at in the moment in which a peak is left,
  * unless that has been done shortly before, and another process had the machine meanwhile. */
 static void test_short_runs(void **unused)
@@ -274,7 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_internal),   cmocka_unit_test(test_external), cmocka_unit_test(test_other_allocators),
         cmocka_unit_test(test_blowup),     cmocka_unit_test(test_lines),    cmocka_unit_test(test_peaks),
-        cmocka_unit_test(test_short_runs), cmocka_unit_test(test_odd_ones), cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_short_runs), cmocka_unit_test(test_peak_of_threads), cmocka_unit_test(test_odd_ones), cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_fork),       cmocka_unit_test(test_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,22 @@ static void *pass_on_again(void *argument)
     return NULL;
 }
 
+/* Now the one has 10 MiB, now the other: in one block, and in many. */
+static void *alternate(void *argument)
+{
+    static char *blocks[2][256];
+    const int number = argument != NULL;
+    for (int i = 0; i < 16; i++) {
+        const int count = i < 8 ? 1 : 256;
+        for (int k = 0; i % 2 == number && k < count; k++)
+            blocks[number][k] = malloc((10u << 20) / (size_t)count);
+        for (int k = 0; i % 2 == number && k < count; k++)
+            free(blocks[number][k]);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
 /* A producer allocates, a consumer frees: at most 100 blocks of 1000 bytes are live, 20,000 in all. */
 static void *produce(void *argument)
 {
@@ -224,6 +240,7 @@ int main(int argc, char **argv)
         {"pass", NULL, pass_on},      {"produce", NULL, produce},     {"many", many, NULL},
         {"odd", odd_ones, NULL},      {"fork", forked, NULL},         {"peaks", peaks, NULL},
         {"fight", NULL, fight},       {"reset", NULL, pass_on_again},
+        {"alternate", NULL, alternate},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0) {
