@@ -17,146 +17,10 @@
 
 #include "support/check.h"
 #include "support/recording.h"
-#include "symbols/symbols.h"
 #include "symbols/symbols_internal.h"
-
-/* ---- the program under study ---- */
-
-static const char shapes_source[] =
-    "#include <algorithm>\n"
-    "#include <vector>\n"
-    "extern \"C\" int rand(void);\n"
-    "namespace shapes {\n"
-    "struct point { int x, y; point(int a) : x(a), y(rand()) {} ~point() { volatile int z = x; (void)z; } };\n"
-    "template <typename T, int N> struct ring {\n"
-    "    std::vector<T> items;\n"
-    "    ring() { items.reserve(N); }\n"
-    "    void push(T value) {\n"
-    "        if (items.size() < N) items.push_back(value);\n"
-    "        else items[rand() % N] = value;\n"
-    "    }\n"
-    "    T &last() { return items.back(); }\n"
-    "};\n"
-    "namespace { int hidden(int n) { return n * 3 + rand(); } }\n"
-    "static inline int middle(int n) {\n"
-    "    auto twice = [n](int k) { return hidden(k) * n; };\n"
-    "    return twice(n) + twice(n + 1);\n"
-    "}\n"
-    "struct base { virtual int area(int) = 0; virtual ~base() {} };\n"
-    "struct square : base { int side = 3; int area(int n) override { return middle(n) * side; } };\n"
-    "}\n"
-    "static __attribute__((noinline)) int local_class(int n) {\n"
-    "    struct local { int m; __attribute__((noinline)) int run(int k) { m += rand() % k; return m; } };\n"
-    "    local l{n};\n"
-    "    return l.run(n) + l.run(n + 2);\n"
-    "}\n"
-    "__attribute__((noinline)) int unused(int n) { return n + rand(); }\n"
-    "extern \"C\" __attribute__((noinline)) int plain(int n) {\n"
-    "    shapes::ring<shapes::point, 8> r;\n"
-    "    for (int i = 0; i < n; i++) r.push(shapes::point(i));\n"
-    "    return r.last().y;\n"
-    "}\n"
-    "int main(int argc, char **argv) {\n"
-    "    shapes::base *b = new shapes::square;\n"
-    "    int total = 0;\n"
-    "    for (int i = 1; i < argc + 5; i++) total += b->area(i) + local_class(i) + plain(i + 10);\n"
-    "    std::vector<int> v(10, total);\n"
-    "    std::sort(v.begin(), v.end(), [](int a, int c) { return a > c; });\n"
-    "    delete b;\n"
-    "    return v[0] == 42;\n"
-    "}\n";
-
-enum { SHAPES_LINES = 45, MOST_ADDRESSES = 6000, MOST_FRAMES = 64 };
-
-static char *place; /* of everything that is made here */
-
-static void write_file(const char *path, const void *bytes, size_t size)
-{
-    FILE *stream = fopen(path, "w");
-    assert_non_null(stream);
-    assert_int_equal(fwrite(bytes, 1, size, stream), size);
-    assert_int_equal(fclose(stream), 0);
-}
-
-/* Runs a shell command in the place; returns whether it succeeded. */
-__attribute__((format(printf, 1, 2))) static bool shell(const char *format, ...)
-{
-    char command[4096], *line;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    assert_true(asprintf(&line, "cd '%s' && { %s; } >shell.log 2>&1", place, command) > 0);
-    bool ok = system(line) == 0;
-    free(line);
-    return ok;
-}
-
-static FILE *output_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static FILE *output_of(const char *format, ...)
-{
-    char command[4096];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    FILE *stream = popen(command, "r");
-    assert_non_null(stream);
-    return stream;
-}
-
-static const char *in_place(const char *name)
-{
-    static char paths[8][PATH_MAX];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, PATH_MAX, "%s/%s", place, name);
-    return path;
-}
-
-static int make_place(void **state)
-{
-    unsetenv("DEBUGINFOD_URLS");
-    place = make_directory();
-    write_file(in_place("shapes.cc"), shapes_source, sizeof shapes_source - 1);
-    return 0;
-}
-
-/* shapes, g++ -O2 -g, built once. */
-static const char *shapes_program(void)
-{
-    if (access(in_place("shapes"), X_OK) != 0)
-        assert_true(shell("g++ -g -O2 shapes.cc -o shapes"));
-    return in_place("shapes");
-}
+#include "unit/symbols_program.h"
 
 /* ---- addresses and the judge's answers ---- */
-
-struct addresses {
-    uint64_t address[MOST_ADDRESSES];
-    size_t count;
-};
-
-/* Every third byte of the program's own functions (the start-up code's have no debug information). */
-static struct addresses addresses_of(const char *program)
-{
-    struct addresses found = {.count = 0};
-    FILE *stream = output_of("nm -n -S --defined-only '%s'", program);
-    char line[4096], type, name[2048];
-    uint64_t start, size, last_start = 0;
-    while (fgets(line, sizeof line, stream)) {
-        if (sscanf(line, "%" SCNx64 " %" SCNx64 " %c %2047s", &start, &size, &type, name) != 4 || !strchr("tTwW", type))
-            continue;
-        if ((name[0] == '_' && name[1] != 'Z') || start == last_start)
-            continue;
-        last_start = start;
-        for (uint64_t i = 0; i < size && found.count < MOST_ADDRESSES; i += 3)
-            found.address[found.count++] = start + i;
-    }
-    pclose(stream);
-    assert_true(found.count > 100);
-    return found;
-}
 
 struct judged_frame {
     char function[2048], file[512];
@@ -266,39 +130,6 @@ static void print_chains(uint64_t address, struct hw_frames ours, const struct j
         print_message("  judged %s %s:%u\n", judged[i].function, judged[i].file, judged[i].line);
 }
 
-/* ---- running the symbolizer ---- */
-
-struct session {
-    struct hw_symbolizer *symbolizer;
-    int module;
-    long ticket[MOST_ADDRESSES];
-};
-
-static struct session symbolize(const char *path, const uint8_t *build_id, size_t build_id_size,
-                                const struct hw_symbolizer_options *options, const struct addresses *addresses)
-{
-    struct session session;
-    struct hw_error error = {""};
-    session.symbolizer = hw_symbolizer_new(options, &error);
-    assert_non_null(session.symbolizer);
-    session.module = hw_symbolizer_add_module(session.symbolizer, path, build_id, build_id_size);
-    assert_int_equal(session.module, 0);
-    for (size_t i = 0; i < addresses->count; i++) {
-        session.ticket[i] = hw_symbolizer_add(session.symbolizer, session.module, addresses->address[i]);
-        assert_true(session.ticket[i] >= 0);
-    }
-    if (!hw_symbolizer_run(session.symbolizer, &error))
-        fail_msg("%s", error.message);
-    return session;
-}
-
-static const char *problem_of(const struct session *session)
-{
-    const char *problem = hw_symbolizer_module_problem(session->symbolizer, session->module);
-    return problem ? problem : "";
-}
-
-/* Compares FILE's names with the judge's for PROGRAM, which has the same code. */
 static void compare(const char *what, const char *file, const char *program,
                     const struct hw_symbolizer_options *options)
 {
@@ -419,18 +250,6 @@ static void thread_counts_change_nothing(void **state)
 }
 
 /* ---- separate files by build id ---- */
-
-static size_t read_build_id(const char *program, char hex[64], uint8_t build_id[32])
-{
-    FILE *stream = output_of("readelf -n '%s' | sed -n 's/ *Build ID: //p'", program);
-    assert_non_null(fgets(hex, 64, stream));
-    pclose(stream);
-    hex[strcspn(hex, "\n")] = '\0';
-    size_t size = strlen(hex) / 2;
-    for (size_t i = 0; i < size; i++)
-        assert_int_equal(sscanf(hex + 2 * i, "%2hhx", &build_id[i]), 1);
-    return size;
-}
 
 /* Puts the debug information of shapes where PATTERN (of the build id's first byte and its rest) says. */
 static void separate_debug(const char *pattern)
@@ -742,168 +561,6 @@ static void tickets_strings_and_second_runs(void **state)
     hw_symbolizer_free(symbolizer);
 }
 
-/* ---- files that cannot serve ---- */
-
-static void expect_problem(const char *path, const uint8_t *build_id, size_t build_id_size, const char *problem)
-{
-    static struct addresses addresses;
-    addresses = (struct addresses){.address = {0, 1, 0x1234, 0x401234, UINT64_MAX}, .count = 5};
-    struct session session = symbolize(path, build_id, build_id_size, NULL, &addresses);
-    if (!strstr(problem_of(&session), problem) || strncmp(problem_of(&session), path, strlen(path)) != 0)
-        fail_msg("'%s' instead of '%s: %s'", problem_of(&session), path, problem);
-    for (size_t i = 0; i < addresses.count; i++) {
-        struct hw_frames frames = hw_symbolizer_frames(session.symbolizer, session.ticket[i]);
-        assert_int_equal(frames.count, 1);
-        assert_null(frames.frame->function);
-    }
-    hw_symbolizer_free(session.symbolizer);
-}
-
-static void files_that_cannot_serve(void **state)
-{
-    char hex[64];
-    uint8_t build_id[32];
-    size_t size = read_build_id(shapes_program(), hex, build_id);
-    build_id[size - 1] ^= 1;
-    expect_problem(shapes_program(), build_id, size, "the file has changed since the run (another build id)");
-    build_id[size - 1] ^= 1;
-    expect_problem(shapes_program(), build_id, size - 1, "the file has changed since the run (another build id)");
-    assert_true(shell("g++ -O0 -Wl,--build-id=none shapes.cc -o anonymous && g++ -c shapes.cc -o object.o"));
-    expect_problem(in_place("anonymous"), build_id, size,
-                   "the file has changed since the run (it has no build id now)");
-    expect_problem(in_place("object.o"), NULL, 0, "neither a program nor a shared library");
-    expect_problem(in_place("missing"), build_id, size, "cannot open: No such file or directory");
-    expect_problem("", NULL, 0, "cannot open");
-    expect_problem("[heap]", NULL, 0, "cannot open");
-    expect_problem(place, NULL, 0, "not a regular file");
-    assert_int_equal(mkfifo(in_place("fifo"), 0600), 0);
-    expect_problem(in_place("fifo"), NULL, 0, "not a regular file");
-    expect_problem("/dev/zero", NULL, 0, "not a regular file");
-    expect_problem(in_place("shapes.cc"), NULL, 0, "not an ELF file");
-    write_file(in_place("empty"), "", 0);
-    expect_problem(in_place("empty"), NULL, 0, "not an ELF file");
-    write_file(in_place("four"), "\177ELF", 4);
-    expect_problem(in_place("four"), NULL, 0, "not an ELF file");
-}
-
-/* ---- damage ---- */
-
-struct image {
-    uint8_t *bytes;
-    size_t size;
-};
-
-static struct image read_image(const char *path)
-{
-    struct stat status;
-    FILE *stream = fopen(path, "r");
-    assert_non_null(stream);
-    assert_int_equal(fstat(fileno(stream), &status), 0);
-    struct image image = {.bytes = malloc((size_t)status.st_size), .size = (size_t)status.st_size};
-    assert_int_equal(fread(image.bytes, 1, image.size, stream), image.size);
-    fclose(stream);
-    return image;
-}
-
-/* Any answer will do, as long as there is one. */
-static void survive(const struct image *image, const struct addresses *addresses)
-{
-    write_file(in_place("damaged"), image->bytes, image->size);
-    struct session session = symbolize(in_place("damaged"), NULL, 0, NULL, addresses);
-    size_t length = 0;
-    for (size_t i = 0; i < addresses->count; i++) {
-        struct hw_frames frames = hw_symbolizer_frames(session.symbolizer, session.ticket[i]);
-        assert_true(frames.count >= 1);
-        for (uint32_t j = 0; j < frames.count; j++) /* read every string */
-            length += strlen(frames.frame[j].function ? frames.frame[j].function : "") +
-                      strlen(frames.frame[j].file ? frames.frame[j].file : "");
-    }
-    assert_true(length < SIZE_MAX / 2);
-    hw_symbolizer_free(session.symbolizer);
-}
-
-static struct addresses every_tenth_address(const char *program)
-{
-    static struct addresses all;
-    struct addresses some = {.count = 0};
-    all = addresses_of(program);
-    for (size_t i = 0; i < all.count; i += 10)
-        some.address[some.count++] = all.address[i];
-    return some;
-}
-
-static void truncated_files(void **state)
-{
-    static struct addresses addresses;
-    addresses = every_tenth_address(shapes_program());
-    struct image image = read_image(shapes_program());
-    size_t full = image.size;
-    for (int i = 0; i < 40; i++) {
-        image.size = i < 20 ? (size_t)i * 13 : full * (size_t)(i - 20) / 20;
-        survive(&image, &addresses);
-    }
-    image.size = full - 1;
-    write_file(in_place("cut"), image.bytes, image.size);
-    struct session session = symbolize(in_place("cut"), NULL, 0, NULL, &addresses);
-    assert_non_null(strstr(problem_of(&session), "cut: the file is cut short"));
-    hw_symbolizer_free(session.symbolizer);
-    free(image.bytes);
-}
-
-static uint32_t random_number(uint32_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    return *state ^= *state << 5;
-}
-
-/* Flips bits, a few at a time: anywhere, and in each of the sections that are decoded. */
-static void flip_bits(const char *program, unsigned mutations)
-{
-    static const char *const sections[] = {
-        "",           ".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists",
-        ".debug_str", ".symtab",     ".dynsym",       ".debug_addr", "header"};
-    static struct addresses addresses;
-    addresses = every_tenth_address(program);
-    struct image image = read_image(program);
-    uint8_t *original = malloc(image.size);
-    memcpy(original, image.bytes, image.size);
-    uint32_t seed = 20240229;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        uint64_t start = 0, size = image.size;
-        if (strcmp(sections[i], "header") == 0) {
-            size = 1024;
-        } else if (*sections[i]) {
-            FILE *stream = output_of("readelf -SW '%s' | sed -n 's/^.*\\] \\%s  *[A-Z]* *[0-9a-f]* \\([0-9a-f]* "
-                                     "[0-9a-f]*\\).*/\\1/p'",
-                                     program, sections[i]);
-            bool found = fscanf(stream, "%" SCNx64 " %" SCNx64, &start, &size) == 2 && size > 0;
-            pclose(stream);
-            if (!found)
-                continue;
-        }
-        for (unsigned j = 0; j < mutations; j++) {
-            memcpy(image.bytes, original, image.size);
-            for (uint32_t bits = 1 + random_number(&seed) % 16; bits; bits--)
-                image.bytes[start + random_number(&seed) % size] ^= (uint8_t)(1u << random_number(&seed) % 8);
-            survive(&image, &addresses);
-        }
-    }
-    free(original);
-    free(image.bytes);
-}
-
-static void flipped_bits(void **state)
-{
-    const char *mutations = getenv("HEAPWISE_TEST_MUTATIONS"); /* for each kind */
-    unsigned count = mutations ? (unsigned)strtoul(mutations, NULL, 10) : 30;
-    flip_bits(shapes_program(), count);
-    if (have_command("clang++")) {
-        assert_true(shell("clang++ -gdwarf-5 -O2 shapes.cc -o clang5"));
-        flip_bits(in_place("clang5"), count);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -921,9 +578,6 @@ int main(void)
         cmocka_unit_test(libraries_of_this_machine),
         cmocka_unit_test(signal_frames_are_named),
         cmocka_unit_test(tickets_strings_and_second_runs),
-        cmocka_unit_test(files_that_cannot_serve),
-        cmocka_unit_test(truncated_files),
-        cmocka_unit_test(flipped_bits),
     };
     if (getenv("HEAPWISE_TEST"))
         cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
