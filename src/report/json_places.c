@@ -63,6 +63,9 @@ static json_t *time_value(struct json_writer *writer)
 {
     const struct hw_profile *profile = writer->view->profile;
     json_t *array = json_array();
+    bool external = false; /* older files do not have it */
+    for (size_t i = 0; i < profile->places->point_count; i++)
+        external |= profile->places->points[i].external_bytes != 0;
     for (size_t i = 0; i < profile->places->point_count; i++) {
         const struct hw_places_point *point = &profile->places->points[i];
         json_t *object = json_object();
@@ -71,7 +74,8 @@ static json_t *time_value(struct json_writer *writer)
         set_signed(writer, object, "internal", point->internal_bytes);
         set_signed(writer, object, "blowup", point->blowup_bytes);
         set_signed(writer, object, "free", point->free_bytes);
-        set(writer, object, "external", point->resident_bytes ? json_integer(point->external_bytes) : json_null());
+        set(writer, object, "external",
+            external && point->resident_bytes ? json_integer(point->external_bytes) : json_null());
         set(writer, object, "resident",
             point->resident_bytes ? json_integer(clamped(point->resident_bytes)) : json_null());
         writer->failed |= json_array_append_new(array, object) != 0;
