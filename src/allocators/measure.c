@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,7 +200,20 @@ static int wait_for_end(const struct hw_run_request *request, pid_t child, const
     }
 }
 
-static void note_cost(struct hw_run_cost *cost, int status, const struct rusage *usage, long own_rss_kib)
+/* What this process has in memory now: its own greatest size does not count for a copy of it. */
+static long resident_kib(void)
+{
+    const long unknown = LONG_MAX / sysconf(_SC_PAGESIZE);
+    long pages = unknown;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%*d %ld", &pages) != 1)
+        pages = unknown;
+    if (file)
+        fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void note_cost(struct hw_run_cost *cost, int status, const struct rusage *usage, long own_kib)
 {
     cost->exit_kind = WIFSIGNALED(status) ? HW_EXIT_SIGNAL : HW_EXIT_CODE;
     cost->exit_value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
@@ -207,8 +221,8 @@ static void note_cost(struct hw_run_cost *cost, int status, const struct rusage 
     cost->system_s = (double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec * 1e-6;
     cost->minor_faults = (uint64_t)usage->ru_minflt;
     cost->major_faults = (uint64_t)usage->ru_majflt;
-    /* Before execve the child was a copy of this process, whose size counts too: less than that says nothing. */
-    if (usage->ru_maxrss > own_rss_kib)
+    /* Before execve the child was a copy of this process, whose size then counts too: less than that says nothing. */
+    if (usage->ru_maxrss > own_kib)
         cost->peak_rss_bytes = (uint64_t)usage->ru_maxrss * 1024;
 }
 
@@ -216,7 +230,7 @@ static bool run_with_files(const struct hw_run_request *request, int input, int 
                            struct hw_error *error)
 {
     sigset_t taken, mask;
-    struct rusage own, usage;
+    struct rusage usage;
     struct timespec begin;
     memset(cost, 0, sizeof *cost);
     memset(&usage, 0, sizeof usage);
@@ -224,7 +238,7 @@ static bool run_with_files(const struct hw_run_request *request, int input, int 
     sigprocmask(SIG_BLOCK, &taken, &mask);
     struct sigaction standard = {.sa_handler = SIG_DFL}, before;
     sigaction(SIGCHLD, &standard, &before); /* ignored, it would take the exit status away */
-    getrusage(RUSAGE_SELF, &own);
+    const long own_kib = resident_kib();
     fflush(NULL);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     const pid_t child = fork();
@@ -241,7 +255,7 @@ static bool run_with_files(const struct hw_run_request *request, int input, int 
             problem = 0;
         const int status = wait_for_end(request, child, &begin, &taken, cost, &usage);
         cost->wall_s = seconds_since(&begin);
-        note_cost(cost, status, &usage, own.ru_maxrss);
+        note_cost(cost, status, &usage, own_kib);
     }
     sigaction(SIGCHLD, &before, NULL);
     const struct timespec at_once = {0};
