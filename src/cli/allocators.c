@@ -339,7 +339,10 @@ static bool trace_once(struct command *command, struct hw_error *error)
     struct hw_traced *traced = &command->traced;
     const struct hw_run_request request = request_of(command, NULL, false);
     show_progress(command, "tracing", "");
-    hw_comparison_trace(traced, &request, comparison->of[comparison->present].allocator, &cost, &reason);
+    if (!hw_comparison_trace(traced, &request, comparison->of[comparison->present].allocator, &cost, &reason) &&
+        !comparison->prediction_note[0])
+        snprintf(comparison->prediction_note, sizeof comparison->prediction_note,
+                 "Predicted from the profile alone: %.400s.", reason.message);
     show_progress(command, "", "");
     comparison->packed = traced->packer.path[0] != '\0';
     comparison->of[comparison->count] =

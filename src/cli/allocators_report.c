@@ -146,7 +146,7 @@ static json_t *json_prediction(const struct hw_comparison *comparison, const str
     if (prediction->value > 0) /* seconds more than now */
         json_object_set_new(predicted, "difference_s", json_real(comparison->now_s * (1 / prediction->value - 1)));
     json_object_set_new(predicted, "weight",
-                        weight->high > 0
+                        comparison->weighed
                             ? json_pack("{s:s,s:f,s:f,s:f,s:s}", "of", comparison->one_thread ? "walks" : "operations",
                                         "value", weight->value, "low", weight->low, "high", weight->high, "from",
                                         weight->measured ? "runs" : "rule")

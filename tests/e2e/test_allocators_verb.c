@@ -499,6 +499,8 @@ static void test_predictions(void **state)
         if (!json_is_object(predicted))
             fail_msg("nothing predicted for %s: %s", json_text(one, "allocator"), result.err);
         assert_true(json_real_value(json_object_get(predicted, "speedup")) > 0.05);
+        if (json_is_null(json_object_get(predicted, "weight")))
+            fail_msg("no weight for %s: %s", json_text(one, "allocator"), result.err);
         if (!TEST_SANITIZED)
             check_weight(json_object_get(predicted, "weight"));
     }
