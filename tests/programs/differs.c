@@ -5,7 +5,7 @@
  *     differs hang      never ends there
  *     differs random    exits with another code each time
  *     differs input     prints how many bytes its standard input has, and exits with that modulo 100
- *     differs work      allocates for some tenths of a second */
+ *     differs work      allocates for some tenths of a second, besides 32 MiB */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,8 @@ static int work(void)
 {
     enum { LIVE = 1000 };
     static char *live[LIVE];
+    static char held[32 << 20];
+    memset(held, 1, sizeof held);
     for (unsigned i = 0, seed = 1; i < 1500000; i++) {
         seed = seed * 1664525u + 1013904223u;
         char **slot = &live[(seed >> 8) % LIVE];
