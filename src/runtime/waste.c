@@ -10,10 +10,10 @@
 
 #define SUMS_PART   200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
 #define COST_PART   200u /* looks at the resident heap one in so many… */
-#define COST_FIRST  2    /* …and two milliseconds more, of a short run one part in FIRST_PART… */
-#define FIRST_PART  8u
+#define COST_FIRST  1 /* …and a millisecond more, where little has changed half of it, at first one in FIRST_PART… */
+#define FIRST_PART  32u
 #define SMALL_PART  64u  /* likewise where it has not grown that much: a millisecond */
-#define COST_FALL   8    /* …or these, where it is the last chance to see a peak */
+#define COST_FALL   3    /* …or so many milliseconds, where it is the last chance to see a peak */
 #define LOOK_RATIO  12   /* without other reasons from one look to the next: one part in so many of the run so far… */
 #define LOOK_PART   400u /* …as long as looks take no more than one part in so many */
 #define CHANGE_PART 8    /* of the peak: so much more or less is live */
@@ -421,7 +421,7 @@ static int64_t next_look(void)
 static bool can_look(uint64_t tick, int64_t live)
 {
     const uint64_t ms = waste.interval_first, first = tick / FIRST_PART;
-    const uint64_t most = live - waste.moment_at < LARGE_STEP ? ms * 3 / 2 : ms * COST_FIRST;
+    const uint64_t most = live - waste.moment_at < LARGE_STEP ? ms / 2 : ms * COST_FIRST;
     return waste.spent < tick / COST_PART + (first < most ? first : most);
 }
 
@@ -438,12 +438,12 @@ static bool is_look_due(uint64_t tick)
 }
 
 /* Or only to know when it was what: after some time, or since live bytes are others now, for which some of the time is
- * left. */
+ * left; when it is known what a look takes. */
 static bool is_look_old(uint64_t tick)
 {
     const int64_t change = waste.requested - waste.look_at, much = hw_places.peak / CHANGE_PART;
     const bool changed = change > much || change < -much;
-    return waste.requested >= STEP_LEAST && (changed || tick - waste.look > tick / LOOK_RATIO) &&
+    return waste.requested >= STEP_LEAST && (changed || tick - waste.look > tick / LOOK_RATIO) && waste.look_cost &&
            waste.spent_old + waste.look_cost < tick / (changed ? LOOK_PART : LOOK_PART * 3 / 2);
 }
 
