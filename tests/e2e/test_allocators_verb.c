@@ -494,7 +494,8 @@ static void test_predictions(void **state)
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *one = json_array_get(runs, i), *predicted = json_object_get(one, "predicted");
         assert_string_not_equal(json_text(one, "allocator"), "packed"); /* it is no allocator */
-        assert_true(json_number(one, "peak_rss_bytes") > 32 << 20);     /* known, though the course took more */
+        if (!TEST_SANITIZED)                                            /* known, though the course took more */
+            assert_true(json_number(one, "peak_rss_bytes") > 32 << 20);
         if (json_is_true(json_object_get(one, "present")))
             continue;
         if (!json_is_object(predicted))
