@@ -361,6 +361,12 @@ void hw_pool_set_count(enum hw_pool_id id, uint32_t count)
     hw_pool_publish(id);
 }
 
+void hw_pool_forget(enum hw_pool_id id)
+{
+    __builtin_memset(hw_pools[id].base, 0, hw_pools[id].used);
+    hw_pool_set_count(id, 0);
+}
+
 uint32_t hw_file_string(const char *string)
 {
     uint32_t length = (uint32_t)hw_strlen(string) + 1;

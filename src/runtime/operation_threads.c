@@ -294,10 +294,7 @@ static void open_again(struct hw_thread *thread)
 
 void hw_stages_reset(void)
 {
-    uint64_t *words = (uint64_t *)hw_pools[HW_POOL_STAGES].base;
-    for (uint64_t i = 0; i < hw_pools[HW_POOL_STAGES].used / sizeof *words; i++)
-        words[i] = 0;
-    hw_pool_set_count(HW_POOL_STAGES, 0);
+    hw_pool_forget(HW_POOL_STAGES);
     stages.stage = 0;
     stages.rest[0] = stages.rest[1] = 0;
     stages.slowest = (struct hw_operation_stage){0};

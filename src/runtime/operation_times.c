@@ -39,14 +39,6 @@ static struct {
 
 /* ---- from the begin ---- */
 
-static void forget(enum hw_pool_id pool)
-{
-    uint64_t *words = (uint64_t *)hw_pools[pool].base;
-    for (uint64_t i = 0; i < hw_pools[pool].used / sizeof *words; i++)
-        words[i] = 0;
-    hw_pool_set_count(pool, 0);
-}
-
 static void forget_tables(void)
 {
     for (uint32_t i = 0; i < sizeof times.times / sizeof(uint32_t); i++)
@@ -71,10 +63,10 @@ void hw_times_reset(void)
         const struct hw_operation_site *site = HW_ENTRY(HW_POOL_OPERATION_SITES, struct hw_operation_site, i);
         times.sites[site->context][site->kind] = 0;
     }
-    forget(HW_POOL_OPERATION_TIMES);
-    forget(HW_POOL_OPERATION_SITES);
-    forget(HW_POOL_OPERATION_LIVES);
-    forget(HW_POOL_SLOWEST);
+    hw_pool_forget(HW_POOL_OPERATION_TIMES);
+    hw_pool_forget(HW_POOL_OPERATION_SITES);
+    hw_pool_forget(HW_POOL_OPERATION_LIVES);
+    hw_pool_forget(HW_POOL_SLOWEST);
     forget_tables();
     shift_most = times.shift;
     hw_threads_each(raise_shift);
@@ -109,7 +101,6 @@ bool hw_times_start(void)
     times.shift = times.follow_shift = 0;
     times.followed_limit = FOLLOWED_MOST;
     hw_allocator_info()->clock_ticks = calibrate();
-    hw_block_starts_begin(); /* without it no block is followed */
     return true;
 }
 

@@ -271,6 +271,8 @@ uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);
 void hw_pool_publish(enum hw_pool_id pool);
 /* For lists that are rewritten in place (timeline): lowers or raises what is visible. Lock held. */
 void hw_pool_set_count(enum hw_pool_id pool, uint32_t count);
+/* Nothing is in the pool any more, and what was there is zero. Likewise. */
+void hw_pool_forget(enum hw_pool_id pool);
 /* Stores a string; its offset, 0 when there is no room. Lock held. */
 uint32_t hw_file_string(const char *string);
 /* In a forked child: a new file with the parent's strings, maps, stacks and contexts (as many as COUNTS says). */
