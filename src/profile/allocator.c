@@ -317,13 +317,24 @@ static bool take_stages(struct taker *taker)
 
 /* ---- sums of all operations ---- */
 
+struct hw_profile_kind hw_profile_kind_of(const struct hw_profile_allocator *allocator, enum hw_operation_kind kind)
+{
+    struct hw_profile_kind sum = {0};
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++) {
+            const struct hw_profile_operation *operation = hw_profile_operation(allocator, phase, kind, bucket);
+            sum.count = hw_add_saturating(sum.count, operation->count);
+            sum.timed = hw_add_saturating(sum.timed, operation->samples ? operation->count : 0);
+            sum.ticks += hw_profile_operation_total(operation);
+        }
+    return sum;
+}
+
 double hw_profile_operations_ticks(const struct hw_profile_allocator *allocator)
 {
     double sum = 0;
-    for (int phase = 0; phase < HW_PHASES; phase++)
-        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
-            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
-                sum += hw_profile_operation_total(hw_profile_operation(allocator, phase, kind, bucket));
+    for (enum hw_operation_kind kind = 0; kind < HW_OPERATION_KINDS; kind++)
+        sum += hw_profile_kind_of(allocator, kind).ticks;
     return sum;
 }
 

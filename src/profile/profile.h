@@ -391,6 +391,12 @@ double hw_profile_operation_mean(const struct hw_profile_operation *operation);
 double hw_profile_operation_percentile(const struct hw_profile_operation *operation, double share);
 /* Ticks that all of them took: mean times count; 0 when none was timed. */
 double hw_profile_operation_total(const struct hw_profile_operation *operation);
+/* All phases and sizes of one kind. */
+struct hw_profile_kind {
+    uint64_t count, timed; /* operations; those of phases and sizes of which any was timed */
+    double ticks;          /* that all of these took */
+};
+struct hw_profile_kind hw_profile_kind_of(const struct hw_profile_allocator *allocator, enum hw_operation_kind kind);
 /* Ticks that all operations took; those on the critical way: of serial stages, and of parallel ones the slowest thread
  * (without stages all of them); that threads were alive, added up (NAN: not known). */
 double hw_profile_operations_ticks(const struct hw_profile_allocator *allocator);

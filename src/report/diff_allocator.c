@@ -30,16 +30,9 @@ bool hw_diff_allocator(struct hw_diff_allocator *side, const struct hw_view *vie
     side->operations =
         hw_add_saturating(hw_add_saturating(allocator->allocations, allocator->frees), allocator->reallocations);
     for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
-        struct hw_diff_operation *of = &side->kind[kind];
-        double ticks = 0, timed = 0;
-        for (int phase = 0; phase < HW_PHASES; phase++)
-            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++) {
-                const struct hw_profile_operation *operation = hw_profile_operation(allocator, phase, kind, bucket);
-                of->count = hw_add_saturating(of->count, operation->count);
-                ticks += hw_profile_operation_total(operation);
-                timed += operation->samples ? (double)operation->count : 0;
-            }
-        of->mean_ns = timed > 0 ? ticks / timed * allocator->ns_per_tick : (double)NAN;
+        const struct hw_profile_kind sum = hw_profile_kind_of(allocator, (enum hw_operation_kind)kind);
+        const double mean = sum.timed ? sum.ticks / (double)sum.timed : (double)NAN;
+        side->kind[kind] = (struct hw_diff_operation){.count = sum.count, .mean_ns = mean * allocator->ns_per_tick};
     }
     return true;
 }

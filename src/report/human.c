@@ -1,6 +1,7 @@
 /* human.c - see human.h. */
 #include "report/human.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,23 @@ const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8)
         else
             snprintf(buffer, HW_HUMAN, "%llu h %02u min", (unsigned long long)(whole / 3600),
                      (unsigned)(whole / 60 % 60));
+    }
+    return buffer;
+}
+
+const char *hw_human_change(char *buffer, double old, double new)
+{
+    if (old == new) {
+        *buffer = '\0';
+    } else if (new / old >= 100) {
+        hw_human_count(buffer, (uint64_t)(new / old));
+        strcat(buffer, " times");
+    } else {
+        hw_human_percent(buffer, fabs(new - old), old);
+        if (*buffer != '<') {
+            memmove(buffer + 1, buffer, strlen(buffer) + 1);
+            *buffer = new > old ? '+' : '-';
+        }
     }
     return buffer;
 }

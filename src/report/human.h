@@ -16,6 +16,8 @@ const char *hw_human_of(char *buffer, uint64_t count, const char *noun); /* "1 b
 const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8); /* "850 ns", "12.1 µs", "1.52 s", "2 min 03 s" */
 const char *hw_human_percent(char *buffer, double part,
                              double whole); /* "94.9 %", "<0.1 %", "-" when WHOLE is not > 0 */
+/* What became of OLD, which is above 0: "+4.4 %", "-0.3 %", "120 times"; "" when nothing changed. */
+const char *hw_human_change(char *buffer, double old, double new);
 
 #define HW_BYTES(bytes)         hw_human_bytes((char[HW_HUMAN]){0}, (bytes))
 #define HW_COUNT(count)         hw_human_count((char[HW_HUMAN]){0}, (count))

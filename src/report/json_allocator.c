@@ -8,7 +8,6 @@
 #include <string.h>
 
 static const char *const phases[HW_PHASES] = {"serial", "parallel"};
-static const char *const kinds[HW_OPERATION_KINDS] = {"new", "reused", "free", "calloc", "realloc", "aligned"};
 static const char *const sizes[HW_SIZE_GROUPS] = {"small", "medium", "large", NULL};
 
 static void set_number(struct json_writer *writer, json_t *object, const char *key, double value)
@@ -61,7 +60,7 @@ static json_t *operation_value(struct json_writer *writer, int phase, int kind,
 {
     json_t *object = json_object();
     set_text(writer, object, "phase", phases[phase]);
-    set_text(writer, object, "kind", kinds[kind]);
+    set_text(writer, object, "kind", hw_operation_kind_keys[kind]);
     set_count(writer, object, "count", operation->count);
     set_count(writer, object, "timed", operation->samples);
     set(writer, object, "cycles", cycles_value(writer, operation));
@@ -220,7 +219,7 @@ static void print_sites(struct json_writer *writer)
     for (size_t i = 0; i < count && !writer->failed && !ferror(writer->stream); i++) {
         const struct hw_operation_site *site = &view->sites[i];
         json_t *object = json_object();
-        set_text(writer, object, "kind", kinds[site->kind]);
+        set_text(writer, object, "kind", hw_operation_kind_keys[site->kind]);
         set_count(writer, object, "timed", site->samples);
         set_count(writer, object, "count", site->weight);
         set_count(writer, object, "cycles", site->ticks);
@@ -240,7 +239,7 @@ static void print_slowest(struct json_writer *writer)
     for (size_t i = 0; i < view->slowest_count && !writer->failed && !ferror(writer->stream); i++) {
         const struct hw_slow_operation *slow = &view->slowest[i];
         json_t *object = json_object();
-        set_text(writer, object, "kind", kinds[slow->kind]);
+        set_text(writer, object, "kind", hw_operation_kind_keys[slow->kind]);
         set_text(writer, object, "phase", phases[slow->phase]);
         set(writer, object, "size", slow->size == UINT64_MAX ? json_null() : json_integer(clamped(slow->size)));
         set_count(writer, object, "cycles", slow->ticks);

@@ -127,7 +127,6 @@ static void set_observed(struct json_writer *writer, json_t *object, const char 
 
 static json_t *allocator_side(struct json_writer *writer, const struct hw_diff_allocator *side)
 {
-    static const char *const kinds[HW_OPERATION_KINDS] = {"new", "reused", "free", "calloc", "realloc", "aligned"};
     static const char *const parts[HW_DIFF_PARTS] = {"total", "real", "internal", "blowup", "external"};
     const struct hw_verdict_input *input = &side->of.input;
     json_t *object = json_object(), *by_kind = json_object(), *memory = json_object(), *causes = json_array();
@@ -141,7 +140,7 @@ static json_t *allocator_side(struct json_writer *writer, const struct hw_diff_a
         json_t *one = json_object();
         set_count(writer, one, "count", side->kind[kind].count);
         set_number(writer, one, "mean_ns", side->kind[kind].mean_ns);
-        set(writer, by_kind, kinds[kind], one);
+        set(writer, by_kind, hw_operation_kind_keys[kind], one);
     }
     set(writer, object, "by_kind", by_kind);
     for (int part = 0; part < HW_DIFF_PARTS; part++)

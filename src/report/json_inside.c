@@ -2,8 +2,6 @@
 #include "report/inside.h"
 #include "report/json.h"
 
-static const char *const kinds[HW_OPERATION_KINDS] = {"new", "reused", "free", "calloc", "realloc", "aligned"};
-
 static void set_ns(struct json_writer *writer, json_t *object, const char *key, uint64_t ticks)
 {
     set_count(writer, object, key, hw_profile_operation_ns(writer->view->profile->observed, ticks));
@@ -29,7 +27,7 @@ static json_t *calls_by_kind(struct json_writer *writer, enum hw_system_call cal
             continue;
         json_t *one = json_object();
         set_call(writer, one, &sum);
-        set(writer, object, kinds[kind], one);
+        set(writer, object, hw_operation_kind_keys[kind], one);
     }
     return object;
 }
@@ -110,7 +108,7 @@ static json_t *uses_by_kind(struct json_writer *writer, const struct hw_operatio
             continue;
         json_t *one = json_object();
         set_use(writer, one, lock->kind, &sum);
-        set(writer, object, kinds[kind], one);
+        set(writer, object, hw_operation_kind_keys[kind], one);
     }
     return object;
 }

@@ -6,9 +6,6 @@
 
 #include "report/human.h"
 
-static const char *const kinds[HW_OPERATION_KINDS] = {
-    "malloc, new", "malloc, reused", "free", "calloc", "realloc", "aligned",
-};
 static const char *const sizes[HW_SIZE_GROUPS] = {"small", "medium", "large", "unknown"};
 
 /* A number of ticks, or "-"; in BUFFER. */
@@ -23,8 +20,8 @@ static const char *cycles(char buffer[HW_HUMAN], double ticks)
 static void print_operation(struct hw_text *text, int kind, int size, const struct hw_profile_operation *sum,
                             double all)
 {
-    hw_page_print(&text->page, HW_PLAIN, "  %-14s %-7s %13s %7s %9s %9s %9s\n", kinds[kind], sizes[size],
-                  HW_COUNT(sum->count), all > 0 ? HW_PERCENT(hw_profile_operation_total(sum), all) : "-",
+    hw_page_print(&text->page, HW_PLAIN, "  %-14s %-7s %13s %7s %9s %9s %9s\n", hw_operation_kind_names[kind],
+                  sizes[size], HW_COUNT(sum->count), all > 0 ? HW_PERCENT(hw_profile_operation_total(sum), all) : "-",
                   CYCLES(hw_profile_operation_mean(sum)), CYCLES(hw_profile_operation_percentile(sum, 0.5)),
                   CYCLES(hw_profile_operation_percentile(sum, 0.99)));
 }
@@ -97,9 +94,9 @@ static void print_sites(struct hw_text *text)
     for (size_t i = 0; i < count && !text->failed; i++) {
         const struct hw_operation_site *site = &view->sites[i];
         hw_page_print(&text->page, HW_STRONG, "%3zu. %7s", i + 1, HW_PERCENT((double)site->ticks, all));
-        hw_page_print(&text->page, HW_PLAIN, "  %s, about %s of %s cycles (%s timed)\n", kinds[site->kind],
-                      HW_COUNT(site->weight), HW_COUNT(site->weight ? site->ticks / site->weight : 0),
-                      HW_COUNT(site->samples));
+        hw_page_print(&text->page, HW_PLAIN, "  %s, about %s of %s cycles (%s timed)\n",
+                      hw_operation_kind_names[site->kind], HW_COUNT(site->weight),
+                      HW_COUNT(site->weight ? site->ticks / site->weight : 0), HW_COUNT(site->samples));
         if (hw_text_load(text, site->context))
             hw_text_stack(text);
     }

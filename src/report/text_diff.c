@@ -44,20 +44,9 @@ static const char *change(char *buffer, enum hw_measure_id id, uint64_t old, uin
 /* "+4.4 %", "new", "gone". */
 static const char *share(char *buffer, uint64_t old, uint64_t new)
 {
-    char number[HW_HUMAN];
-    if (old == new)
-        return strcpy(buffer, "");
-    if (!old)
-        return strcpy(buffer, "new");
-    if (!new)
-        return strcpy(buffer, "gone");
-    if (new > old &&new / old >= 100)
-        snprintf(buffer, HW_HUMAN + 8, "%s times", hw_human_count(number, new / old));
-    else {
-        hw_human_percent(number, (double)(new > old ? new - old : old - new), (double)old);
-        snprintf(buffer, HW_HUMAN + 8, "%s%s", *number == '<' ? "" : new > old ? "+" : "-", number);
-    }
-    return buffer;
+    if (old != new && (!old || !new))
+        return strcpy(buffer, new ? "new" : "gone");
+    return hw_human_change(buffer, (double)old, (double)new);
 }
 
 /* ---- the summary ---- */

@@ -39,19 +39,10 @@ static const char *cell(struct cell *cell, double value, enum unit unit, bool si
     return cell->text;
 }
 
-/* "+4.4 %"; nothing where there was nothing, or nothing changed. */
+/* Nothing where there was nothing. */
 static const char *relative(struct cell *cell, double old, double new)
 {
-    char number[HW_HUMAN];
-    if (isnan(old) || isnan(new) || old <= 0 || new < 0 || old == new)
-        return "";
-    if (new / old >= 100) {
-        snprintf(cell->text, sizeof cell->text, "%s times", hw_human_count(number, (uint64_t)(new / old)));
-    } else {
-        hw_human_percent(number, fabs(new - old), old);
-        snprintf(cell->text, sizeof cell->text, "%s%s", *number == '<' ? "" : new > old ? "+" : "-", number);
-    }
-    return cell->text;
+    return isnan(old) || isnan(new) || old <= 0 || new < 0 ? "" : hw_human_change(cell->text, old, new);
 }
 
 static void print_row(const struct hw_page *page, const char *label, double old, double new, enum unit unit)
@@ -94,8 +85,6 @@ static void print_sums(const struct hw_page *page, const struct hw_diff_allocato
 
 static void print_kinds(const struct hw_page *page, const struct hw_diff_allocator *side)
 {
-    static const char *const names[HW_OPERATION_KINDS] = {"malloc, new", "malloc, reused", "free",
-                                                          "calloc",      "realloc",        "aligned"};
     hw_page_print(page, HW_FAINT, "\n%-16s %13s %13s %11s %11s\n", "operation", "count: old", "new", "each: old",
                   "new");
     for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
@@ -103,7 +92,7 @@ static void print_kinds(const struct hw_page *page, const struct hw_diff_allocat
         struct cell cells[5];
         if (!old->count && !new->count)
             continue;
-        fprintf(page->stream, "%-16s %13s %13s %11s %11s", names[kind],
+        fprintf(page->stream, "%-16s %13s %13s %11s %11s", hw_operation_kind_names[kind],
                 cell(&cells[0], (double)old->count, COUNT, false, page->utf8),
                 cell(&cells[1], (double)new->count, COUNT, false, page->utf8),
                 cell(&cells[2], old->mean_ns * 1e-9, SECONDS, false, page->utf8),

@@ -129,6 +129,9 @@ struct hw_view_role {
     uint64_t threads;
 };
 
+/* What kinds of operations are called, by enum hw_operation_kind: in JSON, and for people. */
+extern const char *const hw_operation_kind_keys[], *const hw_operation_kind_names[];
+
 struct hw_view {
     const struct hw_profile *profile;
     const char *function;                            /* of the options: its contexts are all there are */

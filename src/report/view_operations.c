@@ -11,6 +11,11 @@ static uint32_t leaf_of(const struct hw_profile *profile, const uint32_t *canoni
     return leaf < profile->node_count ? canonical[leaf] : 0;
 }
 
+const char *const hw_operation_kind_keys[HW_OPERATION_KINDS] = {"new",    "reused",  "free",
+                                                                "calloc", "realloc", "aligned"};
+const char *const hw_operation_kind_names[HW_OPERATION_KINDS] = {"malloc, new", "malloc, reused", "free",
+                                                                 "calloc",      "realloc",        "aligned"};
+
 static int by_ticks(const void *left, const void *right)
 {
     const struct hw_operation_site *a = left, *b = right;
@@ -32,25 +37,20 @@ static uint64_t scaled(uint64_t value, double by)
 static void fit_sites(struct hw_view *view)
 {
     const struct hw_profile_allocator *allocator = view->profile->observed;
-    double count[HW_OPERATION_KINDS] = {0}, time[HW_OPERATION_KINDS] = {0}, weight[HW_OPERATION_KINDS] = {0},
-           ticks[HW_OPERATION_KINDS] = {0};
-    for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
-        for (int phase = 0; phase < HW_PHASES; phase++)
-            for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++) {
-                const struct hw_profile_operation *operation = hw_profile_operation(allocator, phase, kind, bucket);
-                count[kind] += (double)operation->count;
-                time[kind] += hw_profile_operation_total(operation);
-            }
+    struct hw_profile_kind all[HW_OPERATION_KINDS];
+    double weight[HW_OPERATION_KINDS] = {0}, ticks[HW_OPERATION_KINDS] = {0};
+    for (enum hw_operation_kind kind = 0; kind < HW_OPERATION_KINDS; kind++)
+        all[kind] = hw_profile_kind_of(allocator, kind);
     for (size_t i = 0; i < view->site_count; i++) {
         weight[view->sites[i].kind] += (double)view->sites[i].weight;
         ticks[view->sites[i].kind] += (double)view->sites[i].ticks;
     }
     for (size_t i = 0; i < view->site_count; i++) {
         struct hw_operation_site *site = &view->sites[i];
-        const double by = weight[site->kind] > 0 ? count[site->kind] / weight[site->kind] : 1;
+        const double by = weight[site->kind] > 0 ? (double)all[site->kind].count / weight[site->kind] : 1;
         site->bytes = scaled(site->bytes, by);
         site->weight = scaled(site->weight, by);
-        site->ticks = scaled(site->ticks, ticks[site->kind] > 0 ? time[site->kind] / ticks[site->kind] : 1);
+        site->ticks = scaled(site->ticks, ticks[site->kind] > 0 ? all[site->kind].ticks / ticks[site->kind] : 1);
     }
 }
 
