@@ -10,11 +10,14 @@
 
 #define SUMS_PART   200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
 #define COST_PART   200u /* looks at the resident heap one in so many… */
-#define FIRST_PART  32u  /* …and a millisecond more, at first one part in so many… */
+#define COST_FIRST  1 /* …and a millisecond more, where little has changed half of it, at first one in FIRST_PART… */
+#define FIRST_PART  32u
+#define SMALL_PART  64u  /* likewise where it has not grown that much: a millisecond */
 #define COST_FALL   3    /* …or so many milliseconds, where it is the last chance to see a peak */
 #define LOOK_RATIO  12   /* without other reasons from one look to the next: one part in so many of the run so far… */
 #define LOOK_PART   400u /* …as long as looks take no more than one part in so many */
 #define CHANGE_PART 8    /* of the peak: so much more or less is live */
+#define LARGE_STEP  (1 << 20)
 #define STEP_LEAST  (16 << 10)
 #define WIDE_LEAST  HW_PLACE_BIG_BYTES
 
@@ -414,11 +417,12 @@ static int64_t next_look(void)
     return waste.moment_at + (step > STEP_LEAST ? step : STEP_LEAST);
 }
 
-/* Whether there is time for a look for the peak. */
-static bool can_look(uint64_t tick)
+/* Looks for a peak of LIVE bytes, which may not be the last one: small steps do not take the time of later ones. */
+static bool can_look(uint64_t tick, int64_t live)
 {
     const uint64_t ms = waste.interval_first, first = tick / FIRST_PART;
-    return waste.spent < tick / COST_PART + (first < ms ? first : ms);
+    const uint64_t most = live - waste.moment_at < LARGE_STEP ? ms / 2 : ms * COST_FIRST;
+    return waste.spent < tick / COST_PART + (first < most ? first : most);
 }
 
 /* Whether the resident heap is to be read for the peak: it has grown since, or it is near a peak near which that was
@@ -426,9 +430,11 @@ static bool can_look(uint64_t tick)
 static bool is_look_due(uint64_t tick)
 {
     const bool unread = waste.requested > near_peak() && waste.moment_at < near_peak();
+    const uint64_t ms = waste.interval_first, share = tick / COST_PART, more = tick / SMALL_PART;
     const bool falls = unread && waste.requested < hw_places.peak - hw_places.peak / 64;
-    return ((unread || waste.requested > next_look()) && can_look(tick)) ||
-           (falls && waste.spent < tick / COST_PART + waste.interval_first * COST_FALL);
+    return (waste.requested > next_look() && can_look(tick, waste.requested)) ||
+           (unread && waste.spent + ms / 2 < share + (more < ms ? more : ms)) ||
+           (falls && waste.spent < share + ms * COST_FALL);
 }
 
 /* Or only to know when it was what: after some time, or since live bytes are others now, for which some of the time is
@@ -485,7 +491,7 @@ void hw_places_leave_peak(void)
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     const uint64_t tick = hw_ticks_raw() - hw_runtime.tick_base;
     hw_places_look_above = INT64_MAX; /* until the next point in time */
-    if (can_look(tick)) {
+    if (can_look(tick, hw_places_live())) {
         sum_all();
         look(tick, true);
         write_all(tick);
