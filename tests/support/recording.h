@@ -123,6 +123,9 @@ struct recording record_with_counter(const char *const argv[], const struct reco
 void assert_totals_equal(const char *what, struct totals expected, struct totals actual);
 /* totals of the report agree with the sums over its contexts. */
 void assert_contexts_sum_to_totals(const json_t *report);
+/* With several threads and a small peak: shares may differ from it by the BYTES that the others were just allocating or
+ * freeing. */
+void assert_contexts_sum_to_totals_under_way(const json_t *report, int64_t bytes);
 /* For a moment while threads allocate: the peak rises in steps, everything else is exact. */
 void assert_contexts_sum_to_totals_but_peak(const json_t *report);
 /* The program ended with CODE and wrote nothing unusual on stderr is not claimed. */
