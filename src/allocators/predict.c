@@ -20,6 +20,12 @@
 #define REPLAYS_USED   3
 #define REPLAYS_S      6    /* seconds after which no more replays than those begin */
 #define LEAST_LEFT     0.02 /* of the time: less is no prediction */
+/* Where blocks lie changes how fast the program itself gets to them. No replay of a profile knows by how much; it was
+ * up to so many times what the operations take (as logarithms, in 30 of 33 predictions: docs/benchmarks.md), and there
+ * is always something that nobody knows. */
+#define UNSEEN_GAIN  2.0
+#define UNSEEN_LOSS  1.2
+#define UNSEEN_LEAST 0.02
 
 /* ---- replays ---- */
 
@@ -265,6 +271,20 @@ double hw_program_time(const struct hw_program *program)
     return sum;
 }
 
+/* Of the time of all threads, what their operations took. */
+static double share_of_operations(const struct hw_program *program)
+{
+    double ticks = 0, wall = 0;
+    for (size_t i = 0; i < program->stage_count; i++)
+        for (size_t k = 0; k < program->stages[i].thread_count; k++) {
+            const struct hw_stage_thread *thread = &program->stages[i].threads[k];
+            wall += thread->wall;
+            for (int kind = 0; kind < HW_MIX_KINDS; kind++)
+                ticks += thread->kinds[kind].ticks;
+        }
+    return wall > 0 ? fmin(ticks / wall, 1) : 1;
+}
+
 double hw_program_difference(const struct hw_program *program, const struct hw_replay *present,
                              const struct hw_replay *x)
 {
@@ -323,6 +343,7 @@ struct hw_speedup hw_predict(const struct hw_program *program, double now, const
         high = fmax(high, values[i]);
     }
     const double value = hw_median(values, own * others);
-    const double more = fabs(value - 1) * program->own_error;
-    return (struct hw_speedup){value, fmax(low - more, 0), high + more};
+    const double more = fabs(value - 1) * program->own_error, share = share_of_operations(program);
+    return (struct hw_speedup){value, fmax(low - more, 0) * exp(-UNSEEN_LEAST - UNSEEN_LOSS * share),
+                               (high + more) * exp(UNSEEN_LEAST + UNSEEN_GAIN * share)};
 }

@@ -81,7 +81,7 @@ double hw_program_difference(const struct hw_program *program, const struct hw_r
 
 /* Ratio of the present time of the program, NOW ticks (0: that of the stages, which counting has made longer), and of
  * that with X: median over all pairs of the best three replays of each, with their range, widened by the program's own
- * error. */
+ * error and by what replays cannot know, which grows with the share of the operations in the time. */
 struct hw_speedup hw_predict(const struct hw_program *program, double now, const struct hw_replays *present,
                              const struct hw_replays *x);
 

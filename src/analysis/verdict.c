@@ -72,6 +72,7 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .pinning_site = SIZE_MAX,
         .best_gain = NAN,
         .best_low = NAN,
+        .best_high = NAN,
     };
     for (size_t i = 0; i < HW_VERDICT_CAUSES_MOST; i++)
         input.when[i].since = input.when[i].until = NAN;

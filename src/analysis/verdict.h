@@ -65,12 +65,12 @@ struct hw_verdict_input {
         uint64_t looks;             /* it was looked at so many times; 0: all the time */
     } when[HW_VERDICT_CAUSES_MOST]; /* by enum hw_verdict_cause */
 
-    unsigned threads_most; /* threads at once */
-    uint64_t largest;      /* size of the largest block that was asked for */
-    const char *allocator; /* "glibc 2.36" */
-    double best_gain;      /* share of the run's time that the best other allocator is predicted to save; NAN */
-    const char *best;      /* its name */
-    double best_low;       /* of the interval */
+    unsigned threads_most;      /* threads at once */
+    uint64_t largest;           /* size of the largest block that was asked for */
+    const char *allocator;      /* "glibc 2.36" */
+    double best_gain;           /* share of the run's time that the best other allocator is predicted to save; NAN */
+    const char *best;           /* its name */
+    double best_low, best_high; /* of the interval */
 };
 
 enum hw_verdict_answer { HW_VERDICT_NOT_KNOWN, HW_VERDICT_NO, HW_VERDICT_SOMEWHAT, HW_VERDICT_YES };

@@ -200,14 +200,17 @@ static void take_predictions(struct hw_verdict_input *input, const struct hw_pro
 {
     for (size_t i = 0; i < allocator->prediction_count; i++) {
         const struct hw_allocator_prediction *one = &allocator->predictions[i];
-        if (!one->replays || !one->speedup || !one->low || one->speedup <= 1000000)
+        if (!one->replays || !one->speedup || !one->low)
             continue;
         const double gain = 1 - 1e6 / (double)one->speedup;
-        if (input->best && gain <= input->best_gain)
+        if (input->best_gain != input->best_gain)
+            input->best_gain = 0;
+        if (gain <= input->best_gain)
             continue;
         input->best = one->allocator;
         input->best_gain = gain;
         input->best_low = 1 - 1e6 / (double)one->low;
+        input->best_high = 1 - 1e6 / (double)one->high;
     }
 }
 

@@ -53,15 +53,28 @@ static void add_memory(struct hw_buffer *out, const struct hw_verdict *verdict, 
     hw_buffer_add(out, ". ");
 }
 
+/* A profile alone leaves much open: how fast the program itself gets to blocks that lie elsewhere. */
+static void add_another(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    if (verdict->another)
+        hw_buffer_add(out, "With %s the run is predicted to take %s less time (at least %s)", input->best,
+                      HW_PERCENT(input->best_gain, 1), HW_PERCENT(input->best_low, 1));
+    else if (input->best && verdict->time > HW_VERDICT_NO && input->best_low < 0)
+        hw_buffer_add(out, "With %s the run is predicted to take %s less time, anything between %s less and %s more",
+                      input->best, HW_PERCENT(input->best_gain, 1), HW_PERCENT(input->best_high, 1),
+                      HW_PERCENT(-input->best_low, 1));
+    else if (input->best_gain == input->best_gain)
+        hw_buffer_add(out, "No other allocator on this machine is predicted to make a difference beyond doubt");
+    else
+        return;
+    hw_buffer_add(out, verdict->time > HW_VERDICT_NO ? "; heapwise allocators measures it." : ".");
+}
+
 void hw_verdict_summary(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
 {
     add_time(out, verdict, input);
     add_memory(out, verdict, input);
-    if (verdict->another)
-        hw_buffer_add(out, "With %s the run is predicted to take %s less time; heapwise allocators measures it.",
-                      input->best, HW_PERCENT(input->best_gain, 1));
-    else if (input->best_gain == input->best_gain)
-        hw_buffer_add(out, "No other allocator on this machine is predicted to make a difference beyond doubt.");
+    add_another(out, verdict, input);
 }
 
 /* ---- one finding ---- */
