@@ -230,14 +230,12 @@ static int choose(void)
         problem = leader < 0 ? -leader : 0;
     } else {
         for (size_t i = 0; i < HW_EVENT_FDS; i++) {
+            if (leader < 0 && by_processor[i].type == PERF_TYPE_SOFTWARE) /* alone: getrusage does as well */
+                break;
             int fd = open_event(&by_processor[i], leader);
             if (fd < 0) {
                 problem = problem ? problem : -fd;
                 continue;
-            }
-            if (leader < 0 && by_processor[i].type == PERF_TYPE_SOFTWARE) { /* alone: getrusage does as well */
-                hw_close(fd);
-                break;
             }
             add_event(&by_processor[i]);
             if (leader < 0)

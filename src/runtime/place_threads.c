@@ -11,6 +11,7 @@
 #define THREADS_MOST (1u << 20)
 #define OUT_OF_REACH (1ll << 62)
 #define OWNER_LAST   (HW_PLACE_MIXED - 1)
+#define CLOCK_PART   8192 /* of the peak: when so much has come upon it the clock is read again, which takes long */
 
 struct hw_places hw_places;
 struct hw_place_form hw_place_forms[HW_PLACE_MID_UNITS + 1];
@@ -30,7 +31,10 @@ void hw_places_note_peak(int64_t live)
     if (live <= __atomic_load_n(&hw_places.peak_limit, __ATOMIC_RELAXED))
         return;
     hw_places.peak = live;
-    hw_places.peak_tick = hw_ticks_raw() - hw_runtime.tick_base;
+    if (live < hw_places.peak_clocked || live - hw_places.peak_clocked > live / CLOCK_PART) {
+        hw_places.peak_clocked = live;
+        hw_places.peak_tick = hw_ticks_raw() - hw_runtime.tick_base;
+    }
     hw_places.peak_limit = hw_places.many ? live + live / 1024 : live;
     process->peak_bytes = (uint64_t)live;
     process->peak_tick = hw_places.peak_tick;
@@ -317,6 +321,7 @@ static void start_again(void)
         set_limits(all, !hw_places.many);
     }
     hw_places.peak = hw_places.peak_limit = 0;
+    hw_places.peak_clocked = INT64_MAX;
     hw_places.epoch = ++hw_runtime.process->peak_epoch;
 }
 
@@ -336,6 +341,7 @@ void hw_places_reset(void)
     const int64_t live = hw_places_live();
     hw_places.peak = 0;
     hw_places.peak_limit = live - 1;
+    hw_places.peak_clocked = INT64_MAX;
     hw_places_note_peak(live);
     hw_runtime.peak_limit = UINT64_MAX;
 }

@@ -166,6 +166,7 @@ struct hw_places {
     struct hw_place_thread **threads;
     struct hw_place_total *totals;
     int64_t requested, peak, peak_limit; /* live bytes; their greatest sum; a new one is noted above this */
+    int64_t peak_clocked; /* peak when peak_tick was read */
     uint64_t peak_tick;
     uint32_t odd_used, owners_wrapped;
 };

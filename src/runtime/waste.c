@@ -8,14 +8,14 @@
  * Everything here happens under the runtime's lock, now and then; how often depends on what it costs. */
 #include "runtime/places.h"
 
-#define SUMS_PART   200u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
+#define SUMS_PART   400u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
 #define COST_PART   200u /* looks at the resident heap one in so many… */
 #define COST_FIRST  1 /* …and a millisecond more, where little has changed half of it, at first one in FIRST_PART… */
 #define FIRST_PART  32u
 #define SMALL_PART  64u  /* likewise where it has not grown that much: a millisecond */
 #define COST_FALL   3    /* …or so many milliseconds, where it is the last chance to see a peak */
 #define LOOK_RATIO  12   /* without other reasons from one look to the next: one part in so many of the run so far… */
-#define LOOK_PART   400u /* …as long as looks take no more than one part in so many */
+#define LOOK_PART   600u /* …as long as looks take no more than one part in so many */
 #define CHANGE_PART 8    /* of the peak: so much more or less is live */
 #define LARGE_STEP  (1 << 20)
 #define STEP_LEAST  (16 << 10)
