@@ -683,32 +683,8 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
     return reused;
 }
 
-/* What is listed as free where a block of UNITS will be gives way. False: it is not that simple, nothing was done. */
-static inline bool clear_way(struct hw_place_thread *self, uintptr_t address, uintptr_t end, uint32_t units)
-{
-    struct found found;
-    uint8_t *byte = byte_of(address);
-    uintptr_t swept = address + 16;
-    if (hw_places.odd_used || (*byte & HW_PLACE_START))
-        return false;
-    if (begins(*byte)) {
-        const uint32_t code = *byte & 31, listed = code == HW_PLACE_FREE_MID ? hw_place_mid(byte) : code;
-        if (code > HW_PLACE_FREE_MID || listed == units || listed - 1 >= HW_PLACE_MID_UNITS)
-            return false;
-        hw_place_keep(self, &self->classes[listed]);
-        hw_place_add(&self->classes[listed].now.taken, 1);
-        *byte = HW_PLACE_BEGUN;
-        swept = address + listed * 8ul;
-    } else if (look_before(address, &found, true)) {
-        return false;
-    }
-    if (swept < end)
-        sweep(self, 0, (swept + 15) >> 4, (end + 15) >> 4);
-    return true;
-}
-
-/* A block of up to HW_PLACE_MID_UNITS within its 64 KiB, where there is none. False: it is something else, nothing was
- * done. REUSED: a block began there once. */
+/* A block of up to HW_PLACE_MID_UNITS within its 64 KiB. False: it is something else, nothing was done. REUSED: a block
+ * began there once. */
 static inline bool allocate_small(struct hw_place_thread *self, uintptr_t address, size_t size, bool *reused)
 {
     const uint32_t units = hw_place_units(address, size);
@@ -723,11 +699,14 @@ static inline bool allocate_small(struct hw_place_thread *self, uintptr_t addres
     if (code == HW_PLACE_LONG)
         return false;
     uint8_t *byte = byte_of(address);
-    *reused = *byte & HW_PLACE_BEGUN;
+    *reused = *byte & (HW_PLACE_START | HW_PLACE_BEGUN);
+    bool again = false;
+    uint32_t kept = 0;
+    uint64_t touched = 0;
     if (!old)
         enter_region(region);
-    else if ((address & (HW_PLACE_BIG_BYTES - 1)) / 16 < old && !clear_way(self, address, end, units))
-        return false;
+    else if ((address & (HW_PLACE_BIG_BYTES - 1)) / 16 < old)
+        again = make_room(self, address, units * 8ul, &kept, &touched);
     while (old < high && !raise_high(&region->high, &old, high))
         ;
     if (is_mid(code))
@@ -737,7 +716,7 @@ static inline bool allocate_small(struct hw_place_thread *self, uintptr_t addres
     hw_place_keep(self, class);
     hw_place_add(&class->now.live, 1);
     hw_place_add(&class->now.requested, (int64_t)size);
-    hw_place_add(*reused ? &class->now.other : &class->now.fresh, 1);
+    hw_place_add(again ? &class->now.again : *reused ? &class->now.other : &class->now.fresh, 1);
     hw_place_add(&self->requested, (int64_t)size);
     settle_after(self, class);
     if (hw_unlikely(hw_places.many))
