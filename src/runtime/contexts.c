@@ -5,7 +5,6 @@
  * rebuilt from the file's tables, which is what a forked child does. */
 #include "runtime/runtime.h"
 
-#define EXACT_PC       (1ull << 63)
 #define FIRST_CONTEXTS 256u /* slots: short runs touch few pages */
 
 /* Open addressing, hash -> context id. Replaced by a larger one when half full; old ones stay, since a reader may be in
@@ -24,6 +23,12 @@ static struct {
     uint32_t *slots; /* node index, 0 empty */
     uint32_t mask, count;
 } nodes;
+
+/* An address in the instruction that PC stands for: of a return address in the call before it. */
+static uint64_t where(uint64_t pc)
+{
+    return pc & HW_PC_EXACT ? pc & ~HW_PC_EXACT : pc - 1;
+}
 
 static uint64_t node_hash(uint32_t parent, uint64_t pc, uint32_t map)
 {
@@ -126,10 +131,8 @@ static bool grow_index(void)
 static uint32_t store_stack(const uint64_t *pcs, const uint32_t *maps, uint32_t depth)
 {
     uint32_t node = 0;
-    for (uint32_t i = depth; i-- > 0 && node != HW_NONE;) {
-        uint64_t pc = pcs[i] & EXACT_PC ? pcs[i] & ~EXACT_PC : pcs[i] - 1;
-        node = get_node(node, pc, maps[i]);
-    }
+    for (uint32_t i = depth; i-- > 0 && node != HW_NONE;)
+        node = get_node(node, where(pcs[i]), maps[i]);
     return node;
 }
 
@@ -190,12 +193,12 @@ uint32_t hw_context_get(const uint64_t *pcs, uint32_t depth, uint64_t hash, uint
         return context;
     static uint32_t maps[HW_DEPTH_MAX]; /* under the lock */
     for (uint32_t i = 0; i < depth; i++)
-        hw_module_find(pcs[i] & EXACT_PC ? pcs[i] & ~EXACT_PC : pcs[i] - 1);
+        hw_module_find(where(pcs[i]));
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     context = search(contexts, hash);
     if (context == HW_NONE) {
         for (uint32_t i = 0; i < depth; i++)
-            maps[i] = hw_module_map(pcs[i] & EXACT_PC ? pcs[i] & ~EXACT_PC : pcs[i] - 1);
+            maps[i] = hw_module_map(where(pcs[i]));
         context = add_context(pcs, maps, depth, hash, flags);
     }
     hw_lock_drop(&hw_runtime.lock, old);

@@ -427,8 +427,9 @@ void hw_unwind_start(void);
 
 /* ---- contexts.c: call stacks -> context ids ---- */
 
-/* The id of the stack in thread->pcs (leaf first, return addresses; bit 63 marks exact pcs). 0 when there is no room.
- */
+#define HW_PC_EXACT (1ull << 63) /* marks those of thread->pcs that are no return addresses */
+
+/* The id of the stack in thread->pcs, leaf first. 0 when there is no room. */
 uint32_t hw_context_get(const uint64_t *pcs, uint32_t depth, uint64_t hash, uint32_t flags);
 bool hw_contexts_start(void);
 /* Rebuilds the private indexes from the file's tables (forked child). */

@@ -9,8 +9,6 @@
  * Every read of the stack is checked against bounds that are known to be mapped. */
 #include "runtime/runtime.h"
 
-#define EXACT_PC (1ull << 63) /* in pcs[]: not a return address */
-
 /* ---- rules by pc ---- */
 
 /* A cache: lock-free, lossy. key = pc | generation << 48; 0 while a slot changes. Of the table only a part is used,
@@ -341,7 +339,7 @@ static __attribute__((noinline)) enum walk_result walk_registers(struct state *s
     s->cacheable = false;
     for (uint32_t steps = 0; steps < 4 * HW_DEPTH_MAX; steps++) {
         uint64_t pc = registers[HW_REG_PC], before = registers[HW_REG_SP];
-        add_pc(s, exact ? pc | EXACT_PC : pc);
+        add_pc(s, exact ? pc | HW_PC_EXACT : pc);
         if (pc - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start)
             s->depth = s->depth <= 3 ? 0 : s->depth; /* exact pcs of the runtime are no frames either */
         if (s->flags & HW_CONTEXT_TRUNCATED)
