@@ -129,19 +129,8 @@ void marker::collect_declarations()
 // HEAPWISE_ABI(type) of <heapwise/heapwise.h> makes a pointer to the type and annotates it.
 void marker::collect_abi()
 {
-    GlobalVariable *annotations = m.getGlobalVariable("llvm.global.annotations");
-    ConstantArray *entries =
-        annotations && annotations->hasInitializer() ? dyn_cast<ConstantArray>(annotations->getInitializer()) : nullptr;
-    if (!entries)
-        return;
-    for (Value *entry : entries->operands()) {
-        ConstantStruct *parts = dyn_cast<ConstantStruct>(entry);
-        GlobalVariable *text = parts ? dyn_cast<GlobalVariable>(parts->getOperand(1)->stripPointerCasts()) : nullptr;
-        ConstantDataArray *string =
-            text && text->hasInitializer() ? dyn_cast<ConstantDataArray>(text->getInitializer()) : nullptr;
-        if (!string || !string->isCString() || string->getAsCString() != HW_ABI_FIXED_LAYOUT)
-            continue;
-        auto found = declared.find(parts->getOperand(0)->stripPointerCasts());
+    for (Value *value : annotated_with(m, HW_ABI_FIXED_LAYOUT)) {
+        auto found = declared.find(value->stripPointerCasts());
         DICompositeType *type = found == declared.end() ? nullptr : as_composite(pointee(found->second));
         if (type)
             facts.struct_flags[types.definition(type)] |= HW_STRUCT_ABI;

@@ -86,24 +86,27 @@ void mark(Value *value)
         f->addFnAttr(marked_function);
 }
 
-void mark_annotated(Module &m)
+} // namespace
+
+SmallVector<Value *, 8> annotated_with(Module &m, StringRef text)
 {
+    SmallVector<Value *, 8> found;
     GlobalVariable *annotations = m.getGlobalVariable("llvm.global.annotations");
     ConstantArray *entries =
         annotations && annotations->hasInitializer() ? dyn_cast<ConstantArray>(annotations->getInitializer()) : nullptr;
     if (!entries)
-        return;
+        return found;
     for (Value *entry : entries->operands()) {
-        ConstantStruct *fields = dyn_cast<ConstantStruct>(entry);
-        GlobalVariable *text = fields ? dyn_cast<GlobalVariable>(fields->getOperand(1)->stripPointerCasts()) : nullptr;
+        ConstantStruct *parts = dyn_cast<ConstantStruct>(entry);
+        GlobalVariable *variable =
+            parts ? dyn_cast<GlobalVariable>(parts->getOperand(1)->stripPointerCasts()) : nullptr;
         ConstantDataArray *string =
-            text && text->hasInitializer() ? dyn_cast<ConstantDataArray>(text->getInitializer()) : nullptr;
-        if (string && string->isCString() && string->getAsCString() == HW_ABI_NO_COUNT)
-            mark(fields->getOperand(0));
+            variable && variable->hasInitializer() ? dyn_cast<ConstantDataArray>(variable->getInitializer()) : nullptr;
+        if (string && string->isCString() && string->getAsCString() == text)
+            found.push_back(parts->getOperand(0));
     }
+    return found;
 }
-
-} // namespace
 
 void call_at_start(Module &m, const char *function, ArrayRef<Constant *> arguments)
 {
@@ -127,7 +130,8 @@ void call_at_start(Module &m, const char *function, ArrayRef<Constant *> argumen
 
 void mark_exempt(Module &m, bool early)
 {
-    mark_annotated(m);
+    for (Value *value : annotated_with(m, HW_ABI_NO_COUNT))
+        mark(value);
     for (GlobalIFunc &ifunc : m.ifuncs()) // resolvers run before thread-local storage is there
         mark(ifunc.getResolver());
     if (const SpecialCaseList *list = ignored()) {

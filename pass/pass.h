@@ -128,6 +128,8 @@ bool claim_module(llvm::Module &m);
 // Marks the functions that annotations and the ignore list except (early: they must not be inlined into counted ones).
 void mark_exempt(llvm::Module &m, bool early);
 bool is_exempt(const llvm::Function &f);
+// What __attribute__((annotate("TEXT"))) stands at: functions and variables, as the annotation has them.
+llvm::SmallVector<llvm::Value *, 8> annotated_with(llvm::Module &m, llvm::StringRef text);
 // A call of FUNCTION, which takes ARGUMENTS and returns nothing, in the constructor of the module.
 void call_at_start(llvm::Module &m, const char *function, llvm::ArrayRef<llvm::Constant *> arguments);
 

@@ -5,6 +5,17 @@
 #include <linux/futex.h>
 #include <signal.h>
 
+int hw_fd_out_of_the_way(int fd)
+{
+    if (fd < 0 || fd >= HW_FD_HIGH)
+        return fd;
+    const int high = (int)hw_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HW_FD_HIGH);
+    if (high < 0)
+        return fd;
+    hw_close(fd);
+    return high;
+}
+
 long hw_read_full(int fd, void *buffer, size_t size)
 {
     size_t done = 0;

@@ -46,6 +46,11 @@ static inline void hw_close(int fd)
     hw_sys(SYS_close, fd);
 }
 
+/* Moves FD out of the way of the program's own, where the limit allows: the number that it has then, above HW_FD_HIGH
+ * unless the limit forbids. Errors (-errno) stay what they are. */
+#define HW_FD_HIGH 600
+int hw_fd_out_of_the_way(int fd);
+
 /* Reads up to SIZE bytes, restarting after signals; less at the end of the file. -errno on failure. */
 long hw_read_full(int fd, void *buffer, size_t size);
 long hw_pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset);

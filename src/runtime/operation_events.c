@@ -16,7 +16,6 @@
 
 #define DISTANCE_NS         1000000ull /* from one operation of a thread that is looked at to the next */
 #define GROUPS_MOST         64u        /* threads with descriptors at once */
-#define HIGH_FD             600
 #define TRIALS              8
 #define ROWS                (HW_SIZE_BUCKETS * HW_PHASES * HW_OPERATION_KINDS)
 #define BY_RUSAGE           (1u << HW_EVENT_PAGE_FAULTS | 1u << HW_EVENT_SWITCHES)
@@ -70,14 +69,7 @@ static int open_event(const struct event *event, int leader)
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
-    int fd = (int)hw_sys(SYS_perf_event_open, &attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0 || fd >= HIGH_FD)
-        return fd;
-    int high = (int)hw_sys(SYS_fcntl, fd, 1030 /* F_DUPFD_CLOEXEC */, HIGH_FD);
-    if (high < 0)
-        return fd;
-    hw_close(fd);
-    return high;
+    return hw_fd_out_of_the_way((int)hw_sys(SYS_perf_event_open, &attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC));
 }
 
 static bool is_event(const struct hw_dispatch_thread *thread, uint32_t i)

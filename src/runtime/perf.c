@@ -14,7 +14,6 @@
 #include "runtime/arch/x86_64/decode.h"
 
 #define RING_PAGES 2u  /* the first is the kernel's */
-#define HIGH_FD    600 /* out of the way of the program's own, where the limit allows */
 #define RATE       16u /* samples wanted for each burst there would be, in code of 10^9 accesses a second */
 
 static struct {
@@ -57,14 +56,7 @@ static int open_event(const struct hw_perf_event *event, uint64_t data, int grou
 {
     struct perf_event_attr attributes;
     hw_perf_attributes(event, perf.period, data, &attributes);
-    int fd = (int)hw_sys(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0 || fd >= HIGH_FD)
-        return fd;
-    int high = (int)hw_sys(SYS_fcntl, fd, 1030 /* F_DUPFD_CLOEXEC */, HIGH_FD);
-    if (high < 0)
-        return fd;
-    hw_close(fd);
-    return high;
+    return hw_fd_out_of_the_way((int)hw_sys(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC));
 }
 
 /* The ring belongs to the first event that samples; the others write into it as well. */

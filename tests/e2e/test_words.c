@@ -315,7 +315,7 @@ static void test_carried(void **state)
 static void test_without_thread(void **state)
 {
     (void)state;
-    struct recording r = record(CLANG, "stress", "words-thread=0:words-period=5");
+    struct recording r = record(CLANG, "stress", "words-thread=0:words-period=1");
     assert_true(json_number(r.report, "process.access.word_periods.rounds") > 3);
     expect(r.report, "of_threads", "7", "2 9");
     recording_free(&r);

@@ -171,7 +171,7 @@ static void test_descriptors_taken(void **state)
         SKIP("perf_event_open: %s", note);
     assert_true(operate(HW_OPERATION_NEW, 3));
     const int leader = dispatch.event_fd[0];
-    assert_true(leader >= HIGH_FD);
+    assert_true(leader >= HW_FD_HIGH);
     close(leader);
     assert_false(operate(HW_OPERATION_NEW, 3));
     const int other = open("/dev/null", O_RDONLY);
