@@ -40,19 +40,6 @@ static char *build(const char *name, const char *argument)
     return program;
 }
 
-static const json_t *global_of(const json_t *report, const char *symbol)
-{
-    json_t *global;
-    size_t index;
-    json_array_foreach(json_object_get(report, "globals"), index, global)
-    {
-        if (!strcmp(json_text(global, "symbol"), symbol))
-            return global;
-    }
-    fail_msg("no global %s", symbol);
-    return NULL;
-}
-
 /* Sums of contexts and of globals are the totals. */
 static void check_sums(const json_t *report)
 {
@@ -78,7 +65,7 @@ static void check_report(const json_t *report, int granule)
     if (!fine) {
         assert_int_equal(json_number(item, "accesses.reads"), 20000);
         assert_int_equal(json_number(words, "accesses.total"), 2 * 2000 + 3 + 1);
-        assert_int_equal(json_number(global_of(report, "hot"), "accesses"), 5000);
+        assert_int_equal(json_number(json_entry(report, "globals", "symbol", "hot"), "accesses"), 5000);
     }
     assert_int_equal(json_number(item, "accesses.writes"), 1);
     assert_int_equal(json_is_true(json_object_get(item, "accesses_are_lower_bounds")), fine);
@@ -92,7 +79,7 @@ static void check_report(const json_t *report, int granule)
     /* Two threads write neighbouring words of a line: shared for 64 bytes, apart for 8. */
     assert_int_equal(json_number(words, "sharing.granules") > 0, true);
     assert_int_equal(json_number_or_none(words, "sharing.false_shared_lines") >= 0, fine);
-    assert_int_equal(json_number(global_of(report, "hot"), "size"), 512);
+    assert_int_equal(json_number(json_entry(report, "globals", "symbol", "hot"), "size"), 512);
     check_sums(report);
     assert_true(report_says(report, "libc.so.6"));
 }

@@ -45,7 +45,6 @@ static void check_workload(const char *program, const char *preload, const char 
     assert_exit(&recording.run, 0, "the program under heapwise record");
     for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
         const struct known *known = &single[i];
-        struct sums sums = report_sums(recording.report, known->function);
         struct totals expected = {
             .allocations = known->allocations,
             .frees = known->frees,
@@ -54,15 +53,7 @@ static void check_workload(const char *program, const char *preload, const char 
             .live_allocations = known->allocations - known->frees,
             .live_bytes = known->live_bytes,
         };
-        struct totals found = {
-            .allocations = sums.allocations,
-            .frees = sums.frees,
-            .reallocations = sums.reallocations,
-            .bytes = sums.bytes,
-            .live_allocations = sums.live_allocations,
-            .live_bytes = sums.live_bytes,
-        };
-        assert_totals_equal(known->function, expected, found);
+        assert_function_totals(recording.report, known->function, expected);
     }
     struct sums churn = report_sums(recording.report, "work_churn");
     int rounds = threads ? 3 : 1;

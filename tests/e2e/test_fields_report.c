@@ -47,19 +47,6 @@ static json_t *fields_of(const char *file)
     return object;
 }
 
-static const json_t *struct_of(const json_t *report, const char *name)
-{
-    json_t *entry;
-    size_t index;
-    json_array_foreach(json_object_get(report, "fields"), index, entry)
-    {
-        if (!strcmp(json_text(entry, "struct"), name))
-            return entry;
-    }
-    fail_msg("no struct %s", name);
-    return NULL;
-}
-
 static void example_suggests_what_cachegrind_counts(void **state)
 {
     char *script = join_path(TEST_SOURCES, "../examples/layout/run"),
@@ -77,7 +64,8 @@ static void example_suggests_what_cachegrind_counts(void **state)
         fail_msg("the example ended with %d: %s%s", ran.code, ran.out, ran.err);
 
     json_t *report = fields_of(profile);
-    const json_t *order = struct_of(report, "order"), *suggestion = json_object_get(order, "suggestion");
+    const json_t *order = json_entry(report, "fields", "struct", "order"),
+                 *suggestion = json_object_get(order, "suggestion");
     const json_t *use = json_array_get(json_object_get(order, "most_frequent_uses"), 0);
     assert_int_equal(json_number(order, "size"), 296);
     assert_int_equal(json_number(order, "objects.at_once"), 20000);
@@ -145,7 +133,7 @@ static void a_search_is_one_use(void **state)
     run_result_free(&ran);
 
     json_t *report = fields_of(profile);
-    const json_t *uses = json_object_get(struct_of(report, "item"), "most_frequent_uses");
+    const json_t *uses = json_object_get(json_entry(report, "fields", "struct", "item"), "most_frequent_uses");
     const json_t *use = json_array_get(uses, 0), *fields = json_object_get(use, "fields");
     /* 50,500 times key, 50,400 times next, 100 times value: each of them in some of those before. */
     assert_int_equal(json_array_size(uses), 3);

@@ -46,15 +46,8 @@ static struct recording record_preloading(const char *library, const char *name,
 /* COUNT blocks of SIZE bytes by FUNCTION, all of them freed. */
 static void assert_all_freed(const json_t *report, const char *function, int64_t count, int64_t size)
 {
-    struct sums sums = report_sums(report, function);
-    struct totals found = {
-        .allocations = sums.allocations,
-        .frees = sums.frees,
-        .bytes = sums.bytes,
-        .live_allocations = sums.live_allocations,
-        .live_bytes = sums.live_bytes,
-    };
-    assert_totals_equal(function, (struct totals){.allocations = count, .frees = count, .bytes = count * size}, found);
+    assert_function_totals(report, function,
+                           (struct totals){.allocations = count, .frees = count, .bytes = count * size});
 }
 
 /* Not an event passed by. */

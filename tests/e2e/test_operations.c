@@ -295,20 +295,6 @@ static void test_refusals(void **state)
     }
 }
 
-/* The class of usable sizes that blocks of SIZE are in. */
-static const json_t *class_of(const json_t *report, int64_t size)
-{
-    const json_t *class;
-    size_t i;
-    json_array_foreach(json_object_get(json_object_get(report, "allocator"), "memory_by_class"), i, class)
-    {
-        if (size >= json_number(class, "usable_least") && size <= json_number(class, "usable_most"))
-            return class;
-    }
-    fail_msg("no class of %lld bytes", (long long)size);
-    return NULL;
-}
-
 static int64_t sum_of(const json_t *report, const char *list, const char *key)
 {
     const json_t *entry;
@@ -339,13 +325,13 @@ static void test_reset(void **state)
     assert_int_equal(mallocs(report, "serial", 400), 0);
     assert_int_equal(mallocs(report, NULL, 532), 4 * 5);
     assert_int_equal(mallocs(report, "serial", 432), 100);
-    class = class_of(report, 712);
+    class = usable_class(report, 712);
     if (json_number(class, "at_end.live") == 760) { /* glibc's: a class of its own */
         assert_int_equal(json_number(class, "at_peak.live"), 960);
         assert_int_equal(json_number(class, "at_end.most_live"), 960);
         assert_int_equal(json_number(class, "at_end.new"), 0);
         assert_int_equal(json_number(class, "at_end.reused"), 0);
-        assert_int_equal(json_number(class_of(report, 504), "at_end.live"), 4 * 20);
+        assert_int_equal(json_number(usable_class(report, 504), "at_end.live"), 4 * 20);
     }
     assert_true(json_number(report, "totals.inherited.allocations") >= 960 + 4 * 50);
     assert_true(json_number(report, "totals.inherited.allocations") < 960 + 4 * 50 + 100);
@@ -382,7 +368,7 @@ static void test_reset_while_busy(void **state)
     assert_int_equal(mallocs(report, "serial", 432), 100);
     assert_int_equal(operations(report, NULL, "free", 432), 100);
     assert_int_equal(mallocs(report, NULL, 3 << 20), 0);
-    assert_int_equal(json_number(class_of(report, 440), "at_end.live"), 0);
+    assert_int_equal(json_number(usable_class(report, 440), "at_end.live"), 0);
     assert_true(json_number(report, "totals.sampled.live_allocations") < 100);
     assert_true(json_number(report, "totals.sampled.peak_bytes") < 200000); /* not what the threads had before */
     assert_int_equal(json_number(report, "totals.sampled.live_allocations"),

@@ -31,17 +31,6 @@ static int64_t number(const struct recording *recording, const char *path)
     return json_number(recording->report, full);
 }
 
-/* The class of usable sizes with SIZE in it. */
-static const json_t *class_of(const json_t *report, int64_t size)
-{
-    const json_t *classes = json_object_get(json_object_get(report, "allocator"), "memory_by_class"), *class;
-    size_t i;
-    json_array_foreach(classes, i, class) if (size >= json_number(class, "usable_least") &&
-                                              size <= json_number(class, "usable_most")) return class;
-    fail_msg("no class of blocks of %lld bytes", (long long)size);
-    return NULL;
-}
-
 static void assert_between(const char *what, int64_t value, int64_t least, int64_t most)
 {
     if (value < least || value > most)
@@ -69,7 +58,7 @@ static void test_internal(void **unused)
 {
     (void)unused;
     struct recording recording = record_places("internal", NULL, NULL, NULL);
-    const json_t *class = class_of(recording.report, 24);
+    const json_t *class = usable_class(recording.report, 24);
     assert_int_equal(json_number(class, "at_end.live"), 100000);
     assert_int_equal(json_number(class, "at_end.real_bytes"), 400000);
     assert_int_equal(json_number(class, "at_end.usable_bytes"), 2400000);
@@ -85,7 +74,7 @@ static void test_external(void **unused)
 {
     (void)unused;
     struct recording recording = record_places("external", NULL, NULL, NULL);
-    const json_t *class = class_of(recording.report, 104);
+    const json_t *class = usable_class(recording.report, 104);
     assert_int_equal(json_number(class, "at_end.live"), 25000);
     assert_int_equal(json_number(class, "at_end.free_list"), 75000);
     assert_int_equal(json_number(class, "at_end.recently_freed"), 75000);
@@ -117,13 +106,13 @@ static void test_other_allocators(void **unused)
         }
         fclose(there);
         struct recording recording = record_places("internal", path, NULL, NULL);
-        const json_t *class = class_of(recording.report, 8);
+        const json_t *class = usable_class(recording.report, 8);
         assert_between("blocks", json_number(class, "at_end.live"), 100000, 100010);
         assert_between("usable", json_number(class, "at_end.usable_bytes"), 800000, 800100);
         check_parts(&recording);
         recording_free(&recording);
         recording = record_places("external", path, NULL, NULL);
-        class = class_of(recording.report, 112);
+        class = usable_class(recording.report, 112);
         assert_between("blocks", json_number(class, "at_end.live"), 25000, 25010);
         assert_between("free", json_number(class, "at_end.free_list"), 75000 - 10, 75000);
         check_parts(&recording);
@@ -136,7 +125,7 @@ static void test_blowup(void **unused)
     (void)unused;
     struct recording recording = record_places("produce", program_path("liblineheap.so"), "apart", NULL);
     /* Each of 20,000 blocks has a place of its own; 100 were enough. Greatest numbers are told in steps. */
-    const json_t *class = class_of(recording.report, 1008);
+    const json_t *class = usable_class(recording.report, 1008);
     assert_int_equal(json_number(class, "at_end.new"), 20000);
     assert_int_equal(json_number(class, "at_end.free_list"), 20000);
     assert_between("most", json_number(class, "at_end.most_live"), 84, 116);
@@ -145,7 +134,7 @@ static void test_blowup(void **unused)
     recording_free(&recording);
 
     recording = record_places("produce", program_path("liblineheap.so"), "passed", NULL);
-    class = class_of(recording.report, 1008);
+    class = usable_class(recording.report, 1008);
     assert_int_equal(json_number(class, "at_end.new"), 100);
     assert_int_equal(json_number(class, "at_end.reused"), 19900);
     assert_between("blowup", number(&recording, "memory_at_end.blowup"), 0, 16 * 1008);
@@ -180,7 +169,7 @@ static void test_peaks(void **unused)
     (void)unused;
     struct recording recording = record_places("peaks", NULL, NULL, NULL);
     assert_int_equal(number(&recording, "memory_at_peak.real"), 3000000);
-    const json_t *class = class_of(recording.report, 1000);
+    const json_t *class = usable_class(recording.report, 1000);
     assert_int_equal(json_number(class, "at_peak.live"), 3000);
     assert_int_equal(json_number(class, "at_peak.new"), 3000);
     assert_int_equal(json_number(class, "at_peak.reused"), 1900);
@@ -236,7 +225,7 @@ static void test_many_threads(void **unused)
 {
     (void)unused;
     struct recording recording = record_places("many", NULL, NULL, NULL);
-    const json_t *class = class_of(recording.report, 200);
+    const json_t *class = usable_class(recording.report, 200);
     assert_int_equal(json_number(class, "at_end.live"), 50000);
     assert_int_equal(json_number(class, "at_end.new") + json_number(class, "at_end.reused"), 100000);
     check_parts(&recording);
@@ -248,7 +237,7 @@ static void test_fork(void **unused)
     (void)unused;
     struct recording recording = record_places("fork", NULL, NULL, NULL);
     assert_int_equal(recording.file_count, 2);
-    const json_t *parent = class_of(recording.reports[0], 104), *child = class_of(recording.reports[1], 104);
+    const json_t *parent = usable_class(recording.reports[0], 104), *child = usable_class(recording.reports[1], 104);
     assert_int_equal(json_number(parent, "at_end.live"), 10000);
     assert_int_equal(json_number(parent, "at_end.new"), 10000);
     assert_int_equal(json_number(child, "at_end.live"), 5000);
@@ -281,10 +270,18 @@ static void test_samples(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_internal),   cmocka_unit_test(test_external), cmocka_unit_test(test_other_allocators),
-        cmocka_unit_test(test_blowup),     cmocka_unit_test(test_lines),    cmocka_unit_test(test_peaks),
-        cmocka_unit_test(test_short_runs), cmocka_unit_test(test_peak_of_threads), cmocka_unit_test(test_odd_ones), cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_fork),       cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_internal),
+        cmocka_unit_test(test_external),
+        cmocka_unit_test(test_other_allocators),
+        cmocka_unit_test(test_blowup),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_peaks),
+        cmocka_unit_test(test_short_runs),
+        cmocka_unit_test(test_peak_of_threads),
+        cmocka_unit_test(test_odd_ones),
+        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,14 +30,6 @@ static struct recording record_ok(const char *name, const char *argument)
 /* allocate_some(COUNT) TIMES times by FUNCTION. */
 static void assert_some(const json_t *report, const char *function, int64_t count, int64_t times)
 {
-    struct sums sums = report_sums(report, function);
-    struct totals found = {
-        .allocations = sums.allocations,
-        .frees = sums.frees,
-        .bytes = sums.bytes,
-        .live_allocations = sums.live_allocations,
-        .live_bytes = sums.live_bytes,
-    };
     int64_t all = count * times, freed = count / 2 * times;
     struct totals expected = {
         .allocations = all,
@@ -46,7 +38,7 @@ static void assert_some(const json_t *report, const char *function, int64_t coun
         .live_allocations = all - freed,
         .live_bytes = (all - freed) * 100,
     };
-    assert_totals_equal(function, expected, found);
+    assert_function_totals(report, function, expected);
 }
 
 /* The index of the only report in which FUNCTION allocated. */

@@ -108,19 +108,6 @@ static int64_t value(const json_t *histogram, const char *array, size_t word)
     return json_integer_value(json_array_get(json_object_get(histogram, array), word));
 }
 
-static const json_t *global_of(const json_t *report, const char *symbol)
-{
-    json_t *global;
-    size_t index;
-    json_array_foreach(json_object_get(report, "globals"), index, global)
-    {
-        if (!strcmp(json_text(global, "symbol"), symbol))
-            return global;
-    }
-    fail_msg("no global %s", symbol);
-    return NULL;
-}
-
 /* ---- patterns ---- */
 
 static void check_patterns(enum build build)
@@ -149,10 +136,11 @@ static void check_patterns(enum build build)
     assert_true(json_is_null(json_object_get(json_object_get(report, "totals"), "accesses")));
     assert_int_equal(json_number_or_none(only_context(report, "of_fields"), "accesses.reads"), INT64_MIN);
     assert_true(report_says(report, "how often within one"));
-    const json_t *counters = json_object_get(global_of(report, "counters"), "word_histogram");
+    const json_t *counters = json_object_get(json_entry(report, "globals", "symbol", "counters"), "word_histogram");
     assert_string_equal(words_of(counters, "writes"), "0 2 4 6");
     assert_string_equal(words_of(counters, "reads"), "");
-    assert_string_equal(words_of(json_object_get(global_of(report, "table"), "word_histogram"), "reads"), "3");
+    assert_string_equal(
+        words_of(json_object_get(json_entry(report, "globals", "symbol", "table"), "word_histogram"), "reads"), "3");
     recording_free(&r);
 }
 

@@ -82,6 +82,10 @@ int64_t json_number(const json_t *object, const char *path);
 int64_t json_number_or_none(const json_t *object, const char *path);
 /* A text at a dotted path, "" when missing. */
 const char *json_text(const json_t *object, const char *path);
+/* The entry of an array in which KEY is TEXT; fails the test when there is none. */
+const json_t *json_entry(const json_t *object, const char *list, const char *key, const char *text);
+/* The class of usable sizes of allocator mode that blocks of SIZE bytes are in. */
+const json_t *usable_class(const json_t *report, int64_t size);
 /* True when a sentence of not_observed has WORD (without regard to case). */
 bool report_says(const json_t *report, const char *word);
 /* The stack of a context as one line, leaf first: "a < b < c"; valid until the next call. */
@@ -121,6 +125,8 @@ struct recording record_with_counter(const char *const argv[], const struct reco
 
 /* All of them, with every difference in the message; the peak to 1 %. */
 void assert_totals_equal(const char *what, struct totals expected, struct totals actual);
+/* All but temporary and peak_bytes, over the contexts with FUNCTION in their stack. */
+void assert_function_totals(const json_t *report, const char *function, struct totals expected);
 /* totals of the report agree with the sums over its contexts. */
 void assert_contexts_sum_to_totals(const json_t *report);
 /* With several threads and a small peak: shares may differ from it by the BYTES that the others were just allocating or
