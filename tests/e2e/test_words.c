@@ -272,7 +272,9 @@ static void check_periods(const char *options, const char *period_ms)
     if (half > 2 * slots_half + 2 || half < slots_half / at_once - 1 || all - half < (slots - slots_half) / at_once - 2)
         fail_msg("%lld of %lld periods in the first half, ran in %d of %d", (long long)half, (long long)all, slots_half,
                  slots);
-    assert_true(llabs(reads - all) <= 1);
+    /* A period may end between a read and the write after it, most often when another program gets the processor. */
+    if (llabs(reads - all) > 1 + all / 8)
+        fail_msg("read in %lld periods, written in %lld", (long long)reads, (long long)all);
     recording_free(&r);
 }
 
