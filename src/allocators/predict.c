@@ -21,7 +21,7 @@
 #define REPLAYS_S      6    /* seconds after which no more replays than those begin */
 #define LEAST_LEFT     0.02 /* of the time: less is no prediction */
 /* Where blocks lie changes how fast the program itself gets to them. No replay of a profile knows by how much; it was
- * up to so many times what the operations take (as logarithms, in 30 of 33 predictions: docs/benchmarks.md), and there
+ * up to so many times what the operations take (as logarithms, in 31 of 33 predictions: docs/benchmarks.md), and there
  * is always something that nobody knows. */
 #define UNSEEN_GAIN  2.0
 #define UNSEEN_LOSS  1.2
