@@ -236,12 +236,18 @@ static double busiest_of(const struct hw_stage *stage)
     return busiest;
 }
 
+/* Threads that do hardly anything beside the BUSIEST one wait for it. */
+static bool waits(const struct hw_stage_thread *thread, double busiest)
+{
+    return operations_of(thread) * WAITER < busiest;
+}
+
 size_t hw_stage_working(const struct hw_stage *stage)
 {
     const double busiest = busiest_of(stage);
     size_t count = 0;
     for (size_t i = 0; i < stage->thread_count; i++)
-        count += operations_of(&stage->threads[i]) * WAITER >= busiest;
+        count += !waits(&stage->threads[i], busiest);
     return count;
 }
 
@@ -253,7 +259,7 @@ static double stage_time(const struct hw_stage *stage, const struct change *chan
     for (size_t i = 0; i < stage->thread_count; i++) {
         const struct hw_stage_thread *thread = &stage->threads[i];
         double time = thread->wall;
-        if (operations_of(thread) * WAITER < busiest)
+        if (waits(thread, busiest))
             continue;
         for (int kind = 0; changes && kind < HW_MIX_KINDS; kind++)
             time +=
@@ -271,17 +277,22 @@ double hw_program_time(const struct hw_program *program)
     return sum;
 }
 
-/* Of the time of all threads, what their operations took. */
+/* Of the time of threads that work, what their operations took. */
 static double share_of_operations(const struct hw_program *program)
 {
     double ticks = 0, wall = 0;
-    for (size_t i = 0; i < program->stage_count; i++)
-        for (size_t k = 0; k < program->stages[i].thread_count; k++) {
-            const struct hw_stage_thread *thread = &program->stages[i].threads[k];
+    for (size_t i = 0; i < program->stage_count; i++) {
+        const struct hw_stage *stage = &program->stages[i];
+        const double busiest = busiest_of(stage);
+        for (size_t k = 0; k < stage->thread_count; k++) {
+            const struct hw_stage_thread *thread = &stage->threads[k];
+            if (waits(thread, busiest))
+                continue;
             wall += thread->wall;
             for (int kind = 0; kind < HW_MIX_KINDS; kind++)
                 ticks += thread->kinds[kind].ticks;
         }
+    }
     return wall > 0 ? fmin(ticks / wall, 1) : 1;
 }
 

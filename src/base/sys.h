@@ -46,8 +46,8 @@ static inline void hw_close(int fd)
     hw_sys(SYS_close, fd);
 }
 
-/* Moves FD out of the way of the program's own, where the limit allows: the number that it has then, above HW_FD_HIGH
- * unless the limit forbids. Errors (-errno) stay what they are. */
+/* Moves FD out of the way of the program's own: the number that it has then, at least HW_FD_HIGH where the limit
+ * allows. Errors (-errno) stay what they are. */
 #define HW_FD_HIGH 600
 int hw_fd_out_of_the_way(int fd);
 
