@@ -125,14 +125,14 @@ static uint32_t kind_of(long number, const long argument[6], uint64_t *bytes)
 static void begin_inside(struct hw_operator *op)
 {
     struct hw_dispatch_thread *thread = op->dispatch;
-    if (op->events)
+    if (op->events & HW_EVENTS_INSIDE)
         return;
     thread->inside[0] = (struct hw_inside){.lock = 1, .what = HW_LOCK_OTHERS};
     thread->inside[1] = (struct hw_inside){.what = HW_CALL_OTHER};
     thread->inside_count = 2;
     thread->held_count = 0;
     thread->critical_lock = thread->busy_lock = 0;
-    op->events = 1;
+    op->events |= HW_EVENTS_INSIDE;
 }
 
 /* Locks take up to half of the room, so that there is always some for each kind of system call. */
@@ -568,14 +568,27 @@ uint64_t hw_dispatch_waited(void)
     return __atomic_load_n(&dispatch.waited, __ATOMIC_RELAXED);
 }
 
+/* What was recorded inside, into ALL: so many entries. It is nobody else's then: a signal handler that comes before
+ * has its own operations, the first of which adds this one's with its own and leaves nothing here. */
+static uint32_t take_inside(struct hw_operator *op, struct hw_inside all[HW_INSIDE_EVENTS])
+{
+    const struct hw_dispatch_thread *thread = op->dispatch;
+    const uint32_t count = thread && op->events & HW_EVENTS_INSIDE ? thread->inside_count : 0;
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = thread->inside[i];
+    return __atomic_exchange_n(&op->events, 0, __ATOMIC_RELAXED) & HW_EVENTS_INSIDE ? count : 0;
+}
+
 void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
                                uint32_t bucket)
 {
     struct hw_dispatch_thread *thread = op->dispatch;
+    struct hw_inside all[HW_INSIDE_EVENTS];
     (void)bucket;
     hw_places_operation_end(op);
-    for (uint32_t i = 0; thread && i < thread->inside_count; i++) {
-        const struct hw_inside *seen = &thread->inside[i];
+    const uint32_t count = take_inside(op, all);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hw_inside *seen = &all[i];
         if (!seen->count && !seen->slow && !seen->busy)
             continue;
         if (seen->lock)
@@ -585,5 +598,4 @@ void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum
     }
     if (thread && !thread->armed && hw_dispatch_on && !hw_quiet) /* a call was handed back */
         thread->armed = arm(op) == 0;
-    op->events = 0;
 }

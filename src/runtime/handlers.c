@@ -59,7 +59,7 @@ static __attribute__((noinline)) void call_outside(handler *function, struct hw_
 {
     struct hw_operator kept = *op;
     struct hw_dispatch_thread *thread = op->dispatch;
-    uint32_t count = thread && op->events ? thread->inside_count : 0;
+    uint32_t count = thread && op->events & HW_EVENTS_INSIDE ? thread->inside_count : 0;
     struct hw_inside seen[HW_INSIDE_EVENTS];
     struct hw_held held[HW_INSIDE_LOCKS];
     uintptr_t critical_lock = thread ? thread->critical_lock : 0;

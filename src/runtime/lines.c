@@ -151,6 +151,6 @@ void hw_place_lines(struct hw_place_thread *self, uintptr_t address, uintptr_t l
     if (shared) {
         ++*(reused ? &self->sharing.passive_blocks : &self->sharing.active_blocks);
         self->shared = reused ? HW_PLACE_SHARED_REUSED : HW_PLACE_SHARED_FRESH;
-        self->op->events = 1; /* its end goes the careful way: hw_places_operation_end */
+        self->op->events |= HW_EVENTS_LINE; /* hw_places_operation_end */
     }
 }

@@ -160,7 +160,7 @@ static void note_refused(struct hw_operator *op, uint32_t kind, uintptr_t lock)
 static void note_released(struct hw_operator *op, uint32_t kind, uintptr_t lock)
 {
     struct hw_dispatch_thread *thread = op->dispatch;
-    struct hw_held *held = thread && op->events ? find_held(thread, kind, lock) : NULL;
+    struct hw_held *held = thread && op->events & HW_EVENTS_INSIDE ? find_held(thread, kind, lock) : NULL;
     if (!held || --held->depth)
         return;
     uint64_t now = hw_ticks_raw();

@@ -22,7 +22,7 @@ struct hw_operator {
     /* SYSCALL_DISPATCH_FILTER_BLOCK (1) inside an operation, _ALLOW (0) outside: what the kernel looks at, and what
      * tells locks and system calls inside an operation from those of the program. */
     volatile uint8_t selector;
-    volatile uint8_t events;             /* something was recorded inside: the end goes the careful way */
+    volatile uint8_t events;             /* HW_EVENTS_…: not 0, then the end goes the careful way */
     uint8_t timed;                       /* this operation is timed: `begin` holds */
     uint8_t hardware;                    /* its hardware events are read; HW_HARDWARE_NEXT: the next one's will be */
     uint32_t until_timed;                /* operations up to the next one that goes the careful way; 0: this one */
@@ -53,6 +53,8 @@ struct hw_operator {
     struct hw_stage_kind stage_base[HW_OPERATION_KINDS]; /* counts at its begin; ticks since */
 };
 #define HW_HARDWARE_NEXT 2
+#define HW_EVENTS_INSIDE 1 /* dispatch.c has recorded something inside this operation */
+#define HW_EVENTS_LINE   2 /* lines.c: its block shares a line */
 /* Of the calling thread; NULL before its first operation, after its last, and where the mode is off. */
 extern HW_HIDDEN __thread struct hw_operator *hw_operator_self __attribute__((tls_model("initial-exec")));
 

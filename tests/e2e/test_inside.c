@@ -136,6 +136,19 @@ static void test_futex(void **state)
     recording_free(&recording);
 }
 
+/* What one operation did is not told again of later ones whose blocks come onto lines of other threads. */
+static void test_shared_lines(void **state)
+{
+    struct recording recording = record_inside("share", "1000", "libinsidemalloc.so", NULL, false);
+    assert_true(json_number(allocator(recording.report), "false_sharing.passive_blocks") >= 1000);
+    const json_t *mutex = lock(recording.report, "mutex", "known_mutex");
+    assert_int_equal(json_number(mutex, "acquisitions"), 1);
+    need_dispatch(&recording);
+    assert_int_equal(json_number(allocator(recording.report), "futex.waits.count"), 1);
+    assert_int_equal(json_number(allocator(recording.report), "futex.wakes.count"), 1);
+    recording_free(&recording);
+}
+
 /* Calls that nobody but the program can make. */
 static void test_handed_back(void **state)
 {
@@ -337,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls),  cmocka_unit_test(test_futex),
         cmocka_unit_test(test_handed_back),  cmocka_unit_test(test_handlers),     cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_shared_lines),
         cmocka_unit_test(test_own_sigsys),   cmocka_unit_test(test_filters),      cmocka_unit_test(test_processes),
         cmocka_unit_test(test_threads),      cmocka_unit_test(test_locks),        cmocka_unit_test(test_contention),
         cmocka_unit_test(test_events),       cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text),

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
@@ -82,6 +83,36 @@ static void contend(void)
         MUST(pthread_create(&thread, NULL, keeper, NULL) == 0);
         free(malloc(SIZE_WAIT));
         MUST(pthread_join(thread, NULL) == 0);
+    }
+}
+
+/* ---- lines of two threads ---- */
+
+static void *neighbours[200];
+
+static void *make_neighbours(void *unused)
+{
+    for (int i = 0; i < 200; i++)
+        MUST((neighbours[i] = malloc(24)) != NULL);
+    return NULL;
+}
+
+/* One operation that does something known, and then operations that do nothing but get a block on the line of another
+ * thread's. */
+static void share(void)
+{
+    pthread_t thread;
+    int i = 0;
+    MUST(pthread_create(&thread, NULL, make_neighbours, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    while (((uintptr_t)neighbours[i] ^ (uintptr_t)neighbours[i + 1]) >> 6)
+        i++;
+    free(malloc(SIZE_WAKE));
+    free(malloc(SIZE_MUTEX));
+    for (long n = 0; n < times; n++) {
+        const uintptr_t before = (uintptr_t)neighbours[i];
+        free(neighbours[i]);
+        neighbours[i] = malloc(24);
+        MUST((uintptr_t)neighbours[i] == before);
     }
 }
 
@@ -351,6 +382,7 @@ static const struct {
     {"large", large_blocks, 0},      {"calls", NULL, SIZE_CALLS},
     {"mutex", NULL, SIZE_MUTEX},     {"recursive", NULL, SIZE_RECURSIVE},
     {"contend", contend, 0},         {"wake", NULL, SIZE_WAKE},
+    {"share", share, 0},
     {"thread", NULL, SIZE_THREAD},   {"mask", NULL, SIZE_MASK},
     {"checked", NULL, SIZE_CHECKED}, {"fork-inside", NULL, SIZE_FORK},
     {"faults", NULL, SIZE_FAULTS},   {"timed", NULL, SIZE_TIMED},
