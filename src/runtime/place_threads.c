@@ -6,6 +6,7 @@
 
 #define PLACES_HINT  0x0a0000000000ul /* below where programs, heaps and libraries lie, and the map of blocks.c */
 #define REGIONS      (1ul << (HW_ARCH_ADDRESS_BITS - HW_PLACE_REGION_SHIFT))
+#define AREAS        (1ul << (HW_ARCH_ADDRESS_BITS - HW_PLACE_AREA_SHIFT))
 #define LINES        (1ul << (HW_ARCH_ADDRESS_BITS - 6))
 #define BIG_MOST     HW_PLACE_BIG_MOST
 #define THREADS_MOST (1u << 20)
@@ -242,11 +243,12 @@ static bool reserve(void)
 {
     const uint64_t planes = 2 * HW_PLACE_PLANE_BYTES, owners = LINES * sizeof(uint16_t);
     const uint64_t regions = REGIONS * sizeof(struct hw_place_region), bigs = BIG_MOST * sizeof(struct hw_place_big);
+    const uint64_t areas = AREAS * sizeof(struct hw_place_area);
     const uint64_t mixed = HW_PLACE_MIXED_MOST * sizeof(struct hw_place_owners);
     const uint64_t list = THREADS_MOST * sizeof(struct hw_place_thread *);
     const uint64_t units = HW_PLACE_BIG_BYTES * sizeof(uint16_t);
     const uint64_t totals = HW_ALIGN_UP(HW_PLACE_CLASSES * sizeof(struct hw_place_total), HW_PAGE);
-    const uint64_t all = planes + owners + regions + bigs + mixed + list + units + totals;
+    const uint64_t all = planes + owners + regions + areas + bigs + mixed + list + units + totals;
     long result =
         hw_sys(SYS_mmap, PLACES_HINT, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (hw_sys_failed(result))
@@ -257,7 +259,8 @@ static bool reserve(void)
     char *next = (char *)result;
     hw_places.owners = (uint16_t *)(next += planes);
     hw_places.regions = (struct hw_place_region *)(next += owners);
-    hw_places.bigs = (struct hw_place_big *)(next += regions);
+    hw_places.areas = (struct hw_place_area *)(next += regions);
+    hw_places.bigs = (struct hw_place_big *)(next += areas);
     hw_places.mixed = (struct hw_place_owners *)(next += bigs);
     hw_places.threads = (struct hw_place_thread **)(next += mixed);
     hw_places.units = (uint16_t *)(next += list);

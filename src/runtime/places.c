@@ -136,6 +136,43 @@ static unsigned payload_bytes(uint32_t code, uint64_t size)
                                    : 5;
 }
 
+/* ---- parts of the address space ---- */
+
+#define REGION     ((uintptr_t)HW_PLACE_BIG_BYTES)
+#define AREA_SHIFT HW_PLACE_AREA_SHIFT
+#define AREA       (1ul << AREA_SHIFT)
+
+/* The part of [low, end) that begins at LOW: a whole area, or what lies in one region. */
+struct part {
+    uintptr_t low, end;
+    bool whole;                     /* an area, or all of a region */
+    struct hw_place_area *area;     /* in which it lies */
+    struct hw_place_region *region; /* NULL: it is the area */
+};
+
+static inline struct part part_of(uintptr_t low, uintptr_t end)
+{
+    struct part part = {.low = low, .area = &hw_places.areas[low >> AREA_SHIFT]};
+    const bool area = !(low & (AREA - 1)) && end - low >= AREA;
+    const uintptr_t next = area ? low + AREA : (low | (REGION - 1)) + 1;
+    part.whole = next <= end && !(low & (REGION - 1));
+    part.end = next < end ? next : end;
+    part.region = area ? NULL : &hw_places.regions[low >> REGION_SHIFT];
+    return part;
+}
+
+/* The parts of [START, END) from the first begin of a region on. */
+#define EACH_PART_BEHIND(part, start, stop)                                                                            \
+    for (struct part part = {.end = ((start) | (REGION - 1)) + 1};                                                     \
+         part.end < (stop) && (part = part_of(part.end, stop), true);)
+
+/* Whose big block, live or free, covers the begin of the region; 0: none's. */
+static inline uint32_t big_at(uintptr_t address)
+{
+    const uint32_t index = hw_places.areas[address >> AREA_SHIFT].big;
+    return index ? index : hw_places.regions[address >> REGION_SHIFT].big;
+}
+
 /* ---- big blocks ---- */
 
 static uint32_t take_big(struct hw_place_thread *self)
@@ -152,9 +189,12 @@ static uint32_t take_big(struct hw_place_thread *self)
 static void put_big(struct hw_place_thread *self, uint32_t index)
 {
     struct hw_place_big *big = &hw_places.bigs[index];
-    for (uintptr_t r = (big->address >> REGION_SHIFT) + 1; r << REGION_SHIFT < big->address + big->usable; r++)
-        if (hw_places.regions[r].big == index)
-            hw_places.regions[r].big = 0;
+    EACH_PART_BEHIND(part, big->address, big->address + big->usable)
+    {
+        uint32_t *where = part.region ? &part.region->big : &part.area->big;
+        if (*where == index)
+            *where = 0;
+    }
     __atomic_store_n(&big->address, 0, __ATOMIC_RELEASE);
     big->next_free = self->big_free;
     self->big_free = index;
@@ -470,19 +510,34 @@ static void sweep(struct hw_place_thread *self, uintptr_t odd, uintptr_t from, u
     }
 }
 
-/* Clears what begins in [start, end), region by region: most of a large block's were never used. */
+/* All that begins in [low, high) of one region gives way. */
+static void sweep_region(struct hw_place_thread *self, uintptr_t low, uintptr_t high)
+{
+    const struct hw_place_region *region = &hw_places.regions[low >> REGION_SHIFT];
+    const uintptr_t farthest = (low & ~(REGION - 1)) + (uintptr_t)region->high * 16;
+    high = high > farthest ? farthest : high;
+    if (low >= high)
+        return;
+    sweep(self, 0, (low + 15) >> 4, (high + 15) >> 4);
+    if (region->odd)
+        sweep(self, 8, (low + 7) >> 4, (high + 7) >> 4);
+}
+
+/* All that begins in [start, end) gives way. What the new block covers wholly is marked in no way afterwards. */
 static void sweep_extent(struct hw_place_thread *self, uintptr_t start, uintptr_t end)
 {
-    for (uintptr_t r = start >> REGION_SHIFT; r << REGION_SHIFT < end; r++) {
-        const struct hw_place_region *region = &hw_places.regions[r];
-        uintptr_t low = r << REGION_SHIFT, high = low + (uintptr_t)region->high * 16;
-        low = low < start ? start : low;
-        high = high > end ? end : high;
-        if (low >= high)
-            continue;
-        sweep(self, 0, (low + 15) >> 4, (high + 15) >> 4);
-        if (region->odd)
-            sweep(self, 8, (low + 7) >> 4, (high + 7) >> 4);
+    const uintptr_t next = (start | (REGION - 1)) + 1;
+    sweep_region(self, start, next < end ? next : end);
+    EACH_PART_BEHIND(part, start, end)
+    {
+        for (uintptr_t low = part.low; (part.region || part.area->used) && low < part.end; low += REGION) {
+            struct hw_place_region *region = &hw_places.regions[low >> REGION_SHIFT];
+            sweep_region(self, low, part.region ? part.end : low + REGION);
+            if (part.whole)
+                region->high = 0;
+        }
+        if (!part.region)
+            part.area->used = 0;
     }
 }
 
@@ -507,21 +562,24 @@ static uintptr_t nearest_before(uintptr_t address, uintptr_t odd)
     return 0;
 }
 
+static bool covers(const struct found *found, uintptr_t address)
+{
+    return found->place.start < address && found->place.start + found->place.usable > address;
+}
+
 /* The block, live or listed, that began before ADDRESS and reaches beyond it. */
 static bool look_before(uintptr_t address, struct found *found, bool deep)
 {
     const struct hw_place_region *region = &hw_places.regions[address >> REGION_SHIFT];
-    const bool alone = !region->high || (address & (HW_PLACE_BIG_BYTES - 1)) == 0;
-    if (alone && address >= HW_PLACE_BIG_BYTES && region[-1].high < HW_PLACE_BIG_BYTES / 16)
-        return false; /* nothing reaches into this region */
+    const uint32_t index = big_at(address);
+    if (index && index < BIG_MOST && look(hw_places.bigs[index].address, found, deep) && covers(found, address))
+        return true;
+    const bool alone = !region->high || (address & (REGION - 1)) == 0;
+    if (alone && address >= REGION && region[-1].high < REGION / 16)
+        return false; /* nothing else reaches into this region */
     uintptr_t start = nearest_before(address, 0), other = hw_places.odd_used ? nearest_before(address, 8) : 0;
     start = other > start ? other : start;
-    if (!start || !look(start, found, deep) || found->place.start + found->place.usable <= address) {
-        const uint32_t index = region->big;
-        if (!index || index >= BIG_MOST || !look(hw_places.bigs[index].address, found, deep))
-            return false;
-    }
-    return found->place.start < address && found->place.start + found->place.usable > address;
+    return start && look(start, found, deep) && covers(found, address);
 }
 
 bool hw_place_at(uintptr_t address, struct hw_place *place)
@@ -552,15 +610,13 @@ void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, 
     }
 }
 
-/* Nothing was ever handed out in [start, end). */
-static bool never_used(uintptr_t start, uintptr_t end)
+bool hw_places_none(uintptr_t start, uintptr_t end)
 {
-    const struct hw_place_region *region = &hw_places.regions[start >> REGION_SHIFT];
-    if ((start & (HW_PLACE_BIG_BYTES - 1)) >> 4 < region->high)
+    if ((start & (REGION - 1)) >> 4 < hw_places.regions[start >> REGION_SHIFT].high || big_at(start))
         return false;
-    for (uintptr_t r = (start >> REGION_SHIFT) + 1; r << REGION_SHIFT < end; r++)
-        if ((++region)->high)
-            return false;
+    EACH_PART_BEHIND(part, start, end)
+    if (part.area->big || (part.region ? part.region->high || part.region->big : part.area->used))
+        return false;
     return true;
 }
 
@@ -590,22 +646,43 @@ static __attribute__((noinline)) void enter_region(struct hw_place_region *regio
         region[i].made = 1;
 }
 
-/* Regions learn of the block from START to END; BIG: its entry, or 0. */
+static void raise_region(struct hw_place_region *region, uintptr_t bytes)
+{
+    const uint16_t high = (uint16_t)((bytes + 15) / 16);
+    uint16_t old = __atomic_load_n(&region->high, __ATOMIC_RELAXED);
+    if (!old && high < REGION / 16) /* others may begin behind it, or it began here */
+        enter_region(region);
+    while (old < high && !raise_high(&region->high, &old, high))
+        ;
+}
+
+static inline void use_area(uintptr_t address)
+{
+    struct hw_place_area *area = &hw_places.areas[address >> AREA_SHIFT];
+    if (!area->used)
+        area->used = 1;
+}
+
+/* Regions and areas learn of the block from START to END; BIG: its entry, or 0. */
 static void note_regions(uintptr_t start, uintptr_t end, uint32_t big)
 {
     struct hw_place_region *region = &hw_places.regions[start >> REGION_SHIFT];
+    const uintptr_t low = start & ~(REGION - 1);
     if ((start & 8) && !region->odd)
         region->odd = hw_places.odd_used = 1;
-    for (uintptr_t low = start & ~(uintptr_t)(HW_PLACE_BIG_BYTES - 1); low < end; low += HW_PLACE_BIG_BYTES, region++) {
-        uint64_t units = (end - low + 15) / 16;
-        uint16_t high = (uint16_t)(units < HW_PLACE_BIG_BYTES / 16 ? units : HW_PLACE_BIG_BYTES / 16);
-        uint16_t old = __atomic_load_n(&region->high, __ATOMIC_RELAXED);
-        if (!old && high < HW_PLACE_BIG_BYTES / 16) /* others may begin behind it, or it began here */
-            enter_region(region);
-        while (old < high && !raise_high(&region->high, &old, high))
-            ;
-        if (big && low > start)
-            region->big = big;
+    raise_region(region, end - low < REGION ? end - low : REGION);
+    use_area(start);
+    EACH_PART_BEHIND(part, start, end)
+    {
+        if (!part.region) {
+            part.area->big = big;
+            continue;
+        }
+        if (!part.whole || !big)
+            raise_region(part.region, part.end - part.low);
+        if (big)
+            part.region->big = big;
+        use_area(part.low);
     }
 }
 
@@ -646,8 +723,9 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
     uint64_t touched = size;
     uint32_t big = 0;
     bool again =
-        !never_used(address, address + extent.usable) && make_room(self, address, extent.usable, &big, &touched);
+        !hw_places_none(address, address + extent.usable) && make_room(self, address, extent.usable, &big, &touched);
     uint32_t code = extent.ask ? HW_PLACE_ASK : code_of(extent.usable, size);
+    const bool kept = big != 0; /* regions know of it already */
     if (extent.usable >= HW_PLACE_BIG_BYTES) {
         big = big ? big : take_big(self);
         if (!big) {
@@ -657,7 +735,8 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
         hw_places.bigs[big] = (struct hw_place_big){address, extent.usable, size, touched, 1, 0};
         code = HW_PLACE_BIG;
     }
-    note_regions(address, address + extent.usable, big);
+    if (!kept)
+        note_regions(address, address + extent.usable, big);
     const uint64_t untouched = (extent.usable - touched) & ~(HW_PAGE - 1);
     put_payload(byte, payload_bytes(code, size),
                 is_mid(code)                         ? extent.usable >> 3
@@ -703,9 +782,11 @@ static inline bool allocate_small(struct hw_place_thread *self, uintptr_t addres
     bool again = false;
     uint32_t kept = 0;
     uint64_t touched = 0;
-    if (!old)
+    if (!old) {
         enter_region(region);
-    else if ((address & (HW_PLACE_BIG_BYTES - 1)) / 16 < old)
+        use_area(address);
+    }
+    if ((address & (REGION - 1)) / 16 < old || big_at(address))
         again = make_room(self, address, units * 8ul, &kept, &touched);
     while (old < high && !raise_high(&region->high, &old, high))
         ;

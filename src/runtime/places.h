@@ -45,6 +45,7 @@
 #define HW_PLACE_BIG_BYTES    65536u
 #define HW_PLACE_BIG_MOST     (1u << 26) /* entries */
 #define HW_PLACE_REGION_SHIFT 16         /* a region has one page of each plane */
+#define HW_PLACE_AREA_SHIFT   21
 #define HW_PLACE_MIXED_MOST   (1u << 22) /* times 64 KiB of address space in which lines had several owners */
 
 /* Classes of usable sizes: one for each multiple of 8 up to 1024, then four for each doubling. */
@@ -124,13 +125,21 @@ struct hw_place_thread {
     struct hw_place_class_counts classes[HW_PLACE_CLASSES];
 };
 
-/* What was handed out in 64 KiB of address space. */
+/* What was handed out in 64 KiB of address space. Where a big block covers all of it, and does not begin there, no other
+ * one begins: `high` is 0, and nothing need be looked for when that block goes. */
 struct hw_place_region {
-    uint16_t high;  /* end of the farthest block there ever was, in units of 16 bytes */
+    uint16_t high;  /* end of the farthest block that there was, in units of 16 bytes */
     uint16_t odd;   /* blocks began at odd multiples of 8 */
     uint32_t big;   /* entry of the big block, live or free, that covers the begin of the region; 0: none */
     uint32_t mixed; /* page of owners, if some line here had several; 0: none */
     uint32_t made;  /* the even plane has its page */
+};
+
+/* 2 MiB of address space. Where a big block covers all of it, and does not begin there, its entry stands here, and
+ * regions know nothing of it: a mapping of a GiB is some hundred of these. */
+struct hw_place_area {
+    uint32_t big;  /* 0: none */
+    uint32_t used; /* some region in it may have `high` or `big` */
 };
 
 /* Owners of single blocks, on lines of several, by the address of their mark: first those at multiples of 16. */
@@ -159,6 +168,7 @@ struct hw_places {
     uint64_t epoch;  /* as hw_process_info.peak_epoch */
     uint16_t *units; /* requested size below HW_PLACE_BIG_BYTES -> usable bytes / 8, 0 while it is not known */
     struct hw_place_region *regions;
+    struct hw_place_area *areas;
     struct hw_place_owners *mixed;
     uint32_t mixed_used;
     struct hw_place_big *bigs;
@@ -202,6 +212,8 @@ struct hw_place {
 /* The block, live or free, that ADDRESS lies in (in its usable bytes). Reads only: signal safe, may be wrong about
  * blocks that are changing. */
 bool hw_place_at(uintptr_t address, struct hw_place *place);
+/* Nothing was handed out in [start, end), as far as that is still known. */
+bool hw_places_none(uintptr_t start, uintptr_t end);
 /* Calls EACH for the blocks that begin in [start, end). */
 void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, const struct hw_place *place),
                     void *closure);

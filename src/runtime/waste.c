@@ -169,15 +169,9 @@ static struct hw_places_moment *measured; /* what is being measured */
 /* Blocks in [start, end)? Asked of anonymous mappings with resident pages. */
 static bool holds_blocks(uintptr_t start, uintptr_t end)
 {
-    const uint64_t most = 1ul << 20; /* 64 GiB: what is larger has blocks at its begin, or at its end */
-    const uintptr_t first = start / HW_PLACE_BIG_BYTES, last = (end - 1) / HW_PLACE_BIG_BYTES;
-    for (uintptr_t r = first; r <= last && r - first < most; r++)
-        if (hw_places.regions[r].high)
-            return true;
-    for (uintptr_t r = last; r > first && last - r < most; r--)
-        if (hw_places.regions[r].high)
-            return true;
-    return false;
+    const uint64_t most = 1ul << 36; /* what is larger has blocks at its begin, or at its end */
+    return !hw_places_none(start, end - start < most ? end : start + most) ||
+           (end - start > most && !hw_places_none(end - most, end));
 }
 
 static void take_mapping(uintptr_t start, uintptr_t end, uint64_t resident)

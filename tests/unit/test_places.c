@@ -68,12 +68,13 @@ int64_t hw_places_live(void)
 /* ---- the model ---- */
 
 #define ARENA  0x700000ff0000ul /* where nothing is; with sizes in front of blocks there must be */
-#define UNITS  (6u << 20)       /* of 8 bytes: 48 MiB */
+#define UNITS  (12u << 20)      /* of 8 bytes: 96 MiB */
 #define BLOCKS 20000u
 
 struct block {
     uint64_t unit, size, usable; /* unit: of its address in the arena */
     int owner;                   /* -1: not live */
+    bool mapped;                 /* a free gives it back to the system */
 };
 static uintptr_t arena;
 static struct block blocks[BLOCKS], frees[4 * BLOCKS];
@@ -211,7 +212,7 @@ static bool model_allocate(uint32_t index, uint64_t unit, uint64_t size, uint64_
         note_line(last, reused);
     if (shared || shared_last)
         ++*(reused ? &sharing.passive_blocks : &sharing.active_blocks);
-    blocks[index] = (struct block){unit, size, usable, owner};
+    blocks[index] = (struct block){unit, size, usable, owner, false};
     for (uint64_t u = 0; u < units_of(usable); u++)
         live_at[unit + u] = index + 1;
     begun[unit] = 1;
@@ -230,24 +231,36 @@ static void model_free(uint32_t index)
 {
     struct block *block = &blocks[index];
     struct model *class = &classes[hw_place_class(block->usable)];
+    const bool mapped = block->mapped;
     while (frees[free_next].owner >= 0)
         free_next = (free_next + 1) % (4 * BLOCKS);
     frees[free_next] = *block;
     frees[free_next].owner = 0;
     for (uint64_t u = 0; u < units_of(block->usable); u++) {
         live_at[block->unit + u] = 0;
-        free_at[block->unit + u] = free_next + 1;
+        free_at[block->unit + u] = mapped ? 0 : free_next + 1;
     }
+    if (mapped)
+        frees[free_next].owner = -1;
     class->live--;
     class->requested -= (int64_t)block->size;
     class->usable -= (int64_t)block->usable;
-    class->listed++;
-    class->listed_bytes += (int64_t)block->usable;
+    class->listed += !mapped;
+    class->listed_bytes += mapped ? 0 : (int64_t)block->usable;
     total -= (int64_t)block->size;
     block->owner = -1;
 }
 
 /* ---- the comparison ---- */
+
+static uint64_t random_state;
+static uint64_t any(uint64_t below)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (random_state >> 11) % below;
+}
 
 static struct hw_place_state sum_of(uint32_t c, bool peak)
 {
@@ -293,24 +306,28 @@ static void compare(bool alone)
             assert_int_equal(most, model->most);
     }
     assert_memory_equal(&seen, &sharing, sizeof seen);
+    for (unsigned i = 0; i < 2000; i++) { /* what lies anywhere */
+        const uint64_t unit = any(i % 2 ? UNITS : UNITS / 64);
+        struct hw_place place;
+        const bool found = hw_place_at(arena + unit * 8, &place);
+        const struct block *live = live_at[unit] ? &blocks[live_at[unit] - 1] : NULL;
+        if (live && unit - live->unit >= units_of(live->size)) /* only the allocator knows of these bytes */
+            continue;
+        assert_int_equal(found && place.live, live != NULL);
+        if (live)
+            assert_int_equal(place.start, arena + live->unit * 8);
+        else
+            assert_int_equal(found, free_at[unit] != 0);
+    }
 }
 
 /* ---- random programs ---- */
 
-static uint64_t state;
-static uint64_t any(uint64_t below)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (state >> 11) % below;
-}
-
 static uint64_t any_size(void)
 {
     switch (any(12)) {
-    case 0:
-        return any(4);
+    case 0: /* a small one, or one over many regions and areas */
+        return any(250) ? any(4) : 1500000 + any(9000000);
     case 1:
         return any(2000);
     case 2:
@@ -384,8 +401,9 @@ static void run(unsigned step, unsigned align, unsigned owners, unsigned rounds,
                 continue;
             bool reused = model_allocate(next, unit, size, usable, (int)who);
             void *address = (void *)(arena + unit * 8);
+            blocks[next].mapped = hw_places.glibc && usable > 128 * 1024 && any(2);
             if (hw_places.glibc)
-                ((uint64_t *)address)[-1] = (usable + 8) | 1;
+                ((uint64_t *)address)[-1] = blocks[next].mapped ? (usable + 16) | 2 : (usable + 8) | 1;
             assert_int_equal(odd_one ? hw_place_allocated_slow(ops[who], (uintptr_t)address, size, true)
                                      : hw_place_allocated(ops[who], address, size),
                              reused);
@@ -416,7 +434,7 @@ static void run(unsigned step, unsigned align, unsigned owners, unsigned rounds,
 static void test_one_thread(void **unused)
 {
     (void)unused;
-    state = 88172645463325252ull;
+    random_state = 88172645463325252ull;
     run(16, 16, 1, 30000, 3000);
     run(8, 8, 1, 30000, 3000);
     run(0, 16, 1, 30000, 3000);
@@ -425,15 +443,63 @@ static void test_one_thread(void **unused)
 static void test_threads(void **unused)
 {
     (void)unused;
-    state = 8817264546332525ull;
+    random_state = 8817264546332525ull;
     run(16, 16, 3, 30000, 3000);
     run(8, 8, 7, 30000, 3000);
     run(0, 16, 5, 30000, 3000);
     run(8, 8, 2, 30000, 200);
 }
 
+/* ---- what a large block costs ---- */
+
+static uint64_t pages_there(const void *start, uint64_t bytes)
+{
+    static unsigned char there[65536];
+    uint64_t count = 0;
+    const uintptr_t page = (uintptr_t)start & ~4095ul;
+    for (uint64_t at = 0; at < bytes; at += sizeof there * 4096) {
+        const uint64_t here = bytes - at < sizeof there * 4096 ? bytes - at : sizeof there * 4096;
+        assert_int_equal(mincore((void *)(page + at), here, there), 0);
+        for (uint64_t i = 0; i < (here + 4095) / 4096; i++)
+            count += there[i] & 1;
+    }
+    return count;
+}
+
+/* A mapping of a GiB again and again: neither read nor written are the 64 MiB of the plane and the 256 KiB of regions
+ * that it has. */
+static void test_large(void **unused)
+{
+    const uint64_t size = 1ul << 30;
+    for (unsigned listed = 0; listed < 2; listed++) {
+        model_reset(listed ? 16 : 0);
+        struct hw_operator *op = attach();
+        char *memory =
+            mmap(NULL, size + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        assert_ptr_not_equal(memory, MAP_FAILED);
+        hw_real.malloc_usable_size = NULL;
+        for (unsigned i = 0; i < 20; i++) {
+            char *address = memory + 4096 + i * 64; /* such as allocators have them that colour lines */
+            ((uint64_t *)address)[-1] = (size - 4096) | 2;
+            hw_place_allocated(op, address, size - 8192);
+            struct hw_place place;
+            assert_true(hw_place_at((uintptr_t)address + size / 2 + i * 100000, &place));
+            assert_true(place.live && place.start == (uintptr_t)address);
+            assert_int_equal(hw_place_freed(op, address), size - 8192);
+        }
+        assert_int_equal(op->places->unseen, 0);
+        assert_in_range(pages_there(hw_places.even + ((uintptr_t)memory >> 4), size >> 4), 1, 64);
+        assert_in_range(
+            pages_there(&hw_places.regions[(uintptr_t)memory >> 16], (size >> 16) * sizeof *hw_places.regions), 1, 4);
+        munmap(memory, size + 8192);
+        free(op);
+        model_end();
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_thread), cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_thread), cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_large)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
