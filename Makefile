@@ -3,6 +3,7 @@
 #   make demo       build, profile a real program, show the report
 #   make test       build, run every test
 #   make fuzz       build, run each fuzzer for ten minutes (every night; FUZZ_SECONDS=600)
+#   make guests     build, run servers, browsers and interpreters under the profiler (installs them), write docs/development/guests.md
 #   make bench      build, run the side-by-side benchmarks
 #   make            build into build/release
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -17,7 +18,7 @@ DESTDIR ?=
 RELEASE := build/release
 PROGRAM := $(RELEASE)/bin/heapwise
 
-.PHONY: all demo test fuzz bench install uninstall deb clean help release
+.PHONY: all demo test fuzz guests bench install uninstall deb clean help release
 
 all:
 	@scripts/setup build
@@ -47,6 +48,11 @@ fuzz:
 	@scripts/setup build test
 	cmake --preset release -DHEAPWISE_TESTS=ON -DHEAPWISE_FUZZ_SECONDS=$(FUZZ_SECONDS)
 	cmake --build --preset release --target fuzz
+
+guests:
+	@scripts/setup build guests
+	@$(MAKE) --no-print-directory release
+	tests/guests/run $(PROGRAM) build/guests --table docs/development/guests.md
 
 bench:
 	@scripts/setup build bench
