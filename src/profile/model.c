@@ -441,6 +441,12 @@ static void finish_context(struct builder *builder, struct hw_profile_context *c
         context->lifetime_max_ns = hw_profile_ticks_to_ns(profile, sum->lifetime_max);
         context->last_free_ns = hw_profile_ticks_to_ns(profile, sum->last_free_tick);
     }
+    /* Entries of a bounded table are added up without knowing whether their threads are the same ones. */
+    const uint64_t threads = profile->process.threads_seen;
+    if (threads && context->alloc_threads > threads)
+        context->alloc_threads = threads;
+    if (threads && context->free_threads > threads)
+        context->free_threads = threads;
     context->last_alloc_ns = hw_profile_ticks_to_ns(profile, sum->last_alloc_tick);
     if (sum->aged) /* of a merged profile: there a tick is a nanosecond */
         return;

@@ -167,6 +167,25 @@ static json_t *process_value(struct json_writer *writer)
     return object;
 }
 
+/* What was live at the fork or the reset. In allocator mode frees of such blocks are among all others. */
+static json_t *total_inherited(struct json_writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    json_t *object = json_object();
+    set_signed(writer, object, "allocations", view->profile->process.inherited_blocks);
+    set_signed(writer, object, "bytes", view->profile->process.inherited_bytes);
+    uint64_t frees = 0, bytes = 0;
+    for (size_t i = 0; i < view->context_count; i++) {
+        frees += view->contexts[i].sum.inherited_frees;
+        bytes += view->contexts[i].sum.inherited_freed_bytes;
+    }
+    if (!view->profile->observed) {
+        set_count(writer, object, "frees", frees);
+        set_count(writer, object, "freed_bytes", bytes);
+    }
+    return object;
+}
+
 static json_t *totals_value(struct json_writer *writer)
 {
     const struct hw_profile *profile = writer->view->profile;
@@ -203,9 +222,7 @@ static json_t *totals_value(struct json_writer *writer)
     if (profile->access_counted)
         hw_json_total_accesses(writer, counts);
     if (info->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET))
-        set(writer, object, "inherited",
-            json_pack("{s:I,s:I}", "allocations", (json_int_t)info->inherited_blocks, "bytes",
-                      (json_int_t)info->inherited_bytes));
+        set(writer, object, "inherited", total_inherited(writer));
     hide_unmeasured(writer, object);
     return object;
 }
@@ -356,7 +373,9 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     set_count(writer, object, "first_ns", sum->first_ns);
     set_last(writer, object, "last_alloc", sum->allocations, sum->last_alloc_ns, sum->last_alloc_cpu);
     set_last(writer, object, "last_free", sum->frees, sum->last_free_ns, sum->last_free_cpu);
-    if (writer->view->profile->process.flags & HW_PROCESS_FORKED) {
+    /* Of a reset in allocator mode only estimates are known by context. */
+    if (writer->view->profile->process.flags &
+        (HW_PROCESS_FORKED | (writer->view->profile->observed ? 0 : HW_PROCESS_RESET))) {
         json_t *inherited = json_object();
         set_signed(writer, inherited, "allocations", sum->inherited_blocks);
         set_signed(writer, inherited, "bytes", sum->inherited_bytes);

@@ -405,6 +405,11 @@ static int killer;
 
 static void harvest_the_last(void)
 {
+    if (hw_fork_pending()) { /* only one thread is here */
+        if (!hw_fork_settled() || hw_runtime.state != HW_STATE_ON)
+            return;
+        hw_lock_take(&dump.lock);
+    }
     /* In the middle of an event of this thread memory of blocks may be about to vanish. */
     bool calm = hw_threads_stop() && !inside_runtime();
     uint64_t peak_rss = hw_memory_peak_rss_in(writing.buffer, sizeof writing.buffer);
@@ -421,10 +426,11 @@ static void harvest_the_last(void)
 
 void hw_dump_killed(int number)
 {
-    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || hw_quiet ||
-        (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
+    const bool pending = hw_fork_pending();
+    if (hw_runtime.state != HW_STATE_ON || hw_quiet || (!pending && (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid))
         return;
-    hw_lock_take(&dump.lock); /* for good, like the threads that wait: what is freed later would be counted twice */
+    if (!pending)
+        hw_lock_take(&dump.lock); /* for good, like the threads that wait: what is freed later would be counted twice */
     killer = number;
     hw_arch_call_on_stack(stack + sizeof stack, harvest_the_last);
 }

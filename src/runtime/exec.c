@@ -10,45 +10,84 @@
 
 extern char **environ __attribute__((weak));
 
-/* Why the program in this file would not load the runtime, or NULL. INTERPRETER gets the path after "#!". */
-static const char *why_unprofiled(const char *path, char *interpreter, size_t size)
+/* What of a program's file matters here. */
+struct target {
+    const char *why;       /* it would not load the runtime, or NULL */
+    bool linked;           /* the runtime is among the libraries that it names itself (heapwise cc) */
+    char interpreter[256]; /* the path after "#!" */
+};
+
+/* The offset in the file of ADDRESS; 0: it is in none of the segments. */
+static uint64_t file_offset(const Elf64_Phdr *segments, unsigned count, uint64_t address)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (segments[i].p_type == PT_LOAD && address - segments[i].p_vaddr < segments[i].p_filesz)
+            return address - segments[i].p_vaddr + segments[i].p_offset;
+    return 0;
+}
+
+static bool names_runtime(int fd, const Elf64_Phdr *segments, unsigned count, const Elf64_Phdr *dynamic)
+{
+    static const char soname[] = "libheapwise.so";
+    static Elf64_Dyn entries[256]; /* under the lock */
+    uint64_t strings = 0, size = dynamic->p_filesz < sizeof entries ? dynamic->p_filesz : sizeof entries;
+    long got = hw_sys(SYS_pread64, fd, entries, size, dynamic->p_offset);
+    size_t known = got > 0 ? (size_t)got / sizeof *entries : 0;
+    for (size_t i = 0; i < known; i++)
+        if (entries[i].d_tag == DT_STRTAB)
+            strings = file_offset(segments, count, entries[i].d_un.d_ptr);
+    for (size_t i = 0; strings && i < known; i++) {
+        char name[sizeof soname];
+        if (entries[i].d_tag == DT_NEEDED &&
+            hw_sys(SYS_pread64, fd, name, sizeof name, strings + entries[i].d_un.d_val) == (long)sizeof name &&
+            hw_starts_with(name, soname))
+            return true;
+    }
+    return false;
+}
+
+static void look_at(const char *path, struct target *target)
 {
     static char head[HW_PAGE]; /* under the lock */
     struct stat status;
-    interpreter[0] = 0;
+    *target = (struct target){.why = NULL};
     int fd = hw_open(path, O_RDONLY | O_NONBLOCK, 0); /* it may be a pipe */
     if (fd < 0)
-        return NULL; /* exec itself will say so, or it cannot be read: nothing is known */
+        return; /* exec itself will say so, or it cannot be read: nothing is known */
     long length = hw_read_full(fd, head, sizeof head - 1);
     bool set_id = hw_sys(SYS_fstat, fd, &status) == 0 &&
                   (((status.st_mode & S_ISUID) && status.st_uid != (uid_t)hw_sys(SYS_geteuid)) ||
                    ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
                     status.st_gid != (gid_t)hw_sys(SYS_getegid)));
-    hw_close(fd);
-    if (length < (long)sizeof(Elf64_Ehdr))
-        length = length < 0 ? 0 : length;
+    if (length < 0)
+        length = 0;
     head[length] = 0;
     if (head[0] == '#' && head[1] == '!') {
         const char *c = head + 2;
         struct hw_text text;
-        hw_text_init(&text, interpreter, size);
+        hw_text_init(&text, target->interpreter, sizeof target->interpreter);
         while (*c == ' ' || *c == '\t')
             c++;
         while (*c && *c != ' ' && *c != '\t' && *c != '\n')
             hw_text_char(&text, *c++);
-        return NULL;
     }
     const Elf64_Ehdr *elf = (const Elf64_Ehdr *)head;
-    if (length < (long)sizeof *elf || !hw_starts_with(head, "\177ELF"))
-        return NULL;
-    if (elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_machine != HW_ARCH_ELF_MACHINE)
-        return "it is built for another architecture";
-    if (set_id)
-        return "it runs with other rights (set-user-ID or set-group-ID)";
-    for (unsigned i = 0; i < elf->e_phnum && elf->e_phoff + (i + 1) * sizeof(Elf64_Phdr) <= (uint64_t)length; i++)
-        if (((const Elf64_Phdr *)(head + elf->e_phoff))[i].p_type == PT_INTERP)
-            return NULL;
-    return "it is statically linked";
+    if (length >= (long)sizeof *elf && hw_starts_with(head, "\177ELF")) {
+        const Elf64_Phdr *segments = (const Elf64_Phdr *)(head + elf->e_phoff);
+        unsigned count = 0;
+        bool interpreted = false;
+        while (count < elf->e_phnum && elf->e_phoff + (count + 1) * sizeof *segments <= (uint64_t)length)
+            interpreted |= segments[count++].p_type == PT_INTERP;
+        target->why = elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_machine != HW_ARCH_ELF_MACHINE
+                          ? "it is built for another architecture"
+                      : set_id       ? "it runs with other rights (set-user-ID or set-group-ID)"
+                      : !interpreted ? "it is statically linked"
+                                     : NULL;
+        for (unsigned i = 0; i < count && !target->why; i++)
+            if (segments[i].p_type == PT_DYNAMIC)
+                target->linked |= names_runtime(fd, segments, count, &segments[i]);
+    }
+    hw_close(fd);
 }
 
 static bool preloads(char *const *environment)
@@ -87,14 +126,18 @@ static const char *find_program(const char *name, char *buffer, size_t size)
 
 static void note_target(const char *name, char *const *environment)
 {
-    char path[1024], interpreter[256], again[256], text[1400];
+    char path[1024], text[1400];
     const char *program = find_program(name, path, sizeof path);
+    struct target target, interpreter;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    const char *why = why_unprofiled(program, interpreter, sizeof interpreter);
-    if (interpreter[0])
-        why = why_unprofiled(interpreter, again, sizeof again);
+    look_at(program, &target);
+    if (target.interpreter[0]) {
+        look_at(target.interpreter, &interpreter);
+        target = interpreter;
+    }
     hw_lock_drop(&hw_runtime.lock, old);
-    if (!why && !preloads(environment))
+    const char *why = target.why;
+    if (!why && !target.linked && !preloads(environment))
         why = "its environment does not hand the runtime on (LD_PRELOAD)";
     if (!why)
         return;

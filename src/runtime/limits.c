@@ -168,5 +168,7 @@ HW_EXPORT long syscall(long number, ...)
     va_end(list);
     if (number == SYS_seccomp && a != 2 /* SECCOMP_GET_ACTION_AVAIL */ && a != 3 /* SECCOMP_GET_NOTIF_SIZES */)
         become_quiet();
+    if (number == SYS_exit_group)
+        hw_process_end(HW_EXIT_CODE, (int)a & 0xff);
     return real(number, a, b, c, d, e, f);
 }

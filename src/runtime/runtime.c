@@ -333,11 +333,22 @@ void hw_start(void)
 
 /* ---- end ---- */
 
-/* The process is about to leave. The file stays as valid as it was; events of other threads still count. */
+/* A forked child that has not allocated has no profile yet. Where accesses are counted it has things to tell all the
+ * same, when it ends. */
+bool hw_fork_settled(void)
+{
+    if (hw_fork_pending() && hw_planes_on() && !hw_quiet && hw_runtime.state == HW_STATE_ON)
+        hw_fork_child();
+    return !hw_fork_pending();
+}
+
+/* The process is about to leave. The file stays as valid as it was; events of other threads still count. A child that
+ * only becomes another program leaves nothing behind. */
 void hw_process_end(enum hw_exit_kind kind, int value)
 {
-    if (hw_runtime.state != HW_STATE_ON || hw_quiet || hw_fork_pending() ||
-        (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
+    if (kind == HW_EXIT_EXEC ? hw_fork_pending() : !hw_fork_settled())
+        return;
+    if (hw_runtime.state != HW_STATE_ON || hw_quiet || (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
         return;
     hw_modules_rescan();
     hw_sigset outer = 0;
@@ -549,6 +560,24 @@ HW_EXPORT int fork(void)
     if (pid != 0)
         at_fork.fresh = false;
     return pid;
+}
+
+/* The parent leaves by libc's own _exit, which nothing can see. */
+HW_EXPORT int daemon(int no_chdir, int no_close);
+HW_EXPORT int daemon(int no_chdir, int no_close)
+{
+    HW_REAL(int, daemon, (int, int));
+    if (hw_runtime.state != HW_STATE_ON || !hw_fork_settled())
+        return real(no_chdir, no_close);
+    hw_process_end(HW_EXIT_CODE, 0);
+    hw_fork_prepare();
+    at_fork.fresh = true;
+    int result = real(no_chdir, no_close);
+    if (!hw_fork_pending()) { /* there was no child */
+        at_fork.fresh = false;
+        hw_process_goes_on();
+    }
+    return result;
 }
 
 /* ---- code that goes away ---- */

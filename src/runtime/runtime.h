@@ -65,7 +65,7 @@ void *hw_real_next(const char *name);
 // clang-format off
 #define HW_LIBC_FUNCTIONS(X) \
     X(close) X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
-    X(posix_spawn) X(posix_spawnp) X(fork) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
+    X(posix_spawn) X(posix_spawnp) X(fork) X(daemon) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
     X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit) \
     X(sigaltstack) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd) X(pthread_sigmask) X(sigprocmask) \
     X(sigsuspend) X(ppoll) X(__ppoll_chk) X(pselect) X(epoll_pwait) X(epoll_pwait2)
@@ -147,6 +147,8 @@ extern HW_HIDDEN struct hw_runtime hw_runtime;
 void hw_start(void);
 /* True in a forked child that has not set itself up yet. */
 bool hw_fork_pending(void);
+/* Where accesses are counted, sets up a forked child that has not done so. False: it still has not. */
+bool hw_fork_settled(void);
 /* Sets up a forked child: own file, counts from zero. */
 void hw_fork_child(void);
 /* Before fork, in the parent: what is live, for the child. */

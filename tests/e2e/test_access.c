@@ -316,13 +316,31 @@ static void test_ends(void **state)
     static const struct {
         const char *way;
         int code, signal;
-    } ends[] = {{"_exit", 0, 0}, {"quick_exit", 0, 0}, {"exec", 0, 0}, {"abort", 0, 6},
-                {"15", 0, 15},   {"2", 0, 2},          {"11", 0, 11}};
+    } ends[] = {{"_exit", 0, 0},        {"_Exit", 0, 0},  {"quick_exit", 0, 0}, {"exit_group", 0, 0}, {"errx", 0, 0},
+                {"pthread_exit", 0, 0}, {"daemon", 0, 0}, {"vfork", 0, 0},      {"exec fails", 0, 0}, {"exec", 0, 0},
+                {"abort", 0, 6},        {"15", 0, 15},    {"2", 0, 2},          {"11", 0, 11}};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct recording r = run_mode("access", "plain", NULL, ends[i].way);
         print_message("end: %s\n", ends[i].way);
         assert_int_equal(r.run.code, ends[i].signal ? 128 + ends[i].signal : ends[i].code);
         CHECK(r.report, "plain_live", "accesses.reads", 5);
+        recording_free(&r);
+    }
+    /* A forked child that never allocates: its accesses are told at its end, whatever that is. */
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct recording r = run_mode("access", "child", NULL, ends[i].way);
+        print_message("child's end: %s\n", ends[i].way);
+        assert_int_equal(r.run.code, 0);
+        CHECK(r.report, "before_fork", "accesses.reads", 11);
+        int64_t children = 0;
+        for (size_t k = 1; k < r.file_count; k++)
+            if (sum_of(r.reports[k], "before_fork", "accesses.reads") == 3) {
+                children++;
+                assert_int_equal(
+                    json_number_or_none(r.reports[k], ends[i].signal ? "process.exit.signal" : "process.exit.code"),
+                    ends[i].signal);
+            }
+        assert_int_equal(children, strcmp(ends[i].way, "exec") != 0); /* what it did before exec is not kept */
         recording_free(&r);
     }
 }

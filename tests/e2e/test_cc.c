@@ -394,6 +394,15 @@ static const struct build_case {
      "$CC -O2 --profile-output=no.hwprof count.c -o count\n"
      "HEAPWISE_OPTIONS=output=yes.hwprof ./count; test -f yes.hwprof",
      1, 1, ANY},
+    {"exec of a program that counts, and of one that does not",
+     "cat > turn.c <<END\n"
+     "#include <stdlib.h>\n#include <unistd.h>\n"
+     "int main(int c, char **v) { free(malloc(10)); return execl(v[c > 1 ? 1 : 0], v[0], (c > 1 ? 0 : \"/bin/true\"), "
+     "(char *)0); }\nEND\n"
+     "$CC -O2 turn.c -o turn; HEAPWISE_OPTIONS=output=%n.hwprof ./turn\n"
+     "if $HW report 0.hwprof | grep 'cannot be profiled'; then exit 1; fi\n"
+     "$HW report 1.hwprof | tr '\\n' ' ' | grep -q '/bin/true: its'",
+     2, 0, ANY},
     {"record", "$CC -O2 count.c -o count; $HW record -q -o recorded.hwprof -- ./count", 1, 1, ANY},
     {"record of a C++ program", "$CXX -O2 count.cc -o count; $HW record -q -o recorded.hwprof -- ./count", 1, 1, ANY},
     {"record of a program that lost the way to the runtime",

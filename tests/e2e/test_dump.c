@@ -240,6 +240,23 @@ static void test_reset(void **state)
         assert_contexts_sum_to_totals_but_peak(report);
         assert_int_equal(json_number(report, "totals.inherited.allocations"), 3);
         assert_int_equal(json_number(report, "totals.inherited.bytes"), 2050);
+        assert_int_equal(json_number(report, "totals.inherited.frees"), 1);
+        assert_int_equal(json_number(report, "totals.inherited.freed_bytes"), 1000);
+        /* The two lines of reset() that call before_reset: two of 1000 bytes, one freed since; one of 50. */
+        int64_t allocations = 0, bytes = 0, frees = 0, freed_bytes = 0;
+        size_t index;
+        json_t *context;
+        json_array_foreach(json_object_get(report, "contexts"), index, context)
+        {
+            allocations += json_number(context, "inherited.allocations");
+            bytes += json_number(context, "inherited.bytes");
+            frees += json_number(context, "inherited.frees");
+            freed_bytes += json_number(context, "inherited.freed_bytes");
+        }
+        assert_int_equal(allocations, 3);
+        assert_int_equal(bytes, 2050);
+        assert_int_equal(frees, 1);
+        assert_int_equal(freed_bytes, 1000);
         json_decref(report);
     }
     clean_up(&victim);

@@ -129,6 +129,19 @@ static char **context_lines(const json_t *report, size_t *count)
     return lines;
 }
 
+/* What was pushed out of a table had the same threads. */
+static void check_threads_of_contexts(const json_t *report)
+{
+    int64_t threads = json_number(report, "totals.threads");
+    size_t index;
+    json_t *context;
+    json_array_foreach(json_object_get(report, "contexts"), index, context)
+    {
+        assert_in_range(json_number(context, "threads"), 0, threads);
+        assert_in_range(json_number(context, "free_threads"), 0, threads);
+    }
+}
+
 static void test_bounded_table(void **state)
 {
     const char *program = program_path("stacks");
@@ -148,6 +161,7 @@ static void test_bounded_table(void **state)
         size_t count;
         char **lines = context_lines(bounded.report, &count);
         assert_contexts_sum_to_totals(bounded.report);
+        check_threads_of_contexts(bounded.report);
         for (size_t k = 0; k < count && k < expected_count; k++)
             if (strcmp(lines[k], expected[k]) != 0)
                 fail_msg("%s:\n  %s\ninstead of\n  %s", tables[i], lines[k], expected[k]);
@@ -175,6 +189,7 @@ static void test_bounded_table_with_threads(void **state)
     assert_int_equal(churn.live_bytes, 0);
     assert_int_equal(report_sums(recording.report, "work_realloc").live_bytes, 500000);
     assert_contexts_sum_to_totals(recording.report);
+    check_threads_of_contexts(recording.report);
     recording_free(&recording);
 }
 

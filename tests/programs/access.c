@@ -3,12 +3,14 @@
  *
  * access MODE [N]: the modes are the functions at the end. Each context is a function that allocates and has a name of
  * its own. Built with GRANULE 64 and 8. */
+#include <err.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,6 +287,21 @@ static void forks(long n)
     reads(p, 1);
 }
 
+/* The child never allocates; it goes on to the end that main was asked for. */
+static void child(long n)
+{
+    (void)n;
+    char *p = before_fork(100);
+    reads(p, 10);
+    pid_t pid = fork();
+    if (pid != 0) {
+        waitpid(pid, NULL, 0);
+        reads(p, 1);
+        exit(0);
+    }
+    reads(p, 3);
+}
+
 static void aligned(long n)
 {
     (void)n;
@@ -416,15 +433,34 @@ int main(int argc, char **argv)
     } modes[] = {{"plain", plain},       {"bleed", bleed},     {"stale", stale},   {"large", large},
                  {"reallocs", reallocs}, {"threads", threads}, {"fork", forks},    {"aligned", aligned},
                  {"globals", globals},   {"dumps", dumps},     {"resets", resets}, {"types", types},
-                 {"many", many},         {"words", words}};
+                 {"many", many},         {"words", words},     {"child", child}};
     for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)
         if (strcmp(modes[i].name, argv[1]) == 0) {
             modes[i].run(argc > 2 ? atol(argv[2]) : 0);
             const char *way = argc > 3 ? argv[3] : "";
             if (!strcmp(way, "_exit"))
                 _exit(0);
+            if (!strcmp(way, "_Exit"))
+                _Exit(0);
             if (!strcmp(way, "quick_exit"))
                 quick_exit(0);
+            if (!strcmp(way, "exit_group"))
+                syscall(SYS_exit_group, 0);
+            if (!strcmp(way, "errx"))
+                errx(0, "the end");
+            if (!strcmp(way, "pthread_exit"))
+                pthread_exit(NULL);
+            if (!strcmp(way, "daemon"))
+                return daemon(1, 1);
+            if (!strcmp(way, "vfork")) {
+                pid_t pid = vfork();
+                if (pid == 0)
+                    execl("/bin/true", "true", (char *)NULL);
+                waitpid(pid, NULL, 0);
+                return system("true");
+            }
+            if (!strcmp(way, "exec fails"))
+                return execl("/nowhere/at/all", "nowhere", (char *)NULL) != -1;
             if (!strcmp(way, "abort"))
                 abort();
             if (!strcmp(way, "exec"))
