@@ -20,6 +20,8 @@
 #define HW_PAGE           4096ul
 
 #define hw_sys(number, ...) HW_SYS_(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+/* Calls that are the program's, which it makes by way of the runtime. */
+#define hw_sys_program(number, ...) HW_SYS_(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define HW_SYS_(number, a, b, c, d, e, f, ...)                                                                         \
     hw_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 

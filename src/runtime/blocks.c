@@ -37,20 +37,10 @@ static struct {
 
 static bool reserve_map(void)
 {
-    long cells = hw_sys(SYS_mmap, MAP_HINT, MAP_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (hw_sys_failed(cells))
-        return false;
-    hw_sys(SYS_madvise, cells, MAP_BYTES, 15 /* MADV_NOHUGEPAGE */);
-    hw_sys(SYS_madvise, cells, MAP_BYTES, 16 /* MADV_DONTDUMP */);
     map.records = hw_own_pages(RECORD_BYTES * RECORD_MAX, false);
-    if (!map.records) {
-        hw_sys(SYS_munmap, cells, MAP_BYTES);
-        return false;
-    }
-    hw_own_range((void *)cells, MAP_BYTES);
-    hw_block_cells = (uint32_t *)cells;
-    return true;
+    if (map.records)
+        hw_block_cells = hw_own_reserve(MAP_HINT, MAP_BYTES);
+    return hw_block_cells != NULL;
 }
 
 /* Granules that belong to a block of SIZE alone: the next block cannot begin in them. */

@@ -57,7 +57,7 @@ static bool grow_nodes(void)
         slots[at] = i;
     }
     if (nodes.slots)
-        hw_sys(SYS_munmap, nodes.slots, (nodes.mask + 1) * sizeof *slots);
+        hw_own_give_back(nodes.slots, (nodes.mask + 1) * sizeof *slots);
     nodes.slots = slots;
     nodes.mask = capacity - 1;
     nodes.count = count;

@@ -200,6 +200,8 @@ static long allocate_space(int fd, uint64_t offset, uint64_t bytes)
 static long map_extent(int fd, void *address, uint64_t offset, uint64_t bytes)
 {
     long result = hw_sys(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
+    if (hw_own_unlocked && !hw_sys_failed(result))
+        hw_sys(SYS_munlock, address, bytes);
     return hw_sys_failed(result) ? result : 0;
 }
 

@@ -711,7 +711,7 @@ static bool grow_pairs(void)
         slots[at] = i + 1;
     }
     if (pairs.slots)
-        hw_sys(SYS_munmap, pairs.slots, (pairs.mask + 1) * sizeof *slots);
+        hw_own_give_back(pairs.slots, (pairs.mask + 1) * sizeof *slots);
     pairs.slots = slots;
     pairs.mask = capacity - 1;
     return true;

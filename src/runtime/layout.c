@@ -282,15 +282,8 @@ static size_t layout_malloc_usable_size(void *pointer)
 
 static bool reserve_map(void)
 {
-    long map = hw_sys(SYS_mmap, MAP_HINT, MAP_BYTES, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (hw_sys_failed(map))
-        return false;
-    hw_sys(SYS_madvise, map, MAP_BYTES, 15 /* MADV_NOHUGEPAGE */);
-    hw_sys(SYS_madvise, map, MAP_BYTES, 16 /* MADV_DONTDUMP */);
-    hw_own_range((void *)map, MAP_BYTES);
-    hw_layout_map = (uint8_t *)map;
-    return true;
+    hw_layout_map = hw_own_reserve(MAP_HINT, MAP_BYTES);
+    return hw_layout_map != NULL;
 }
 
 bool hw_layout_start(void)

@@ -1,26 +1,36 @@
 /* limits.c - limits that a program sets on itself, and what the runtime's reservations would do to them.
  *
- * The runtime reserves address space in the terabytes, of which next to nothing is ever touched. Limits on address
- * space and locked memory count reservations, so they are widened by that much, and the program sees its own figures.
- */
+ * The runtime reserves address space in the terabytes, of which next to nothing is ever touched. It counts against no
+ * limit but RLIMIT_AS (memory.c): that one is widened by as much, whether the runtime is on or has stepped aside, and
+ * the program sees its own figures. Nothing of it is ever locked. */
 #include "runtime/runtime.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 
-#define RLIMIT_DATA_ 2
-#define RLIMIT_AS_   9
+#define RLIMIT_AS_      9
+#define RLIMIT_MEMLOCK_ 8
 
 struct limit {
     uint64_t soft, hard;
 };
 
-static uint64_t widening; /* what was added to a limit that the program has set; put back before exec */
+/* RLIMIT_AS as the program has set it, and as the kernel was told. */
+static struct {
+    bool set;
+    struct limit asked, given;
+} space;
 
-static bool is_widened(int resource)
+static bool same(const struct limit *a, const struct limit *b)
 {
-    return resource == RLIMIT_AS_ || resource == RLIMIT_DATA_;
+    return a->soft == b->soft && a->hard == b->hard;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 static uint64_t plus(uint64_t value, uint64_t more)
@@ -28,33 +38,47 @@ static uint64_t plus(uint64_t value, uint64_t more)
     return value > ~0ull - 1 - more ? ~0ull : value + more; /* ~0 stays "no limit" */
 }
 
-static struct limit widen(const struct limit *limit)
-{
-    widening = hw_own_bytes();
-    return (struct limit){plus(limit->soft, widening), plus(limit->hard, widening)};
-}
-
+/* What the kernel says, as the program is to see it. */
 static void narrow(struct limit *limit)
 {
-    if (limit->soft != ~0ull && limit->soft > widening)
-        limit->soft -= widening;
-    if (limit->hard != ~0ull && limit->hard > widening)
-        limit->hard -= widening;
+    if (space.set && same(limit, &space.given))
+        *limit = space.asked;
 }
 
-static bool on(void)
+/* What to tell the kernel instead of LIMIT. A hard limit is raised only if the program wants that. */
+static struct limit widen(const struct limit *limit)
 {
-    return hw_runtime.state == HW_STATE_ON;
+    struct limit now, seen;
+    uint64_t own = hw_own_bytes();
+    if (limit->soft > limit->hard || hw_sys_program(SYS_prlimit64, 0, RLIMIT_AS_, 0, &now) != 0)
+        return *limit;
+    seen = now;
+    narrow(&seen);
+    uint64_t hard = plus(limit->hard, own);
+    if (limit->hard <= seen.hard)
+        hard = least(hard, now.hard);
+    return (struct limit){least(plus(limit->soft, own), hard), hard};
+}
+
+/* The kernel has taken GIVEN, for which the program had ASKED. */
+static void keep(const struct limit *asked, const struct limit *given)
+{
+    space.asked = *asked;
+    space.given = *given;
+    space.set = true;
 }
 
 HW_EXPORT int setrlimit(int resource, const struct limit *limit);
 HW_EXPORT int setrlimit(int resource, const struct limit *limit)
 {
     HW_REAL(int, setrlimit, (int, const struct limit *));
-    if (!on() || !is_widened(resource) || !limit)
+    if (resource != RLIMIT_AS_ || !limit || !hw_own_bytes())
         return real(resource, limit);
-    struct limit wider = widen(limit);
-    return real(resource, &wider);
+    struct limit asked = *limit, given = widen(limit);
+    int result = real(resource, &given);
+    if (result == 0)
+        keep(&asked, &given);
+    return result;
 }
 extern __typeof__(setrlimit) setrlimit64 __attribute__((alias("setrlimit"), visibility("default")));
 
@@ -63,7 +87,7 @@ HW_EXPORT int getrlimit(int resource, struct limit *limit)
 {
     HW_REAL(int, getrlimit, (int, struct limit *));
     int result = real(resource, limit);
-    if (result == 0 && on() && is_widened(resource) && widening)
+    if (result == 0 && resource == RLIMIT_AS_)
         narrow(limit);
     return result;
 }
@@ -73,51 +97,120 @@ HW_EXPORT int prlimit(int pid, int resource, const struct limit *fresh, struct l
 HW_EXPORT int prlimit(int pid, int resource, const struct limit *fresh, struct limit *old)
 {
     HW_REAL(int, prlimit, (int, int, const struct limit *, struct limit *));
-    bool own = on() && is_widened(resource) && (pid == 0 || pid == (int)hw_sys(SYS_getpid));
-    uint64_t before = widening;
-    struct limit wider;
-    if (own && fresh)
-        wider = widen(fresh);
-    int result = real(pid, resource, own && fresh ? &wider : fresh, old);
-    if (result == 0 && own && old && before)
+    if (resource != RLIMIT_AS_ || !hw_own_bytes() ||
+        (pid != 0 && pid != (int)(hw_quiet ? hw_runtime.pid : hw_sys(SYS_getpid))))
+        return real(pid, resource, fresh, old);
+    struct limit asked, given;
+    if (fresh) {
+        asked = *fresh; /* OLD may be the same */
+        given = widen(fresh);
+    }
+    int result = real(pid, resource, fresh ? &given : NULL, old);
+    if (result == 0 && old)
         narrow(old);
+    if (result == 0 && fresh)
+        keep(&asked, &given);
     return result;
 }
 extern __typeof__(prlimit) prlimit64 __attribute__((alias("prlimit"), visibility("default")));
 
-/* The next program gets the limits as this one set them. False when there is nothing to put back. */
-bool hw_limits_for_exec(bool begin)
+/* The next program gets the limits as this one set them. */
+void hw_limits_for_exec(bool begin)
 {
-    if (!widening)
-        return false;
-    static const int resources[] = {RLIMIT_AS_, RLIMIT_DATA_};
-    for (int i = 0; i < 2; i++) {
-        struct limit limit;
-        if (hw_sys(SYS_prlimit64, 0, resources[i], 0, &limit) != 0)
-            continue;
-        if (begin)
-            narrow(&limit);
-        else
-            limit.soft = plus(limit.soft, widening); /* the hard limit stays down: it cannot be raised again */
-        hw_sys(SYS_prlimit64, 0, resources[i], &limit, 0);
-    }
-    return true;
+    struct limit now;
+    if (!space.set || hw_quiet || hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, 0, &now) != 0 ||
+        !same(&now, begin ? &space.given : &space.asked))
+        return;
+    struct limit next = begin ? space.asked : space.given;
+    if (hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, &next, 0) == 0)
+        return;
+    next = (struct limit){least(next.soft, now.hard), now.hard}; /* a hard limit cannot be raised again */
+    hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, &next, 0);
 }
 
-/* Locking all memory would fill every reservation: pages are locked as they are touched instead. Where even that is
- * refused because of the size of the reservations, nothing is locked. */
+/* ---- locked memory ---- */
+
+enum { LOCK_CURRENT = 1, LOCK_FUTURE = 2, LOCK_ON_FAULT = 4 }; /* MCL_ */
+
+static struct {
+    uint64_t bytes;
+    int flags; /* of mlock2 */
+} locking;
+
+static void add_area(const struct hw_area *area)
+{
+    if (!area->own && !(area->start >> HW_ARCH_ADDRESS_BITS))
+        locking.bytes += area->end - area->start;
+}
+
+static void lock_area(const struct hw_area *area)
+{
+    if (!area->own && !(area->start >> HW_ARCH_ADDRESS_BITS) &&
+        hw_sys(SYS_mlock2, area->start, area->end - area->start, locking.flags) == -ENOSYS)
+        hw_sys(SYS_mlock, area->start, area->end - area->start);
+}
+
+/* Whether the kernel looks at RLIMIT_MEMLOCK. */
+static bool may_lock_any(void)
+{
+    const struct {
+        uint32_t version;
+        int pid;
+    } header = {0x20080522, 0};
+    uint32_t sets[2][3] = {0}; /* effective, permitted, inheritable */
+    return hw_sys(SYS_capget, &header, sets) == 0 && (sets[0][0] >> 14 /* CAP_IPC_LOCK */ & 1);
+}
+
+/* Whether the program alone, without what the runtime has reserved, would be allowed to. Lock held. */
+static bool may_lock_current(void)
+{
+    struct limit limit = {0, 0};
+    hw_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK_, 0, &limit);
+    locking.bytes = 0;
+    hw_areas_each(add_area);
+    return may_lock_any() || (limit.soft && locking.bytes <= limit.soft);
+}
+
+/* Locking all memory would fill every reservation, and what is reserved would count as locked for good. So what the
+ * program has mapped is locked area by area, and what is mapped later by the kernel; the runtime's is not. */
 HW_EXPORT int mlockall(int flags);
 HW_EXPORT int mlockall(int flags)
 {
     HW_REAL(int, mlockall, (int));
-    if (!on())
+    static bool future;
+    if (!hw_own_bytes() || (flags & ~(LOCK_CURRENT | LOCK_FUTURE | LOCK_ON_FAULT)) ||
+        !(flags & (LOCK_CURRENT | LOCK_FUTURE)))
         return real(flags);
-    long result = hw_sys(SYS_mlockall, flags | 4 /* MCL_ONFAULT */);
-    if (result == -ENOMEM) {
-        hw_note(HW_NOTE_OTHER, "mlockall was not carried out: it would have to lock what Heapwise reserves, too");
-        return 0;
+    if (hw_quiet)
+        return real(flags | LOCK_ON_FAULT);
+    if (hw_runtime.state == HW_STATE_ON && hw_fork_pending())
+        hw_fork_child();
+    bool on = hw_runtime.state == HW_STATE_ON;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    bool may = !(flags & LOCK_CURRENT) || may_lock_current();
+    hw_lock_drop(&hw_runtime.lock, old);
+    if (!may)
+        return real(flags); /* which says why not */
+    if (flags & LOCK_FUTURE) {
+        if (on)
+            hw_file_make_room();
+        hw_own_unlocked = true;
+        int result = real(flags & ~LOCK_CURRENT);
+        if (result != 0)
+            return result;
+    } else if (future)
+        hw_sys(SYS_munlockall); /* what is mapped later is no longer locked */
+    future = flags & LOCK_FUTURE;
+    if (flags & LOCK_CURRENT) {
+        old = hw_lock_take(&hw_runtime.lock);
+        locking.flags = flags & LOCK_ON_FAULT ? 1 : 0;
+        hw_areas_each(lock_area);
+        hw_lock_drop(&hw_runtime.lock, old);
     }
-    return result < 0 ? real(flags) : 0; /* an old kernel, a wrong flag: as it is */
+    if (on)
+        hw_note(HW_NOTE_OTHER, "mlockall locked the program's memory, but not Heapwise's own: malloc and free may wait "
+                               "for pages of that");
+    return 0;
 }
 
 /* ---- programs that give up system calls ---- */
@@ -125,7 +218,11 @@ HW_EXPORT int mlockall(int flags)
 /* From now on the runtime makes none: a filter might kill the program for it. */
 static void become_quiet(void)
 {
-    if (!on() || hw_fork_pending() || hw_quiet)
+    if (hw_runtime.state != HW_STATE_ON || hw_quiet)
+        return;
+    if (hw_fork_pending())
+        hw_fork_child(); /* the last opportunity */
+    if (hw_runtime.state != HW_STATE_ON)
         return;
     hw_trap_stop(HW_SAMPLE_SECCOMP);
     hw_dispatch_quiet();
@@ -146,7 +243,7 @@ HW_EXPORT int prctl(int option, ...)
     unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long), c = va_arg(list, unsigned long),
                   d = va_arg(list, unsigned long);
     va_end(list);
-    if (option == PR_SET_SECCOMP)
+    if (option == PR_SET_SECCOMP && (a != SECCOMP_MODE_FILTER || b != 0 /* a question whether there are filters */))
         become_quiet();
     if ((option == PR_SET_SECCOMP && a == 1 /* strict: without the counter, too */) ||
         (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)) {
@@ -166,9 +263,22 @@ HW_EXPORT long syscall(long number, ...)
     long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long), d = va_arg(list, long),
          e = va_arg(list, long), f = va_arg(list, long);
     va_end(list);
-    if (number == SYS_seccomp && a != 2 /* SECCOMP_GET_ACTION_AVAIL */ && a != 3 /* SECCOMP_GET_NOTIF_SIZES */)
-        become_quiet();
-    if (number == SYS_exit_group)
+    switch (number) {
+    case SYS_prlimit64:
+        return prlimit((int)a, (int)b, (const struct limit *)c, (struct limit *)d);
+    case SYS_setrlimit:
+        return setrlimit((int)a, (const struct limit *)b);
+    case SYS_getrlimit:
+        return getrlimit((int)a, (struct limit *)b);
+    case SYS_mlockall:
+        return mlockall((int)a);
+    case SYS_seccomp: /* questions and trials aside */
+        if (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0))
+            become_quiet();
+        break;
+    case SYS_exit_group:
         hw_process_end(HW_EXIT_CODE, (int)a & 0xff);
+        break;
+    }
     return real(number, a, b, c, d, e, f);
 }

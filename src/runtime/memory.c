@@ -12,7 +12,7 @@ static uint64_t own_bytes;
 
 uint64_t hw_own_bytes(void)
 {
-    return own_bytes;
+    return __atomic_load_n(&own_bytes, __ATOMIC_RELAXED);
 }
 
 void hw_own_range(const void *start, size_t bytes)
@@ -25,17 +25,86 @@ void hw_own_range(const void *start, size_t bytes)
     }
 }
 
+/* ---- reservations ---- */
+
+bool hw_own_unlocked; /* the program locks what it maps: what the runtime maps is unlocked at once */
+
+/* Terabytes that are never touched must not count against any limit that a program has or sets. Writable private memory
+ * counts against RLIMIT_DATA, unless it may grow downwards: then it counts as stack, whose limit is looked at when it
+ * grows. It never does: the page below it is mapped, and is no memory. */
+void *hw_own_reserve(uintptr_t hint, uint64_t bytes)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    bytes = HW_ALIGN_UP(bytes, HW_PAGE);
+    long below = hw_sys(SYS_mmap, hint ? hint - HW_PAGE : 0, bytes + HW_PAGE, PROT_NONE, flags, -1, 0);
+    if (hw_sys_failed(below))
+        return NULL;
+    long pages = hw_sys(SYS_mmap, below + (long)HW_PAGE, bytes, PROT_READ | PROT_WRITE,
+                        flags | MAP_GROWSDOWN | MAP_FIXED, -1, 0);
+    if (hw_sys_failed(pages)) {
+        hw_sys(SYS_munmap, below, bytes + HW_PAGE);
+        return NULL;
+    }
+    hw_sys(SYS_madvise, pages, bytes, 15 /* MADV_NOHUGEPAGE */);
+    hw_sys(SYS_madvise, pages, bytes, 16 /* MADV_DONTDUMP */);
+    if (hw_own_unlocked)
+        hw_sys(SYS_munlock, below, bytes + HW_PAGE);
+    hw_own_range((void *)below, bytes + HW_PAGE);
+    return (void *)pages;
+}
+
 uintptr_t hw_own_hint(size_t bytes)
 {
-    static uintptr_t next = 0x400000000000ul; /* 64 TiB: far below position-independent executables */
-    return hw_access_on() ? __atomic_fetch_add(&next, HW_ALIGN_UP(bytes, HW_PAGE) + HW_PAGE, __ATOMIC_RELAXED) : 0;
+    static uintptr_t next = 0x380000000000ul; /* 56 TiB: behind the planes and the layout's map */
+    return __atomic_fetch_add(&next, HW_ALIGN_UP(bytes, HW_PAGE) + HW_PAGE, __ATOMIC_RELAXED);
+}
+
+/* Where private memory comes from: reserved at the start, so that nothing has to be asked of the kernel later, when the
+ * program may have given up system calls or locks what is mapped. What a forked child is to see as zeros is set apart.
+ */
+#define ARENA_HINT  0x400000000000ul /* 64 TiB: far below position-independent executables */
+#define KEPT_BYTES  (2ul << 40)
+#define WIPED_BYTES (6ul << 40)
+
+static struct {
+    uintptr_t next, end;
+} arena[2]; /* by wipe_on_fork */
+
+void hw_own_start(void)
+{
+    char *pages = hw_address_space_limited() ? NULL : hw_own_reserve(ARENA_HINT, KEPT_BYTES + WIPED_BYTES);
+    if (!pages)
+        return;
+    const uintptr_t start = (uintptr_t)pages, middle = start + KEPT_BYTES;
+    arena[0].next = start;
+    arena[0].end = middle;
+    if (hw_sys(SYS_madvise, middle, WIPED_BYTES, 18 /* MADV_WIPEONFORK */) == 0) {
+        arena[1].next = middle;
+        arena[1].end = middle + WIPED_BYTES;
+    }
+}
+
+static void *take_from_arena(size_t bytes, bool wiped)
+{
+    uintptr_t pages = __atomic_load_n(&arena[wiped].next, __ATOMIC_RELAXED);
+    do
+        if (arena[wiped].end - pages < bytes)
+            return NULL;
+    while (!__atomic_compare_exchange_n(&arena[wiped].next, &pages, pages + bytes, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+    return (void *)pages;
 }
 
 void *hw_own_pages(size_t bytes, bool wipe_on_fork)
 {
     bytes = HW_ALIGN_UP(bytes, HW_PAGE);
-    long result = hw_sys(SYS_mmap, hw_own_hint(bytes), bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *taken = take_from_arena(bytes, wipe_on_fork);
+    if (taken)
+        return taken;
+    if (hw_quiet)
+        return NULL;
+    long result =
+        hw_sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     void *pages = (void *)result;
     if (hw_sys_failed(result))
         return NULL;
@@ -43,25 +112,41 @@ void *hw_own_pages(size_t bytes, bool wipe_on_fork)
     hw_sys(SYS_madvise, pages, bytes, 16 /* MADV_DONTDUMP */);
     if (wipe_on_fork)
         hw_sys(SYS_madvise, pages, bytes, 18 /* MADV_WIPEONFORK */);
+    if (hw_own_unlocked)
+        hw_sys(SYS_munlock, pages, bytes);
     hw_own_range(pages, bytes);
     return pages;
+}
+
+void hw_own_give_back(void *pages, size_t bytes)
+{
+    if (!hw_quiet)
+        hw_sys(SYS_madvise, pages, bytes, 4 /* MADV_DONTNEED */);
+}
+
+void hw_own_unlock(void)
+{
+    uint32_t count = own_count < sizeof own / sizeof *own ? own_count : sizeof own / sizeof *own;
+    for (uint32_t i = 0; i < count; i++)
+        hw_sys(SYS_munlock, own[i].start, own[i].end - own[i].start);
 }
 
 uint64_t hw_address_space_limit(void)
 {
     uint64_t limit[2] = {~0ull, ~0ull};
-    uint64_t data[2] = {~0ull, ~0ull};
     hw_sys(SYS_prlimit64, 0, 9 /* RLIMIT_AS */, 0, limit);
-    hw_sys(SYS_prlimit64, 0, 2 /* RLIMIT_DATA */, 0, data);
-    return limit[0] < data[0] ? limit[0] : data[0];
+    return limit[0];
 }
 
 bool hw_address_space_limited(void)
 {
-    if (hw_address_space_limit() != ~0ull)
-        return true;
-    char mode[16];
-    return hw_read_file("/proc/sys/vm/overcommit_memory", mode, sizeof mode) > 0 && mode[0] == '2';
+    static int8_t limited = -1; /* as of the start: limits that come later are widened (limits.c) */
+    if (limited < 0) {
+        char mode[16];
+        limited = hw_address_space_limit() != ~0ull ||
+                  (hw_read_file("/proc/sys/vm/overcommit_memory", mode, sizeof mode) > 0 && mode[0] == '2');
+    }
+    return limited;
 }
 
 /* Does [start, end) lie in what the runtime took for itself? Neighbouring ranges may have been joined by the kernel,

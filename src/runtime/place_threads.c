@@ -249,14 +249,10 @@ static bool reserve(void)
     const uint64_t units = HW_PLACE_BIG_BYTES * sizeof(uint16_t);
     const uint64_t totals = HW_ALIGN_UP(HW_PLACE_CLASSES * sizeof(struct hw_place_total), HW_PAGE);
     const uint64_t all = planes + owners + regions + areas + bigs + mixed + list + units + totals;
-    long result =
-        hw_sys(SYS_mmap, PLACES_HINT, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (hw_sys_failed(result))
+    char *const result = hw_own_reserve(PLACES_HINT, all);
+    if (!result)
         return false;
-    hw_sys(SYS_madvise, result, all, 15 /* MADV_NOHUGEPAGE */);
-    hw_sys(SYS_madvise, result, all, 16 /* MADV_DONTDUMP */);
-    hw_own_range((void *)result, all);
-    char *next = (char *)result;
+    char *next = result;
     hw_places.owners = (uint16_t *)(next += planes);
     hw_places.regions = (struct hw_place_region *)(next += owners);
     hw_places.areas = (struct hw_place_area *)(next += regions);

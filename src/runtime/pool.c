@@ -99,7 +99,7 @@ static bool grow_table(struct shard *shard)
             *bucket = at;
         }
     if (shard->table)
-        hw_sys(SYS_munmap, shard->table, (shard->mask + 1) * sizeof *table);
+        hw_own_give_back(shard->table, (shard->mask + 1) * sizeof *table);
     shard->table = table;
     shard->mask = capacity - 1;
     return true;

@@ -38,6 +38,8 @@ bool hw_fork_pending(void)
 
 void hw_note(enum hw_note_code code, const char *text)
 {
+    if (hw_runtime.state == HW_STATE_OFF) /* the file may be a parent's */
+        return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_NOTES);
     const char *strings = hw_pools[HW_POOL_STRINGS].base;
@@ -279,6 +281,7 @@ void hw_start(void)
         return;
     hw_real_resolve();
     hw_string_start();
+    hw_own_start();
     hw_shadow_start();
     if (hw_memprof_granule()) /* such code runs in any case */
         hw_memprof_start();

@@ -293,18 +293,26 @@ void hw_file_move_descriptor(int away_from);
 
 /* ---- memory.c: private memory of the runtime, and what RSS is made of ---- */
 
+void hw_own_start(void);
 /* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
 void *hw_own_pages(size_t bytes, bool wipe_on_fork);
-/* Where the next BYTES of the runtime should lie: away from what the program maps, when accesses are counted; else 0.
- */
+/* They are not needed any more. */
+void hw_own_give_back(void *pages, size_t bytes);
+/* Address space, writable and zero, that counts against no limit but RLIMIT_AS; at HINT if that is free. NULL: none. */
+void *hw_own_reserve(uintptr_t hint, uint64_t bytes);
+/* Where the next BYTES of the runtime should lie: away from what the program maps. */
 uintptr_t hw_own_hint(size_t bytes);
 void hw_own_range(const void *start, size_t bytes);
 /* All that has been reserved. */
 uint64_t hw_own_bytes(void);
-/* The smaller of RLIMIT_AS and RLIMIT_DATA, ~0 when there is none. */
+/* RLIMIT_AS, ~0 when there is none. */
 uint64_t hw_address_space_limit(void);
-/* That, or the kernel counts every reservation (overcommit 2): large ones are out of the question. */
+/* At the start there was one, or the kernel counts every reservation (overcommit 2): large ones are out of the
+ * question. */
 bool hw_address_space_limited(void);
+/* No memory of the runtime is locked any more; what comes later is to be unlocked at once while the mark is set. */
+void hw_own_unlock(void);
+extern HW_HIDDEN bool hw_own_unlocked;
 /* A mapping of /proc/self/maps. */
 struct hw_area {
     uintptr_t start, end;
@@ -334,7 +342,7 @@ bool hw_is_traced(char *buffer, size_t size);
 /* ---- limits.c ---- */
 
 /* Before exec, and after one that failed: the program's own limits instead of the widened ones, and back. */
-bool hw_limits_for_exec(bool begin);
+void hw_limits_for_exec(bool begin);
 
 /* ---- modules.c: executable mappings ---- */
 

@@ -98,7 +98,7 @@ static bool make_room(struct index *index)
         slots[at] = i + 1;
     }
     if (index->slots)
-        hw_sys(SYS_munmap, index->slots, (index->mask + 1) * sizeof *slots);
+        hw_own_give_back(index->slots, (index->mask + 1) * sizeof *slots);
     index->slots = slots;
     index->mask = capacity - 1;
     return true;

@@ -111,15 +111,10 @@ void hw_shadow_start(void)
     bytes = HW_ALIGN_UP(bytes, HW_PAGE);
     if (hw_address_space_limit() != ~0ull && hw_address_space_limit() < bytes)
         return;
-    long base = hw_sys(SYS_mmap, SHADOW_ADDRESS, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (hw_sys_failed(base))
+    hw_shadow.base = (uintptr_t)hw_own_reserve(SHADOW_ADDRESS, bytes);
+    if (!hw_shadow.base)
         return;
-    hw_sys(SYS_madvise, base, bytes, 15 /* MADV_NOHUGEPAGE */);
-    hw_sys(SYS_madvise, base, bytes, 16 /* MADV_DONTDUMP */);
-    hw_sys(SYS_madvise, base, bytes, 18 /* MADV_WIPEONFORK */);
-    hw_own_range((void *)base, bytes);
-    hw_shadow.base = (uintptr_t)base;
+    hw_sys(SYS_madvise, hw_shadow.base, bytes, 18 /* MADV_WIPEONFORK */);
     hw_shadow.bytes = bytes;
     hw_shadow.memprof = hw_shadow.base + hw_shadow.stride;
     hw_shadow.plane[0] = hw_shadow.base;

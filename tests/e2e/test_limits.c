@@ -93,6 +93,19 @@ static void test_address_space_is_said(void **state)
     recording_free(&recording);
 }
 
+/* What is reserved is no data: blocks are kept as ever. */
+static void test_data(void **state)
+{
+    if (TEST_SANITIZED)
+        SKIP("AddressSanitizer needs more data than that");
+    const struct run_limit limits[] = {{RLIMIT_DATA, (rlim_t)64 << 20}, {-1, 0}};
+    check_limits(limits, "ulimit -d 64M", true);
+    struct recording recording =
+        record_and_load((const char *const[]){need("workload"), NULL}, &(struct record_options){.run.limits = limits});
+    assert_false(report_says(recording.report, "table"));
+    recording_free(&recording);
+}
+
 /* Linux refuses everything beyond the limit when it may not overcommit. This changes the whole machine: only on
  * request. */
 static void test_overcommit(void **state)
@@ -349,7 +362,8 @@ static void test_without_proc(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
-          cmocka_unit_test(test_overcommit), cmocka_unit_test(test_descriptors), cmocka_unit_test(test_file_size),
-          cmocka_unit_test(test_file_size_with_pools), cmocka_unit_test(test_locked_memory_and_stack),
-          cmocka_unit_test(test_unwritable_directory), cmocka_unit_test(test_directory_of_another_user),
-          cmocka_unit_test(test_full_disk), cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))
+          cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit), cmocka_unit_test(test_descriptors),
+          cmocka_unit_test(test_file_size), cmocka_unit_test(test_file_size_with_pools),
+          cmocka_unit_test(test_locked_memory_and_stack), cmocka_unit_test(test_unwritable_directory),
+          cmocka_unit_test(test_directory_of_another_user), cmocka_unit_test(test_full_disk),
+          cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))

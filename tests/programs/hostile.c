@@ -136,12 +136,135 @@ static void case_limit_data(void)
     limit_itself(RLIMIT_DATA);
 }
 
-/* Everything is locked into memory. The reservations of the runtime must not be. */
+/* The four ways by which a process may come to a limit. */
+static void limit_by(int way, __typeof__(RLIMIT_AS) resource, rlim_t bytes)
+{
+    struct rlimit limit = {bytes, bytes}, found;
+    const pid_t self = getpid();
+    if (way == 0)
+        MUST(setrlimit(resource, &limit) == 0);
+    else if (way == 1)
+        MUST(prlimit(self, resource, &limit, NULL) == 0);
+    else if (way == 2)
+        MUST(syscall(SYS_prlimit64, 0, resource, &limit, NULL) == 0);
+    else {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(prlimit(self, resource, &limit, NULL) != 0);
+        wait_for(child);
+    }
+    MUST(getrlimit(resource, &found) == 0 && found.rlim_cur == bytes && found.rlim_max == bytes);
+    MUST(syscall(SYS_prlimit64, 0, resource, NULL, &found) == 0 && found.rlim_cur == bytes);
+}
+
+/* What a limit of 512 MiB allows and what it forbids. */
+static void use_limited(__typeof__(RLIMIT_AS) resource)
+{
+    for (int i = 0; i < 20; i++) {
+        char *block = malloc(3 << 20);
+        MUST(block);
+        *block = 1;
+        KEEP(block);
+    }
+    char *pages = mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(pages != MAP_FAILED && mprotect(pages, 1 << 20, PROT_READ | PROT_WRITE) == 0);
+    if (resource == RLIMIT_DATA)
+        MUST(mmap(NULL, 600 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
+    struct rlimit lower = {400 << 20, 512 << 20}, found;
+    MUST(setrlimit(resource, &lower) == 0);
+    MUST(getrlimit(resource, &found) == 0 && found.rlim_cur == lower.rlim_cur && found.rlim_max == lower.rlim_max);
+    MUST(malloc(100));
+}
+
+/* Children that limit themselves: "on", with a profile, or "off", because none can be made. */
+static void case_limited_children(void)
+{
+    const bool off = strcmp(arguments[2], "off") == 0;
+    allocate_some(10);
+    for (int way = 0; way < 7; way++) {
+        pid_t child = fork();
+        if (child == 0) {
+            const struct rlimit little = {65536, 65536}; /* enough for messages */
+            MUST(!off || setrlimit(RLIMIT_FSIZE, &little) == 0);
+            allocate_some(10);
+            __typeof__(RLIMIT_AS) resource = way < 4 ? RLIMIT_DATA : RLIMIT_AS;
+            limit_by(way % 4, resource, 512 << 20);
+            use_limited(resource);
+            _exit(0);
+        }
+        wait_for(child);
+    }
+}
+
+/* A program that is run with a limit keeps it, lowers it, and hands on what it has set. */
+static void case_limit_lowered(void)
+{
+    struct rlimit limit, found;
+    if (strcmp(arguments[2], "again") != 0) {
+        MUST(getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == (rlim_t)8 << 30);
+        limit.rlim_cur = (rlim_t)2 << 30;
+        MUST(setrlimit(RLIMIT_AS, &limit) == 0); /* the hard limit stays, and cannot be raised */
+        MUST(execl("/nonexistent", "nonexistent", NULL) == -1);
+        MUST(malloc(100 << 20));
+        MUST(getrlimit(RLIMIT_AS, &found) == 0 && found.rlim_cur == limit.rlim_cur && found.rlim_max == limit.rlim_max);
+        MUST(execl("/proc/self/exe", arguments[0], arguments[1], "again", NULL) == 0);
+    }
+    MUST(getrlimit(RLIMIT_AS, &found) == 0);
+    MUST(found.rlim_cur == (rlim_t)2 << 30 && found.rlim_max == (rlim_t)8 << 30);
+    allocate_some(10);
+}
+
+static long status_kilobytes(const char *key)
+{
+    char line[256];
+    long value = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    MUST(file);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0)
+            value = strtol(line + strlen(key), NULL, 10);
+    fclose(file);
+    return value;
+}
+
+static void *allocate_in_thread(void *unused)
+{
+    (void)unused;
+    allocate_some(10);
+    return NULL;
+}
+
+/* Everything is locked into memory, as real-time programs and daemons do that give up their rights afterwards. The
+ * reservations of the runtime must not be. */
 static void case_lock(void)
 {
-    if (mlockall(MCL_CURRENT) != 0)
+    static char large[1 << 20]; /* nobody has touched it */
+    static unsigned char there[sizeof large >> 12];
+    char *start = large + (-(uintptr_t)large & 4095);
+    long before = status_kilobytes("VmLck:");
+    MUST(before == 0);
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
         not_possible("mlockall");
     allocate_some(10);
+    MUST(mincore(start, sizeof large - 4096, there) == 0);
+    for (size_t i = 0; i < (sizeof large >> 12) - 1; i++)
+        MUST(there[i] & 1);
+    MUST(status_kilobytes("VmLck:") >= 1024);
+    MUST(status_kilobytes("VmLck:") < 1 << 20);
+    struct rlimit limit; /* from here on without rights, if that leaves room for what follows */
+    MUST(getrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+    if (getuid() == 0 && limit.rlim_cur >= 8 << 20)
+        MUST(setgid(65534) == 0 && setuid(65534) == 0);
+    for (int i = 0; i < 700; i++)
+        MUST(malloc(1000));
+    pthread_attr_t attributes;
+    pthread_t thread;
+    MUST(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, 65536) == 0);
+    MUST(pthread_create(&thread, &attributes, allocate_in_thread, NULL) == 0);
+    MUST(pthread_join(thread, NULL) == 0);
+    MUST(status_kilobytes("VmLck:") < 200 << 10);
+    MUST(munlockall() == 0);
+    MUST(status_kilobytes("VmLck:") == 0);
 }
 
 /* ---- forks ---- */
@@ -482,6 +605,8 @@ static const struct {
     {"guard_thread", case_guard_thread},
     {"limit_address_space", case_limit_address_space},
     {"limit_data", case_limit_data},
+    {"limited_children", case_limited_children},
+    {"limit_lowered", case_limit_lowered},
     {"lock", case_lock},
     {"fork_grows", case_fork_grows},
     {"fork_frees", case_fork_frees},

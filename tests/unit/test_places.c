@@ -29,10 +29,10 @@ void *hw_own_pages(size_t bytes, bool wipe_on_fork)
     (void)wipe_on_fork;
     return hw_pages(bytes);
 }
-void hw_own_range(const void *start, size_t bytes)
+void *hw_own_reserve(uintptr_t hint, uint64_t bytes)
 {
-    (void)start;
-    (void)bytes;
+    (void)hint;
+    return hw_pages(bytes);
 }
 bool hw_address_space_limited(void)
 {
