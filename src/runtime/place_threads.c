@@ -12,6 +12,10 @@
 #define THREADS_MOST (1u << 20)
 #define OUT_OF_REACH (1ll << 62)
 #define OWNER_LAST   (HW_PLACE_MIXED - 1)
+/* A thread that has told the others so often what it has does it half as often from then on, and so forth: all of them
+ * write one number then. By then a small heap that stays as it is has had its peak. */
+#define TOLD_EXACTLY 16384u
+#define LEAST_MOST   (32 << 10)
 #define CLOCK_PART   8192 /* of the peak: when so much has come upon it the clock is read again, which takes long */
 
 struct hw_places hw_places;
@@ -72,8 +76,10 @@ static void flush(struct hw_place_thread *self)
     self->flushed += delta;
     int64_t all = __atomic_add_fetch(&hw_places.requested, delta, __ATOMIC_RELAXED);
     hw_places_note_peak(all);
-    int64_t step = hw_places.peak / 256 / (hw_places.threads_used + 1);
-    step = step < 512 ? 512 : step;
+    int64_t step = hw_places.peak / 256 / (hw_places.threads_used + 1), least = 512;
+    for (uint32_t told = ++self->told; told >= TOLD_EXACTLY && least < LEAST_MOST; told -= TOLD_EXACTLY)
+        least *= 2;
+    step = step < least ? least : step;
     self->high = self->requested + step;
     self->low = self->requested - step;
     self->span = (uint64_t)OUT_OF_REACH;
@@ -133,6 +139,7 @@ static uint16_t take_owner(void)
 /* The same of a thread, but for its classes. */
 static void limit_thread(struct hw_place_thread *thread, bool alone)
 {
+    thread->told = 0;
     thread->high = alone ? INT64_MAX : INT64_MIN;
     thread->low = alone ? -OUT_OF_REACH : INT64_MAX;
     thread->span = (uint64_t)(OUT_OF_REACH + hw_places.peak_limit);

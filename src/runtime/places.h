@@ -110,6 +110,7 @@ struct hw_place_thread {
     uint16_t owner;        /* of lines */
     uint8_t in_line;       /* inside lines.c: a signal handler must not wait for itself */
     uint8_t shared;        /* the latest block handed out shares a line: `shared_*` say with whom */
+    uint32_t told;         /* how often it has told the others how much is live */
     uint32_t index;        /* among all */
     uintptr_t shared_with; /* address of the mark of another thread's block */
     uint64_t pairs_seen;
