@@ -166,7 +166,8 @@ static void note_call(struct hw_operator *op, uint32_t call, bool failed, uint64
     seen->more += bytes;
 }
 
-/* A lock that libc or the allocator made of a futex: what can be seen of it is who waits and who wakes. */
+/* A lock that libc or the allocator made of a futex: what can be seen of it is who waits and who wakes, not who takes
+ * it without a wait. */
 static void note_futex(struct hw_operator *op, uint32_t call, uintptr_t address, uint64_t ticks)
 {
     struct hw_inside *seen = inside(op->dispatch, HW_LOCK_FUTEX, address);
@@ -176,6 +177,40 @@ static void note_futex(struct hw_operator *op, uint32_t call, uintptr_t address,
         seen->slow++;
         seen->ticks += ticks;
     }
+}
+
+static uint64_t heap_moved(long end)
+{
+    uint64_t before = __atomic_exchange_n(&dispatch.heap_end, (uint64_t)end, __ATOMIC_RELAXED);
+    return (uint64_t)end > before ? (uint64_t)end - before : before - (uint64_t)end;
+}
+
+void hw_inside_futex(struct hw_operator *op, uint32_t call, uintptr_t address, uint64_t ticks)
+{
+    if (!op->dispatch)
+        return;
+    note_call(op, call, false, ticks, 0);
+    note_futex(op, call, address, ticks);
+}
+
+long hw_dispatch_call(hw_system_call_function *real, long number, const long argument[6])
+{
+    struct hw_operator *op = hw_operator_self;
+    uint64_t bytes;
+    const uint32_t call = kind_of(number, argument, &bytes);
+    if (!hw_dispatch_on || hw_quiet || !op->dispatch || call == HAND_BACK || number == SYS_rt_sigprocmask)
+        return real(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    hw_unwatched_begin(op);
+    const uint64_t begin = hw_ticks_raw();
+    const long result = real(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    const uint64_t now = hw_ticks_raw();
+    hw_unwatched_end(op);
+    note_call(op, call, result == -1, now - begin, call == HW_CALL_BRK ? heap_moved(result) : bytes);
+    if (number == SYS_futex)
+        note_futex(op, call, (uintptr_t)argument[0], now - begin);
+    if (op->timed)
+        op->own_ticks += hw_ticks_raw() - now;
+    return result;
 }
 
 /* ---- the signal ---- */
@@ -205,12 +240,6 @@ static void on_trial(ucontext_t *context, const long argument[6], uint64_t enter
                                            argument[3], argument[4], argument[5]));
     dispatch.trials++;
     dispatch.trial_inside = hw_ticks_raw() - entered;
-}
-
-static uint64_t heap_moved(long end)
-{
-    uint64_t before = __atomic_exchange_n(&dispatch.heap_end, (uint64_t)end, __ATOMIC_RELAXED);
-    return (uint64_t)end > before ? (uint64_t)end - before : before - (uint64_t)end;
 }
 
 static void carry_out(struct hw_operator *op, ucontext_t *context, uint32_t call, const long argument[6],

@@ -76,6 +76,11 @@ void hw_dispatch_reset(void);
 void hw_dispatch_stop(const char *why);
 /* The entry for LOCK (HW_LOCK_…) of the present operation, of OP. NULL: it is in no operation. Signal safe. */
 struct hw_inside *hw_inside_lock(struct hw_operator *op, uint32_t kind, uintptr_t lock);
+/* The allocator waited for TICKS at the futex at ADDRESS, or woke there (CALL: HW_CALL_FUTEX_…), inside OP. */
+void hw_inside_futex(struct hw_operator *op, uint32_t call, uintptr_t address, uint64_t ticks);
+/* libc's syscall() inside an operation of the calling thread: makes the call by REAL, and sees it without a signal. */
+typedef long hw_system_call_function(long, long, long, long, long, long, long);
+long hw_dispatch_call(hw_system_call_function *real, long number, const long argument[6]);
 /* How many wait for LOCK: BY is added to it. */
 void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by);
 

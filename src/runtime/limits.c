@@ -3,7 +3,7 @@
  * The runtime reserves address space in the terabytes, of which next to nothing is ever touched. It counts against no
  * limit but RLIMIT_AS (memory.c): that one is widened by as much, whether the runtime is on or has stepped aside, and
  * the program sees its own figures. Nothing of it is ever locked. */
-#include "runtime/runtime.h"
+#include "runtime/operations.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -280,5 +280,7 @@ HW_EXPORT long syscall(long number, ...)
         hw_process_end(HW_EXIT_CODE, (int)a & 0xff);
         break;
     }
+    if (hw_unlikely(hw_in_operation()))
+        return hw_dispatch_call(real, number, (const long[6]){a, b, c, d, e, f});
     return real(number, a, b, c, d, e, f);
 }

@@ -6,7 +6,11 @@
  * recursion and the like. Results are always the real functions' own.
  *
  * While a lock is waited for, or waiters are woken, system calls are not looked at (dispatch.c): what futexes show is
- * what locks show that libc and the allocator make by themselves. */
+ * what locks show that libc and the allocator make by themselves.
+ *
+ * glibc's own locks, of its arenas above all, are taken where nothing can be interposed; only the two functions that
+ * wait for one and wake who waits are functions. They are redirected where they stand: a signal for each futex, at the
+ * moment in which all want the lock, makes them wait that would not. */
 #include <errno.h>
 #include <time.h>
 
@@ -78,25 +82,6 @@ static inline struct hw_operator *operation(void)
 static bool is_taken(int result)
 {
     return result == 0 || result == EOWNERDEAD;
-}
-
-/* Between _begin and _end the kernel lets all calls pass. */
-static void unwatched_begin(struct hw_operator *op)
-{
-    if (op->dispatch)
-        op->dispatch->unwatched = true;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    op->selector = 0;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static void unwatched_end(struct hw_operator *op)
-{
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    op->selector = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (op->dispatch)
-        op->dispatch->unwatched = false;
 }
 
 static struct hw_held *find_held(struct hw_dispatch_thread *thread, uint32_t kind, uintptr_t lock)
@@ -208,9 +193,9 @@ static __attribute__((noinline)) int take(struct hw_operator *op, uint32_t kind,
     bool busy = result == EBUSY;
     if (busy)
         hw_inside_waiting(kind, (uintptr_t)lock, 1);
-    unwatched_begin(op);
+    hw_unwatched_begin(op);
     result = wait_for(wait, lock);
-    unwatched_end(op);
+    hw_unwatched_end(op);
     if (busy)
         hw_inside_waiting(kind, (uintptr_t)lock, -1);
     if (is_taken(result))
@@ -231,9 +216,9 @@ static __attribute__((noinline)) int try(struct hw_operator *op, uint32_t kind, 
 static __attribute__((noinline)) int give(struct hw_operator *op, uint32_t kind, void *lock, lock_function *release)
 {
     note_released(op, kind, (uintptr_t)lock);
-    unwatched_begin(op);
+    hw_unwatched_begin(op);
     int result = release(lock);
-    unwatched_end(op);
+    hw_unwatched_end(op);
     return result;
 }
 
@@ -301,4 +286,83 @@ HW_EXPORT int pthread_mutex_clocklock(void *lock, int clock, const struct timesp
         return real_pthread_mutex_clocklock(lock, clock, until);
     return take(op, HW_LOCK_MUTEX, lock, real_pthread_mutex_trylock,
                 &(struct wait){.by_clock = real_pthread_mutex_clocklock, .time = until, .clock = clock});
+}
+
+/* ---- glibc's own ---- */
+
+extern void *dlsym(void *, const char *) __attribute__((weak));
+extern int dladdr1(const void *, void *, void **, int) __attribute__((weak));
+extern char __libc_single_threaded __attribute__((weak));
+
+static void (*real_wait_private)(int *), (*real_wake_private)(int *);
+
+/* The lock at FUTEX has been found taken: comes back when it is the caller's. */
+static void wait_private(int *futex)
+{
+    struct hw_operator *op = operation();
+    if (!op || hw_quiet) {
+        real_wait_private(futex);
+        return;
+    }
+    hw_inside_waiting(HW_LOCK_FUTEX, (uintptr_t)futex, 1);
+    hw_unwatched_begin(op);
+    const uint64_t since = hw_ticks_raw();
+    real_wait_private(futex);
+    const uint64_t now = hw_ticks_raw();
+    hw_unwatched_end(op);
+    hw_inside_waiting(HW_LOCK_FUTEX, (uintptr_t)futex, -1);
+    hw_inside_futex(op, HW_CALL_FUTEX_WAIT, (uintptr_t)futex, now - since);
+    if (op->timed)
+        op->own_ticks += hw_ticks_raw() - now;
+}
+
+static void wake_private(int *futex)
+{
+    struct hw_operator *op = operation();
+    if (!op || hw_quiet) {
+        real_wake_private(futex);
+        return;
+    }
+    hw_unwatched_begin(op);
+    const uint64_t since = hw_ticks_raw();
+    real_wake_private(futex);
+    const uint64_t now = hw_ticks_raw();
+    hw_unwatched_end(op);
+    hw_inside_futex(op, HW_CALL_FUTEX_WAKE, (uintptr_t)futex, now - since);
+    if (op->timed)
+        op->own_ticks += hw_ticks_raw() - now;
+}
+
+static void redirect(const char *name, void (*hook)(int *), void (**real)(int *))
+{
+    struct {
+        const char *file;
+        void *base;
+        const char *name;
+        void *start;
+    } info;
+    const struct {
+        uint32_t name;
+        unsigned char info, other;
+        uint16_t section;
+        uint64_t value, size;
+    } *symbol = NULL;
+    const char *why;
+    void *function = dlsym(NULL, name);
+    if (function && dladdr1(function, &info, (void **)&symbol, 1 /* RTLD_DL_SYMENT */) && symbol && symbol->size) {
+        /* Calls may come as soon as it is done; there is but this thread. */
+        void *original = hw_arch_patch(function, symbol->size, (const void *)hook, &why);
+        if (original)
+            *(void **)real = original;
+    }
+}
+
+/* Where it cannot be had dispatch.c sees the futexes. Code is changed only while no other thread can be in it. */
+void hw_locks_start(void)
+{
+    if (!hw_dispatch_on || !hw_real.is_glibc || real_wait_private || !dlsym || !dladdr1 || !&__libc_single_threaded ||
+        !__libc_single_threaded)
+        return;
+    redirect("__lll_lock_wait_private", wait_private, &real_wait_private);
+    redirect("__lll_lock_wake_private", wake_private, &real_wake_private);
 }

@@ -567,11 +567,25 @@ static __attribute__((noinline)) void *allocated_otherwise(struct hw_operator *o
         return hw_unlikely((op)->events) ? short_end(op, again, bucket, result) : result;                              \
     } while (0)
 
+/* Of more than 1 KiB: the place is found in another way. */
+static void *middle_malloc(struct hw_operator *op, size_t size)
+{
+    op->until_timed--;
+    op->frame = FRAME;
+    enter_real(op);
+    void *result = hw_real.malloc(size);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    op->selector = 0;
+    return allocated_otherwise(op, HW_OPERATION_NEW, result, size);
+}
+
 void *hw_operation_malloc(size_t size)
 {
     struct hw_operator *op = hw_operator_self;
-    if (goes_carefully(op) || hw_unlikely(size > HW_SIZE_SMALL_MOST))
+    if (goes_carefully(op) || hw_unlikely(size >= HW_OPERATION_LARGE))
         return careful_malloc(size);
+    if (size > HW_SIZE_SMALL_MOST)
+        return middle_malloc(op, size);
     ALLOCATE_SHORT(op, HW_OPERATION_NEW, HW_OPERATION_REUSED, size, hw_real.malloc(size));
 }
 

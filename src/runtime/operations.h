@@ -221,4 +221,23 @@ void hw_stages_reset(void);
  * nobody's (a jump out of it) are dropped: op->events is 0 at the begin of each operation. */
 #include "runtime/dispatch.h"
 
+/* Between _begin and _end, inside an operation, the kernel lets all calls pass. */
+static inline void hw_unwatched_begin(struct hw_operator *op)
+{
+    if (op->dispatch)
+        op->dispatch->unwatched = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    op->selector = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void hw_unwatched_end(struct hw_operator *op)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    op->selector = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (op->dispatch)
+        op->dispatch->unwatched = false;
+}
+
 #endif

@@ -465,7 +465,7 @@ size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address)
     size_t size;
     if (!self || (address & 7) || address >> HW_ARCH_ADDRESS_BITS || !(*byte_of(address) & HW_PLACE_START))
         return SIZE_MAX;
-    if ((size = hw_place_given_back(self, address, true)) != SIZE_MAX || free_long(self, address, &size))
+    if (free_long(self, address, &size) || (size = hw_place_given_back(self, address, true)) != SIZE_MAX)
         return size;
     return freed_otherwise(self, address);
 }

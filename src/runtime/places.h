@@ -126,8 +126,8 @@ struct hw_place_thread {
     struct hw_place_class_counts classes[HW_PLACE_CLASSES];
 };
 
-/* What was handed out in 64 KiB of address space. Where a big block covers all of it, and does not begin there, no other
- * one begins: `high` is 0, and nothing need be looked for when that block goes. */
+/* What was handed out in 64 KiB of address space. Where a big block covers all of it, and does not begin there, no
+ * other one begins: `high` is 0, and nothing need be looked for when that block goes. */
 struct hw_place_region {
     uint16_t high;  /* end of the farthest block that there was, in units of 16 bytes */
     uint16_t odd;   /* blocks began at odd multiples of 8 */
@@ -171,13 +171,14 @@ struct hw_places {
     struct hw_place_region *regions;
     struct hw_place_area *areas;
     struct hw_place_owners *mixed;
-    uint32_t mixed_used;
     struct hw_place_big *bigs;
-    uint32_t bigs_used, threads_used;
     struct hw_place_thread **threads;
     struct hw_place_total *totals;
+    /* Above: what all read. From here on: what changes. */
+    uint32_t bigs_used __attribute__((aligned(64))), threads_used;
+    uint32_t mixed_used;
     int64_t requested, peak, peak_limit; /* live bytes; their greatest sum; a new one is noted above this */
-    int64_t peak_clocked; /* peak when peak_tick was read */
+    int64_t peak_clocked;                /* peak when peak_tick was read */
     uint64_t peak_tick;
     uint32_t odd_used, owners_wrapped;
 };

@@ -427,6 +427,7 @@ __attribute__((constructor)) static void constructor(void)
     if (__cxa_at_quick_exit)
         __cxa_at_quick_exit(at_quick_exit_too, NULL);
     hw_static_hooks();
+    hw_locks_start();
     note_late_load();
 }
 

@@ -735,6 +735,8 @@ void hw_handlers_thread(void);
 void hw_handlers_for_exec(bool begin);
 /* Finds the real functions behind the hooks for locks. Any number of times. */
 void hw_locks_resolve(void);
+/* Once, after hw_static_hooks. */
+void hw_locks_start(void);
 
 /* ---- checksum.c ---- */
 

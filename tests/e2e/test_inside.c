@@ -136,6 +136,33 @@ static void test_futex(void **state)
     recording_free(&recording);
 }
 
+/* glibc's own locks: who waits is known, and no longer than there was time. */
+static void test_arena(void **state)
+{
+    struct recording recording = record_inside("fork-locks", "40", NULL, NULL, false);
+    need_dispatch(&recording);
+    unsigned long spent, whole;
+    const char *said = strstr(recording.run.out, "spent ");
+    assert_true(said && sscanf(said, "spent %lu of %lu ns", &spent, &whole) == 2);
+    int64_t waits = 0, wakes = 0;
+    const json_t *locks = json_object_get(allocator(recording.report), "locks");
+    for (size_t i = 0; i < json_array_size(locks); i++) {
+        const json_t *one = json_array_get(locks, i);
+        if (strcmp(json_text(one, "type"), "futex") != 0)
+            continue;
+        waits += json_number(one, "waits");
+        wakes += json_number(one, "wakes");
+        if (json_number(one, "waits"))
+            assert_in_range(json_number(one, "waiting_most"), 1, 3);
+    }
+    assert_true(waits > 0);
+    assert_int_equal(json_number(allocator(recording.report), "futex.waits.count"), waits);
+    assert_int_equal(json_number(allocator(recording.report), "futex.wakes.count"), wakes);
+    const int64_t waited = json_number(allocator(recording.report), "futex.waits.time_ns");
+    assert_true(waited > 0 && (unsigned long)waited <= spent + spent / 100 && spent <= 3 * whole);
+    recording_free(&recording);
+}
+
 /* What one operation did is not told again of later ones whose blocks come onto lines of other threads. */
 static void test_shared_lines(void **state)
 {
@@ -348,12 +375,12 @@ int main(void)
     if (getenv("HEAPWISE_TEST"))
         cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls),  cmocka_unit_test(test_futex),
-        cmocka_unit_test(test_handed_back),  cmocka_unit_test(test_handlers),     cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_shared_lines),
-        cmocka_unit_test(test_own_sigsys),   cmocka_unit_test(test_filters),      cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_threads),      cmocka_unit_test(test_locks),        cmocka_unit_test(test_contention),
-        cmocka_unit_test(test_events),       cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls), cmocka_unit_test(test_futex),
+        cmocka_unit_test(test_handed_back),  cmocka_unit_test(test_handlers),    cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_shared_lines), cmocka_unit_test(test_arena),       cmocka_unit_test(test_own_sigsys),
+        cmocka_unit_test(test_filters),      cmocka_unit_test(test_processes),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_locks),        cmocka_unit_test(test_contention),  cmocka_unit_test(test_events),
+        cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 
 #define LARGE (40ul << 20)
@@ -84,6 +85,56 @@ static void contend(void)
         free(malloc(SIZE_WAIT));
         MUST(pthread_join(thread, NULL) == 0);
     }
+}
+
+/* ---- glibc's own lock ---- */
+
+static volatile int forking;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void *allocate_meanwhile(void *spent)
+{
+    while (forking) {
+        const uint64_t begin = now_ns();
+        void *block = malloc(3000);
+        KEEP(block);
+        free(block);
+        *(uint64_t *)spent += now_ns() - begin;
+    }
+    return NULL;
+}
+
+/* fork takes the locks of glibc's arenas, and keeps them while it copies: threads that allocate wait. Printed: how long
+ * that can have been. */
+static void fork_locks(void)
+{
+    const size_t size = 64ul << 20;
+    pthread_t threads[3];
+    uint64_t spent[3] = {0}, begin = now_ns();
+    char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(pages != MAP_FAILED);
+    for (size_t i = 0; i < size; i += 4096)
+        pages[i] = 1;
+    forking = 1;
+    for (int i = 0; i < 3; i++)
+        MUST(pthread_create(&threads[i], NULL, allocate_meanwhile, &spent[i]) == 0);
+    for (long i = 0; i < times; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        MUST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    }
+    forking = 0;
+    for (int i = 0; i < 3; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+    say("spent %lu of %lu ns\n", (unsigned long)(spent[0] + spent[1] + spent[2]), (unsigned long)(now_ns() - begin));
 }
 
 /* ---- lines of two threads ---- */
@@ -379,18 +430,30 @@ static const struct {
     void (*run)(void);
     size_t size;
 } programs[] = {
-    {"large", large_blocks, 0},      {"calls", NULL, SIZE_CALLS},
-    {"mutex", NULL, SIZE_MUTEX},     {"recursive", NULL, SIZE_RECURSIVE},
-    {"contend", contend, 0},         {"wake", NULL, SIZE_WAKE},
+    {"large", large_blocks, 0},
+    {"calls", NULL, SIZE_CALLS},
+    {"mutex", NULL, SIZE_MUTEX},
+    {"recursive", NULL, SIZE_RECURSIVE},
+    {"contend", contend, 0},
+    {"wake", NULL, SIZE_WAKE},
     {"share", share, 0},
-    {"thread", NULL, SIZE_THREAD},   {"mask", NULL, SIZE_MASK},
-    {"checked", NULL, SIZE_CHECKED}, {"fork-inside", NULL, SIZE_FORK},
-    {"faults", NULL, SIZE_FAULTS},   {"timed", NULL, SIZE_TIMED},
-    {"interrupted", interrupted, 0}, {"jumped", jumped, 0},
-    {"masked", masked, 0},           {"own-sys", own_sys, 0},
-    {"die", die_of_sys, 0},          {"filtered", filtered, 0},
-    {"trapped", trapped, 0},         {"forked", forked, 0},
-    {"threads", threads, 0},         {"small-stacks", small_stacks, 0},
+    {"fork-locks", fork_locks, 0},
+    {"thread", NULL, SIZE_THREAD},
+    {"mask", NULL, SIZE_MASK},
+    {"checked", NULL, SIZE_CHECKED},
+    {"fork-inside", NULL, SIZE_FORK},
+    {"faults", NULL, SIZE_FAULTS},
+    {"timed", NULL, SIZE_TIMED},
+    {"interrupted", interrupted, 0},
+    {"jumped", jumped, 0},
+    {"masked", masked, 0},
+    {"own-sys", own_sys, 0},
+    {"die", die_of_sys, 0},
+    {"filtered", filtered, 0},
+    {"trapped", trapped, 0},
+    {"forked", forked, 0},
+    {"threads", threads, 0},
+    {"small-stacks", small_stacks, 0},
     {"alternate", alternate, 0},
 };
 

@@ -8,7 +8,7 @@ enum {
     SIZE_RECURSIVE = 70003, /* known_recursive three times, nested */
     SIZE_KEEP = 70004,      /* known_mutex until somebody waits for it */
     SIZE_WAIT = 70005,      /* known_mutex, once it is kept by SIZE_KEEP; then trylock of one's own known_mutex */
-    SIZE_WAKE = 70006,      /* one futex wake, one futex wait that ends at once */
+    SIZE_WAKE = 70006,      /* one futex wake by libc's syscall, one futex wait by an instruction: it ends at once */
     SIZE_SIGNAL = 70007,    /* SIGUSR1, then one madvise */
     SIZE_THREAD = 70008,    /* a thread is made and joined (clone), which calls the allocator; then one madvise */
     SIZE_MASK = 70009,      /* all signals are blocked, one madvise, and they are as before */
