@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -82,18 +83,48 @@ _Noreturn static void run_child(const struct helper *helper, pid_t parent)
     _exit(127);
 }
 
-/* Waits for the end of CHILD; kills it after SECONDS. False: it was killed. */
+static void ending_signals(sigset_t *set)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaddset(set, signals[i]);
+}
+
+bool hw_helper_interrupted(void)
+{
+    sigset_t set, pending, blocked;
+    ending_signals(&set);
+    sigpending(&pending);
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    for (int signal = 1; signal < SIGRTMIN; signal++)
+        if (sigismember(&set, signal) && sigismember(&pending, signal) && sigismember(&blocked, signal))
+            return true;
+    return false;
+}
+
+/* Waits for the end of CHILD; kills it after SECONDS, or when this process is asked to end. False: it was killed. */
 static bool wait_for(pid_t child, unsigned seconds, int *status)
 {
     const int handle = (int)syscall(SYS_pidfd_open, child, 0);
-    struct pollfd end = {.fd = handle, .events = POLLIN};
+    sigset_t signals;
+    ending_signals(&signals);
+    const int asked = signalfd(-1, &signals, SFD_CLOEXEC); /* tells of those that are blocked */
+    struct pollfd end[] = {{.fd = handle, .events = POLLIN}, {.fd = asked, .events = POLLIN}};
     struct timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     long left_ms = (long)seconds * 1000;
-    while (handle >= 0 && left_ms > 0 && poll(&end, 1, (int)left_ms) <= 0) {
+    while (handle >= 0 && left_ms > 0 && !end[0].revents) {
+        poll(end, 2, (int)left_ms);
+        if (end[1].revents) {
+            left_ms = 0;
+            break;
+        }
         clock_gettime(CLOCK_MONOTONIC, &now);
         left_ms = (long)seconds * 1000 - (now.tv_sec - begin.tv_sec) * 1000 - (now.tv_nsec - begin.tv_nsec) / 1000000;
     }
+    if (asked >= 0)
+        close(asked);
     if (handle >= 0) {
         close(handle);
         if (left_ms <= 0)
@@ -131,7 +162,8 @@ static char *run_prepared(struct helper *helper, unsigned seconds, size_t most)
     if (child < 0)
         hw_error_set(helper->error, "cannot start %s: %s", helper->name, strerror(errno));
     else if (!wait_for(child, seconds, &status))
-        hw_error_set(helper->error, "%s did not end within %u s", helper->name, seconds);
+        hw_error_set(helper->error, hw_helper_interrupted() ? "%s was interrupted" : "%s did not end within %u s",
+                     helper->name, seconds);
     else if (WIFSIGNALED(status))
         hw_error_set(helper->error, "%s was killed by signal %d (%s)", helper->name, WTERMSIG(status),
                      strsignal(WTERMSIG(status)));
@@ -153,7 +185,9 @@ char *hw_helper_run(const char *name, const char *const arguments[], const char 
     char *text = NULL;
     snprintf(relative, sizeof relative, HEAPWISE_LIBDIR "/%s", name);
     hw_error_set(error, "cannot prepare to run %s: not enough memory or files", name);
-    if (!hw_installed_path(helper.path, sizeof helper.path, relative)) {
+    if (hw_helper_interrupted())
+        hw_error_set(error, "%s was interrupted", name);
+    else if (!hw_installed_path(helper.path, sizeof helper.path, relative)) {
         hw_error_set(error, "cannot find %s: %s", name, strerror(errno));
     } else if (make_environment(&helper, preload) && make_files(&helper, input)) {
         helper.arguments[0] = helper.path;

@@ -206,12 +206,17 @@ int hw_launch(struct hw_launch *launch, bool *executed, struct hw_error *error)
     return problem;
 }
 
-void hw_launch_release(const struct hw_launch *launch)
+void hw_launch_forget_signals(void)
 {
     sigset_t taken;
     signals_to_take(&taken);
     struct timespec at_once = {0};
     while (sigtimedwait(&taken, NULL, &at_once) > 0)
         ; /* they were for the program, which has ended */
+}
+
+void hw_launch_release(const struct hw_launch *launch)
+{
+    hw_launch_forget_signals();
     sigprocmask(SIG_SETMASK, &launch->inherited_mask, NULL);
 }

@@ -34,4 +34,7 @@ int hw_launch(struct hw_launch *launch, bool *executed, struct hw_error *error);
 /* Takes signals as before hw_launch again; those that came for the program meanwhile are dropped. */
 void hw_launch_release(const struct hw_launch *launch);
 
+/* Takes back the signals that came so far and that nobody has taken. Those that come later are still blocked. */
+void hw_launch_forget_signals(void);
+
 #endif

@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "allocators/helper.h"
 #include "allocators/observe.h"
+#include "cli/file_service.h"
 #include "cli/launch.h"
 #include "cli/output_name.h"
 #include "cli/preload.h"
@@ -49,6 +51,7 @@ struct record {
     struct hw_output_name name;
     struct hw_preload preload;
     struct hw_launch launch;
+    struct hw_file_service service;
 };
 
 static void print_usage(FILE *out)
@@ -86,7 +89,8 @@ static void print_usage(FILE *out)
           "      --no-pack         leave profiles as the runtime wrote them: larger, without\n"
           "                        the moment that packing takes at the end\n"
           "      --report          show the report at the end, on stdout\n"
-          "  -q, --quiet           say nothing but problems\n"
+          "  -q, --quiet           say nothing, unless no profile was written: what is missing in\n"
+          "                        one is said by its report\n"
           "  -v, --verbose         let the runtime say what it does\n"
           "      --help            this text\n"
           "\n"
@@ -267,6 +271,8 @@ static char *make_options(const struct record *record)
     if (!out)
         return NULL;
     fprintf(out, "output=%s:session=%016" PRIx64, record->name.pattern, record->session);
+    if (record->service.number)
+        fprintf(out, ":launcher=%016" PRIx64 ":pid-namespace=%" PRIu64, record->service.number, hw_pid_namespace());
     if (record->allocator)
         fputs(":mode=allocator", out);
     if (record->sample_bytes)
@@ -328,6 +334,7 @@ static int prepare(struct record *record, struct hw_error *error)
 /* Returns 0 when the program ran, or the exit code with ERROR. */
 static int run(struct record *record, struct hw_error *error)
 {
+    hw_file_service_start(&record->service, record->name.pattern, record->session);
     char *options = make_options(record);
     char **environment = options ? hw_environment_new(&record->preload, options, error) : NULL;
     free(options);
@@ -368,6 +375,8 @@ static const char *why_no_profile(const struct record *record)
 {
     const char *folder = record->name.directory;
     struct statvfs disk;
+    if (record->service.problems)
+        return record->service.problem.text;
     if (record->target.unchecked)
         return "its file may not be read, so it could not be checked: it may be statically linked or set-user-id";
     if (!folder)
@@ -421,9 +430,9 @@ static bool close_profile(const struct record *record, const struct hw_session *
 
 /* Packs the profiles that were sealed. One that cannot be packed is a profile all the same: one line says why, for the
  * first of them. */
-static void pack_profiles(const struct hw_session *session)
+static void pack_profiles(const struct record *record, const struct hw_session *session)
 {
-    bool said = false;
+    bool said = record->quiet;
     for (size_t i = 0; i < session->count; i++) {
         struct hw_error error = {""};
         if (!session->files[i].closed || hw_profile_pack(session->files[i].path, HW_PACK_LEVEL, &error) || said)
@@ -444,7 +453,7 @@ static void symbolise_profiles(struct record *record, const struct hw_session *s
             continue;
         const bool done = hw_symbolise_file(session->files[i].path, &record->names.view, &error);
         hw_view_arguments_clear_progress(&record->names);
-        if (!done)
+        if (!done && !record->quiet)
             hw_say("no names were put into %s: %s", short_path(session->files[i].path), error.message);
     }
 }
@@ -454,6 +463,7 @@ static void symbolise_profiles(struct record *record, const struct hw_session *s
 static void observe_allocators(struct record *record, const struct hw_session *session)
 {
     const struct hw_session_file *most = NULL;
+    hw_launch_forget_signals(); /* from now on they ask for an end of this */
     for (size_t i = 0; i < session->count; i++)
         if (session->files[i].closed && (!most || session->files[i].process.peak_bytes > most->process.peak_bytes))
             most = &session->files[i];
@@ -466,27 +476,75 @@ static void observe_allocators(struct record *record, const struct hw_session *s
         struct hw_error error = {""};
         if (options.predict && !record->quiet && isatty(STDERR_FILENO))
             hw_say("replaying the program's operations with the other allocators; --no-prediction leaves it out");
-        if (file->closed && !hw_observe(file->path, &options, &error))
+        if (file->closed && !hw_observe(file->path, &options, &error) && !record->quiet)
             hw_say("%s does not say how its allocator works: %s", short_path(file->path), error.message);
     }
+    if (hw_helper_interrupted() && !record->quiet)
+        hw_say("interrupted: what other allocators would do is not, or not fully, in the profile");
 }
 
-/* A report of such a profile has totals, but not all of the stacks. */
-static void say_lost(const struct hw_profile *profile)
+/* What is missing in the profiles of a run, or which are: one line says it, the profiles say the rest. */
+struct losses {
+    size_t incomplete, lost; /* profiles without all stacks; forked processes without one */
+    char reason[512];        /* of the first: of those that are lost, or else of those that are incomplete */
+    char path[PATH_MAX];     /* of the first that is incomplete */
+    bool space;              /* it was for want of space */
+};
+
+static void note_losses(const struct hw_session_file *file, struct losses *losses)
 {
+    struct hw_error error = {""};
+    struct hw_profile *profile = hw_profile_read(file->path, &error);
+    if (!profile)
+        return;
+    if (profile->process.children_lost) {
+        const int number = (int)profile->process.children_error;
+        if (losses->lost == 0) {
+            snprintf(losses->reason, sizeof losses->reason, "%s",
+                     number ? strerror(number) : "they had given up system calls (seccomp)");
+            losses->space = number == ENOSPC || number == EDQUOT;
+        }
+        losses->lost += profile->process.children_lost;
+    }
     for (size_t i = 0; i < profile->note_count; i++) {
         const struct hw_note *note = &profile->notes[i];
         if (note->code != HW_NOTE_FILE_FULL)
             continue;
         const char *why = hw_profile_string(profile, note->text);
-        hw_say("%s is incomplete: %s; from then on only totals were counted. Free space, or choose another place "
-               "with -o",
-               short_path(profile->path), *why ? why : "it could not grow");
-        return;
+        if (losses->incomplete++ == 0) {
+            snprintf(losses->path, sizeof losses->path, "%s", file->path);
+            if (losses->lost == 0) {
+                snprintf(losses->reason, sizeof losses->reason, "%s", *why ? why : "it could not grow");
+                losses->space = strstr(why, "no space left") || strstr(why, "quota");
+            }
+        }
+        break;
     }
+    hw_profile_free(profile);
 }
 
-static void say_totals(const char *path, bool quiet)
+static void say_losses(const struct record *record, const struct hw_session *session)
+{
+    struct losses losses = {0};
+    for (size_t i = 0; i < session->count; i++)
+        note_losses(&session->files[i], &losses);
+    const struct hw_file_service *service = &record->service;
+    const char *advice = losses.space ? ". Free space, or choose another place with -o" : "";
+    if (losses.lost + service->problems > 0) {
+        const size_t all = losses.lost + service->problems;
+        if (losses.lost == 0)
+            hw_say("%s%s", service->problem.text, all > 1 ? ", and more like that" : "");
+        else
+            hw_say("%zu process%s left no profile: %s%s", all, all == 1 ? "" : "es", losses.reason, advice);
+    } else if (losses.incomplete == 1)
+        hw_say("%s is incomplete: %s; from then on only totals were counted%s", short_path(losses.path), losses.reason,
+               advice);
+    else if (losses.incomplete)
+        hw_say("%zu profiles are incomplete (%s and others): %s; from then on only totals were counted%s",
+               losses.incomplete, short_path(losses.path), losses.reason, advice);
+}
+
+static void say_totals(const char *path)
 {
     struct hw_error error = {""};
     struct hw_profile *profile = hw_profile_read(path, &error);
@@ -494,12 +552,10 @@ static void say_totals(const char *path, bool quiet)
         hw_say("%s", error.message);
         return;
     }
-    if (!quiet)
-        hw_say("wrote %s: %s allocation%s, %s at the peak, %s not freed%s", short_path(path),
-               HW_COUNT(profile->totals.allocations), profile->totals.allocations == 1 ? "" : "s",
-               HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
-               profile->process.sample_bytes ? " (estimates)" : "");
-    say_lost(profile);
+    hw_say("wrote %s: %s allocation%s, %s at the peak, %s not freed%s", short_path(path),
+           HW_COUNT(profile->totals.allocations), profile->totals.allocations == 1 ? "" : "s",
+           HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
+           profile->process.sample_bytes ? " (estimates)" : "");
     hw_profile_free(profile);
 }
 
@@ -532,16 +588,18 @@ static void say_result(const struct record *record, const struct hw_session *ses
 {
     char word[PATH_MAX + 16];
     char command[PATH_MAX + 16];
-    if (main_file)
-        say_totals(main_file->path, record->quiet);
     if (!main_file)
         hw_say("no profile was written of %s, although it ran: %s", record->command[0], why_no_profile(record));
-    else if (main_file->process.exit_kind == HW_EXIT_EXEC)
+    if (record->quiet)
+        return;
+    if (main_file)
+        say_totals(main_file->path);
+    if (main_file && main_file->process.exit_kind == HW_EXIT_EXEC)
         hw_say("then %s executed another program of which there is no profile: it cleared the environment, or that "
                "program is statically linked or set-user-id",
                record->command[0]);
-    if (record->quiet)
-        return;
+    if (main_file)
+        say_losses(record, session);
     const struct hw_session_file *file = say_others(session, main_file);
     if (session->dumps)
         hw_say("wrote %zu dump%s, taken during the run, beside %s (*.dumpN.hwprof)", session->dumps,
@@ -562,6 +620,7 @@ static void show_report(const struct hw_session_file *file)
 static void conclude(struct record *record)
 {
     struct hw_session session;
+    hw_file_service_stop(&record->service);
     hw_session_find(&session, record->name.wildcard, record->session);
     const struct hw_session_file *main_file = hw_session_main(&session, record->launch.pid);
     for (size_t i = 0; i < session.count; i++)
@@ -573,7 +632,7 @@ static void conclude(struct record *record)
     if (record->symbolize)
         symbolise_profiles(record, &session);
     if (!record->no_pack)
-        pack_profiles(&session);
+        pack_profiles(record, &session);
     say_result(record, &session, main_file);
     if (hw_session_running(&session) > 0)
         record->preload.folder[0] = '\0'; /* they may execute more programs: the link stays */
@@ -596,6 +655,7 @@ int hw_verb_record(int argc, char **argv)
     if (!code)
         code = run(&record, &error);
     if (code) {
+        hw_file_service_stop(&record.service);
         hw_say("%s", error.message);
     } else {
         conclude(&record);

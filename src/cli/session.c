@@ -48,9 +48,7 @@ static bool read_file(const char *path, uint64_t number, struct hw_process_info 
     return ours;
 }
 
-/* Field 22 of /proc/PID/stat, which with the pid tells processes apart; 0: no such process, or it has ended and only
- * waits to be collected. */
-static uint64_t start_time_of(uint32_t pid)
+uint64_t hw_process_start_time(uint32_t pid)
 {
     char path[64];
     char text[1024];
@@ -105,7 +103,7 @@ void hw_session_find(struct hw_session *session, const char *wildcard, uint64_t 
             continue;
         }
         uint64_t start = file.process.start_time_jiffies;
-        file.running = start && file.process.exit_kind == HW_EXIT_UNKNOWN && start_time_of(file.process.pid) == start;
+        file.running = start && file.process.exit_kind == HW_EXIT_UNKNOWN && hw_process_start_time(file.process.pid) == start;
         file.path = strdup(found.gl_pathv[i]);
         if (file.path)
             session->files[session->count++] = file;

@@ -33,4 +33,8 @@ const struct hw_session_file *hw_session_main(const struct hw_session *session, 
 
 size_t hw_session_running(const struct hw_session *session);
 
+/* Field 22 of /proc/PID/stat, which with the pid tells processes apart; 0: no such process, or it has ended and only
+ * waits to be collected. */
+uint64_t hw_process_start_time(uint32_t pid);
+
 #endif

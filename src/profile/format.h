@@ -204,7 +204,10 @@ struct hw_process_info {
     uint32_t llvm_known;
     uint16_t llvm_kind, llvm_version;
     uint32_t llvm_dumps, llvm_flags;
-    uint64_t reserved[9];
+    /* Forked children that could not write a profile, counted by themselves; errno of the first (0: the process had
+     * given up system calls). */
+    uint32_t children_lost, children_error;
+    uint64_t reserved[8];
 };
 
 /* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */

@@ -189,6 +189,15 @@ static void add_events(const struct hw_view *view, struct hw_buffer *out)
             HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
 }
 
+static void add_children(const struct hw_profile *profile, struct hw_buffer *out)
+{
+    const struct hw_process_info *process = &profile->process;
+    if (process->children_lost)
+        hw_buffer_add(out, "Of %s that it forked there is no profile: %s.\n", HW_OF(process->children_lost, "process"),
+                      process->children_error ? strerror((int)process->children_error)
+                                              : "system calls had been given up before (seccomp)");
+}
+
 /* ---- stacks and names ---- */
 
 static void add_stacks(const struct hw_view *view, struct hw_buffer *out)
@@ -613,6 +622,7 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
     add_facts(view->profile, buffer);
     add_notes(view->profile, buffer);
     add_events(view, buffer);
+    add_children(view->profile, buffer);
     add_places(view, buffer);
     add_stacks(view, buffer);
     add_modules(view, buffer);

@@ -292,7 +292,7 @@ static long write_dump(void)
         hw_text_string(&text, out->path);
         hw_text_string(&text, ": ");
         hw_text_string(&text, hw_error_name((int)-result));
-        hw_message("cannot write a dump: ", out->buffer);
+        hw_trouble("cannot write a dump: ", out->buffer, (int)-result);
     } else if (hw_options.verbose && result >= 0)
         hw_message("dump: ", out->path);
     return result < 0 ? result : (long)dump.number;

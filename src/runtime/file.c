@@ -9,7 +9,11 @@
 #include <linux/falloc.h>
 #include <sys/stat.h>
 
+#include "base/launcher.h"
+
 char hw_file_path[1024];
+uint32_t hw_file_pid;
+uint64_t hw_file_start_time;
 
 static struct {
     int fd; /* -1: closed between uses, because the program may need every descriptor it can have */
@@ -21,7 +25,10 @@ static struct {
     uint32_t chained_used;
     uint32_t directory_capacity;
     bool broken; /* cannot grow any more */
+    bool given;  /* made by heapwise record: its name means nothing here */
+    bool parent_sealed;
     char problem[256];
+    int error; /* with it: errno, or 0 */
 } file = {.fd = -1};
 
 #define K 1024ull
@@ -92,6 +99,7 @@ static void set_problem(const char *what, long error)
     struct hw_text text;
     hw_text_init(&text, file.problem, sizeof file.problem);
     hw_text_string(&text, what);
+    file.error = (int)-error;
     if (error) {
         hw_text_string(&text, ": ");
         hw_text_string(&text, hw_error_name((int)-error));
@@ -480,16 +488,65 @@ bool hw_file_add_fields(void)
     return add_pools(is_fields_pool);
 }
 
+static char executable[256]; /* of this process, and of those it forks */
+
+/* A file that record makes. -errno when it does not. */
+static int given_file(void)
+{
+    struct hw_launcher_reply reply;
+    int fd = hw_launcher_file(executable, &reply);
+    if (fd < 0)
+        return fd;
+    struct hw_text path;
+    hw_text_init(&path, hw_file_path, sizeof hw_file_path);
+    hw_text_string(&path, reply.path);
+    hw_file_pid = reply.pid;
+    hw_file_start_time = reply.start_time;
+    file.given = true;
+    return fd;
+}
+
 /* A new file under the first free name. -errno on failure. */
-static int create_file(void)
+static int own_file(void)
 {
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
-        hw_output_name(hw_file_path, sizeof hw_file_path, attempt);
+        hw_output_name(hw_file_path, sizeof hw_file_path, executable, attempt);
         int fd = hw_open(hw_file_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
         if (fd != -EEXIST)
             return fd;
     }
     return -EEXIST;
+}
+
+/* Where process ids are others than outside, record knows the name. */
+static int create_file(void)
+{
+    if (!*executable)
+        hw_output_executable(executable, sizeof executable);
+    hw_file_pid = 0;
+    hw_file_start_time = 0;
+    file.given = false;
+    bool asked = hw_launcher_other_ids();
+    int fd = asked ? given_file() : -ENOENT;
+    if (fd >= 0)
+        return fd;
+    if (asked) { /* in a network namespace of its own; /proc may still be the one outside */
+        char link[24];
+        long n = hw_sys(SYS_readlink, "/proc/self", link, sizeof link - 1);
+        link[n > 0 ? n : 0] = 0;
+        const char *number = link;
+        hw_file_pid = (uint32_t)hw_parse_u64(&number, 10);
+    }
+    int own = own_file();
+    if (own < 0 && !asked && (fd = given_file()) >= 0)
+        return fd;
+    return own;
+}
+
+static void delete_file(void)
+{
+    if (!file.given)
+        hw_sys(SYS_unlink, hw_file_path);
 }
 
 /* Makes FD the file, with its first page. */
@@ -558,7 +615,7 @@ static bool open_new_file(void)
     if (result < 0) {
         set_problem(hw_file_path, result);
         if (fd >= 0) {
-            hw_sys(SYS_unlink, hw_file_path);
+            delete_file();
             hw_close(fd);
         }
         return false;
@@ -569,12 +626,12 @@ static bool open_new_file(void)
 
 static void give_up_file(void)
 {
-    hw_message("cannot write a profile: ", file.problem);
+    hw_trouble("cannot write a profile: ", file.problem, file.error);
     for (int i = 0; i < HW_POOL_COUNT; i++) /* the program may need the address space */
         if (hw_pools[i].base)
             hw_sys(SYS_munmap, hw_pools[i].base, hw_pools[i].reserved);
     if (file.header) {
-        hw_sys(SYS_unlink, hw_file_path);
+        delete_file();
         if (hw_file_descriptor() >= 0)
             hw_close(file.fd);
         file.fd = -1;
@@ -654,6 +711,11 @@ static bool inherit_sections(void)
             continue;
         result = (long)(offset[i] = copy_section(inherited[i], bytes[i], &extent[i]));
     }
+    if (result < 0) {
+        set_problem("the profile of a forked process cannot grow", result);
+        hw_file_tell_parent(file.error);
+        return false;
+    }
     reserve_pools();
     for (int i = 0; i < COUNT && result >= 0; i++)
         if (bytes[i])
@@ -663,13 +725,28 @@ static bool inherit_sections(void)
     return result >= 0;
 }
 
+/* The parent's sections are still mapped. Its file may have got its last checksum meanwhile. */
+void hw_file_tell_parent(int error)
+{
+    struct hw_process_info *parent = hw_runtime.process;
+    if (!file.parent_sealed && __atomic_fetch_add(&parent->children_lost, 1, __ATOMIC_RELAXED) == 0)
+        parent->children_error = (uint32_t)error;
+}
+
 bool hw_file_fork(void)
 {
+    file.parent_sealed = __atomic_load_n(&file.header->flags, __ATOMIC_ACQUIRE) & HW_FILE_SEALED;
+    if (hw_quiet) { /* nothing can be opened */
+        hw_file_tell_parent(0);
+        return false;
+    }
     if (hw_file_descriptor() >= 0) /* the parent's file: not ours any more */
         hw_close(file.fd);
     file.fd = -1;
     if (!open_new_file()) {
-        hw_message("cannot write a profile of a forked process: ", file.problem);
+        hw_file_tell_parent(file.error);
+        if (!hw_options.session)
+            hw_message("cannot write a profile of a forked process: ", file.problem);
         return false;
     }
     if (!inherit_sections() || !take_first_entries()) {

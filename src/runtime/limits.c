@@ -263,6 +263,7 @@ HW_EXPORT long syscall(long number, ...)
     long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long), d = va_arg(list, long),
          e = va_arg(list, long), f = va_arg(list, long);
     va_end(list);
+    hw_launcher_see_call(number, a);
     switch (number) {
     case SYS_prlimit64:
         return prlimit((int)a, (int)b, (const struct limit *)c, (struct limit *)d);

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "base/abi.h"
+#include "base/launcher.h"
 #include "runtime/count.h"
 
 struct hw_options hw_options;
@@ -61,6 +62,9 @@ static const struct option {
     {"output", OPTION_TEXT, hw_options.output,
      "name of the profile: %e executable, %p pid, %h host, %n number, %c colon, %%"},
     {"session", OPTION_HEX, &hw_options.session, "number that joins the profiles of one `heapwise record`"},
+    {"launcher", OPTION_HEX, &hw_options.launcher, "number of the socket at which `heapwise record` helps with files"},
+    {"pid-namespace", OPTION_SIZE, &hw_options.pid_namespace,
+     "number of the PID namespace that `heapwise record` is in"},
     {"mode", OPTION_NAME, hw_options.mode, "heap, or allocator: what the allocator itself does and costs"},
     {"dispatch", OPTION_U32, &hw_options.dispatch,
      "mode=allocator: 0: do not look at system calls inside the allocator"},
@@ -245,76 +249,20 @@ void hw_options_read(void)
 
 /* ---- the profile's name ---- */
 
-static void append_executable(struct hw_text *text)
+void hw_output_executable(char *name, size_t size)
 {
     char path[1024];
     long n = hw_sys(SYS_readlink, "/proc/self/exe", path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
-    const char *base = path;
-    for (const char *c = path; *c; c++)
-        if (*c == '/')
-            base = c + 1;
-    hw_text_string(text, *base ? base : "program");
+    hw_executable_name(name, size, path);
 }
 
-static void append_host(struct hw_text *text)
+void hw_output_name(char *name, size_t size, const char *executable, unsigned attempt)
 {
-    struct utsname name;
-    if (hw_sys(SYS_uname, &name) == 0)
-        hw_text_string(text, name.nodename);
-}
-
-void hw_output_name(char *name, size_t size, unsigned attempt)
-{
-    struct hw_text text;
-    hw_text_init(&text, name, size);
-    bool numbered = false;
-    for (const char *c = hw_options.output; *c; c++) {
-        if (*c != '%' || !c[1]) {
-            hw_text_char(&text, *c);
-            continue;
-        }
-        switch (*++c) {
-        case 'e':
-            append_executable(&text);
-            break;
-        case 'p':
-            hw_text_u64(&text, (uint64_t)hw_sys(SYS_getpid));
-            break;
-        case 'h':
-            append_host(&text);
-            break;
-        case 'n':
-            hw_text_u64(&text, attempt);
-            numbered = true;
-            break;
-        case 'c':
-            hw_text_char(&text, ':');
-            break;
-        default:
-            hw_text_char(&text, *c);
-        }
-    }
-    if (attempt == 0 || numbered)
-        return;
-    /* Put ".PID" or ".PID.N" before the extension of the last component. */
-    size_t dot = text.used;
-    for (size_t i = text.used; i > 0 && name[i - 1] != '/'; i--)
-        if (name[i - 1] == '.' && i > 1 && name[i - 2] != '/') {
-            dot = i - 1;
-            break;
-        }
-    char extension[64];
-    struct hw_text tail;
-    hw_text_init(&tail, extension, sizeof extension);
-    hw_text_string(&tail, name + dot);
-    text.used = dot;
-    name[dot] = 0;
-    hw_text_char(&text, '.');
-    hw_text_u64(&text, (uint64_t)hw_sys(SYS_getpid));
-    if (attempt > 1) {
-        hw_text_char(&text, '.');
-        hw_text_u64(&text, attempt);
-    }
-    hw_text_string(&text, extension);
+    struct utsname host;
+    if (hw_sys(SYS_uname, &host) != 0)
+        host.nodename[0] = 0;
+    const struct hw_name_parts parts = {executable, host.nodename,
+                                        hw_file_pid ? hw_file_pid : (uint64_t)hw_sys(SYS_getpid)};
+    hw_expand_name(name, size, hw_options.output, &parts, attempt);
 }

@@ -190,13 +190,13 @@ static void describe_process(void)
     long n = hw_sys(SYS_readlink, "/proc/self/exe", path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
     hw_sys(SYS_clock_gettime, 0 /* CLOCK_REALTIME */, &now);
-    process->pid = (uint32_t)hw_sys(SYS_getpid);
+    process->pid = hw_file_pid ? hw_file_pid : (uint32_t)hw_sys(SYS_getpid);
     process->parent_pid = (uint32_t)hw_sys(SYS_getppid);
     process->mode = hw_access_on() ? HW_MODE_ACCESS : hw_runtime.mode;
     process->executable = hw_file_string(path);
     process->options = hw_file_string(hw_options.text);
     process->start_realtime_ns = (uint64_t)now.seconds * 1000000000ull + (uint64_t)now.nanoseconds;
-    process->start_time_jiffies = start_time_jiffies();
+    process->start_time_jiffies = hw_file_start_time ? hw_file_start_time : start_time_jiffies();
     process->sample_bytes = hw_options.sample_bytes;
     process->table_entries = hw_options.table_entries;
     process->clock_ticks = process->clock_ns = 1;
@@ -228,7 +228,7 @@ static bool start_parts(void)
     hw_heap_start();
     if (!hw_contexts_start() || !hw_blocks_start() || !hw_access_start() || !hw_fields_start() ||
         !hw_operations_start()) {
-        hw_message("not enough memory to profile this program", NULL);
+        hw_trouble("not enough memory to profile this program", NULL, 0);
         return false;
     }
     hw_sharing_start();
@@ -306,7 +306,7 @@ void hw_start(void)
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
     alive = hw_own_pages(HW_PAGE, true);
     if (!alive || !hw_real.malloc) {
-        hw_message("not enough memory to profile this program", NULL);
+        hw_trouble("not enough memory to profile this program", NULL, 0);
         hw_runtime.state = HW_STATE_OFF;
         return;
     }

@@ -65,7 +65,7 @@ void *hw_real_next(const char *name);
 // clang-format off
 #define HW_LIBC_FUNCTIONS(X) \
     X(close) X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
-    X(posix_spawn) X(posix_spawnp) X(fork) X(daemon) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
+    X(posix_spawn) X(posix_spawnp) X(fork) X(unshare) X(daemon) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
     X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit) \
     X(sigaltstack) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd) X(pthread_sigmask) X(sigprocmask) \
     X(sigsuspend) X(ppoll) X(__ppoll_chk) X(pselect) X(epoll_pwait) X(epoll_pwait2)
@@ -86,7 +86,9 @@ void hw_string_start(void);
 struct hw_options {
     char output[1024]; /* pattern, see hw_output_name */
     uint64_t session;
-    uint64_t sample_bytes; /* 0: every allocation */
+    uint64_t launcher;      /* see base/launcher.h; 0: there is none */
+    uint64_t pid_namespace; /* its inode */
+    uint64_t sample_bytes;  /* 0: every allocation */
     uint64_t table_entries;
     uint32_t depth;
     uint32_t free_stacks;
@@ -107,9 +109,28 @@ struct hw_options {
 };
 extern HW_HIDDEN struct hw_options hw_options;
 void hw_options_read(void);
-/* Expands %p %e %h %n %c %% of the pattern. ATTEMPT 0 is the name itself; 1 puts the pid before the extension; higher
- * ones the pid and a number. */
-void hw_output_name(char *name, size_t size, unsigned attempt);
+/* What %e stands for. */
+void hw_output_executable(char *name, size_t size);
+/* The profile's name for this process, see hw_expand_name. */
+void hw_output_name(char *name, size_t size, const char *executable, unsigned attempt);
+
+/* ---- launcher.c: help of heapwise record ---- */
+
+struct hw_launcher_reply; /* base/launcher.h */
+/* A new profile made by record: its descriptor, or -errno. */
+int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply);
+/* Tells record why there is no profile of this process. ERROR: errno, or 0. */
+void hw_launcher_tell(const char *problem, int error);
+bool hw_launcher_other_ids(void);
+/* Why there is no profile, or what it lacks: told record if there is one, else on standard error. */
+void hw_trouble(const char *what, const char *detail, int error);
+/* A system call by syscall(). */
+void hw_launcher_see_call(long number, long first);
+/* The process is about to leave the network namespace in which record can be found, or has children that will. */
+void hw_launcher_keep(uint64_t clone_flags);
+/* A socket that programs which close everything must not close: see fds.c; -1: none. */
+int hw_launcher_descriptor(void);
+void hw_launcher_move_descriptor(int away_from);
 
 /* ---- runtime.c: state, start, end, fork ---- */
 
@@ -279,11 +300,16 @@ void hw_pool_forget(enum hw_pool_id pool);
 uint32_t hw_file_string(const char *string);
 /* In a forked child: a new file with the parent's strings, maps, stacks and contexts (as many as COUNTS says). */
 bool hw_file_fork(void);
+/* In a forked child that has no profile: counts it in its parent's. ERROR: errno; 0: system calls were given up. */
+void hw_file_tell_parent(int error);
 /* Room for a good number of entries more, while the file can still grow. */
 void hw_file_make_room(void);
 /* The exit status in the process section is final. */
 void hw_file_set_exited(bool exited);
 extern HW_HIDDEN char hw_file_path[1024];
+/* Of this process, as heapwise record sees it; 0: as the process sees it itself. */
+extern HW_HIDDEN uint32_t hw_file_pid;
+extern HW_HIDDEN uint64_t hw_file_start_time;
 const char *hw_file_problem(void);
 /* Protects the descriptor from programs that close everything: see fds.c. */
 int hw_file_descriptor(void);

@@ -93,7 +93,7 @@ void hw_signals_start(void)
             old.sa_handler == SIG_DFL && install((int)number, &action, NULL) == 0)
             installed = number;
         else if (hw_options.dump_signal != HW_NONE)
-            hw_message("dump-signal: the signal cannot be handled", NULL);
+            hw_trouble("dump-signal: the signal cannot be handled", NULL, 0);
     }
     hw_runtime.process->dump_signal = installed;
 }

@@ -284,13 +284,93 @@ static void test_chroot_and_setuid(void **state)
     struct recording recording = record_ok("chroot", directory);
     check_new_contexts(recording.report);
     assert_some(recording.report, "thread_work", 10, 101);
-    /* The child cannot make a file there: it runs on; where no file came of it that is all there can be. */
+    /* The child can make no file, neither there nor with its rights: record makes it. */
+    assert_int_equal(recording.file_count, 2);
+    assert_some(recording.reports[report_with(&recording, "child_work")], "child_work", 20, 1);
     size_t count;
     char **inside = list_files(directory, "", &count);
     assert_int_equal(count, 0); /* and nothing is left inside */
     free_list(inside);
     recording_free(&recording);
     remove_directory(directory);
+}
+
+/* Names and numbers are those outside, whatever the processes take themselves for. */
+static void test_namespaces(void **state)
+{
+    char *directory = make_directory();
+    struct recording recording = record_case("namespaces", directory, NULL);
+    if (recording.run.code == 77)
+        SKIP("namespaces cannot be made here");
+    assert_exit(&recording.run, 0, "namespaces");
+    assert_int_equal(recording.file_count, 3);
+    size_t inner = report_with(&recording, "grandchild_work");
+    assert_some(recording.reports[report_with(&recording, "child_work")], "child_work", 20, 1);
+    assert_some(recording.reports[inner], "grandchild_work", 30, 1);
+    check_new_contexts(recording.reports[inner]);
+    int64_t outer = json_number(recording.report, "process.pid");
+    for (size_t i = 0; i < 3; i++) {
+        char name[64];
+        int64_t pid = json_number(recording.reports[i], "process.pid");
+        assert_true(pid >= outer || outer - pid > 1000); /* not 1 and 2; numbers may have begun again */
+        snprintf(name, sizeof name, "/processes.%lld.", (long long)pid);
+        assert_contains(recording.files[i], name);
+    }
+    recording_free(&recording);
+    remove_directory(directory);
+}
+
+/* Where nothing can be done the parent's report says it, and record, in one line; nobody else says anything. */
+static void test_children_without_profile(void **state)
+{
+    struct recording recording = record_ok("seccomp", NULL);
+    assert_int_equal(recording.file_count, 1);
+    assert_some(recording.report, "thread_work", 10, 1);
+    assert_true(report_says(recording.report, "of 3 processes that it forked there is no profile: system calls"));
+    assert_contains(recording.run.err, "3 processes left no profile");
+    assert_lacks(recording.run.err, "Free space");
+    recording_free(&recording);
+    const char *const quiet[] = {"-q", NULL};
+    recording = record_case("seccomp", NULL, &(struct record_options){.arguments = quiet});
+    assert_exit(&recording.run, 0, "seccomp, -q");
+    assert_string_equal(recording.run.err, "");
+    recording_free(&recording);
+}
+
+static void test_no_folder(void **state)
+{
+    const char *program = program_path("processes");
+    if (!program)
+        SKIP("processes was not built");
+    char *directory = make_directory(), *folder = join_path(directory, "a"), *away = join_path(directory, "b"),
+         *file = join_path(folder, "%e.%p.hwprof");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    const char *const arguments[] = {"record", "-o", file, program, "no_folder", folder, away, NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 0, "no_folder");
+    assert_contains(result.err, "1 process left no profile: No such file or directory");
+    size_t count;
+    char **files = list_files(folder, ".hwprof", &count);
+    assert_int_equal(count, 1);
+    json_t *report = load_report(files[0], 0);
+    assert_true(report_says(report, "of 1 process that it forked there is no profile: no such file or directory"));
+    json_decref(report);
+    free_list(files);
+    run_result_free(&result);
+    free(file);
+    free(folder);
+    free(away);
+    remove_directory(directory);
+}
+
+static void test_name_of_a_program_without_file(void **state)
+{
+    struct recording recording = record_ok("memory_file", NULL);
+    assert_int_equal(recording.file_count, 2);
+    char name[64];
+    snprintf(name, sizeof name, "/me.%lld.", (long long)json_number(recording.reports[1], "process.pid"));
+    assert_contains(recording.files[1], name);
+    recording_free(&recording);
 }
 
 static void test_cleared_environment(void **state)
@@ -425,6 +505,8 @@ TEST_MAIN(cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_10000_threa
           cmocka_unit_test(test_exec_chain), cmocka_unit_test(test_failing_exec),
           cmocka_unit_test(test_exec_with_empty_environment), cmocka_unit_test(test_daemon),
           cmocka_unit_test(test_closes_all_descriptors), cmocka_unit_test(test_chroot_and_setuid),
+          cmocka_unit_test(test_namespaces), cmocka_unit_test(test_children_without_profile),
+          cmocka_unit_test(test_no_folder), cmocka_unit_test(test_name_of_a_program_without_file),
           cmocka_unit_test(test_cleared_environment), cmocka_unit_test(test_ends), cmocka_unit_test(test_fatal_signals),
           cmocka_unit_test(test_own_handler_of_a_fatal_signal), cmocka_unit_test(test_exit_while_threads_allocate),
           cmocka_unit_test(test_allocation_in_handlers), cmocka_unit_test(test_jump_out_of_handlers),

@@ -11,7 +11,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -431,6 +434,76 @@ static void case_chroot(void)
     wait_for(pid);
 }
 
+/* Namespaces of its own for processes and the network, then an empty root: two generations. */
+static void case_namespaces(void)
+{
+    thread_work();
+    if (unshare(CLONE_NEWPID | CLONE_NEWNET) != 0)
+        _exit(77);
+    pid_t pid = fork();
+    if (pid == 0) {
+        MUST(getpid() == 1);
+        child_work();
+        MUST(chroot(arguments[2]) == 0 && chdir("/") == 0);
+        MUST(close_range(3, ~0u, 0) == 0);
+        pid_t inner = fork();
+        if (inner == 0) {
+            MUST(getpid() == 2);
+            many_new_contexts();
+            grandchild_work();
+            _exit(0);
+        }
+        wait_for(inner);
+        _exit(0);
+    }
+    wait_for(pid);
+}
+
+/* A filter that permits everything: the runtime does not know that. */
+static void case_seccomp(void)
+{
+    struct sock_filter permit = {.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW};
+    struct sock_fprog program = {.len = 1, .filter = &permit};
+    thread_work();
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            child_work();
+            _exit(0);
+        }
+        wait_for(pid);
+    }
+}
+
+/* The folder in which the profiles are is gone. */
+static void case_no_folder(void)
+{
+    thread_work();
+    MUST(rename(arguments[2], arguments[3]) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        child_work();
+        _exit(0);
+    }
+    wait_for(pid);
+    MUST(rename(arguments[3], arguments[2]) == 0);
+}
+
+/* The program in a file that has no name. */
+static void case_memory_file(void)
+{
+    int from = open(self, O_RDONLY), to = memfd_create("me", MFD_CLOEXEC);
+    struct stat status;
+    off_t offset = 0;
+    MUST(from >= 0 && to >= 0 && fstat(from, &status) == 0);
+    MUST(sendfile(to, from, &offset, (size_t)status.st_size) == status.st_size);
+    char *const argv[] = {(char *)self, "child", NULL};
+    fexecve(to, argv, environ);
+    _exit(97);
+}
+
 static void case_environment(void)
 {
     thread_work();
@@ -633,6 +706,10 @@ static const struct {
     {"daemon", case_daemon},
     {"close_all", case_close_all},
     {"chroot", case_chroot},
+    {"namespaces", case_namespaces},
+    {"seccomp", case_seccomp},
+    {"no_folder", case_no_folder},
+    {"memory_file", case_memory_file},
     {"environment", case_environment},
     {"end", case_end},
     {"own_handler", case_own_handler},

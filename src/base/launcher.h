@@ -1,0 +1,50 @@
+/* launcher.h - what a profiled process and the heapwise record that launched it say to each other.
+ *
+ * A process that cannot make its profile itself (another root directory, other rights, a PID namespace in which its
+ * number means nothing outside) asks record for the file, by a datagram to a socket in the abstract namespace; record
+ * makes it, names it by the process id as record sees it, and passes the descriptor back. Asked is also the other way
+ * round: what kept a process from having a profile is told record, which sums it up at the end. */
+#ifndef HW_BASE_LAUNCHER_H
+#define HW_BASE_LAUNCHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The socket's name: this and option `launcher`, in hexadecimal. Everybody can read that name; the session, which
+ * requests have to tell, only those who may read the program's environment. */
+#define HW_LAUNCHER_PREFIX "heapwise-"
+
+enum hw_launcher_kind { HW_LAUNCHER_FILE = 1, HW_LAUNCHER_PROBLEM = 2 };
+
+struct hw_launcher_request {
+    uint64_t session;
+    uint32_t kind;
+    int32_t error;  /* of a problem: errno, or 0 */
+    char text[256]; /* file: what %e stands for; problem: what could not be done, and why */
+};
+
+/* With the descriptor of the file, unless there is an error. */
+struct hw_launcher_reply {
+    int32_t error;       /* errno, or 0 */
+    uint32_t pid;        /* of the process, as record sees it */
+    uint64_t start_time; /* field 22 of /proc/PID/stat */
+    char path[1024];
+};
+
+/* What stands for the sequences of a pattern. */
+struct hw_name_parts {
+    const char *executable, *host;
+    uint64_t pid;
+};
+
+/* Expands %p %e %h %n %c %% of PATTERN. ATTEMPT 0 is the name itself; 1 puts the pid before the extension; higher ones
+ * the pid and a number. */
+void hw_expand_name(char *name, size_t size, const char *pattern, const struct hw_name_parts *parts, unsigned attempt);
+
+/* The last component of the path that /proc/PID/exe leads to, without what the kernel adds to that. */
+void hw_executable_name(char *name, size_t size, const char *path);
+
+/* The socket's name in ADDRESS (of a sockaddr_un's sun_path); its length. */
+size_t hw_launcher_name(char *address, size_t size, uint64_t number);
+
+#endif

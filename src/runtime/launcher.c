@@ -1,0 +1,185 @@
+/* launcher.c - asks heapwise record for a profile that this process cannot make itself: see base/launcher.h.
+ *
+ * No directory may be kept open for that: sandboxes look for such descriptors and end the program (Chromium). */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/launcher.h"
+
+#define PATIENCE_NS 3000000000ull
+
+/* A socket from before a network namespace was entered, in which record's name is not known; -1: none was needed. */
+static int kept = -1;
+
+struct address {
+    struct sockaddr_un of;
+    uint32_t length;
+};
+
+static struct address record_address(void)
+{
+    struct address address = {.of.sun_family = AF_UNIX};
+    address.length = (uint32_t)(offsetof(struct sockaddr_un, sun_path) +
+                                hw_launcher_name(address.of.sun_path, sizeof address.of.sun_path, hw_options.launcher));
+    return address;
+}
+
+int hw_launcher_descriptor(void)
+{
+    return kept;
+}
+
+void hw_launcher_move_descriptor(int away_from)
+{
+    if (kept == away_from)
+        kept = (int)hw_sys(SYS_fcntl, away_from, F_DUPFD_CLOEXEC, away_from + 1);
+}
+
+void hw_launcher_keep(uint64_t clone_flags)
+{
+    if (!(clone_flags & CLONE_NEWNET) || kept >= 0 || !hw_options.launcher || hw_quiet ||
+        hw_runtime.state != HW_STATE_ON)
+        return;
+    kept = hw_fd_out_of_the_way((int)hw_sys(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+}
+
+HW_EXPORT int unshare(int flags);
+HW_EXPORT int unshare(int flags)
+{
+    HW_REAL(int, unshare, (int));
+    hw_launcher_keep((uint64_t)(unsigned)flags);
+    return real(flags);
+}
+
+void hw_launcher_see_call(long number, long first)
+{
+    if (number == SYS_unshare || number == SYS_clone)
+        hw_launcher_keep((uint64_t)first);
+    if (number == SYS_clone3 && first)
+        hw_launcher_keep(((const struct clone_args *)first)->flags);
+}
+
+/* Whether process ids mean something else here than they do to record. */
+bool hw_launcher_other_ids(void)
+{
+    char link[64];
+    if (!hw_options.launcher || !hw_options.pid_namespace)
+        return false;
+    long n = hw_sys(SYS_readlink, "/proc/self/ns/pid", link, sizeof link - 1);
+    link[n > 0 ? n : 0] = 0;
+    const char *number = link;
+    while (*number && *number != '[')
+        number++;
+    number += *number == '[';
+    return hw_parse_u64(&number, 10) != hw_options.pid_namespace;
+}
+
+/* One datagram to record, with PASSED (-1: nothing) going along. */
+static long send_request(const struct hw_launcher_request *request, int passed)
+{
+    struct address address = record_address();
+    struct iovec part = {(void *)(uintptr_t)request, sizeof *request};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = {.msg_name = &address.of, .msg_namelen = address.length, .msg_iov = &part, .msg_iovlen = 1};
+    if (passed >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control.room;
+        control.header =
+            (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        *(int *)CMSG_DATA(&control.header) = passed;
+    }
+    long result = kept >= 0 ? hw_sys(SYS_sendmsg, kept, &message, MSG_DONTWAIT | MSG_NOSIGNAL) : -EBADF;
+    if (result >= 0)
+        return result;
+    long fd = hw_sys(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return fd;
+    uint64_t give_up = hw_clock_monotonic_ns() + PATIENCE_NS;
+    while ((result = hw_sys(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)) == -EAGAIN && passed >= 0 &&
+           hw_clock_monotonic_ns() < give_up) /* many ask at once */
+        hw_sys(SYS_sched_yield);
+    hw_close((int)fd);
+    return result;
+}
+
+static struct hw_launcher_request new_request(uint32_t kind)
+{
+    return (struct hw_launcher_request){.session = hw_options.session, .kind = kind};
+}
+
+/* Waits for the reply; the descriptor that came with it, or -errno. */
+static int receive(int fd, struct hw_launcher_reply *reply)
+{
+    struct iovec part = {reply, sizeof *reply};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.header = {0}};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.room};
+    uint64_t give_up = hw_clock_monotonic_ns() + PATIENCE_NS;
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    while (hw_sys(SYS_poll, &wait, 1, 100) <= 0)
+        if (hw_clock_monotonic_ns() >= give_up)
+            return -ETIMEDOUT;
+    long got = hw_sys(SYS_recvmsg, fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got != (long)sizeof *reply)
+        return got < 0 ? (int)got : -EPROTO;
+    if (reply->error)
+        return -reply->error;
+    if (message.msg_controllen < CMSG_LEN(sizeof(int)) || control.header.cmsg_type != SCM_RIGHTS)
+        return -EPROTO;
+    return *(const int *)CMSG_DATA(&control.header);
+}
+
+int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply)
+{
+    if (!hw_options.launcher || hw_quiet)
+        return -ENOTCONN;
+    int pair[2];
+    struct hw_launcher_request request = new_request(HW_LAUNCHER_FILE);
+    struct hw_text text;
+    hw_text_init(&text, request.text, sizeof request.text);
+    hw_text_string(&text, executable);
+    long result = hw_sys(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair);
+    if (result < 0)
+        return (int)result;
+    result = send_request(&request, pair[1]);
+    hw_close(pair[1]);
+    int fd = result < 0 ? (int)result : receive(pair[0], reply);
+    hw_close(pair[0]);
+    return fd;
+}
+
+void hw_launcher_tell(const char *problem, int error)
+{
+    if (!hw_options.launcher || hw_quiet)
+        return;
+    struct hw_launcher_request request = new_request(HW_LAUNCHER_PROBLEM);
+    struct hw_text text;
+    request.error = error;
+    hw_text_init(&text, request.text, sizeof request.text);
+    hw_text_string(&text, problem);
+    send_request(&request, -1);
+}
+
+void hw_trouble(const char *what, const char *detail, int error)
+{
+    char buffer[256];
+    struct hw_text text;
+    if (!hw_options.session || hw_options.verbose)
+        hw_message(what, detail);
+    hw_text_init(&text, buffer, sizeof buffer);
+    hw_text_string(&text, what);
+    if (detail)
+        hw_text_string(&text, detail);
+    hw_launcher_tell(buffer, error);
+}
