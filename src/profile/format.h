@@ -229,6 +229,9 @@ enum hw_map_flags {
     HW_MAP_RUNTIME = 1u << 1,   /* Heapwise's own runtime: frames there are never stored */
     HW_MAP_ALLOCATOR = 1u << 2, /* the module whose malloc is used */
     HW_MAP_ANONYMOUS = 1u << 3, /* code without a file: generated at run time */
+    HW_MAP_NOTES_READ = 1u << 4,    /* whether its code counts was looked for: the next two hold */
+    HW_MAP_COUNTS = 1u << 5,        /* …accesses to memory */
+    HW_MAP_COUNTS_FIELDS = 1u << 6, /* …accesses to fields of structs */
 };
 
 /* A frame in the tree of call stacks: a stack is a leaf and its parents, leaf first. */
@@ -375,7 +378,7 @@ enum hw_note_code {
     HW_NOTE_OTHER = 12,
     HW_NOTE_PLANES_SHARED = 13,  /* more threads than planes: some threads counted into one plane (count: threads) */
     HW_NOTE_NOT_OWNED = 14,      /* blocks that do not own their cells (count): allocated before counting began, … */
-    HW_NOTE_UNCOUNTED_CODE = 15, /* a module (text) whose code does not count */
+    /* 15 was never written: enum hw_map_flags says which modules do not count */
     HW_NOTE_FOLDED = 16,      /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
     HW_NOTE_RESET = 17,       /* the program called heapwise_reset: what was before is not in here */
     HW_NOTE_NOT_SWEPT = 18,   /* seconds of computing passed between two looks for cells about to overflow */

@@ -179,6 +179,18 @@ static void add_blocks(const struct words *words, struct hw_buffer *out)
                   HW_BYTES(words->finding->block_bytes));
 }
 
+/* Others may use them unseen. */
+static void add_unseen(const struct words *words, bool fields, struct hw_buffer *out)
+{
+    const struct hw_view_module *first;
+    const size_t count = hw_view_uncounted_libraries(words->view, fields, &first);
+    if (!count)
+        return;
+    hw_buffer_add(out, "Not counted is what ");
+    hw_buffer_clean(out, first->name, words->clean);
+    hw_buffer_add(out, "%s with them. ", count > 1 ? " and others do" : " does");
+}
+
 static void say_sparse(const struct words *words)
 {
     const struct hw_finding *finding = words->finding;
@@ -187,6 +199,7 @@ static void say_sparse(const struct words *words)
     hw_buffer_add(&words->out->why, "%s of the bytes, in pieces of %u, are %s. ",
                   HW_PERCENT((double)finding->part, (double)finding->whole), granule ? granule : 64,
                   words->analysis->input.periods ? "used in no period" : "never touched");
+    add_unseen(words, false, &words->out->why);
     add_blocks(words, &words->out->why);
     hw_buffer_add(&words->out->what, "Allocate less, or later: grow the blocks as they fill.");
 }
@@ -200,6 +213,7 @@ static void say_unused_words(const struct words *words)
                   finding->part, finding->whole, finding->first_byte, finding->end_byte - 1);
     if (words->analysis->input.periods)
         hw_buffer_add(&words->out->why, "They are used in 0 of %s. ", HW_OF(finding->periods, "word period"));
+    add_unseen(words, false, &words->out->why);
     add_blocks(words, &words->out->why);
     hw_buffer_add(&words->out->what, "Leave out what is not used, or allocate it where it is.");
 }

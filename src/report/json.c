@@ -495,11 +495,9 @@ static void print_memory(struct json_writer *writer)
 }
 
 /* Whether the module's code counts its accesses; null when that is not known. */
-static json_t *counting_value(const struct hw_view_module *module)
+static json_t *counting_value(enum hw_counting counting, bool uncounted)
 {
-    if (module->uncounted)
-        return json_false();
-    return module->counting == HW_COUNTING_YES ? json_true() : json_null();
+    return uncounted ? json_false() : counting == HW_COUNTING_YES ? json_true() : json_null();
 }
 
 static void print_modules(struct json_writer *writer)
@@ -523,7 +521,9 @@ static void print_modules(struct json_writer *writer)
                 : json_null());
         set(writer, object, "debug_info", known_symbols ? json_boolean(module->has_debug_info) : json_null());
         if (view->profile->access_counted)
-            set(writer, object, "counts_accesses", counting_value(module));
+            set(writer, object, "counts_accesses", counting_value(module->counting, module->uncounted));
+        if (view->profile->fields.counted)
+            set(writer, object, "counts_fields", counting_value(module->counting_fields, module->fields_uncounted));
         set_text(writer, object, "problem", known_symbols ? module->problem : NULL);
         fputs(i ? ",\n" : "\n", writer->stream);
         print_value(writer, object);

@@ -40,7 +40,6 @@ static const struct {
      true},
     {HW_NOTE_PLANES_SHARED, "planes-shared", NULL, false},
     {HW_NOTE_NOT_OWNED, "not-owned", NULL, false},
-    {HW_NOTE_UNCOUNTED_CODE, "uncounted-code", NULL, false},
     {HW_NOTE_FOLDED, "folded",
      "Areas of memory lie so far apart that they share cells: accesses to one may be counted for the other", true},
     {HW_NOTE_NOT_SWEPT, "not-swept",
@@ -295,40 +294,30 @@ static uint64_t note_count(const struct hw_profile *profile, uint32_t code)
     return count;
 }
 
-#define NAMED_UNCOUNTED 8
-
-/* How much a module's accesses are missed: the program itself, somebody's code that stacks lead through, system code in
- * stacks, the rest. -1: its code counts. */
-static int uncounted_rank(const struct hw_view_module *module)
+/* How much a module's accesses are missed: the program itself, somebody's code, system code. -1: its code counts. */
+static int uncounted_rank(const struct hw_view_module *module, bool fields)
 {
-    if (!module->uncounted)
+    if (!(fields ? module->fields_uncounted : module->uncounted))
         return -1;
-    if (module->flags & HW_MAP_MAIN)
-        return 0;
-    return module->used && module->kind == HW_MODULE_PROGRAM ? 1 : module->used ? 2 : 3;
+    return module->flags & HW_MAP_MAIN ? 0 : module->kind == HW_MODULE_PROGRAM ? 1 : 2;
 }
 
-/* Modules whose code does not count, those first that matter most. */
-static void add_uncounted(const struct hw_view *view, struct hw_buffer *out)
+void hw_add_uncounted(const struct hw_view *view, bool fields, struct hw_buffer *out)
 {
-    size_t count = 0, named = 0;
-    for (size_t i = 0; i < view->module_count; i++)
-        count += uncounted_rank(&view->modules[i]) >= 0;
-    if (!count)
-        return;
-    hw_buffer_add(out, "Built without heapwise cc, so that what their code reads and writes is not counted: ");
-    for (int rank = 0; rank <= 3; rank++) {
-        for (size_t i = 0; i < view->module_count && named < NAMED_UNCOUNTED; i++) {
+    size_t named = 0;
+    for (int rank = 0; rank <= 2; rank++)
+        for (size_t i = 0; i < view->module_count; i++) {
             const struct hw_view_module *module = &view->modules[i];
-            if (uncounted_rank(module) != rank)
+            if (uncounted_rank(module, fields) != rank)
                 continue;
-            hw_buffer_add(out, "%s%s%s", named ? ", " : "", module->name, rank ? "" : " (the program itself)");
-            named++;
+            if (!named)
+                hw_buffer_add(out, fields ? "Built without heapwise cc --fields, so that what their code does to fields "
+                                            "is not counted: "
+                                          : "Built without heapwise cc, so that what their code reads and writes is "
+                                            "not counted: ");
+            hw_buffer_add(out, "%s%s%s", named++ ? ", " : "", module->name, rank ? "" : " (the program itself)");
         }
-    }
-    if (count > named)
-        hw_buffer_add(out, " and %s", HW_OF(count - named, "more file"));
-    hw_buffer_add(out, ".\n");
+    hw_buffer_add(out, named ? ".\n" : "");
 }
 
 static void add_harvest(const struct hw_profile *profile, struct hw_buffer *out)
@@ -421,7 +410,7 @@ static void add_accesses(const struct hw_view *view, struct hw_buffer *out)
     add_periods(view->profile, out);
     add_harvest(view->profile, out);
     add_limits(view->profile, out);
-    add_uncounted(view, out);
+    hw_add_uncounted(view, false, out);
     hw_buffer_add(out, "Accesses to stacks and thread-local variables, by the C library itself (strlen, printf, "
                        "qsort) and by the kernel are not counted.\n");
 }
@@ -627,6 +616,7 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
     add_stacks(view, buffer);
     add_modules(view, buffer);
     add_accesses(view, buffer);
+    hw_add_uncounted(view, true, buffer);
     add_samples(view, buffer);
     add_scope(view, buffer);
 }

@@ -10,6 +10,10 @@
 /* Appends the sentences to BUFFER, each on a line of its own ("\n" at its end), most important first. */
 void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer);
 
+/* Appends a sentence that names all modules whose code does not count accesses (FIELDS: those to fields), those first
+ * that matter most, or nothing. */
+void hw_add_uncounted(const struct hw_view *view, bool fields, struct hw_buffer *out);
+
 /* "table-store" … for JSON; "other" for a code this version does not know. */
 const char *hw_note_name(uint32_t code);
 

@@ -154,30 +154,35 @@ void hw_view_examine_modules(struct hw_view *view)
 
 /* ---- marks and types ---- */
 
-static bool is_noted_as_uncounted(const struct hw_profile *profile, const char *path)
+/* What the run has noted: it holds also where the file is gone, and for libraries that no stack leads through. */
+static enum hw_counting noted_counting(const struct hw_view_module *module, uint32_t flag)
 {
-    for (size_t i = 0; i < profile->note_count; i++)
-        if (profile->notes[i].code == HW_NOTE_UNCOUNTED_CODE &&
-            !strcmp(hw_profile_string(profile, profile->notes[i].text), path))
-            return true;
-    return false;
+    return !(module->flags & HW_MAP_NOTES_READ) ? HW_COUNTING_UNKNOWN
+           : module->flags & flag               ? HW_COUNTING_YES
+                                                : HW_COUNTING_NO;
 }
 
-/* Names of types, and which modules count at all. What the run has noted holds also where a file is gone. */
+/* Names of types, and which modules count at all. */
 static bool read_marks(struct hw_view *view, struct hw_error *error)
 {
+    const struct hw_profile *profile = view->profile;
     bool done = true;
-    for (size_t i = 0; view->profile->access_counted && !view->profile->llvm && done && i < view->module_count; i++) {
+    for (size_t i = 0; !profile->llvm && done && i < view->module_count; i++) {
         struct hw_view_module *module = &view->modules[i];
-        module->uncounted = is_noted_as_uncounted(view->profile, module->path);
-        if (module->symbols >= 0) {
+        const bool code = !(module->flags & HW_MAP_RUNTIME) && module->kind != HW_MODULE_GENERATED &&
+                          *module->path != '['; /* the vDSO */
+        const enum hw_counting noted = noted_counting(module, HW_MAP_COUNTS);
+        if ((profile->access_counted || profile->fields.counted) && module->symbols >= 0) {
             done = hw_symbolizer_read_marks(view->symbolizer, module->symbols, error);
             const enum hw_counting counting = hw_symbolizer_counting(view->symbolizer, module->symbols);
             module->counting = counting == HW_COUNTING_UNKNOWN ? module->counting : counting;
         }
-        if (!(module->flags & HW_MAP_RUNTIME) && module->kind != HW_MODULE_GENERATED &&
-            module->counting == HW_COUNTING_NO)
-            module->uncounted = true;
+        /* Objects of clang -fmemory-profile carry no note: their files tell. */
+        if (noted == HW_COUNTING_YES || (noted == HW_COUNTING_NO && !(profile->access_info.flags & HW_ACCESS_UNSPLIT)))
+            module->counting = noted;
+        module->uncounted = profile->access_counted && code && module->counting == HW_COUNTING_NO;
+        module->counting_fields = noted_counting(module, HW_MAP_COUNTS_FIELDS);
+        module->fields_uncounted = profile->fields.counted && code && module->counting_fields == HW_COUNTING_NO;
     }
     return done;
 }
@@ -199,6 +204,20 @@ const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view,
         return NULL;
     const uint32_t module = view->locations[view->nodes[sum->leaf].location].module;
     return module != HW_NONE && view->modules[module].uncounted ? &view->modules[module] : NULL;
+}
+
+size_t hw_view_uncounted_libraries(const struct hw_view *view, bool fields, const struct hw_view_module **first)
+{
+    size_t count = 0;
+    *first = NULL;
+    for (size_t i = view->module_count; i-- > 0;) {
+        const struct hw_view_module *module = &view->modules[i];
+        if (module->kind != HW_MODULE_PROGRAM || !(fields ? module->fields_uncounted : module->uncounted))
+            continue;
+        *first = module;
+        count++;
+    }
+    return count;
 }
 
 const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context)

@@ -61,9 +61,16 @@ static void untouched_title(const struct hw_text *text, struct hw_buffer *out)
                   HW_BYTES(all->granules * granule), granule);
 }
 
-static void blocks_title(const char *what, uint64_t blocks, uint64_t all, struct hw_buffer *out)
+/* What is said of blocks that nobody seems to use, where there is code that does not count. */
+static const char *by_whom(const struct hw_view *view)
 {
-    hw_buffer_add(out, "%s: %s", what, HW_OF(blocks, "block"));
+    const struct hw_view_module *first;
+    return hw_view_uncounted_libraries(view, false, &first) ? " by code that counts" : "";
+}
+
+static void blocks_title(const char *what, const char *whom, uint64_t blocks, uint64_t all, struct hw_buffer *out)
+{
+    hw_buffer_add(out, "%s%s: %s", what, whom, HW_OF(blocks, "block"));
     if (blocks)
         hw_buffer_add(out, " (%s)", HW_PERCENT((double)blocks, (double)all));
 }
@@ -90,10 +97,10 @@ void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, stru
         untouched_title(text, out);
         break;
     case HW_SORT_NEVER_ACCESSED:
-        blocks_title("Never accessed", all->never_accessed, all->blocks, out);
+        blocks_title("Never accessed", by_whom(text->view), all->never_accessed, all->blocks, out);
         break;
     case HW_SORT_NEVER_READ:
-        blocks_title("Written but never read", all->written_never_read, all->blocks, out);
+        blocks_title("Written but never read", by_whom(text->view), all->written_never_read, all->blocks, out);
         break;
     default:
         hw_buffer_add(out, "Shared between threads: %s of %u B", HW_OF(all->shared_granules, "granule"),
@@ -200,7 +207,7 @@ void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context 
         return;
     }
     if (access->never_accessed == access->blocks)
-        hw_buffer_add(facts, owner ? "no other accesses\n" : "never accessed\n");
+        hw_buffer_add(facts, "%s%s\n", owner ? "no other accesses" : "never accessed", owner ? "" : by_whom(text->view));
     else
         amount_facts(text, sum, facts);
     unused_facts(access, facts);
@@ -220,11 +227,17 @@ void hw_text_access_totals(struct hw_text *text)
     if (!hw_view_measured(text->view, HW_MEASURED_GRANULES))
         return;
     fputc('\n', text->page.stream);
-    hw_buffer_add(&facts, "%s of %s never accessed\n", HW_COUNT(all->never_accessed), HW_OF(all->blocks, "block"));
+    hw_buffer_add(&facts, "%s of %s never accessed%s\n", HW_COUNT(all->never_accessed), HW_OF(all->blocks, "block"),
+                  by_whom(text->view));
     if (text->view->profile->access_info.flags & HW_ACCESS_SPLIT)
         hw_buffer_add(&facts, "%s written but never read\n", HW_COUNT(all->written_never_read));
     hw_buffer_add(&facts, "%s of %s never touched\n", HW_BYTES(hw_untouched_granules(all) * granule),
                   HW_BYTES(all->granules * granule));
+    const struct hw_view_module *first;
+    const size_t unseen = hw_view_uncounted_libraries(text->view, false, &first);
+    if (unseen)
+        hw_buffer_add(&facts, "%s%s not counted\n", hw_page_clean(&text->page, &text->cleaned, first->name),
+                      unseen > 1 ? " and others are" : " is");
     if (text->view->profile->process.threads_seen > 1 || all->shared_granules)
         hw_buffer_add(&facts, "%s shared between threads\n", HW_BYTES(all->shared_granules * granule));
     hw_page_facts(&text->page, 5, hw_buffer_text(&facts));

@@ -4,6 +4,7 @@
 
 #include "report/analyse.h"
 #include "report/human.h"
+#include "report/not_observed.h"
 #include "report/text.h"
 
 #define USUAL_STRUCTS 5
@@ -432,4 +433,13 @@ void hw_text_fields(struct hw_text *text)
     if (unknown)
         fprintf(page->stream, "\n%s of the accesses that were looked at are in no struct that is known.\n",
                 HW_PERCENT((double)unknown, (double)hw_add_saturating(unknown, known)));
+    struct hw_buffer uncounted = {0};
+    hw_add_uncounted(text->view, true, &uncounted);
+    if (uncounted.used) {
+        hw_buffer_cut(&uncounted, uncounted.used - 1);
+        fputc('\n', page->stream);
+        hw_page_wrap(page, 0, "", hw_page_clean(&text->page, &text->cleaned, hw_buffer_text(&uncounted)));
+    }
+    text->failed |= uncounted.failed;
+    hw_buffer_free(&uncounted);
 }

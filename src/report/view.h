@@ -32,9 +32,10 @@ struct hw_view_module {
     int symbols;                         /* number in the symbolizer, or -1 */
     bool used;                           /* some frame lies in it */
     bool uncounted;                      /* accesses are counted, but not those of its code */
+    bool fields_uncounted;               /* likewise of fields */
     bool examined;                       /* what its file says was looked for: the next ones hold */
     bool usable, has_debug_info;         /* its file, or a debug file, was read; with files and lines */
-    enum hw_counting counting;           /* of its code, where accesses are counted and it is used */
+    enum hw_counting counting, counting_fields; /* of its code, where accesses are counted; fields */
     const char *problem;                 /* why its names are poor, one sentence that starts with its path; or NULL */
     uint64_t loaded_tick, unloaded_tick; /* of the first and the last time; unloaded_tick is 0 while it is mapped */
     uint64_t code_start, code_end;       /* addresses of its code, as in the ELF file */
@@ -219,6 +220,9 @@ const char *hw_view_type(const struct hw_view *view, const struct hw_profile_con
 /* The module that allocated when its own code does not count accesses, so that it may have used the blocks unseen; else
  * NULL. */
 const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view, const struct hw_profile_context *sum);
+/* How many modules do not count (FIELDS: fields) that are somebody's code, so that they may well use the program's
+ * blocks; the first of them, or NULL. The C library and its like are none. */
+size_t hw_view_uncounted_libraries(const struct hw_view *view, bool fields, const struct hw_view_module **first);
 
 /* The runs of words of a context: returns the first, sets COUNT. */
 const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view, size_t context, size_t *count);

@@ -8,6 +8,8 @@
  * hold one. Every segment ever seen stays in the MAPS section, with the time it went. */
 #include "runtime/runtime.h"
 
+#include "base/abi.h"
+
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
@@ -65,6 +67,17 @@ static void take_build_id(void *closure, const void *data, size_t size)
     entry->build_id_size = size < sizeof entry->build_id ? (uint32_t)size : sizeof entry->build_id;
     for (uint32_t b = 0; b < entry->build_id_size; b++)
         entry->build_id[b] = ((const uint8_t *)data)[b];
+}
+
+/* Whether its code counts. */
+static void take_counting(void *closure, const void *data, size_t size)
+{
+    struct hw_map_entry *entry = closure;
+    const uint32_t *words = data;
+    if (size < 16)
+        return;
+    entry->flags |= words[1] ? HW_MAP_COUNTS : 0;
+    entry->flags |= words[2] & HW_ABI_COUNTS_FIELDS ? HW_MAP_COUNTS_FIELDS : 0;
 }
 
 /* Libraries may be loaded by a path relative to a directory that nobody knows afterwards. */
@@ -177,11 +190,13 @@ static void add_image(struct builder *builder, const struct image *image)
         uintptr_t allocator = (uintptr_t)hw_real_malloc_address();
         if (allocator >= module.start && allocator < module.end)
             module.flags |= HW_MAP_ALLOCATOR;
-        entry.flags = module.flags;
+        entry.flags = module.flags | HW_MAP_NOTES_READ;
         if (module.eh_frame_hdr && module.eh_frame_hdr_size >= sizeof module.header)
             __builtin_memcpy(module.header, module.eh_frame_hdr, sizeof module.header);
         hw_elf_notes_each(image->bias, image->headers, image->header_count, "GNU", NT_GNU_BUILD_ID, take_build_id,
                           &entry);
+        hw_elf_notes_each(image->bias, image->headers, image->header_count, HW_ABI_NOTE_NAME, HW_ABI_NOTE_TYPE,
+                          take_counting, &entry);
         module.map = add_map(&entry, image->path);
         insert(builder, &module);
         if (!(module.flags & HW_MAP_RUNTIME))

@@ -474,8 +474,8 @@ HELPER struct report_sample *access_sample(void)
     add_global(sample, MAP_PARSER, 0x6080, 8000000, 2000000, 3);
     add_global(sample, MAP_PARSER, 0x6140, 10, 2000000, 0);
     add_global(sample, MAP_PLUGIN, 0x8000, 70000, 1, 0);
-    sample->notes[sample->note_count++] = (struct hw_note){HW_NOTE_UNCOUNTED_CODE, sample->maps[MAP_PLUGIN].path, 1, 0};
-    sample->notes[sample->note_count++] = (struct hw_note){HW_NOTE_UNCOUNTED_CODE, sample->maps[MAP_LIBC].path, 1, 0};
+    for (uint32_t i = 0; i < MAP_COUNT; i++)
+        sample->maps[i].flags |= HW_MAP_NOTES_READ | (i == MAP_PARSER ? HW_MAP_COUNTS : 0);
     return sample;
 }
 
