@@ -68,6 +68,7 @@ class access_finder
     void add_masked(CallInst &call, update::kind what, bool write, Value *pointer);
     void add_intrinsic(IntrinsicInst &call);
     void add_memory_intrinsic(AnyMemIntrinsic &call);
+    void add_operands(CallBase &call);
 
   public:
     access_finder(const DataLayout &layout) : layout(layout)
@@ -171,7 +172,24 @@ void access_finder::add_intrinsic(IntrinsicInst &call)
         add_masked(call, update::packed, true, call.getArgOperand(1));
         break;
     default:
-        break;
+        add_operands(call);
+    }
+}
+
+void access_finder::add_operands(CallBase &call)
+{
+    operand_list list;
+    find_operands(call, list);
+    for (const memory_operand &one : list) {
+        if (one.what == update::cell) {
+            add_access(call, one.pointer, one.bytes, Align(1), one.reads, one.writes);
+        } else if (update *u = add(one.what, call, one.pointer, one.reads, one.writes)) {
+            u->bytes = uint32_t(one.bytes);
+            if (one.what == update::touch)
+                u->times = ConstantInt::get(Type::getInt64Ty(call.getContext()), one.bytes);
+            else
+                u->other = one.mask;
+        }
     }
 }
 
@@ -195,6 +213,8 @@ update_list access_finder::find(Function &f)
         } else if (IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(&i)) {
             add_intrinsic(*intrinsic);
         } else if (CallBase *call = dyn_cast<CallBase>(&i)) {
+            if (call->isInlineAsm())
+                add_operands(*call);
             for (unsigned n = 0; n < call->arg_size(); n++) { // the copy onto the callee's stack is made here
                 if (!call->isByValArgument(n))
                     continue;

@@ -1,13 +1,14 @@
 // emit.cpp - turns updates into code.
 //
-// A counter is `shr $6; add $n, (plane, index, 8)`: the load, the addition and the store below become one x86
-// instruction, which a signal cannot interrupt half-way. The plane is loaded once, where it dominates all updates
+// A counter is `shr $6; add $n, (plane, index, 8)`: one instruction, which a signal cannot interrupt half-way, whatever
+// optimisation or none makes of the code around it. The plane is loaded once, where it dominates all updates
 // outside of every loop, so that paths without accesses do not pay for it.
 #include "fields.h"
 #include "base/abi.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
@@ -44,7 +45,6 @@ class emitter
         return granule_index(code, pointer, layout);
     }
     Value *cell_at(IRBuilder<> &code, Value *index);
-    void add_to(IRBuilder<> &code, Value *address, Value *number);
     void count(IRBuilder<> &code, Value *index, Value *reads, Value *writes);
     void count_flags(IRBuilder<> &code, Value *pointer, Value *on, const update &u);
     void call(IRBuilder<> &code, const char *name, ArrayRef<Value *> arguments);
@@ -119,17 +119,6 @@ Value *emitter::cell_at(IRBuilder<> &code, Value *index)
     return code.CreateGEP(fine ? code.getInt8Ty() : word, plane, index);
 }
 
-// Adds NUMBER, of the type that is in memory at ADDRESS. Bytes saturate.
-void emitter::add_to(IRBuilder<> &code, Value *address, Value *number)
-{
-    Align alignment(fine ? 1 : 4); // not 8: the two halves are counters of their own
-    LoadInst *load = code.CreateAlignedLoad(number->getType(), address, alignment);
-    Value *sum = fine ? code.CreateBinaryIntrinsic(Intrinsic::uadd_sat, load, number) : code.CreateAdd(load, number);
-    StoreInst *store = code.CreateAlignedStore(sum, address, alignment);
-    load->setMetadata(LLVMContext::MD_nosanitize, unseen);
-    store->setMetadata(LLVMContext::MD_nosanitize, unseen);
-}
-
 // Adds READS and WRITES, i64 or nullptr, both below inline_limit, to the cell.
 void emitter::count(IRBuilder<> &code, Value *index, Value *reads, Value *writes)
 {
@@ -140,17 +129,19 @@ void emitter::count(IRBuilder<> &code, Value *index, Value *reads, Value *writes
             return code.CreateTrunc(capped, code.getInt8Ty());
         };
         if (reads)
-            add_to(code, cell, byte(reads));
+            update_memory(code, "add", cell, byte(reads));
         if (writes)
-            add_to(code, code.CreateConstGEP1_64(code.getInt8Ty(), cell, HW_ABI_WRITES_OFFSET), byte(writes));
+            update_memory(code, "add", code.CreateConstGEP1_64(code.getInt8Ty(), cell, HW_ABI_WRITES_OFFSET),
+                          byte(writes));
         return;
     }
     // Two additions where both are due, not one of 64 bits: its load would wait until an addition to a half that was
     // made just before has reached the cache.
     if (reads)
-        add_to(code, cell, code.CreateTrunc(reads, code.getInt32Ty()));
+        update_memory(code, "add", cell, code.CreateTrunc(reads, code.getInt32Ty()));
     if (writes)
-        add_to(code, code.CreateConstGEP1_64(code.getInt8Ty(), cell, 4), code.CreateTrunc(writes, code.getInt32Ty()));
+        update_memory(code, "add", code.CreateConstGEP1_64(code.getInt8Ty(), cell, 4),
+                      code.CreateTrunc(writes, code.getInt32Ty()));
 }
 
 // Counts U in POINTER's cell as often as ON says, an i64. What is not on may have any address: nothing is added to cell
@@ -202,15 +193,11 @@ void emitter::emit_cell(IRBuilder<> &code, const update &u)
          {u.pointer, all_reads ? all_reads : code.getInt64(0), all_writes ? all_writes : code.getInt64(0)});
 }
 
-// One addition of 64 bits, which a signal cannot interrupt half-way.
 void emitter::emit_field(IRBuilder<> &code, const update &u)
 {
     Value *address = code.CreateGEP(word, fields ? fields : load_fields(u.at), (Value *)u.pointer);
     Value *number = u.times ? code.CreateMul((Value *)u.times, code.getInt64(u.reads)) : code.getInt64(u.reads);
-    LoadInst *load = code.CreateAlignedLoad(word, address, Align(8));
-    StoreInst *store = code.CreateAlignedStore(code.CreateAdd(load, number), address, Align(8));
-    load->setMetadata(LLVMContext::MD_nosanitize, unseen);
-    store->setMetadata(LLVMContext::MD_nosanitize, unseen);
+    update_memory(code, "add", address, number);
 }
 
 void emitter::emit_lanes(IRBuilder<> &code, const update &u)
@@ -327,6 +314,32 @@ void forget_memory_effects(Function &f)
 }
 
 } // namespace
+
+// As assembly: a load, an operation and a store would be three instructions without optimisation, and with link-time
+// optimisation passes to come would keep the counter in a register through a loop. Bytes saturate when they are added
+// to: 255 stays, whoever comes in between.
+void update_memory(IRBuilderBase &code, const char *operation, Value *address, Value *number)
+{
+    Type *type = number->getType();
+    unsigned bits = type->getIntegerBitWidth();
+    const char *suffix = bits == 8 ? "b" : bits == 16 ? "w" : bits == 32 ? "l" : "q";
+    std::string text = std::string(operation) + suffix + " $1, $0";
+    if (bits == 8 && StringRef(operation) == "add")
+        text += "\n\tjae 1f\n\tmovb $$255, $0\n1:";
+    std::string constraints = std::string("=*m,") +
+                              (bits == 8    ? "qi"
+                               : bits == 64 ? "re"
+                                            : "ri") +
+                              ",*m,~{dirflag},~{fpsr},~{flags}";
+    FunctionType *shape = FunctionType::get(code.getVoidTy(), {address->getType(), type, address->getType()}, false);
+    CallInst *call = code.CreateCall(InlineAsm::get(shape, text, constraints, false), {address, number, address});
+    Attribute element = Attribute::get(code.getContext(), Attribute::ElementType, type);
+    call->addParamAttr(0, element);
+    call->addParamAttr(2, element);
+    call->setMemoryEffects(MemoryEffects::argMemOnly());
+    call->setDoesNotThrow();
+    call->setMetadata(LLVMContext::MD_nosanitize, MDNode::get(code.getContext(), {}));
+}
 
 Value *granule_index(IRBuilderBase &code, Value *pointer, const DataLayout &layout)
 {

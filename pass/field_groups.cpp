@@ -5,6 +5,7 @@
 // fields were used together, on one object, is exact.
 #include "fields.h"
 #include "order.h"
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
@@ -23,10 +24,22 @@ namespace
 
 // ---- which fields ----
 
+// Bits of V, a number of at most 64 bits, that may be 1.
+uint64_t may_be_set(Value *v, const DataLayout &layout, ScalarEvolution &evolution)
+{
+    uint64_t bits = (~computeKnownBits(v, layout).Zero).getZExtValue();
+    bits &= maskTrailingOnes<uint64_t>(v->getType()->getIntegerBitWidth());
+    if (evolution.isSCEVable(v->getType())) // what a loop counts up to
+        bits &= maskTrailingOnes<uint64_t>(evolution.getUnsignedRangeMax(evolution.getSCEV(v)).getActiveBits());
+    return bits;
+}
+
 // Bits of V, a value of at most 64 bits that was loaded from POINTER, that make a difference to anything but what is
 // stored there again at their own places (POINTER is nullptr once they have been moved).
-uint64_t used_bits(const Value *v, const Value *pointer, unsigned depth)
+uint64_t used_bits(const Value *v, const Value *pointer, const DataLayout &layout, ScalarEvolution &evolution,
+                   unsigned depth)
 {
+    auto bits_of = [&](const Value *of, const Value *at) { return used_bits(of, at, layout, evolution, depth + 1); };
     unsigned width = v->getType()->getIntegerBitWidth();
     uint64_t all = maskTrailingOnes<uint64_t>(width), used = 0;
     if (depth > 6)
@@ -41,34 +54,40 @@ uint64_t used_bits(const Value *v, const Value *pointer, unsigned depth)
         if (i->getType()->isIntegerTy() && i->getType()->getIntegerBitWidth() <= 64 &&
             i->getOpcode() != Instruction::Load)
             switch (i->getOpcode()) {
+            case Instruction::Add: // of values without a common bit is an "or"
+                next = all;
+                if (!(may_be_set(i->getOperand(0), layout, evolution) &
+                      may_be_set(i->getOperand(1), layout, evolution)))
+                    next = bits_of(i, pointer);
+                break;
             case Instruction::And:
             case Instruction::Or:
             case Instruction::Xor:
-                next = used_bits(i, pointer, depth + 1);
+                next = bits_of(i, pointer);
                 if (constant && i->getOpcode() == Instruction::And)
                     next &= number;
                 else if (constant && i->getOpcode() == Instruction::Or)
                     next &= ~number;
                 break;
             case Instruction::LShr:
-                next = constant && number < width ? used_bits(i, nullptr, depth + 1) << number : all;
+                next = constant && number < width ? bits_of(i, nullptr) << number : all;
                 break;
             case Instruction::AShr:
-                next = constant && number < width ? used_bits(i, nullptr, depth + 1) : all;
+                next = constant && number < width ? bits_of(i, nullptr) : all;
                 if (next != all || number) { // what is shifted in is the sign
                     uint64_t high = maskLeadingOnes<uint64_t>(unsigned(number)) >> (64 - width);
                     next = (next << number) | (next & high ? uint64_t(1) << (width - 1) : 0);
                 }
                 break;
             case Instruction::Shl:
-                next = constant && number < width ? used_bits(i, nullptr, depth + 1) >> number : all;
+                next = constant && number < width ? bits_of(i, nullptr) >> number : all;
                 break;
             case Instruction::Trunc:
             case Instruction::ZExt:
-                next = used_bits(i, pointer, depth + 1);
+                next = bits_of(i, pointer);
                 break;
             case Instruction::SExt:
-                next = used_bits(i, pointer, depth + 1);
+                next = bits_of(i, pointer);
                 next |= next >> width ? uint64_t(1) << (width - 1) : 0;
                 break;
             case Instruction::ICmp:
@@ -89,7 +108,8 @@ uint64_t used_bits(const Value *v, const Value *pointer, unsigned depth)
 }
 
 // Bits of V, which is stored at POINTER, that are not what was there before.
-uint64_t changed_bits(const Value *v, const Value *pointer, const DataLayout &layout, unsigned depth)
+uint64_t changed_bits(const Value *v, const Value *pointer, const DataLayout &layout, ScalarEvolution &evolution,
+                      unsigned depth)
 {
     uint64_t all = maskTrailingOnes<uint64_t>(v->getType()->getIntegerBitWidth());
     const BinaryOperator *op = dyn_cast<BinaryOperator>(v);
@@ -99,18 +119,22 @@ uint64_t changed_bits(const Value *v, const Value *pointer, const DataLayout &la
         return all;
     const ConstantInt *constant = dyn_cast<ConstantInt>(op->getOperand(1));
     uint64_t number = constant ? constant->getZExtValue() : 0;
-    auto may_be_set = [&](const Value *w) { return (~computeKnownBits(w, layout).Zero).getZExtValue() & all; };
+    auto left_of = [&](Value *w) { return changed_bits(w, pointer, layout, evolution, depth + 1); };
     switch (op->getOpcode()) {
     case Instruction::And:
         if (constant)
-            return changed_bits(op->getOperand(0), pointer, layout, depth + 1) | (all & ~number);
+            return left_of(op->getOperand(0)) | (all & ~number);
         return all;
+    case Instruction::Add: // of a value that has no bit in common with the other is an "or"
+        if (may_be_set(op->getOperand(0), layout, evolution) & may_be_set(op->getOperand(1), layout, evolution))
+            return all;
+        [[fallthrough]];
     case Instruction::Or:
     case Instruction::Xor: {
         if (constant)
-            return changed_bits(op->getOperand(0), pointer, layout, depth + 1) | number;
-        uint64_t left = changed_bits(op->getOperand(0), pointer, layout, depth + 1) | may_be_set(op->getOperand(1));
-        uint64_t right = changed_bits(op->getOperand(1), pointer, layout, depth + 1) | may_be_set(op->getOperand(0));
+            return left_of(op->getOperand(0)) | number;
+        uint64_t left = left_of(op->getOperand(0)) | may_be_set(op->getOperand(1), layout, evolution);
+        uint64_t right = left_of(op->getOperand(1)) | may_be_set(op->getOperand(0), layout, evolution);
         return left & right;
     }
     default:
@@ -118,15 +142,16 @@ uint64_t changed_bits(const Value *v, const Value *pointer, const DataLayout &la
     }
 }
 
-uint64_t touched_bits(const field_access &access)
+uint64_t touched_bits(const field_access &access, ScalarEvolution &evolution)
 {
     if (LoadInst *load = dyn_cast<LoadInst>(access.at)) {
         if (load->getType()->isIntegerTy() && load->getType()->getIntegerBitWidth() <= 64)
-            return used_bits(load, load->getPointerOperand(), 0);
+            return used_bits(load, load->getPointerOperand(), load->getDataLayout(), evolution, 0);
     } else if (StoreInst *store = dyn_cast<StoreInst>(access.at)) {
         Type *type = store->getValueOperand()->getType();
         if (type->isIntegerTy() && type->getIntegerBitWidth() <= 64)
-            return changed_bits(store->getValueOperand(), store->getPointerOperand(), store->getDataLayout(), 0);
+            return changed_bits(store->getValueOperand(), store->getPointerOperand(), store->getDataLayout(), evolution,
+                                0);
     }
     return ~uint64_t(0);
 }
@@ -149,7 +174,7 @@ int suitability(const field &one, const field_access &access, uint64_t offset)
 }
 
 // The fields of TO that ACCESS is an access to, with how often each. HW_NONE: all of them.
-std::map<uint32_t, uint32_t> fields_of(const structure &of, const field_access &access)
+std::map<uint32_t, uint32_t> fields_of(const structure &of, const field_access &access, ScalarEvolution &evolution)
 {
     std::map<uint32_t, uint32_t> result;
     uint64_t offset = access.what.offset, bytes = access.bytes ? access.bytes : 1;
@@ -187,7 +212,7 @@ std::map<uint32_t, uint32_t> fields_of(const structure &of, const field_access &
                 continue;
             if (one.flags & HW_FIELD_BITS) {
                 if (!has_bits)
-                    bits = touched_bits(access);
+                    bits = touched_bits(access, evolution);
                 has_bits = true;
                 int64_t first = int64_t(one.offset * 8 + one.bit_offset) - int64_t(from * 8);
                 uint64_t mask = maskTrailingOnes<uint64_t>(std::min(one.bit_size, 64u));
@@ -227,6 +252,7 @@ uint32_t array_field(const structure &of, uint64_t offset, const DICompositeType
 
 struct object_group {
     DICompositeType *root; // nullptr: not known
+    bool inherited;        // part of an object of another group
     const Value *base;
     std::vector<uint64_t> terms;
     int64_t offset;
@@ -247,6 +273,7 @@ class grouper
     field_table &table;
     DominatorTree &tree;
     execution_order order;
+    ScalarEvolution &evolution;
     DenseMap<const BasicBlock *, SmallVector<size_t, 2>> of_block;
     std::vector<region> regions;
     update_list updates;
@@ -257,14 +284,17 @@ class grouper
     void add_to(std::vector<object_group> &groups, const field_access &access);
     std::map<uint32_t, std::pair<uint32_t, uint32_t>> &members_of(std::vector<object_group> &groups,
                                                                   const field_access &access, DICompositeType *root,
-                                                                  int64_t offset, bool vague);
+                                                                  int64_t offset, bool vague, bool inherited = false);
+    void add_parts(std::vector<object_group> &groups, const field_access &access, const structure &of,
+                   const std::map<uint32_t, uint32_t> &fields, int64_t offset, bool vague, unsigned depth);
     bool add_variable(const field_access &access);
     void emit_groups(const std::vector<object_group> &groups, uint32_t counter);
     update counter_update(Instruction *at, uint32_t counter);
 
   public:
     grouper(Function &f, FunctionAnalysisManager &analyses, early_facts &facts, field_table &table)
-        : f(f), facts(facts), table(table), tree(analyses.getResult<DominatorTreeAnalysis>(f)), order(f, analyses)
+        : f(f), facts(facts), table(table), tree(analyses.getResult<DominatorTreeAnalysis>(f)), order(f, analyses),
+          evolution(analyses.getResult<ScalarEvolutionAnalysis>(f))
     {
     }
     update_list run();
@@ -288,7 +318,7 @@ region &grouper::region_of(Instruction *at)
 std::map<uint32_t, std::pair<uint32_t, uint32_t>> &grouper::members_of(std::vector<object_group> &groups,
                                                                        const field_access &access,
                                                                        DICompositeType *root, int64_t offset,
-                                                                       bool vague)
+                                                                       bool vague, bool inherited)
 {
     std::vector<uint64_t> terms;
     // A flexible array goes on behind the end, and its struct is no element of an array.
@@ -299,7 +329,7 @@ std::map<uint32_t, std::pair<uint32_t, uint32_t>> &grouper::members_of(std::vect
             terms.insert(terms.end(), access.terms.begin() + i, access.terms.begin() + i + 3);
     object_group *group = nullptr;
     for (object_group &one : groups) {
-        bool same = one.root == root;
+        bool same = one.root == root && one.inherited == inherited;
         if (root)
             same &= one.base == access.base && one.terms == terms &&
                     (vague || one.vague ? endless || std::abs(one.offset - offset) < size : one.offset == offset);
@@ -309,7 +339,7 @@ std::map<uint32_t, std::pair<uint32_t, uint32_t>> &grouper::members_of(std::vect
         }
     }
     if (!group) {
-        groups.push_back({root, access.base, terms, offset, vague, {}, access.at->getDebugLoc()});
+        groups.push_back({root, inherited, access.base, terms, offset, vague, {}, access.at->getDebugLoc()});
         group = &groups.back();
     }
     if (group->vague && !vague) {
@@ -319,33 +349,79 @@ std::map<uint32_t, std::pair<uint32_t, uint32_t>> &grouper::members_of(std::vect
     return group->members;
 }
 
+static void add_member(std::pair<uint32_t, uint32_t> &member, const field_access &access, uint32_t times)
+{
+    member.first += access.reads ? times : 0;
+    member.second += access.writes ? times : 0;
+}
+
+// The field of INNER, a part of another struct, that is ONE there; HW_NONE: it has none like it.
+static uint32_t field_of_part(const structure &inner, const field &one)
+{
+    for (uint32_t i = 0; i < inner.fields.size(); i++) {
+        const field &candidate = inner.fields[i];
+        if (candidate.offset + one.part_offset == one.offset && candidate.bit_offset == one.bit_offset &&
+            candidate.size == one.size && StringRef(one.name).ends_with(candidate.name))
+            return i;
+    }
+    return HW_NONE;
+}
+
+// What is done to a field is done to the same field of the base or the struct by value that it lies in, too.
+void grouper::add_parts(std::vector<object_group> &groups, const field_access &access, const structure &of,
+                        const std::map<uint32_t, uint32_t> &fields, int64_t offset, bool vague, unsigned depth)
+{
+    std::map<std::pair<DICompositeType *, uint64_t>, std::map<uint32_t, uint32_t>> parts;
+    for (auto [number, times] : fields) {
+        if (number == HW_NONE) { // all parts, each once
+            for (const field &one : of.fields)
+                if (one.part)
+                    parts[{one.part, one.part_offset}][HW_NONE] = times;
+            continue;
+        }
+        const field &one = of.fields[number];
+        uint32_t inner = one.part ? field_of_part(table.describe(one.part), one) : HW_NONE;
+        if (inner != HW_NONE)
+            parts[{one.part, one.part_offset}][inner] += times;
+    }
+    for (const auto &[part, inner] : parts) {
+        int64_t begin = offset + int64_t(part.second);
+        auto &members = members_of(groups, access, part.first, begin, vague, true);
+        for (auto [number, times] : inner)
+            add_member(members[number], access, times);
+        if (depth < 16)
+            add_parts(groups, access, table.describe(part.first), inner, begin, vague, depth + 1);
+    }
+}
+
 void grouper::add_to(std::vector<object_group> &groups, const field_access &access)
 {
-    auto add = [&access](std::pair<uint32_t, uint32_t> &member, uint32_t times) {
-        member.first += access.reads ? times : 0;
-        member.second += access.writes ? times : 0;
-    };
+    auto add = [&access](std::pair<uint32_t, uint32_t> &member, uint32_t times) { add_member(member, access, times); };
     DICompositeType *root = access.what.root;
     if (!root) {
         add(members_of(groups, access, nullptr, access.object_offset, true)[HW_NONE], 1);
         return;
     }
-    std::map<uint32_t, uint32_t> fields = fields_of(table.describe(root), access);
+    std::map<uint32_t, uint32_t> fields = fields_of(table.describe(root), access, evolution);
     if (fields.empty())
         return; // padding
     uint32_t all = 0;
-    auto &members = members_of(groups, access, root, access.object_offset, access.what.dynamic || !access.base);
+    const bool vague = access.what.dynamic || !access.base;
+    auto &members = members_of(groups, access, root, access.object_offset, vague);
     for (auto [field, times] : fields) {
         add(members[field], times);
         all += times;
     }
+    add_parts(groups, access, table.describe(root), fields, access.object_offset, vague, 0);
     int64_t offset = access.object_offset;
     for (const MDNode *next = access.what.around; next;) {
         enclosing outer = enclosing_at(next);
         uint32_t array = array_field(table.describe(outer.root), outer.offset, root);
         offset -= int64_t(outer.offset);
-        if (array != HW_NONE)
+        if (array != HW_NONE) {
             add(members_of(groups, access, outer.root, offset, true)[array], all);
+            add_parts(groups, access, table.describe(outer.root), {{array, all}}, offset, true, 0);
+        }
         root = outer.root;
         next = outer.around;
     }
@@ -354,7 +430,7 @@ void grouper::add_to(std::vector<object_group> &groups, const field_access &acce
 // The same in all groups of one object: the pointers to it are the same values.
 uint32_t grouper::object_of(const object_group &group)
 {
-    if (!group.root || !group.base || group.vague)
+    if (!group.root || !group.base || group.vague || group.inherited)
         return 0;
     std::vector<uint64_t> key = {uint64_t(uintptr_t(group.root)), uint64_t(uintptr_t(group.base)),
                                  uint64_t(group.offset)};
@@ -371,7 +447,7 @@ void grouper::emit_groups(const std::vector<object_group> &groups, uint32_t coun
     for (const object_group &one : groups) {
         std::vector<group_member> members;
         for (auto [field, counts] : one.members)
-            members.push_back({field, counts.first, counts.second});
+            members.push_back({field, counts.first, counts.second, one.inherited});
         table.add_group(one.root, members, counter, object_of(one), one.location, f);
     }
 }

@@ -72,6 +72,7 @@ class marker
     bool is_of_compiler(const Value *memory) const;
     void note_copy(const Value *to, const Value *from, const Value *length, bool assigns);
     void note_bytes(const Value *pointer);
+    void note_outside(const CallBase &call);
     void note_call(const CallBase &call);
     void note_escape(const Value *pointer);
     void mark(Instruction &i);
@@ -637,9 +638,33 @@ static bool keeps_objects(StringRef name)
            name == "bzero" || name == "explicit_bzero";
 }
 
+// What goes to functions of other modules, which may be ones that do not count: field_table.cpp.
+void marker::note_outside(const CallBase &call)
+{
+    const Function *callee = call.getCalledFunction();
+    if (!callee || !callee->isDeclaration() || callee->isIntrinsic() || keeps_objects(callee->getName()) ||
+        callee->getName() == "free" || callee->getName() == "__dynamic_cast" || callee->getName().starts_with("__cxa_"))
+        return;
+    for (unsigned i = 0; i < call.arg_size(); i++) {
+        const Value *argument = call.getArgOperand(i);
+        if (!argument->getType()->isPointerTy() || call.isByValArgument(i) ||
+            isa<Constant>(argument->stripPointerCasts()))
+            continue;
+        DIType *parameter = parameter_of(call, i), *target = parameter ? pointee(parameter) : nullptr;
+        DICompositeType *declared = target ? types.definition(as_composite(target)) : nullptr;
+        place at = find(argument, 0);
+        DICompositeType *own = at.known && at.root ? types.definition(at.root) : nullptr;
+        // Of an address whose parameter is not known the whole object may be meant.
+        bool typed = declared || (!parameter && i < callee->arg_size());
+        if (declared || own)
+            facts.outside[{declared ? declared : own, callee->getName().str()}] |= typed;
+    }
+}
+
 void marker::note_call(const CallBase &call)
 {
     StringRef name = call.getCalledFunction() ? call.getCalledFunction()->getName() : StringRef();
+    note_outside(call);
     name.consume_back(".inline"); // of headers that check sizes
     if (keeps_objects(name))
         return;

@@ -43,6 +43,7 @@ class resolver
              bool source = false);
     void add_memory(AnyMemIntrinsic &call);
     void add_masked(IntrinsicInst &call, bool write, Value *pointer);
+    void add_operands(CallBase &call);
     void find_accesses();
     void collect_variables();
     bool by_location(field_access &access);
@@ -125,6 +126,14 @@ void resolver::add_masked(IntrinsicInst &call, bool write, Value *pointer)
     add(call, pointer, layout.getTypeStoreSize(lanes->getElementType()), !write, write, mask);
 }
 
+void resolver::add_operands(CallBase &call)
+{
+    operand_list operands;
+    find_operands(call, operands);
+    for (const memory_operand &one : operands)
+        add(call, one.pointer, one.bytes, one.reads, one.writes, one.mask);
+}
+
 void resolver::find_accesses()
 {
     auto bytes_of = [this](Type *type) { return layout.getTypeStoreSize(type).getKnownMinValue(); };
@@ -151,7 +160,11 @@ void resolver::find_accesses()
                     add_masked(*intrinsic, false, intrinsic->getArgOperand(0));
                 else if (id == Intrinsic::masked_store || id == Intrinsic::masked_scatter)
                     add_masked(*intrinsic, true, intrinsic->getArgOperand(1));
+                else
+                    add_operands(*intrinsic);
             } else if (CallBase *call = dyn_cast<CallBase>(&i)) {
+                if (call->isInlineAsm())
+                    add_operands(*call);
                 for (unsigned n = 0; n < call->arg_size(); n++) { // the copy onto the callee's stack is made here
                     StructType *type =
                         call->isByValArgument(n) ? dyn_cast<StructType>(call->getParamByValType(n)) : nullptr;

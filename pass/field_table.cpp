@@ -75,6 +75,8 @@ void field_table::finish()
     uint32_t field_count = 0, member_count = 0;
     if (groups.empty())
         return;
+    for (const auto &[type, function] : outside()) // others' parts may be of them
+        structs.insert({type, uint32_t(structs.size())});
     std::vector<uint32_t> first_fields;
     for (auto &[type, index] : structs) {
         const structure &from = describe(type);
@@ -108,6 +110,10 @@ void field_table::finish()
             entry.member_offset = one.member_offset;
             entry.member_size = one.member_size;
             entry.member_alignment = one.member_alignment;
+            if (one.part) {
+                entry.part = describe(one.part).identity;
+                entry.part_offset = uint32_t(one.part_offset);
+            }
             append(field_bytes, entry);
             field_count++;
         }
@@ -128,6 +134,7 @@ void field_table::finish()
             entry.field = one.field == HW_NONE ? HW_NONE : first_fields[from.structure] + one.field;
             entry.reads = one.reads;
             entry.writes = one.writes;
+            entry.flags = one.inherited ? HW_MEMBER_INHERITED : 0;
             append(member_bytes, entry);
             member_count++;
         }
@@ -150,6 +157,44 @@ void field_table::finish()
         new GlobalVariable(m, contents->getType(), true, GlobalValue::PrivateLinkage, contents, "heapwise.fields");
     table->setAlignment(Align(8));
     call_at_start(m, HW_ABI_FIELDS, {table, fields_base(m)});
+    finish_outside();
+}
+
+// What facts.outside says, of functions that are still called.
+std::vector<std::pair<DICompositeType *, Function *>> field_table::outside()
+{
+    std::vector<std::pair<DICompositeType *, Function *>> result;
+    for (const auto &[key, typed] : facts.outside) {
+        Function *function = m.getFunction(key.second);
+        bool called = false;
+        if (!function || !function->isDeclaration())
+            continue;
+        for (const User *user : function->users())
+            called |= isa<CallBase>(user) && cast<CallBase>(user)->getCalledOperand() == function;
+        if (called)
+            result.push_back({key.first, function});
+    }
+    return result;
+}
+
+void field_table::finish_outside()
+{
+    LLVMContext &context = m.getContext();
+    std::vector<Constant *> entries;
+    for (const auto &[type, function] : outside()) {
+        Type *word = Type::getInt64Ty(context);
+        bool typed = facts.outside[{type, function->getName().str()}];
+        entries.push_back(ConstantStruct::getAnon(
+            {ConstantInt::get(word, describe(type).identity), function, ConstantInt::get(word, typed)}));
+    }
+    if (entries.empty())
+        return;
+    ArrayType *shape = ArrayType::get(entries[0]->getType(), entries.size());
+    // Not constant: in a program at a fixed address the linker would put its own stubs for the functions there.
+    GlobalVariable *list = new GlobalVariable(m, shape, false, GlobalValue::PrivateLinkage,
+                                              ConstantArray::get(shape, entries), "heapwise.outside");
+    list->setAlignment(Align(8));
+    call_at_start(m, HW_ABI_OUTSIDE, {list, ConstantInt::get(Type::getInt32Ty(context), entries.size())});
 }
 
 } // namespace hw

@@ -354,9 +354,16 @@ uint32_t type_table::alignment_of(DIType *type, unsigned depth) const
     return std::max<uint64_t>(1, least);
 }
 
+// A type that others can have pointers to.
+static bool is_named(const DICompositeType *type)
+{
+    return !type->getName().empty() || !type->getIdentifier().empty();
+}
+
 // Appends what TYPE, at OFFSET_BITS of the struct, consists of. MEMBER: of the struct itself, what it belongs to.
+// AROUND: what TYPE is that of.
 void type_table::flatten(structure &to, const DICompositeType *type, uint64_t offset_bits, const std::string &prefix,
-                         const field *member, uint32_t flags, unsigned depth)
+                         const field *member, const field *around, uint32_t flags, unsigned depth)
 {
     bool is_union = type->getTag() == dwarf::DW_TAG_union_type;
     flags |= is_union ? HW_FIELD_UNION : 0;
@@ -417,11 +424,17 @@ void type_table::flatten(structure &to, const DICompositeType *type, uint64_t of
             one.member_size = member->member_size;
             one.member_alignment = member->member_alignment;
         }
+        one.part = around ? around->part : nullptr;
+        one.part_offset = around ? around->part_offset : 0;
+        if (!one.part && inner && (is_named(inner) || typedef_names.count(inner))) {
+            one.part = inner;
+            one.part_offset = one.offset;
+        }
         if (inner && !inner->isForwardDecl() && !inner->getElements().empty()) {
             std::string name = base ? simple_name(inner->getName()) : part->getName().str();
             std::string next = name.empty() ? prefix : prefix + name + (base ? "::" : ".");
             size_t before = to.fields.size();
-            flatten(to, inner, bits, next, member ? member : &one, one.flags, depth + 1);
+            flatten(to, inner, bits, next, member ? member : &one, &one, one.flags, depth + 1);
             if (to.fields.size() > before || base)
                 continue;
         }
@@ -452,7 +465,7 @@ const structure &type_table::describe(DICompositeType *type)
     to.flags =
         (cplusplus ? HW_STRUCT_CPLUSPLUS : 0) | (type->getTag() == dwarf::DW_TAG_union_type ? HW_STRUCT_UNION : 0);
     to.alignment = alignment_of(type, 0);
-    flatten(to, type, 0, "", nullptr, 0, 0);
+    flatten(to, type, 0, "", nullptr, nullptr, 0, 0);
     std::stable_sort(to.fields.begin(), to.fields.end(), [](const field &a, const field &b) {
         return a.offset != b.offset ? a.offset < b.offset : a.bit_offset < b.bit_offset;
     });

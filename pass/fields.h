@@ -34,6 +34,8 @@ struct field {
     uint64_t member_offset = 0, member_size = 0;
     uint32_t member_alignment = 1;
     const llvm::DICompositeType *element = nullptr; // of an array of structs
+    llvm::DICompositeType *part = nullptr;          // a base or a struct by value that it lies in: struct hw_field
+    uint64_t part_offset = 0;
 };
 
 struct structure {
@@ -66,7 +68,7 @@ class type_table
 
     std::string scope_of(const llvm::DIScope *scope) const;
     void flatten(structure &to, const llvm::DICompositeType *type, uint64_t offset_bits, const std::string &prefix,
-                 const field *member, uint32_t flags, unsigned depth);
+                 const field *member, const field *around, uint32_t flags, unsigned depth);
     uint32_t alignment_of(llvm::DIType *type, unsigned depth) const;
 
   public:
@@ -132,6 +134,8 @@ struct early_facts {
     std::shared_ptr<type_table> types;
     std::map<const llvm::DICompositeType *, uint32_t> struct_flags;
     std::map<const llvm::DICompositeType *, std::set<uint64_t>> escaping; // offsets
+    // Pointers to these types go to functions that are not in the module; true: which declare such a parameter.
+    std::map<std::pair<llvm::DICompositeType *, std::string>, bool> outside;
     // By function, line, column, bytes and kind of access. ROOT of those that are ambiguous: nullptr.
     std::map<std::vector<uint64_t>, place> by_location;
     // By function, line and column: whether all accesses there are of no struct.
@@ -170,6 +174,7 @@ access_list resolve_fields(llvm::Function &f, early_facts &facts);
 struct group_member {
     uint32_t field; // of the struct; HW_NONE: each
     uint32_t reads, writes;
+    bool inherited;
 };
 
 // A variable of the module: the distance of its counters from the plane (HW_ABI_FIELDS).
@@ -191,6 +196,8 @@ class field_table
     uint32_t counters = 0;
 
     uint32_t text(const std::string &string);
+    std::vector<std::pair<llvm::DICompositeType *, llvm::Function *>> outside();
+    void finish_outside();
 
   public:
     field_table(llvm::Module &m, early_facts &facts) : m(m), facts(facts)

@@ -3,6 +3,7 @@
 #include "base/abi.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SpecialCaseList.h"
 #include "llvm/Support/VirtualFileSystem.h"
@@ -22,7 +23,7 @@ const char marked_function[] = "heapwise-no-count"; // function attribute
 const char constructor_name[] = "heapwise.module_ctor";
 
 // One note an object; sections of notes are roots of the linker's garbage collection.
-void add_note(Module &m)
+void add_note(Module &m, unsigned unseen_operations)
 {
     LLVMContext &context = m.getContext();
     Type *word = Type::getInt32Ty(context);
@@ -34,7 +35,7 @@ void add_note(Module &m)
         {number(name_bytes), number(4 * sizeof(uint32_t)), number(HW_ABI_NOTE_TYPE),
          ConstantDataArray::getString(context, name, false), number(HW_ABI_VERSION), number(options().granule),
          number((options().consolidate ? HW_ABI_CONSOLIDATED : 0) | (options().fields ? HW_ABI_COUNTS_FIELDS : 0)),
-         number(0)},
+         number(unseen_operations)},
         true);
     GlobalVariable *note =
         new GlobalVariable(m, contents->getType(), true, GlobalValue::PrivateLinkage, contents, "heapwise.note");
@@ -169,9 +170,20 @@ bool claim_module(Module &m)
         align_globals(m);
         call_at_start(m, HW_ABI_INIT, {ConstantInt::get(Type::getInt32Ty(m.getContext()), options().granule)});
     }
-    add_note(m);
     add_output(m);
     return true;
+}
+
+void finish_module(Module &m)
+{
+    unsigned operations = 0;
+    for (Function &f : m)
+        for (Instruction &i : instructions(f))
+            if (i.hasMetadata(unseen_operation)) {
+                operations++;
+                i.setMetadata(unseen_operation, nullptr);
+            }
+    add_note(m, operations);
 }
 
 } // namespace hw

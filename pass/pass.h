@@ -22,6 +22,7 @@
 
 namespace llvm
 {
+class CallBase;
 class DataLayout;
 class IRBuilderBase;
 } // namespace llvm
@@ -106,6 +107,23 @@ void leave_loops(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, upd
 // emit.cpp: the index of the cell of POINTER: of 8 bytes, or of 1 with the fine granule.
 llvm::Value *granule_index(llvm::IRBuilderBase &code, llvm::Value *pointer, const llvm::DataLayout &layout);
 
+// operations.cpp: what a call of an intrinsic of the machine, or a statement of assembly, accesses in memory.
+struct memory_operand {
+    update::kind what; // cell, touch, lanes or gather
+    llvm::Value *pointer;
+    uint64_t bytes;
+    bool reads, writes;
+    llvm::Value *mask; // of lanes and gather
+};
+typedef llvm::SmallVector<memory_operand, 2> operand_list;
+// Appends the operands of CALL; may add code before it. Where memory is accessed in a way that cannot be seen, CALL
+// gets the metadata `unseen_operation`.
+inline const char unseen_operation[] = "heapwise.unseen";
+void find_operands(llvm::CallBase &call, operand_list &list);
+
+// emit.cpp: "add" or "or" NUMBER to what is at ADDRESS, of its type, in one instruction.
+void update_memory(llvm::IRBuilderBase &code, const char *operation, llvm::Value *address, llvm::Value *number);
+
 // emit.cpp: the code. Analyses are no longer valid afterwards.
 void emit_updates(llvm::Function &f, llvm::FunctionAnalysisManager &analyses, update_list &updates);
 
@@ -125,6 +143,8 @@ bool store_types(llvm::Module &m);
 // module.cpp: what a module has once: constructor, note, output pattern, aligned globals. True for a module that is to
 // be instrumented, which it is then marked as.
 bool claim_module(llvm::Module &m);
+// When all of it has been instrumented: the note.
+void finish_module(llvm::Module &m);
 // Marks the functions that annotations and the ignore list except (early: they must not be inlined into counted ones).
 void mark_exempt(llvm::Module &m, bool early);
 bool is_exempt(const llvm::Function &f);

@@ -99,6 +99,7 @@ PreservedAnalyses counting_pass::run(Module &m, ModuleAnalysisManager &analyses)
     }
     if (hw::options().types)
         hw::store_types(m);
+    hw::finish_module(m);
     return PreservedAnalyses::none();
 }
 

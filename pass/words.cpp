@@ -201,11 +201,7 @@ void word_emitter::set(IRBuilder<> &code, const test &t, unsigned at, unsigned w
 {
     Type *type = code.getIntNTy(8 * width);
     Value *address = cell(code, t, at);
-    LoadInst *old = code.CreateAlignedLoad(type, address, Align(1));
-    Value *bits = ConstantInt::get(type, 0x8080808080808080ull >> (64 - 8 * width));
-    StoreInst *store = code.CreateAlignedStore(code.CreateOr(old, bits), address, Align(1));
-    old->setMetadata(LLVMContext::MD_nosanitize, unseen);
-    store->setMetadata(LLVMContext::MD_nosanitize, unseen);
+    update_memory(code, "or", address, ConstantInt::get(type, 0x8080808080808080ull >> (64 - 8 * width)));
 }
 
 void word_emitter::mark(Instruction *before)

@@ -10,7 +10,7 @@
  * This header adds what -fsanitize=thread leaves out: memcpy, memmove and memset are counted, and the object says in a
  * note that it counts. The three -fno-builtin-… are needed: else gcc would send the copies that it makes of assignments
  * of structures, which are counted already, through memcpy, too. Not counted: structures that are passed to functions
- * or returned by them through memory, and memory touched by libc itself.
+ * or returned by them through memory, assembly, and memory touched by libc itself.
  *
  * C and C++, any standard; nothing for the assembler. */
 #ifndef HEAPWISE_GCC_H
@@ -68,6 +68,10 @@ extern void *__heapwise_memset_chk(void *, int, __SIZE_TYPE__, __SIZE_TYPE__) HE
 }
 #endif
 #undef HEAPWISE_NOEXCEPT
+
+#ifdef __x86_64__
+#include "gcc_x86.h"
+#endif
 
 /* The note: version 1, granule, counted by calls. One for all objects of a link. */
 #define HEAPWISE_TEXT_(x) #x

@@ -18,6 +18,8 @@ enum hw_layout_verdict {
     HW_LAYOUT_PACKED,
     HW_LAYOUT_WHOLE,       /* compared, read or written as bytes, which may be agreed upon with others */
     HW_LAYOUT_ABI,         /* marked by the user */
+    HW_LAYOUT_PART,        /* other types have it as a part, and are used */
+    HW_LAYOUT_OUTSIDE,     /* code that does not count has pointers to it */
     HW_LAYOUT_UNEXPLAINED, /* the members do not lie as the rules say: attributes that are not known */
     HW_LAYOUT_ONE,         /* there is nothing to reorder */
 };

@@ -291,6 +291,9 @@ static void suggest_split(struct searcher *searcher)
     size_t movable = 0;
     if (!by_heat)
         return;
+    for (size_t i = 0; i < searcher->of->structure->field_count; i++) /* what looks cold may be hot */
+        if (units->fields[i].possible_reads || units->fields[i].possible_writes || units->fields[i].unseen)
+            return;
     for (size_t i = 0; i < units->count; i++)
         if (!units->units[i].first && !units->units[i].last)
             by_heat[movable++] = (uint32_t)i;

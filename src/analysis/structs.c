@@ -344,7 +344,8 @@ static void find_unused(struct struct_finder *finder, bool written)
     if (!list || of->visits.executions < WORTH_USES || (structure->flags & HW_STRUCT_UNION))
         return;
     for (uint32_t i = of->prefix; i < structure->field_count; i++) {
-        if (fields[i].reads || (fields[i].writes != 0) != written || !is_followed(&fields[i]))
+        if (fields[i].reads || (fields[i].writes != 0) != written || !is_followed(&fields[i]) || fields[i].unseen ||
+            fields[i].possible_reads || (!written && fields[i].possible_writes))
             continue;
         list[count++] = i;
         size += fields[i].flags & HW_FIELD_BITS ? 0 : fields[i].size;

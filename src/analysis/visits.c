@@ -212,11 +212,13 @@ struct hw_visits hw_visits_of(const struct hw_profile_fields *fields, const stru
     maker.bytes = hw_pool_take(pool, structure->field_count, sizeof *maker.bytes);
     if (!order || !visits.visits || !maker.bytes)
         return visits;
+    size_t count = 0; /* of its own: the others are uses of objects that this one is part of */
     for (size_t i = 0; i < structure->group_count; i++)
-        order[i] = &fields->groups[structure->first_group + i];
-    qsort(order, structure->group_count, sizeof *order, compare_object);
-    for (size_t i = 0, next; i < structure->group_count; i = next) {
-        for (next = i + 1; next < structure->group_count && next - i < DEEPEST && same_object(order[i], order[next]);)
+        if (!fields->groups[structure->first_group + i].inherited)
+            order[count++] = &fields->groups[structure->first_group + i];
+    qsort(order, count, sizeof *order, compare_object);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && next - i < DEEPEST && same_object(order[i], order[next]);)
             next++;
         add_object(&maker, order + i, next - i);
     }

@@ -72,7 +72,8 @@
 
 /* Every instrumented object carries an ELF note, so that the runtime knows at its start, before any constructor, that
  * the program counts accesses and with which granule: section HW_ABI_NOTE_SECTION (type SHT_NOTE, alloc, align 4), name
- * "Heapwise", type HW_ABI_NOTE_TYPE, description four u32: HW_ABI_VERSION, granule, flags, 0. */
+ * "Heapwise", type HW_ABI_NOTE_TYPE, description four u32: HW_ABI_VERSION, granule, flags, and how many operations on
+ * memory in the object cannot be counted (of gcc's objects it is not known). */
 #define HW_ABI_NOTE_SECTION ".note.heapwise"
 #define HW_ABI_NOTE_NAME    "Heapwise"
 #define HW_ABI_NOTE_TYPE    1
@@ -100,6 +101,9 @@ enum {
  * strings, that begin with an empty one. `executions` of a group is the number of its counter; several groups may have
  * one.
  *
+ *   void __heapwise_outside_v1(const struct hw_outside *list, uint32_t count)
+ *        says, behind the table, to which functions outside the module pointers to its structs go
+ *
  * The identity of a struct: FNV-1a as above, over the name and a 0, the size (8 bytes, little-endian), and for each
  * field name and 0, offset, bit offset, size (of a bit-field in bits), name of the type and 0. */
 #define HW_ABI_FIELDS         "__heapwise_fields_v1"
@@ -111,6 +115,13 @@ struct hw_fields_table {
     unsigned structs, fields, groups, members;
     unsigned string_bytes;
     unsigned entry_bytes; /* sizes of the four structures, added up: another version has others */
+};
+
+#define HW_ABI_OUTSIDE "__heapwise_outside_v1"
+struct hw_outside {
+    unsigned long identity;
+    const void *function;
+    unsigned long typed; /* the parameter is declared as a pointer to the struct, or it is not known as what */
 };
 
 /* A pointer to a type carries this annotation when the type's layout is agreed upon with others: HEAPWISE_ABI. */

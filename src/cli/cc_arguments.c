@@ -225,7 +225,7 @@ static enum language language_by_name(const char *path)
         const char *extensions; /* each between blanks */
         enum language language;
     } groups[] = {
-        {" c i C cc cp cpp cxx CPP CC c++ C++ CXX ii m mi mm mii M cppm ccm cxxm c++m ixx iim ll bc ", SOURCE},
+        {" c i C cc cp cpp cxx CPP CC c++ C++ CXX ii m mi mm mii M cppm ccm cxxm c++m ixx iim ll bc pcm ast ", SOURCE},
         {" h H hh hp hpp hxx HPP HXX h++ tcc ", HEADER},
         {" s S sx asm ", ASSEMBLER},
         {" cu cui hip hipi ", DEVICE},

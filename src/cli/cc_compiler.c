@@ -169,6 +169,18 @@ static int find_newest(struct hw_cc_compiler *compiler, bool cplusplus, struct h
     return HW_VERB_NOT_FOUND;
 }
 
+/* gcc compiles C++ but does not link it: g++ beside it does both. */
+static bool find_gxx(struct hw_cc_compiler *compiler)
+{
+    char *slash = strrchr(compiler->path, '/'), *name = slash ? slash + 1 : compiler->path;
+    char *gcc = NULL;
+    for (char *at = name; (at = strstr(at, "gcc")); at++)
+        gcc = at;
+    if (gcc)
+        memcpy(gcc, "g++", 3);
+    return gcc && is_program(compiler->path);
+}
+
 int hw_cc_compiler_find(struct hw_cc_compiler *compiler, const char *name, bool cplusplus, struct hw_error *error)
 {
     memset(compiler, 0, sizeof *compiler);
@@ -183,6 +195,10 @@ int hw_cc_compiler_find(struct hw_cc_compiler *compiler, const char *name, bool 
         return HW_VERB_NEGATIVE;
     }
     compiler->must_be_told = compiler->kind == HW_CC_CLANG && cplusplus && !name_says_cplusplus(compiler->path);
+    if (compiler->kind == HW_CC_GCC && cplusplus && !name_says_cplusplus(compiler->path) && !find_gxx(compiler)) {
+        hw_error_set(error, "%s does not link C++, and there is no %s: name one with --compiler", name, compiler->path);
+        return HW_VERB_NOT_FOUND;
+    }
     if (compiler->kind == HW_CC_CLANG && !find_plugin(compiler)) {
         hw_error_set(error, "%s is clang %u, for which there is no plugin here: no %s", compiler->path,
                      compiler->version, compiler->plugin);

@@ -90,6 +90,8 @@ static void take_field(struct taker *taker, struct hw_profile_field *to, const s
         .member_offset = entry->member_offset,
         .member_size = entry->member_size,
         .member_alignment = entry->member_alignment,
+        .part = entry->part,
+        .part_offset = entry->part_offset,
     };
     if (__builtin_add_overflow(entry->offset, entry->size, &end) ||
         __builtin_add_overflow(entry->member_offset, entry->member_size, &end)) {
@@ -227,6 +229,7 @@ static bool take_members(struct taker *taker, const struct hw_field_group *entry
                 return false;
         }
         into[i] = (struct hw_profile_group_member){field, member->reads, member->writes};
+        to->inherited |= owner && (member->flags & HW_MEMBER_INHERITED);
     }
     if (entry->member_count)
         qsort(into, entry->member_count, sizeof *into, compare_members);
@@ -252,6 +255,8 @@ static int compare_places(const void *left, const void *right, void *closure)
         return a->line < b->line ? -1 : 1;
     if (a->object != b->object)
         return a->object < b->object ? -1 : 1;
+    if (a->inherited != b->inherited)
+        return a->inherited ? 1 : -1;
     if (a->member_count != b->member_count)
         return a->member_count < b->member_count ? -1 : 1;
     for (size_t i = 0; i < a->member_count; i++) {
@@ -295,6 +300,12 @@ static void add_group(struct hw_profile_fields *fields, const struct hw_profile_
             add_times(&fields->fields[field].writes, member->writes, group->executions);
             add_times(&owner->reads, member->reads, group->executions);
             add_times(&owner->writes, member->writes, group->executions);
+            if (!group->inherited)
+                continue;
+            add_times(&fields->fields[field].inherited_reads, member->reads, group->executions);
+            add_times(&fields->fields[field].inherited_writes, member->writes, group->executions);
+            add_times(&owner->inherited_reads, member->reads, group->executions);
+            add_times(&owner->inherited_writes, member->writes, group->executions);
         }
     }
 }
@@ -355,6 +366,80 @@ static bool take_groups(struct taker *taker)
         struct hw_profile_struct *owner = &fields->structs[group->structure];
         if (!owner->group_count++)
             owner->first_group = i;
+    }
+    return true;
+}
+
+/* ---- parts: bases, and structs by value ---- */
+
+#define DEEPEST_PART 16
+
+static int compare_identity(const void *left, const void *right, void *closure)
+{
+    const struct hw_profile_struct *structs = closure;
+    const uint64_t a = structs[*(const uint32_t *)left].identity, b = structs[*(const uint32_t *)right].identity;
+    return (a > b) - (a < b);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* The field of the part that FIELD lies in, by the type of that part; NULL: nobody has accessed one of that type. */
+static struct hw_profile_field *field_of_part(const struct taker *taker, const uint32_t *order,
+                                              const struct hw_profile_field *field,
+                                              const struct hw_profile_struct **owner)
+{
+    const struct hw_profile_fields *fields = taker->fields;
+    size_t low = 0, high = fields->struct_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (fields->structs[order[middle]].identity < field->part)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == fields->struct_count || fields->structs[order[low]].identity != field->part)
+        return NULL;
+    *owner = &fields->structs[order[low]];
+    for (size_t i = 0; i < (*owner)->field_count; i++) {
+        struct hw_profile_field *one = &fields->fields[(*owner)->first_field + i];
+        if (one->offset + field->part_offset == field->offset && one->bit_offset == field->bit_offset &&
+            one->size == field->size && ends_with(field->name, one->name))
+            return one;
+    }
+    return NULL;
+}
+
+/* What is accessed by the type of a part may be a part of any object that has one. */
+static bool take_parts(struct taker *taker)
+{
+    struct hw_profile_fields *fields = taker->fields;
+    uint32_t *order = hw_arena_allocate(taker->arena, fields->struct_count + 1, sizeof *order);
+    if (!order)
+        return false;
+    for (uint32_t i = 0; i < fields->struct_count; i++)
+        order[i] = i;
+    if (fields->struct_count)
+        qsort_r(order, fields->struct_count, sizeof *order, compare_identity, fields->structs);
+    for (size_t i = 0; i < fields->struct_count; i++) {
+        const struct hw_profile_struct *whole = &fields->structs[i];
+        for (size_t k = 0; k < whole->field_count; k++) {
+            struct hw_profile_field *field = &fields->fields[whole->first_field + k], *inner = field;
+            const struct hw_profile_struct *owner = whole;
+            field->unseen |= (whole->flags & HW_STRUCT_OUTSIDE) != 0;
+            for (int depth = 0; depth < DEEPEST_PART && inner->part; depth++) {
+                inner = field_of_part(taker, order, inner, &owner);
+                field->unseen |= (owner->flags & HW_STRUCT_OUTSIDE) != 0;
+                if (!inner)
+                    break;
+                inner->unseen |= (whole->flags & HW_STRUCT_OUTSIDE) != 0;
+                add(&field->possible_reads, inner->reads - inner->inherited_reads);
+                add(&field->possible_writes, inner->writes - inner->inherited_writes);
+            }
+        }
     }
     return true;
 }
@@ -473,11 +558,11 @@ bool hw_profile_take_fields(struct hw_profile *profile, struct hw_arena *arena, 
     else
         hw_problem(problems, "The fields info section is missing: how fields were counted is not known.");
     fields->harvest_ns = hw_profile_ticks_to_ns(profile, fields->info.harvest_tick);
-    if (!take_structs(&taker) || !take_groups(&taker) || !take_windows(&taker))
+    if (!take_structs(&taker) || !take_groups(&taker) || !take_parts(&taker) || !take_windows(&taker))
         return false;
     for (size_t i = 0; i < fields->struct_count; i++) {
-        add(&fields->attributed_reads, fields->structs[i].reads);
-        add(&fields->attributed_writes, fields->structs[i].writes);
+        add(&fields->attributed_reads, fields->structs[i].reads - fields->structs[i].inherited_reads);
+        add(&fields->attributed_writes, fields->structs[i].writes - fields->structs[i].inherited_writes);
     }
     return true;
 }

@@ -220,18 +220,19 @@ struct hw_map_entry {
     uint32_t path;                       /* string; "[vdso]" for the vDSO, "" for anonymous code */
     uint64_t loaded_tick, unloaded_tick; /* unloaded_tick is 0 while it is mapped */
     uint32_t flags;                      /* enum hw_map_flags */
-    uint32_t reserved0;
+    uint32_t unseen_operations;          /* of its code, on memory, that cannot be counted: where it counts */
     uint64_t reserved[4];
 };
 
 enum hw_map_flags {
-    HW_MAP_MAIN = 1u << 0,      /* the executable */
-    HW_MAP_RUNTIME = 1u << 1,   /* Heapwise's own runtime: frames there are never stored */
-    HW_MAP_ALLOCATOR = 1u << 2, /* the module whose malloc is used */
-    HW_MAP_ANONYMOUS = 1u << 3, /* code without a file: generated at run time */
-    HW_MAP_NOTES_READ = 1u << 4,    /* whether its code counts was looked for: the next two hold */
-    HW_MAP_COUNTS = 1u << 5,        /* …accesses to memory */
-    HW_MAP_COUNTS_FIELDS = 1u << 6, /* …accesses to fields of structs */
+    HW_MAP_MAIN = 1u << 0,            /* the executable */
+    HW_MAP_RUNTIME = 1u << 1,         /* Heapwise's own runtime: frames there are never stored */
+    HW_MAP_ALLOCATOR = 1u << 2,       /* the module whose malloc is used */
+    HW_MAP_ANONYMOUS = 1u << 3,       /* code without a file: generated at run time */
+    HW_MAP_NOTES_READ = 1u << 4,      /* whether its code counts was looked for: the next two hold */
+    HW_MAP_COUNTS = 1u << 5,          /* …accesses to memory */
+    HW_MAP_COUNTS_FIELDS = 1u << 6,   /* …accesses to fields of structs */
+    HW_MAP_COUNTS_BY_CALLS = 1u << 7, /* part of its code is gcc's: what is unseen in it is not known */
 };
 
 /* A frame in the tree of call stacks: a stack is a leaf and its parents, leaf first. */
@@ -376,8 +377,8 @@ enum hw_note_code {
     HW_NOTE_CLOCK = 10,          /* the time stamp counter is not usable: clock_gettime served */
     HW_NOTE_JIT = 11,            /* stacks end at code generated at run time */
     HW_NOTE_OTHER = 12,
-    HW_NOTE_PLANES_SHARED = 13,  /* more threads than planes: some threads counted into one plane (count: threads) */
-    HW_NOTE_NOT_OWNED = 14,      /* blocks that do not own their cells (count): allocated before counting began, … */
+    HW_NOTE_PLANES_SHARED = 13, /* more threads than planes: some threads counted into one plane (count: threads) */
+    HW_NOTE_NOT_OWNED = 14,     /* blocks that do not own their cells (count): allocated before counting began, … */
     /* 15 was never written: enum hw_map_flags says which modules do not count */
     HW_NOTE_FOLDED = 16,      /* two areas of memory share cells: they lie a multiple of the planes' distance apart */
     HW_NOTE_RESET = 17,       /* the program called heapwise_reset: what was before is not in here */

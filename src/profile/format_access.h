@@ -132,6 +132,7 @@ enum hw_struct_flags {
     HW_STRUCT_ABI = 1u << 8,     /* marked HEAPWISE_ABI: its layout is agreed upon with others */
     HW_STRUCT_CPLUSPLUS = 1u << 9,
     HW_STRUCT_NO_NAMES = 1u << 10, /* compiled without debugging information: only offsets are known */
+    HW_STRUCT_OUTSIDE = 1u << 11,  /* pointers to it go to functions of modules that do not count: they may use it */
 };
 
 /* A type by its identity: FNV-1a (64 bits; base/abi.h says of which bytes) of name, size and all fields. Several
@@ -172,9 +173,10 @@ struct hw_field {
     uint32_t line;            /* 0: not known */
     uint64_t member_offset, member_size;
     uint32_t member_alignment;
-    uint32_t reserved0;
+    uint32_t part_offset;   /* where in the struct the part begins that the field lies in */
     uint64_t reads, writes; /* that are in no group */
-    uint64_t reserved[1];
+    uint64_t part;          /* identity of the type of that part, the largest one that has a name: a base, or a struct
+                               by value; 0: none. Through pointers to it the field is accessed, too */
 };
 
 /* Accesses to one object that are executed together: each execution is as many accesses as the members say. In a group
@@ -193,10 +195,15 @@ struct hw_field_group {
     uint32_t reserved0;
 };
 
+enum hw_group_member_flags {
+    HW_MEMBER_INHERITED = 1u << 0, /* the object is part of another one, by whose type it was accessed: the accesses are
+                                      in a group of that type as well, and all members of this group are marked */
+};
+
 struct hw_group_member {
     uint32_t field;         /* index into FIELDS; HW_NONE: each field of the struct, which is copied or set whole */
     uint32_t reads, writes; /* at an execution */
-    uint32_t reserved0;
+    uint32_t flags;         /* enum hw_group_member_flags */
 };
 
 /* The sampler looks at all counters twice, a short window apart. WEIGHT is the sum, over windows and threads, of the

@@ -203,6 +203,8 @@ static uint32_t add_module(struct hw_merge *merge, const struct hw_map_entry *ma
     module->start = start < module->start ? start : module->start;
     hw_keep_greater(&module->end, end);
     module->flags |= map->flags;
+    if (map->unseen_operations > module->unseen_operations)
+        module->unseen_operations = map->unseen_operations;
     module->loaded_ns = map->loaded_tick < module->loaded_ns ? map->loaded_tick : module->loaded_ns;
     if (!map->unloaded_tick || !module->unloaded_ns)
         module->unloaded_ns = 0;

@@ -100,7 +100,9 @@ static void new_struct(struct reader *reader, struct hw_struct *to, const struct
                                    .line = field->line,
                                    .member_offset = field->member_offset,
                                    .member_size = field->member_size,
-                                   .member_alignment = field->member_alignment};
+                                   .member_alignment = field->member_alignment,
+                                   .part = field->part,
+                                   .part_offset = field->part_offset};
     }
 }
 
@@ -153,8 +155,9 @@ static void take_group(struct reader *reader, const struct hw_profile_field_grou
         return;
     }
     for (size_t i = 0; i < from->member_count; i++)
-        list[i] = (struct hw_group_member){members[i].field == HW_NONE ? HW_NONE : members[i].field - (uint32_t)first,
-                                           members[i].reads, members[i].writes, 0};
+        list[i] =
+            (struct hw_group_member){members[i].field == HW_NONE ? HW_NONE : members[i].field - (uint32_t)first,
+                                     members[i].reads, members[i].writes, from->inherited ? HW_MEMBER_INHERITED : 0};
     const uint32_t place[4] = {structure, function, file, from->line};
     bool added;
     struct hw_field_group *to =
@@ -291,6 +294,7 @@ static int compare_groups(const void *left, const void *right, void *closure)
         order = (of_a->field > of_b->field) - (of_a->field < of_b->field);
         order = order ? order : (of_a->reads > of_b->reads) - (of_a->reads < of_b->reads);
         order = order ? order : (of_a->writes > of_b->writes) - (of_a->writes < of_b->writes);
+        order = order ? order : (of_a->flags > of_b->flags) - (of_a->flags < of_b->flags);
     }
     return order;
 }

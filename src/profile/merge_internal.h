@@ -20,6 +20,7 @@ struct hw_merge_module {
     uint64_t start, end;             /* addresses of its code in the file */
     uint64_t offset;                 /* of `start` in the file */
     uint64_t loaded_ns, unloaded_ns; /* unloaded: 0 when it stayed in some process */
+    uint32_t unseen_operations;      /* the most of any of its maps */
     uint32_t flags;                  /* enum hw_map_flags */
     uint32_t rank;                   /* when finishing: its index in the result */
 };

@@ -146,7 +146,8 @@ static void make_maps(struct finisher *finisher)
                                         .build_id_size = from->build_id_size,
                                         .loaded_tick = from->loaded_ns,
                                         .unloaded_tick = from->unloaded_ns,
-                                        .flags = from->flags};
+                                        .flags = from->flags,
+                                        .unseen_operations = from->unseen_operations};
         memcpy(maps[i].build_id, from->build_id, from->build_id_size);
         add_string(finisher, from->path, &maps[i].path);
     }

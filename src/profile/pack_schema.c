@@ -27,7 +27,7 @@ static const struct hw_pack_field maps[] = {
     F(7, hw_map_entry, loaded_tick, PREVIOUS),
     F(8, hw_map_entry, unloaded_tick, VALUE),
     F(9, hw_map_entry, flags, VALUE),
-    F(10, hw_map_entry, reserved0, VALUE),
+    F(10, hw_map_entry, unseen_operations, VALUE),
 };
 
 static const struct hw_pack_field stacks[] = {
@@ -318,9 +318,10 @@ static const struct hw_pack_field struct_fields[] = {
     F(11, hw_field, member_offset, FIELD, 5),
     F(12, hw_field, member_size, FIELD, 6),
     F(13, hw_field, member_alignment, FIELD, 9),
-    F(14, hw_field, reserved0, VALUE),
+    F(14, hw_field, part_offset, VALUE),
     F(15, hw_field, reads, VALUE),
     F(16, hw_field, writes, VALUE),
+    F(17, hw_field, part, VALUE),
 };
 
 static const struct hw_pack_field field_groups[] = {
@@ -337,7 +338,7 @@ static const struct hw_pack_field group_members[] = {
     F(1, hw_group_member, field, PREVIOUS),
     F(2, hw_group_member, reads, VALUE),
     F(3, hw_group_member, writes, VALUE),
-    F(4, hw_group_member, reserved0, VALUE),
+    F(4, hw_group_member, flags, VALUE),
 };
 
 static const struct hw_pack_field field_windows[] = {

@@ -71,8 +71,15 @@ struct hw_profile_field {
     uint64_t offset, size; /* offset + size does not overflow; sorted by offset and bit_offset in a struct */
     uint64_t member_offset, member_size;
     uint32_t member_alignment;
-    uint64_t reads, writes;             /* all: also as part of the whole */
-    uint64_t apart_reads, apart_writes; /* of them, in no group */
+    uint64_t part; /* struct hw_field */
+    uint32_t part_offset;
+    uint64_t reads, writes;                     /* all: also as part of the whole */
+    uint64_t inherited_reads, inherited_writes; /* of them, by the type of an object that this one is part of */
+    uint64_t apart_reads, apart_writes;         /* of them, in no group */
+    /* Further ones that may be to it, through pointers to the types that it lies in a part of: "by", whose part it is,
+     * is not known of them. UNSEEN: code that does not count may access it, too. */
+    uint64_t possible_reads, possible_writes;
+    bool unseen;
 };
 
 struct hw_profile_struct {
@@ -85,8 +92,9 @@ struct hw_profile_struct {
     size_t first_field, field_count;
     size_t first_group, group_count;
     size_t first_window, window_count;
-    uint64_t reads, writes;             /* accesses: one to several fields at once is one for each of them */
-    uint64_t whole_reads, whole_writes; /* of them as a whole: times, not times fields */
+    uint64_t reads, writes;                     /* accesses: one to several fields at once is one for each of them */
+    uint64_t inherited_reads, inherited_writes; /* of them, as above */
+    uint64_t whole_reads, whole_writes;         /* of them as a whole: times, not times fields */
 };
 
 struct hw_profile_group_member {
@@ -101,6 +109,7 @@ struct hw_profile_field_group {
     const char *function, *file;
     size_t first_member, member_count;
     uint32_t object; /* groups with the same number access the same object; 0: not known */
+    bool inherited;  /* the object was accessed as part of another one: a group of that one's type says so, too */
     uint64_t executions;
 };
 

@@ -34,6 +34,8 @@ const char *hw_layout_reason(enum hw_layout_verdict verdict)
         [HW_LAYOUT_PACKED] = "it is packed",
         [HW_LAYOUT_WHOLE] = "its bytes are compared, read or written as a whole: others may rely on the order",
         [HW_LAYOUT_ABI] = "it is marked HEAPWISE_ABI",
+        [HW_LAYOUT_PART] = "other types have it as a part, and another order changes their uses, too",
+        [HW_LAYOUT_OUTSIDE] = "pointers to it go to functions of modules that do not count, which may use it unseen",
         [HW_LAYOUT_UNEXPLAINED] = "attributes that the debugging information does not tell place its members",
         [HW_LAYOUT_ONE] = "it has no two members that could change places",
     };
@@ -151,6 +153,18 @@ static void say_padding(const struct words *words)
                   of->suggestion.hot.size, of->structure->size);
 }
 
+/* Others may use them unseen. */
+static void add_unseen(const struct words *words, bool fields, struct hw_buffer *out)
+{
+    const struct hw_view_module *first;
+    const size_t count = hw_view_uncounted_libraries(words->view, fields, &first);
+    if (!count)
+        return;
+    hw_buffer_add(out, "Not counted is what ");
+    hw_buffer_clean(out, first->name, words->clean);
+    hw_buffer_add(out, "%s with them. ", count > 1 ? " and others do" : " does");
+}
+
 static void say_unused(const struct words *words)
 {
     const struct hw_finding *finding = words->finding;
@@ -167,6 +181,7 @@ static void say_unused(const struct words *words)
         hw_buffer_add(why, ", written %s times", HW_MANY(finding->writes));
     hw_buffer_add(why, ". ");
     add_objects(words, why);
+    add_unseen(words, true, why);
     hw_buffer_add(&words->out->what, "Remove them, or move them to a struct that only those objects have that use "
                                      "them. Code that was not built with --fields may use them unseen.");
 }
@@ -177,18 +192,6 @@ static void add_blocks(const struct words *words, struct hw_buffer *out)
 {
     hw_buffer_add(out, "%s at once, %s each. ", HW_OF(words->finding->blocks, "block"),
                   HW_BYTES(words->finding->block_bytes));
-}
-
-/* Others may use them unseen. */
-static void add_unseen(const struct words *words, bool fields, struct hw_buffer *out)
-{
-    const struct hw_view_module *first;
-    const size_t count = hw_view_uncounted_libraries(words->view, fields, &first);
-    if (!count)
-        return;
-    hw_buffer_add(out, "Not counted is what ");
-    hw_buffer_clean(out, first->name, words->clean);
-    hw_buffer_add(out, "%s with them. ", count > 1 ? " and others do" : " does");
 }
 
 static void say_sparse(const struct words *words)

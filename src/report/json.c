@@ -524,6 +524,9 @@ static void print_modules(struct json_writer *writer)
             set(writer, object, "counts_accesses", counting_value(module->counting, module->uncounted));
         if (view->profile->fields.counted)
             set(writer, object, "counts_fields", counting_value(module->counting_fields, module->fields_uncounted));
+        if (module->flags & (HW_MAP_COUNTS | HW_MAP_COUNTS_FIELDS))
+            set(writer, object, "uncounted_operations",
+                module->flags & HW_MAP_COUNTS_BY_CALLS ? json_null() : json_integer(module->unseen_operations));
         set_text(writer, object, "problem", known_symbols ? module->problem : NULL);
         fputs(i ? ",\n" : "\n", writer->stream);
         print_value(writer, object);

@@ -16,6 +16,16 @@ static json_t *field_value(struct json_writer *writer, const struct hw_profile_f
     set(writer, object, "line", field->line ? json_integer(field->line) : json_null());
     set_count(writer, object, "reads", field->reads);
     set_count(writer, object, "writes", field->writes);
+    if (field->inherited_reads || field->inherited_writes) {
+        set_count(writer, object, "inherited_reads", field->inherited_reads);
+        set_count(writer, object, "inherited_writes", field->inherited_writes);
+    }
+    if (field->possible_reads || field->possible_writes) {
+        set_count(writer, object, "possible_reads", field->possible_reads);
+        set_count(writer, object, "possible_writes", field->possible_writes);
+    }
+    if (field->unseen)
+        set(writer, object, "used_by_uncounted_code", json_true());
     if (field->flags & HW_FIELD_UNION)
         set(writer, object, "union", json_true());
     if (field->flags & HW_FIELD_ESCAPES)
@@ -144,6 +154,8 @@ static json_t *struct_value(struct json_writer *writer, const struct hw_struct_a
     set(writer, object, "line", structure->line ? json_integer(structure->line) : json_null());
     set_count(writer, object, "reads", structure->reads);
     set_count(writer, object, "writes", structure->writes);
+    set_count(writer, object, "inherited_reads", structure->inherited_reads);
+    set_count(writer, object, "inherited_writes", structure->inherited_writes);
     set_count(writer, object, "padding", of->padding);
     set(writer, object, "uses", json_real(of->visits.executions));
     const bool measured = of->lines.per_use > 0;

@@ -311,13 +311,35 @@ void hw_add_uncounted(const struct hw_view *view, bool fields, struct hw_buffer 
             if (uncounted_rank(module, fields) != rank)
                 continue;
             if (!named)
-                hw_buffer_add(out, fields ? "Built without heapwise cc --fields, so that what their code does to fields "
-                                            "is not counted: "
-                                          : "Built without heapwise cc, so that what their code reads and writes is "
-                                            "not counted: ");
+                hw_buffer_add(out, fields
+                                       ? "Built without heapwise cc --fields, so that what their code does to fields "
+                                         "is not counted: "
+                                       : "Built without heapwise cc, so that what their code reads and writes is "
+                                         "not counted: ");
             hw_buffer_add(out, "%s%s%s", named++ ? ", " : "", module->name, rank ? "" : " (the program itself)");
         }
     hw_buffer_add(out, named ? ".\n" : "");
+}
+
+/* Modules that count, but not all that they do. */
+static void add_unseen(const struct hw_view *view, struct hw_buffer *out)
+{
+    size_t named = 0, by_calls = 0;
+    for (size_t i = 0; i < view->module_count; i++) {
+        const struct hw_view_module *module = &view->modules[i];
+        if (!module->unseen_operations)
+            continue;
+        if (!named)
+            hw_buffer_add(out, "Operations on memory that could not be counted (assembly that takes addresses, tiles), "
+                               "by their number in the code: ");
+        hw_buffer_add(out, "%s%s (%s)", named++ ? ", " : "", module->name, HW_COUNT(module->unseen_operations));
+    }
+    hw_buffer_add(out, named ? ".\n" : "");
+    for (size_t i = 0; i < view->module_count; i++)
+        if (view->modules[i].flags & HW_MAP_COUNTS_BY_CALLS)
+            hw_buffer_add(out, "%s%s", by_calls++ ? ", " : "Of code that gcc compiled assembly is not counted: ",
+                          view->modules[i].name);
+    hw_buffer_add(out, by_calls ? ".\n" : "");
 }
 
 static void add_harvest(const struct hw_profile *profile, struct hw_buffer *out)
@@ -617,6 +639,7 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
     add_modules(view, buffer);
     add_accesses(view, buffer);
     hw_add_uncounted(view, true, buffer);
+    add_unseen(view, buffer);
     add_samples(view, buffer);
     add_scope(view, buffer);
 }

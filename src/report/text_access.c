@@ -65,7 +65,10 @@ static void untouched_title(const struct hw_text *text, struct hw_buffer *out)
 static const char *by_whom(const struct hw_view *view)
 {
     const struct hw_view_module *first;
-    return hw_view_uncounted_libraries(view, false, &first) ? " by code that counts" : "";
+    bool partly = false;
+    for (size_t i = 0; i < view->module_count; i++)
+        partly |= view->modules[i].unseen_operations != 0;
+    return partly || hw_view_uncounted_libraries(view, false, &first) ? " by code that counts" : "";
 }
 
 static void blocks_title(const char *what, const char *whom, uint64_t blocks, uint64_t all, struct hw_buffer *out)
@@ -207,7 +210,8 @@ void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context 
         return;
     }
     if (access->never_accessed == access->blocks)
-        hw_buffer_add(facts, "%s%s\n", owner ? "no other accesses" : "never accessed", owner ? "" : by_whom(text->view));
+        hw_buffer_add(facts, "%s%s\n", owner ? "no other accesses" : "never accessed",
+                      owner ? "" : by_whom(text->view));
     else
         amount_facts(text, sum, facts);
     unused_facts(access, facts);

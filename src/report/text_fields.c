@@ -38,6 +38,9 @@ static void print_head(struct hw_text *text, const struct hw_struct_analysis *of
     add_objects(of, &facts);
     hw_buffer_add(&facts, "\n%s (%s reads)\n", HW_OF(accesses, accesses == 1 ? "access" : "accesse"),
                   HW_PERCENT((double)structure->reads, (double)accesses));
+    const uint64_t inherited = hw_add_saturating(structure->inherited_reads, structure->inherited_writes);
+    if (inherited)
+        hw_buffer_add(&facts, "%s of them as part of other types\n", HW_PERCENT((double)inherited, (double)accesses));
     if (of->lines.per_use > 0) {
         hw_buffer_add(&facts, "%s, each %s lines for %s bytes\n", HW_OF(hw_count_of(of->visits.executions), "use"),
                       HW_RATIO(of->lines.per_use), HW_RATIO(of->lines.bytes_needed));
@@ -133,6 +136,12 @@ static const char *field_name(struct rows *rows, const struct hw_profile_field *
     return hw_page_cut(&text->page, &text->line, hw_buffer_text(&text->name), NAME_COLUMNS);
 }
 
+/* By pointers to the base, or to the struct by value, that it lies in: whose part that is then, is not known. */
+static bool is_possibly_used(const struct hw_profile_field *field)
+{
+    return field->possible_reads || field->possible_writes;
+}
+
 static void print_field(struct rows *rows, const struct hw_profile_field *field)
 {
     const struct hw_page *page = &rows->text->page;
@@ -156,9 +165,11 @@ static void print_field(struct rows *rows, const struct hw_profile_field *field)
     } else {
         hw_page_pad(page, 1 + (width < NAME_COLUMNS ? NAME_COLUMNS - width : 0));
         hw_page_print(page, HW_FAINT,
-                      field->flags & HW_FIELD_ESCAPES ? "only its address is passed on"
-                      : field->flags & HW_FIELD_ARRAY ? "never accessed directly"
-                                                      : "never accessed");
+                      field->unseen                     ? "not by code that counts"
+                      : is_possibly_used(field)         ? "as a part alone"
+                      : field->flags & HW_FIELD_ESCAPES ? "only its address is passed on"
+                      : field->flags & HW_FIELD_ARRAY   ? "never accessed directly"
+                                                        : "never accessed");
     }
     fputc('\n', page->stream);
     if (field->offset + field->size > rows->end)
@@ -171,6 +182,7 @@ static size_t unused_run(const struct hw_struct_analysis *of, size_t first)
     const struct hw_profile_field *fields = of->units.fields;
     size_t i = first;
     while (i < of->structure->field_count && !accesses_of(&fields[i]) && !(fields[i].flags & HW_FIELD_ESCAPES) &&
+           !fields[i].unseen && !is_possibly_used(&fields[i]) &&
            fields[i].offset / HW_LINE == fields[first].offset / HW_LINE)
         i++;
     return i - first;

@@ -68,6 +68,8 @@ static void module_add_map(struct hw_view_module *module, const struct hw_map_en
     module->code_start = smaller(module->code_start, map->start - map->bias);
     module->code_end = greater(module->code_end, map->end - map->bias);
     module->flags |= map->flags;
+    if (map->unseen_operations > module->unseen_operations)
+        module->unseen_operations = map->unseen_operations;
     if (map->loaded_tick < module->loaded_tick)
         module->loaded_tick = map->loaded_tick;
     if (!map->unloaded_tick || (module->unloaded_tick && map->unloaded_tick > module->unloaded_tick))

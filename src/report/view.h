@@ -26,15 +26,16 @@ struct hw_view_module {
     const char *name; /* its last component */
     const uint8_t *build_id;
     uint32_t build_id_size;
-    uint32_t flags; /* enum hw_map_flags of all its maps */
+    uint32_t flags;             /* enum hw_map_flags of all its maps */
+    uint32_t unseen_operations; /* struct hw_map_entry */
     enum hw_module_kind kind;
-    uint32_t map;                        /* the first of its maps */
-    int symbols;                         /* number in the symbolizer, or -1 */
-    bool used;                           /* some frame lies in it */
-    bool uncounted;                      /* accesses are counted, but not those of its code */
-    bool fields_uncounted;               /* likewise of fields */
-    bool examined;                       /* what its file says was looked for: the next ones hold */
-    bool usable, has_debug_info;         /* its file, or a debug file, was read; with files and lines */
+    uint32_t map;                               /* the first of its maps */
+    int symbols;                                /* number in the symbolizer, or -1 */
+    bool used;                                  /* some frame lies in it */
+    bool uncounted;                             /* accesses are counted, but not those of its code */
+    bool fields_uncounted;                      /* likewise of fields */
+    bool examined;                              /* what its file says was looked for: the next ones hold */
+    bool usable, has_debug_info;                /* its file, or a debug file, was read; with files and lines */
     enum hw_counting counting, counting_fields; /* of its code, where accesses are counted; fields */
     const char *problem;                 /* why its names are poor, one sentence that starts with its path; or NULL */
     uint64_t loaded_tick, unloaded_tick; /* of the first and the last time; unloaded_tick is 0 while it is mapped */

@@ -228,6 +228,38 @@ HW_EXPORT void __heapwise_fields_v1(const struct hw_fields_table *table, uint64_
     hw_windows_start();
 }
 
+/* A library for all programs, which knows none of their types: what it is given as an address is none of its business.
+ */
+static bool is_c_library(const struct hw_map_entry *map)
+{
+    const char *path = hw_pools[HW_POOL_STRINGS].base + map->path, *name = path;
+    for (; *path; path++)
+        name = *path == '/' ? path + 1 : name;
+    return (map->flags & HW_MAP_ALLOCATOR) || hw_starts_with(name, "libc.") || hw_starts_with(name, "libpthread.") ||
+           hw_starts_with(name, "ld-");
+}
+
+HW_EXPORT void __heapwise_outside_v1(const struct hw_outside *list, uint32_t count);
+HW_EXPORT void __heapwise_outside_v1(const struct hw_outside *list, uint32_t count)
+{
+    if (hw_runtime.state != HW_STATE_ON || !hw_shadow.fields || !fields.structs)
+        return;
+    for (; count; count--, list++) {
+        const struct hw_module *module = list->function ? hw_module_find((uintptr_t)list->function) : NULL;
+        if (!module || module->map == HW_NONE)
+            continue;
+        const struct hw_map_entry *map = HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, module->map);
+        if (!(map->flags & HW_MAP_NOTES_READ) || (map->flags & (HW_MAP_COUNTS_FIELDS | HW_MAP_RUNTIME)) ||
+            (!list->typed && is_c_library(map)))
+            continue;
+        hw_sigset old = hw_lock_take(&hw_runtime.lock);
+        const uint32_t *slot = slot_of(list->identity);
+        if (slot && *slot)
+            HW_ENTRY(HW_POOL_STRUCTS, struct hw_struct, *slot - 1)->flags |= HW_STRUCT_OUTSIDE;
+        hw_lock_drop(&hw_runtime.lock, old);
+    }
+}
+
 /* ---- harvest ---- */
 
 static uint64_t sum_of(uintptr_t offset)

@@ -78,6 +78,8 @@ static void take_counting(void *closure, const void *data, size_t size)
         return;
     entry->flags |= words[1] ? HW_MAP_COUNTS : 0;
     entry->flags |= words[2] & HW_ABI_COUNTS_FIELDS ? HW_MAP_COUNTS_FIELDS : 0;
+    entry->flags |= words[2] & HW_ABI_CALLBACKS ? HW_MAP_COUNTS_BY_CALLS : 0;
+    entry->unseen_operations += words[3];
 }
 
 /* Libraries may be loaded by a path relative to a directory that nobody knows afterwards. */

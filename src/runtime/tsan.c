@@ -162,6 +162,29 @@ CALLBACK(void *, __heapwise_memset_chk, (void *to, int value, size_t bytes, size
     return __heapwise_memset(to, value, bytes);
 }
 
+/* ---- <heapwise/gcc_x86.h> ---- */
+
+CALLBACK(void, __heapwise_lanes,
+         (const volatile void *base, const void *index, const void *signs, uint64_t mask, uint64_t shape))
+{
+    const unsigned bytes = shape & 255, lanes = shape >> 8 & 255, index_bytes = shape >> 16 & 255;
+    const int64_t scale = shape >> 24 & 255;
+    const unsigned kinds = shape >> 32 & 255, reads = kinds & 1, writes = kinds >> 1 & 1;
+    const bool packed = kinds & 4;
+    uintptr_t next = (uintptr_t)base;
+    for (unsigned lane = 0; lane < lanes; lane++) {
+        const bool on = signs ? ((const int8_t *)signs)[(lane + 1) * bytes - 1] < 0 : mask >> lane & 1;
+        uintptr_t address = next;
+        if (index)
+            address += (uint64_t)scale *
+                       (uint64_t)(index_bytes == 4 ? ((const int32_t *)index)[lane] : ((const int64_t *)index)[lane]);
+        if (on)
+            hw_count((const void *)address, bytes, reads, writes);
+        if (!index && (on || !packed))
+            next += bytes;
+    }
+}
+
 /* ---- atomic operations ----
  *
  * Orders are those of <stdatomic.h>. All but stores are done with the strongest one: on machines where that costs, it

@@ -358,6 +358,13 @@ static const struct build_case {
     {"undefined symbols are errors", "$CC -O2 -fPIC -shared -Wl,-z,defs -DNAME=one part.c -o libone.so", 0, 0, ANY},
     {"without standard libraries", "$CC -O2 -fPIC -shared -nostdlib -DNAME=one part.c -o libone.so -lc", 0, 0, ANY},
     {"as needed", "$CC -O2 -Wl,--as-needed count.c -o count; ./count", 1, 1, ANY},
+    {"C++ by gcc", "$HW c++ --compiler=gcc -O2 count.cc -o count; ./count", 1, 1, ANY},
+    {"modules in two steps",
+     "sed 's/^int main/export int run/; s/^__attr/export __attr/; 1i module;' count.cc > all.cppm\n"
+     "sed -i '/^#include <string>/a export module all;' all.cppm; echo 'import all; int main() { return run(); }' > one.cc\n"
+     "$CXX -std=c++20 -O1 --precompile all.cppm -o all.pcm; $CXX -std=c++20 -O1 -c all.pcm -o all.o\n"
+     "$CXX -std=c++20 -O1 -fmodule-file=all=all.pcm one.cc all.o -o count; ./count",
+     1, 1, CLANG},
     {"LTO", "$CC -Werror -O2 -flto -c count.c; $CC -Werror -O2 -flto count.o -o count; ./count", 1, 1, ANY},
     {"LTO in one command", "$CC -Werror -O2 -flto count.c -o count; ./count", 1, 1, ANY},
     {"LTO of libraries",

@@ -141,11 +141,14 @@ static int differences(const char *text, const struct hw_profile *profile, const
         uint64_t writes = strtoull(strsep(&line, separators), NULL, 10);
         const struct hw_profile_field *field = find_field(profile, find_struct(profile, structure, 0), name);
         lines++;
-        if ((field ? field->reads : 0) == reads && (field ? field->writes : 0) == writes)
+        /* Programs count by the type that the source names: what parts inherit is test_counting.c's business. */
+        const uint64_t read = field ? field->reads - field->inherited_reads : 0;
+        const uint64_t written = field ? field->writes - field->inherited_writes : 0;
+        if (read == reads && written == writes)
             continue;
         print_error("%s: %s.%s: %llu reads, %llu writes; expected %llu, %llu\n", what, structure, name,
-                    (unsigned long long)(field ? field->reads : 0), (unsigned long long)(field ? field->writes : 0),
-                    (unsigned long long)reads, (unsigned long long)writes);
+                    (unsigned long long)read, (unsigned long long)written, (unsigned long long)reads,
+                    (unsigned long long)writes);
         wrong++;
     }
     free(copy);

@@ -109,6 +109,8 @@ static const struct {
     {"libx.so.1 libx.a script.ld", HW_CC_STAGE_LINK, 0, 3},
     {"-T script.c a.o", HW_CC_STAGE_LINK, 0, 1},
     {"x.m x.mm x.i x.ii x.C x.bc x.ll", HW_CC_STAGE_LINK, 7, 7},
+    {"-c x.pcm", HW_CC_STAGE_COMPILE, 1, 1},
+    {"-fmodule-file=x=x.pcm -c y.cpp", HW_CC_STAGE_COMPILE, 1, 1},
 };
 
 static void test_stages_and_inputs(void **state)
