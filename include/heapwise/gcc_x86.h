@@ -12,8 +12,6 @@ extern "C" {
  * SCALE * INDEX[lane]. SHAPE: bytes of a lane, lanes << 8, bytes of an index << 16, scale << 24, kinds << 32. */
 extern void __heapwise_lanes(const volatile void *base, const void *index, const void *signs, __UINT64_TYPE__ mask,
                              __UINT64_TYPE__ shape);
-extern void __tsan_read_range(const volatile void *address, __SIZE_TYPE__ bytes);
-extern void __tsan_write_range(const volatile void *address, __SIZE_TYPE__ bytes);
 #ifdef __cplusplus
 }
 #endif
@@ -41,7 +39,7 @@ extern void __tsan_write_range(const volatile void *address, __SIZE_TYPE__ bytes
         HEAPWISE_ONE(hw_p, bytes, kind);                                                                               \
         f(v, hw_p);                                                                                                    \
     })
-#define HEAPWISE_RANGE(p, bytes, kind) ((kind) == 1 ? __tsan_read_range(p, bytes) : __tsan_write_range(p, bytes))
+#define HEAPWISE_RANGE(p, bytes, kind) __heapwise_lanes(p, 0, 0, ~0, HEAPWISE_SHAPE(64, (bytes) / 64, 0, 0, kind))
 #define HEAPWISE_BYTES_ALONE(f, bytes, kind, p)                                                                        \
     __extension__({                                                                                                    \
         __typeof__(p) hw_p = (p);                                                                                      \

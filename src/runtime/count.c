@@ -246,12 +246,6 @@ static inline uint8_t saturate(uint64_t number)
     return number < 255 ? (uint8_t)number : 255;
 }
 
-static inline void add_byte(uint8_t *cell, uint8_t number)
-{
-    unsigned sum = *cell + number;
-    *cell = sum < 255 ? (uint8_t)sum : 255;
-}
-
 static inline bytes16 add_bytes(bytes16 a, bytes16 b)
 {
     bytes16 sum = a + b;
@@ -265,7 +259,7 @@ static void fill_bytes(uint8_t *cell, uint64_t cells, uint8_t number)
     for (; cells >= 16; cells -= 16, cell += 16)
         *(bytes_at_any *)cell = add_bytes(*(bytes_at_any *)cell, add);
     for (; cells; cells--)
-        add_byte(cell++, number);
+        hw_arch_add_saturating(cell++, number);
 }
 
 /* A range of one kind of access, 0 < stride < 8: the numbers of visits in successive granules have a period of at most
@@ -292,7 +286,7 @@ static __attribute__((noinline)) void weave_bytes(uint8_t *cell, uint64_t cells,
             ;
     }
     for (; cells; cells--)
-        add_byte(cell++, pattern[phase++]);
+        hw_arch_add_saturating(cell++, pattern[phase++]);
 }
 
 static void range_bytes(uint8_t *cell, uint64_t address, uint64_t last, uint64_t stride, uint64_t count,
@@ -303,15 +297,15 @@ static void range_bytes(uint8_t *cell, uint64_t address, uint64_t last, uint64_t
         return;
     number = saturate(number);
     if (cells == 0) {
-        add_byte(cell, saturate(count < 255 ? count * number : 255));
+        hw_arch_add_saturating(cell, saturate(count < 255 ? count * number : 255));
     } else if (stride > GRANULE_8 || last < address) {
         uint8_t *base = cell - (address >> 3);
         for (; count; count--, address += stride)
-            add_byte(base + (address >> 3), (uint8_t)number);
+            hw_arch_add_saturating(base + (address >> 3), (uint8_t)number);
     } else {
         uint64_t head = divide(7 - offset, stride) + 1;
-        add_byte(cell, saturate(head * number));
-        add_byte(cell + cells, saturate((divide(last & 7, stride) + 1) * number));
+        hw_arch_add_saturating(cell, saturate(head * number));
+        hw_arch_add_saturating(cell + cells, saturate((divide(last & 7, stride) + 1) * number));
         if (cells > 1)
             weave_bytes(cell + 1, cells - 1, stride, offset + head * stride - GRANULE_8, number);
     }
@@ -321,9 +315,9 @@ HW_EXPORT void __heapwise_add_8(const void *address, uint64_t reads, uint64_t wr
 {
     uint8_t *cell = cell_at_8(__heapwise_plane, (uint64_t)address);
     if (reads)
-        add_byte(cell, saturate(reads));
+        hw_arch_add_saturating(cell, saturate(reads));
     if (writes)
-        add_byte(cell + HW_ABI_WRITES_OFFSET, saturate(writes));
+        hw_arch_add_saturating(cell + HW_ABI_WRITES_OFFSET, saturate(writes));
 }
 
 HW_EXPORT void __heapwise_range_8(const void *start, int64_t signed_stride, uint64_t count, uint64_t reads,

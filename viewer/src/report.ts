@@ -41,6 +41,9 @@ export interface Field {
     type?: Maybe<string>;
     reads?: number;
     writes?: number;
+    possible_reads?: number;
+    possible_writes?: number;
+    used_by_uncounted_code?: boolean;
     part?: string;
 }
 

@@ -16,7 +16,11 @@ const mostLines = 24; // that are drawn
 const uses = (field: Field) => (field.reads ?? 0) + (field.writes ?? 0);
 
 function accessText(field: Field): string {
-    return uses(field) ? `${format.count(field.reads ?? 0)} reads, ${format.count(field.writes ?? 0)} writes` : 'never accessed directly';
+    if (uses(field))
+        return `${format.count(field.reads ?? 0)} reads, ${format.count(field.writes ?? 0)} writes`;
+    if (field.used_by_uncounted_code)
+        return 'not accessed by code that counts';
+    return field.possible_reads || field.possible_writes ? 'accessed as a part alone' : 'never accessed directly';
 }
 
 /* A piece of a field within one line. */

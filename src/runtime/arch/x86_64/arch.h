@@ -138,6 +138,18 @@ static inline void hw_arch_keep_bits(uint64_t *word, uint64_t bits)
     __asm__("andq %1, %0" : "+m"(*word) : "r"(bits) : "cc");
 }
 
+/* Adds NUMBER to a byte that stays at 255: a signal handler that comes between and does the same loses nothing. */
+static inline void hw_arch_add_saturating(uint8_t *byte, uint8_t number)
+{
+    __asm__("addb %1, %0\n\t"
+            "jae 1f\n\t"
+            "movb $255, %0\n"
+            "1:"
+            : "+m"(*byte)
+            : "qi"(number)
+            : "cc");
+}
+
 /* Puts DESIRED at ADDRESS (aligned to 16) if *EXPECTED is there, else sets *EXPECTED to what is; whether it did. A full
  * barrier. Every x86-64 since 2006 has the instruction; the compiler would call libatomic. */
 static inline bool hw_arch_compare_exchange_128(volatile unsigned __int128 *address, unsigned __int128 *expected,
