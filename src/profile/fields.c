@@ -373,6 +373,7 @@ static bool take_groups(struct taker *taker)
 /* ---- parts: bases, and structs by value ---- */
 
 #define DEEPEST_PART 16
+#define SIDE_BY_SIDE 256 /* fields at one offset: of unions, and bit-fields */
 
 static int compare_identity(const void *left, const void *right, void *closure)
 {
@@ -404,12 +405,20 @@ static struct hw_profile_field *field_of_part(const struct taker *taker, const u
     if (low == fields->struct_count || fields->structs[order[low]].identity != field->part)
         return NULL;
     *owner = &fields->structs[order[low]];
-    for (size_t i = 0; i < (*owner)->field_count; i++) {
-        struct hw_profile_field *one = &fields->fields[(*owner)->first_field + i];
-        if (one->offset + field->part_offset == field->offset && one->bit_offset == field->bit_offset &&
-            one->size == field->size && ends_with(field->name, one->name))
-            return one;
+    struct hw_profile_field *first = &fields->fields[(*owner)->first_field];
+    const uint64_t offset = field->offset - field->part_offset;
+    size_t from = 0, end = (*owner)->field_count;
+    while (from < end) {
+        const size_t middle = from + (end - from) / 2;
+        if (first[middle].offset < offset)
+            from = middle + 1;
+        else
+            end = middle;
     }
+    for (size_t i = from; i < (*owner)->field_count && i < from + SIDE_BY_SIDE && first[i].offset == offset; i++)
+        if (first[i].bit_offset == field->bit_offset && first[i].size == field->size &&
+            ends_with(field->name, first[i].name))
+            return &first[i];
     return NULL;
 }
 
