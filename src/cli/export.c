@@ -360,6 +360,7 @@ static int export_file(struct command *command)
         hw_say("%s: %s", command->file, profile->problems[i]);
         code = HW_VERB_USAGE;
     }
+    hw_say_contradictions(profile, command->file);
     command->names.view.no_symbols = command->format->kind == RAW;
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     if (!view)

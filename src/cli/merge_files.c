@@ -252,6 +252,7 @@ static void merge_file(struct job *job, size_t number)
     struct hw_merge_source source;
     struct hw_error error = {""};
     const bool read = hw_merge_read(job->files[number], &source, &error);
+    hw_say_contradictions(read ? source.profile : NULL, job->files[number]);
     pthread_mutex_lock(&job->lock);
     while (job->turn != number && !job->stopped)
         pthread_cond_wait(&job->turned, &job->lock);

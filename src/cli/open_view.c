@@ -12,6 +12,7 @@ int hw_open_view(struct hw_opened *opened, const struct hw_view_arguments *names
         hw_say("%s: %s", path, opened->profile->problems[i]);
         code = HW_VERB_USAGE;
     }
+    hw_say_contradictions(opened->profile, path);
     if (opened->profile)
         opened->view = hw_view_new(opened->profile, &names->view, &error);
     hw_view_arguments_clear_progress(names);

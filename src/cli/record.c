@@ -552,6 +552,7 @@ static void say_totals(const char *path)
         hw_say("%s", error.message);
         return;
     }
+    hw_say_contradictions(profile, short_path(path));
     hw_say("wrote %s: %s allocation%s, %s at the peak, %s not freed%s", short_path(path),
            HW_COUNT(profile->totals.allocations), profile->totals.allocations == 1 ? "" : "s",
            HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),

@@ -159,6 +159,7 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
         hw_say("%s: %s%s", path, profile->problems[0], more);
         code = HW_VERB_USAGE;
     }
+    hw_say_contradictions(profile, path);
     command->names.view.no_symbols = !needs_symbols(command);
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     hw_view_arguments_clear_progress(&command->names);

@@ -79,3 +79,9 @@ void hw_view_arguments_clear_progress(const struct hw_view_arguments *arguments)
     if (arguments->view.symbolizer.progress)
         fputs("\r\033[K", stderr);
 }
+
+void hw_say_contradictions(const struct hw_profile *profile, const char *path)
+{
+    if (profile && profile->contradiction_count) /* the report has all of them, under what was not observed */
+        hw_say("%s: %s", path, profile->contradictions[0]);
+}

@@ -59,4 +59,7 @@ void hw_view_arguments_show_progress(struct hw_view_arguments *arguments);
 /* Removes what is shown. To be called after each hw_view_new, before anything else is printed. */
 void hw_view_arguments_clear_progress(const struct hw_view_arguments *arguments);
 
+/* Says that numbers of PROFILE (or NULL) cannot all be true, if that is so. */
+void hw_say_contradictions(const struct hw_profile *profile, const char *path);
+
 #endif

@@ -39,23 +39,30 @@ static void add(uint64_t *to, uint64_t value)
     *to = hw_add_saturating(*to, value);
 }
 
+/* Where the number of a column of hw_operation_counts goes. */
+static uint64_t *counted(struct hw_profile_allocator *to, int phase, int column, uint32_t bucket)
+{
+    return column == HW_OPERATION_BYTES ? &to->bytes[phase][bucket]
+                                        : &hw_profile_operation(to, phase, column, bucket)->count;
+}
+
 static void take_counts(struct taker *taker)
 {
     const struct hw_table *table = &taker->of[HW_SECTION_OPERATION_COUNTS];
     const struct hw_operation_counts *entry = table->entries;
     const uint64_t kept = taker->to->info.reset_slot - 1; /* of no slot: the greatest number */
+    taker->to->bytes_known = taker->to->info.flags & HW_ALLOCATOR_BYTES;
     for (size_t i = 0; i < table->count; i++)
         for (int phase = 0; phase < HW_PHASES && i / HW_SIZE_BUCKETS != kept; phase++)
-            for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
-                add(&hw_profile_operation(taker->to, phase, kind, (uint32_t)(i % HW_SIZE_BUCKETS))->count,
-                    entry[i].count[phase][kind]);
+            for (int column = 0; column <= HW_OPERATION_BYTES; column++)
+                add(counted(taker->to, phase, column, (uint32_t)(i % HW_SIZE_BUCKETS)), entry[i].count[phase][column]);
     if (kept >= table->count / HW_SIZE_BUCKETS)
         return;
     for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
         for (int phase = 0; phase < HW_PHASES; phase++)
-            for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
-                uint64_t *count = &hw_profile_operation(taker->to, phase, kind, bucket)->count;
-                const uint64_t before = entry[kept * HW_SIZE_BUCKETS + bucket].count[phase][kind];
+            for (int column = 0; column <= HW_OPERATION_BYTES; column++) {
+                uint64_t *count = counted(taker->to, phase, column, bucket);
+                const uint64_t before = entry[kept * HW_SIZE_BUCKETS + bucket].count[phase][column];
                 *count = *count > before ? *count - before : 0;
             }
 }
@@ -121,10 +128,12 @@ double hw_profile_operation_percentile(const struct hw_profile_operation *operat
 
 static void take_totals(struct hw_profile_allocator *to)
 {
+    const bool followed = to->info.flags & HW_ALLOCATOR_PLACES;
     for (int phase = 0; phase < HW_PHASES; phase++)
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
             for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
-                add(kind == HW_OPERATION_FREE      ? &to->frees
+                add(kind == HW_OPERATION_FREE
+                        ? (followed && bucket == HW_SIZE_BUCKET_UNKNOWN ? &to->foreign_frees : &to->frees)
                     : kind == HW_OPERATION_REALLOC ? &to->reallocations
                                                    : &to->allocations,
                     hw_profile_operation(to, phase, kind, bucket)->count);
@@ -409,22 +418,36 @@ bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *aren
            hw_profile_take_inside(&allocator->inside, profile, arena, tables);
 }
 
-/* ---- estimates beside exact totals ---- */
+/* ---- estimates beside exact totals ----
+ *
+ * Contexts are estimated from blocks that were followed, the totals are known: ratio estimators make them agree. They
+ * have a bias of the order of 1 / samples, and take out the error that all contexts have in common. What a context has
+ * live and what it has not any more are fitted apart and then added up, and no context has more at the peak than it
+ * ever asked for: whatever the samples were, no row of a report is impossible. */
+
+/* Parts of a whole, rounded so that their sum is the whole. */
+struct rounding {
+    double sum;
+    uint64_t given;
+};
+
+static uint64_t next_part(struct rounding *rounding, double part)
+{
+    rounding->sum += part > 0 ? part : 0;
+    const uint64_t whole = rounding->sum < 0x1p63 ? (uint64_t)(rounding->sum + 0.5) : rounding->given;
+    const uint64_t value = whole - rounding->given;
+    rounding->given = whole;
+    return value;
+}
 
 static double ratio(double exact, double estimate)
 {
     return exact > 0 && estimate > 0 ? exact / estimate : 1;
 }
 
-static uint64_t scaled(uint64_t count, double by)
+static double positive(double value)
 {
-    const double value = (double)count * by + 0.5;
-    return value < 0x1p63 ? (uint64_t)value : count;
-}
-
-static int64_t scaled_signed(int64_t value, double by)
-{
-    return value < 0 ? value : (int64_t)scaled((uint64_t)value, by);
+    return value > 0 ? value : 0;
 }
 
 /* Blocks live now, of all classes. */
@@ -436,61 +459,174 @@ static int64_t live_blocks(const struct hw_profile_places *places)
     return sum;
 }
 
-/* Bytes of all blocks: numbers by size bucket are exact, of a bucket the middle stands for all. What reallocations add
- * is not in it, but that as many bytes as were live at the peak were asked for is known. */
+/* Bytes of all blocks. Profiles of older versions: numbers by size bucket are exact, of a bucket the middle stands for
+ * all. What reallocations add is not in that, but that as many bytes as were live at the peak were asked for is known.
+ */
 static double bytes_allocated(const struct hw_profile *profile)
 {
+    const struct hw_profile_allocator *observed = profile->observed;
+    const int64_t older = profile->process.flags & HW_PROCESS_RESET ? profile->process.inherited_bytes : 0;
+    const double least = (double)profile->process.peak_bytes - (double)older;
     double sum = 0;
     for (int phase = 0; phase < HW_PHASES; phase++)
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
             for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKET_LAST; bucket++)
                 if (kind != HW_OPERATION_FREE && kind != HW_OPERATION_REALLOC)
-                    sum += (double)hw_profile_operation(profile->observed, phase, kind, bucket)->count * 0.5 *
+                    sum += (double)hw_profile_operation(observed, phase, kind, bucket)->count * 0.5 *
                            ((double)hw_size_bucket_least(bucket) + (double)hw_size_bucket_most(bucket));
-    const int64_t older = profile->process.flags & HW_PROCESS_RESET ? profile->process.inherited_bytes : 0;
-    const double least = (double)profile->process.peak_bytes - (double)older;
     return sum > least ? sum : least;
 }
 
-/* Contexts are estimated from blocks that were followed, the totals are known: a ratio estimator makes them agree. It
- * has a bias of the order of 1 / samples, and takes out the error that all contexts have in common. */
-void hw_profile_fit_observed(struct hw_profile *profile)
+static uint64_t total_bytes(const struct hw_profile *profile)
+{
+    uint64_t sum = 0;
+    if (!profile->observed->bytes_known)
+        return (uint64_t)(bytes_allocated(profile) + 0.5);
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+            add(&sum, profile->observed->bytes[phase][bucket]);
+    return sum;
+}
+
+/* What contexts say, added up; what all of them are known to be; how the one becomes the other. Obtained is what was
+ * allocated, and before that inherited; gone is what was obtained and is not live any more. Where there is nothing gone
+ * among the samples it is shared out by what was obtained. */
+struct fit {
+    double older, live, gone, obtained;
+    double by_older, by_live, by_gone, by_obtained;
+    struct rounding older_parts, live_parts, gone_parts;
+    uint64_t owed; /* of what was inherited: more than contexts so far can have had */
+};
+
+static void fit_add(struct fit *fit, double allocated, int64_t older, int64_t live)
+{
+    const double obtained = allocated + positive((double)older), here = positive((double)live);
+    fit->older += positive((double)older);
+    fit->live += here;
+    fit->gone += positive(obtained - here);
+    fit->obtained += obtained;
+}
+
+static void fit_to(struct fit *fit, double allocated, double older, double live)
+{
+    const double obtained = allocated + positive(older), gone = positive(obtained - live);
+    fit->by_older = ratio(older, fit->older);
+    fit->by_live = ratio(live, fit->live);
+    fit->by_gone = fit->gone > 0 ? gone / fit->gone : 0;
+    fit->by_obtained = fit->gone > 0 || !(fit->obtained > 0) ? 0 : gone / fit->obtained;
+}
+
+/* Sets what a context has live, had inherited and allocated; returns what is gone. */
+static uint64_t fit_part(struct fit *fit, uint64_t *allocated, int64_t *older, int64_t *live)
+{
+    const double obtained = (double)*allocated + positive((double)*older), here = positive((double)*live);
+    const uint64_t gone =
+        next_part(&fit->gone_parts, positive(obtained - here) * fit->by_gone + obtained * fit->by_obtained);
+    *live = (int64_t)next_part(&fit->live_parts, here * fit->by_live);
+    const uint64_t all = gone + (uint64_t)*live;
+    uint64_t before = next_part(&fit->older_parts, positive((double)*older) * fit->by_older) + fit->owed;
+    fit->owed = before > all ? before - all : 0; /* the next ones have had it */
+    before -= fit->owed;
+    *older = (int64_t)before;
+    *allocated = all - before;
+    return gone;
+}
+
+/* The most that a context may have had at the peak. */
+static double peak_most(const struct hw_profile_context *context)
+{
+    return (double)context->bytes + positive((double)context->inherited_bytes);
+}
+
+/* By what the shares in the peak are to be multiplied so that, none being above its most, they add up to it. */
+static double peak_factor(const struct hw_profile *profile)
+{
+    double factor = 0;
+    for (int round = 0; round < 64; round++) {
+        double full = 0, rest = 0;
+        for (size_t i = 0; i < profile->context_count; i++) {
+            const double share = positive((double)profile->contexts[i].peak_bytes);
+            const double most = peak_most(&profile->contexts[i]);
+            *(share * factor < most ? &rest : &full) += share * factor < most ? share : most;
+        }
+        const double next = rest > 0 ? ((double)profile->process.peak_bytes - full) / rest : factor;
+        if (!(next > factor))
+            break;
+        factor = next;
+    }
+    return factor;
+}
+
+static void fit_peaks(struct hw_profile *profile, double factor)
+{
+    struct rounding bytes = {0}, blocks = {0};
+    for (size_t i = 0; i < profile->context_count; i++) {
+        struct hw_profile_context *context = &profile->contexts[i];
+        const double share = positive((double)context->peak_bytes), most = peak_most(context);
+        const double here = share * factor < most ? share * factor : most;
+        const double number = positive((double)context->peak_blocks) * (share > 0 ? here / share : factor);
+        const double number_most = (double)context->allocations + positive((double)context->inherited_blocks);
+        context->peak_bytes = (int64_t)next_part(&bytes, here);
+        if ((double)context->peak_bytes > most)
+            context->peak_bytes = (int64_t)most;
+        context->peak_blocks = (int64_t)next_part(&blocks, number);
+        if ((double)context->peak_blocks > number_most)
+            context->peak_blocks = (int64_t)number_most;
+    }
+}
+
+static void fit_totals(struct hw_profile *profile)
 {
     const struct hw_profile_allocator *observed = profile->observed;
     const struct hw_profile_places *places = profile->places;
-    double allocations = 0, bytes = 0, live = 0, blocks = 0, peak = 0;
-    if (!observed || (profile->process.flags & HW_PROCESS_MERGED))
-        return;
-    for (size_t i = 0; i < profile->context_count; i++) {
-        const struct hw_profile_context *context = &profile->contexts[i];
-        allocations += (double)context->allocations;
-        bytes += (double)context->bytes;
-        live += context->live_bytes > 0 ? (double)context->live_bytes : 0;
-        blocks += context->live_blocks > 0 ? (double)context->live_blocks : 0;
-        peak += context->peak_bytes > 0 ? (double)context->peak_bytes : 0;
-    }
-    const double by_count = ratio((double)observed->allocations, allocations);
-    const double by_bytes = ratio(bytes_allocated(profile), bytes);
-    const double by_live = places ? ratio((double)places->info.requested_bytes, live) : 1;
-    const double by_blocks = places ? ratio((double)live_blocks(places), blocks) : 1;
-    const double by_peak = ratio((double)profile->process.peak_bytes, peak);
-    for (size_t i = 0; i < profile->context_count; i++) {
-        struct hw_profile_context *context = &profile->contexts[i];
-        context->allocations = scaled(context->allocations, by_count);
-        context->frees = scaled(context->frees, by_count);
-        context->bytes = scaled(context->bytes, by_bytes);
-        context->live_bytes = scaled_signed(context->live_bytes, by_live);
-        context->live_blocks = scaled_signed(context->live_blocks, by_blocks);
-        context->peak_bytes = scaled_signed(context->peak_bytes, by_peak);
-        context->peak_blocks = scaled_signed(context->peak_blocks, by_peak);
-    }
     struct hw_profile_totals *const totals[] = {&profile->totals, &profile->context_totals};
+    const uint64_t bytes = total_bytes(profile);
     for (size_t i = 0; i < 2; i++) {
         totals[i]->allocations = observed->allocations;
         totals[i]->frees = observed->frees;
+        totals[i]->foreign_frees = observed->foreign_frees;
         totals[i]->reallocations = observed->reallocations;
-        totals[i]->bytes = scaled((uint64_t)bytes, by_bytes);
+        totals[i]->temporary = 0; /* of followed ones alone */
+        totals[i]->bytes = bytes;
         totals[i]->live_bytes = places ? places->info.requested_bytes : totals[i]->live_bytes;
         totals[i]->live_blocks = places ? live_blocks(places) : totals[i]->live_blocks;
     }
+}
+
+void hw_profile_fit_observed(struct hw_profile *profile)
+{
+    const struct hw_process_info *process = &profile->process;
+    if (!profile->observed || (process->flags & HW_PROCESS_MERGED))
+        return;
+    /* Contexts of a forked child are of its own blocks, the totals of all: how many of its own live is not known. */
+    const bool own = (process->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET)) == HW_PROCESS_FORKED;
+    const bool older = !own && process->flags & HW_PROCESS_RESET;
+    struct fit blocks = {0}, bytes = {0};
+    fit_totals(profile);
+    for (size_t i = 0; i < profile->context_count; i++) {
+        const struct hw_profile_context *context = &profile->contexts[i];
+        fit_add(&blocks, (double)context->allocations, older ? context->inherited_blocks : 0, context->live_blocks);
+        fit_add(&bytes, (double)context->bytes, older ? context->inherited_bytes : 0, context->live_bytes);
+    }
+    const struct hw_profile_totals *all = &profile->totals;
+    const double by_bytes = ratio((double)all->bytes, bytes.obtained);
+    const bool known = profile->places && !own;
+    const double own_live = blocks.live * ratio((double)all->allocations, blocks.obtained);
+    const double own_least = (double)all->allocations - (double)all->frees;
+    fit_to(&blocks, (double)all->allocations, older ? (double)process->inherited_blocks : 0,
+           known                  ? (double)all->live_blocks
+           : own_live > own_least ? own_live
+                                  : own_least);
+    fit_to(&bytes, (double)all->bytes, older ? (double)process->inherited_bytes : 0,
+           known ? (double)all->live_bytes : bytes.live * by_bytes);
+    for (size_t i = 0; i < profile->context_count; i++) {
+        struct hw_profile_context *context = &profile->contexts[i];
+        int64_t none = 0;
+        context->temporary = 0;
+        context->frees =
+            fit_part(&blocks, &context->allocations, older ? &context->inherited_blocks : &none, &context->live_blocks);
+        fit_part(&bytes, &context->bytes, older ? &context->inherited_bytes : &none, &context->live_bytes);
+    }
+    const double by_peak = peak_factor(profile);
+    fit_peaks(profile, own && by_bytes < by_peak ? by_bytes : by_peak);
 }

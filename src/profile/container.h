@@ -205,6 +205,11 @@ bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_pr
 /* Makes what contexts are estimated to have agree with the totals that are known exactly. Last of all. */
 void hw_profile_fit_observed(struct hw_profile *profile);
 
+/* ---- invariants.c ---- */
+
+/* Sets the contradictions of a profile that is complete otherwise. */
+void hw_profile_check_invariants(struct hw_profile *profile, struct hw_arena *arena);
+
 /* ---- places.c ---- */
 
 /* Likewise of what lies where; contexts are there already. */

@@ -9,15 +9,18 @@
  * An operation is a call of the allocator by the program: not one that the allocator makes itself. */
 
 enum hw_operation_kind {
-    HW_OPERATION_NEW = 0,     /* malloc and operator new: an address that was not handed out before; or none (failed) */
+    HW_OPERATION_NEW = 0,     /* malloc, operator new, realloc of NULL: an address that was not handed out before */
     HW_OPERATION_REUSED = 1,  /* likewise, one that was */
-    HW_OPERATION_FREE = 2,    /* free and operator delete, not of NULL */
+    HW_OPERATION_FREE = 2,    /* free and operator delete, not of NULL; realloc to size 0 that frees */
     HW_OPERATION_CALLOC = 3,  /* whatever its address */
-    HW_OPERATION_REALLOC = 4, /* realloc and reallocarray, also of NULL and to size 0; the new size counts */
+    HW_OPERATION_REALLOC = 4, /* other realloc and reallocarray, of blocks that are known; the new size counts */
     HW_OPERATION_ALIGNED = 5, /* memalign and the like, and the forms of operator new with an alignment */
     HW_OPERATION_KINDS = 6,
 };
 #define HW_OPERATION_KINDS_ROOM 8
+/* In the place of a kind, in hw_operation_counts alone: the bytes that the operations of the bucket asked for, and that
+ * reallocations to its sizes added. */
+#define HW_OPERATION_BYTES 6
 
 enum hw_phase {
     HW_PHASE_SERIAL = 0,   /* one thread was alive */
@@ -30,6 +33,9 @@ enum hw_allocator_flags {
     /* Merged profiles: the runs do not agree on how the allocator works, on what others would do. Neither is there. */
     HW_ALLOCATOR_FACTS_DIFFER = 1u << 1,
     HW_ALLOCATOR_PREDICTIONS_DIFFER = 1u << 2,
+    /* HW_OPERATION_BYTES is there. Older profiles lack it, and count reallocations of NULL and to size 0, and
+     * operations that failed, among those of their kind. */
+    HW_ALLOCATOR_BYTES = 1u << 3,
 };
 
 /* Times are ticks, of the real call alone: what reading the clock costs (clock_ticks) has been subtracted, and
@@ -68,7 +74,7 @@ struct hw_allocator_info {
     uint64_t reserved[11];
 };
 
-/* Exact numbers of operations of one slot for one size bucket (base/size_bucket.h): entry i is bucket i modulo
+/* Exact numbers of operations of one slot that did not fail for one size bucket (base/size_bucket.h): entry i is bucket i modulo
  * HW_SIZE_BUCKETS. By phase and kind. Slots are those of threads that did an operation, one after the other, in any
  * order; the reader adds them up (all but reset_slot). Frees are counted by the size that was requested for the block;
  * the last bucket is for blocks whose size is not known, since they are older than the profile. */

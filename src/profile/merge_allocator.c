@@ -16,6 +16,7 @@ struct hw_merge_allocator {
     struct hw_operation_lives lives[HW_SIZE_BUCKETS];
     struct hw_profile_call calls[HW_SYSTEM_CALLS][HW_PHASES][HW_OPERATION_KINDS];
     struct hw_profile_events events[HW_PHASES][HW_OPERATION_KINDS][HW_SIZE_BUCKETS];
+    uint64_t bytes[HW_PHASES][HW_SIZE_BUCKETS];
     uint32_t events_present; /* in all runs in which there were any */
     bool events_counted, calls_present, locks_present;
     struct hw_merge_text facts, predictions; /* with size classes behind them */
@@ -66,13 +67,16 @@ static uint64_t whole(double value)
     return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)(value + 0.5) : 0;
 }
 
+/* What is true of a sum if it is of each part. */
+#define AGREED ((uint32_t)(HW_ALLOCATOR_PLACES | HW_ALLOCATOR_BYTES))
+
 /* What is told of one run, as of merged ones. */
 static struct hw_allocator_info single(const struct hw_profile *profile)
 {
     const struct hw_profile_allocator *from = profile->observed;
     struct hw_allocator_info info = from->info;
     const double rate = profile->ns_per_tick > 0 ? 1 / profile->ns_per_tick : 0;
-    info.flags &= HW_ALLOCATOR_PLACES;
+    info.flags &= AGREED;
     info.runs = 1;
     const uint64_t from_ns = hw_profile_counted_from_ns(profile);
     info.duration_ns = profile->duration_ns > from_ns ? profile->duration_ns - from_ns : 0;
@@ -87,7 +91,7 @@ static struct hw_allocator_info single(const struct hw_profile *profile)
 static void add_info(struct hw_allocator_info *to, const struct hw_allocator_info *from, bool first)
 {
     const uint32_t all = to->flags & from->flags, any = to->flags | from->flags;
-    to->flags = first ? from->flags : (all & HW_ALLOCATOR_PLACES) | (any & ~(uint32_t)HW_ALLOCATOR_PLACES);
+    to->flags = first ? from->flags : (all & AGREED) | (any & ~AGREED);
     hw_keep_greater_short(&to->phase, from->phase);
     hw_keep_greater_short(&to->shift_most, from->shift_most);
     hw_keep_greater_short(&to->threads_alive, from->threads_alive);
@@ -218,6 +222,9 @@ bool hw_merge_allocator_admit(struct hw_merge *merge, const struct hw_merge_inpu
     add_info(&all->info, &info, first);
     for (size_t i = 0; i < OPERATIONS; i++)
         hw_profile_operation_add(&all->operations[i], &from->operations[i]);
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+            hw_sum(&all->bytes[phase][bucket], from->bytes[phase][bucket]);
     for (size_t i = 0; i < from->lives_count; i++)
         hw_operation_lives_add(&all->lives[from->lives[i].bucket], &from->lives[i]);
     add_calls(all, &from->inside);
@@ -351,6 +358,9 @@ static bool make_operations(const struct hw_merge_allocator *all, struct hw_aren
                                              .most = from->most};
         memcpy(times++->histogram, from->histogram, sizeof from->histogram);
     }
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
+            counts[bucket].count[phase][HW_OPERATION_BYTES] = all->bytes[phase][bucket];
     for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
         if (all->lives[bucket].samples) {
             *lives = all->lives[bucket];

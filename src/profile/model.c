@@ -686,6 +686,8 @@ static bool read_into(struct hw_profile *profile, struct hw_arena *arena, int fd
         hw_problems_finish(&problems);
         profile->problems = problems.sentences;
         profile->problem_count = problems.count;
+        if (fine)
+            hw_profile_check_invariants(profile, arena);
         if (!fine)
             hw_error_set(error, "cannot read '%s': not enough memory", path);
     }
@@ -769,6 +771,7 @@ struct hw_profile *hw_profile_from_tables(const struct hw_tables *tables, struct
             hw_problems_finish(&problems);
             profile->problems = problems.sentences;
             profile->problem_count = problems.count;
+            hw_profile_check_invariants(profile, arena);
             return profile;
         }
     }

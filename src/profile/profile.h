@@ -188,7 +188,11 @@ struct hw_profile_allocator {
     size_t class_count;
     const struct hw_allocator_prediction *predictions; /* likewise */
     size_t prediction_count;
-    uint64_t allocations, frees, reallocations; /* of all kinds; exact */
+    /* Of all kinds; exact. Frees are of blocks that are known, where what lies where was followed. */
+    uint64_t allocations, frees, reallocations;
+    uint64_t foreign_frees;
+    bool bytes_known; /* what follows; exact, but for what reallocations added where nothing was followed */
+    uint64_t bytes[HW_PHASES][HW_SIZE_BUCKETS];
     /* By hw_profile_operation; those without operations are there, too. */
     struct hw_profile_operation *operations;
     const struct hw_operation_site *sites; /* most ticks first; contexts exist */
@@ -377,6 +381,10 @@ struct hw_profile {
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
     size_t problem_count;
+    /* Likewise: numbers that cannot all be true (invariants.c). Readers say so; what the file has is shown all the
+     * same. */
+    char **contradictions;
+    size_t contradiction_count;
     void *storage; /* private */
 };
 
@@ -387,6 +395,14 @@ bool hw_profile_heap_parts(const struct hw_profile_places *places, enum hw_memor
 /* As it is in the file; NULL when there is none. */
 const struct hw_places_moment *hw_profile_places_moment(const struct hw_profile_places *places,
                                                         enum hw_memory_moment moment);
+/* Allocator mode: whether totals.bytes is exact. Where it was not followed what lies where, what reallocations added is
+ * missing; profiles of older versions estimate it. */
+static inline bool hw_profile_bytes_exact(const struct hw_profile *profile)
+{
+    const struct hw_profile_allocator *observed = profile->observed;
+    return observed && observed->bytes_known &&
+           (observed->info.flags & HW_ALLOCATOR_PLACES || !observed->reallocations);
+}
 enum hw_size_group hw_profile_size_group(const struct hw_profile_allocator *allocator, uint32_t bucket);
 /* Sums of all phases, and of all kinds unless KIND (enum hw_operation_kind) is not negative. */
 struct hw_profile_call hw_profile_call_of(const struct hw_profile_inside *inside, enum hw_system_call call, int kind);

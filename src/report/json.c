@@ -199,12 +199,19 @@ static json_t *totals_value(struct json_writer *writer)
     set_count(writer, counts, "bytes_allocated", totals->bytes);
     set_count(writer, counts, "peak_bytes", info->peak_bytes);
     set_signed(writer, counts, "live_allocations", totals->live_blocks);
-    if (profile->observed) {
+    set_signed(writer, counts, "live_bytes", totals->live_bytes);
+    if (profile->observed) { /* exact, although its contexts are estimates */
         set_count(writer, object, "allocations", profile->observed->allocations);
         set_count(writer, object, "frees", profile->observed->frees);
         set_count(writer, object, "reallocations", profile->observed->reallocations);
+        if (hw_profile_bytes_exact(profile))
+            set_count(writer, object, "bytes_allocated", totals->bytes);
     }
-    set_signed(writer, counts, "live_bytes", totals->live_bytes);
+    if (profile->observed && profile->observed->info.flags & HW_ALLOCATOR_PLACES) {
+        set_count(writer, object, "peak_bytes", info->peak_bytes);
+        set_signed(writer, object, "live_allocations", totals->live_blocks);
+        set_signed(writer, object, "live_bytes", totals->live_bytes);
+    }
     set_unsampled(writer, counts, "temporary_allocations", totals->temporary);
     if (hw_is_merged(profile))
         set_count(writer, counts, "peak_bytes_most", info->peak_bytes_most);
@@ -552,6 +559,17 @@ static void print_notes(struct json_writer *writer)
     print_value(writer, array);
 }
 
+static void print_contradictions(struct json_writer *writer)
+{
+    const struct hw_profile *profile = writer->view->profile;
+    json_t *array = json_array();
+    for (size_t i = 0; i < profile->contradiction_count; i++)
+        if (json_array_append_new(array, text_value(writer, profile->contradictions[i])))
+            writer->failed = true;
+    print_key(writer, "contradictions");
+    print_value(writer, array);
+}
+
 static void print_not_observed(struct json_writer *writer)
 {
     struct hw_buffer sentences = {0};
@@ -602,6 +620,7 @@ static void print_report(struct json_writer *writer)
         print_key(writer, "runs");
         print_value(writer, hw_merged_json(writer->view->profile, run_text, writer));
     }
+    print_contradictions(writer);
     for (size_t i = 0; i < sizeof members / sizeof *members && !writer->failed; i++)
         if (members[i].sections & sections)
             members[i].print(writer);

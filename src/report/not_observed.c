@@ -91,6 +91,9 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
 {
     for (size_t i = 0; i < profile->problem_count; i++)
         hw_buffer_add(out, "%s\n", profile->problems[i]);
+    for (size_t i = 0; i < profile->contradiction_count; i++)
+        hw_buffer_add(out, "%s That is a defect of Heapwise: do not rely on this profile, and report it.\n",
+                      profile->contradictions[i]);
     if (profile->running)
         hw_buffer_add(
             out, "The process is still running: the numbers are those of the moment at which the file was read.\n");

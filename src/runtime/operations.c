@@ -19,12 +19,13 @@ static bool start(void)
     if (hw_pool_take(HW_POOL_ALLOCATOR_INFO, 1) == HW_NONE)
         return false;
     const bool places = hw_block_starts_begin() && hw_places_start();
-    hw_allocator_info()->flags = places ? HW_ALLOCATOR_PLACES : 0;
+    hw_allocator_info()->flags = HW_ALLOCATOR_BYTES | (places ? HW_ALLOCATOR_PLACES : 0);
     hw_pool_publish(HW_POOL_ALLOCATOR_INFO);
     if (!places)
         hw_note(HW_NOTE_OTHER,
                 "address space is limited: what lies where was not followed, so that reused addresses are "
-                "not told from new ones, sizes of frees are not known, and call stacks were not sampled");
+                "not told from new ones, sizes of frees and what reallocations added are not known, and call stacks "
+                "were not sampled");
     return hw_stages_start() && hw_times_start() && hw_dispatch_start();
 }
 
@@ -253,6 +254,13 @@ static inline void count(struct hw_operator *op, enum hw_operation_kind kind, ui
     hw_arch_increment(counts + hw_phase_offset);
 }
 
+/* An operation that asked for BYTES, or a reallocation for so many more: on the same line as its count. */
+static inline void count_with(struct hw_operator *op, enum hw_operation_kind kind, uint32_t bucket, uint64_t bytes)
+{
+    count(op, kind, bucket);
+    hw_arch_increase(&op->counts[bucket].count[0][HW_OPERATION_BYTES] + hw_phase_offset, bytes);
+}
+
 static __attribute__((noinline)) void end_slow(struct operation *operation, enum hw_operation_kind kind,
                                                uint32_t bucket, uint64_t size, void *allocated)
 {
@@ -281,12 +289,22 @@ static __attribute__((noinline)) void end_slow(struct operation *operation, enum
 }
 
 static inline void operation_end(struct operation *operation, enum hw_operation_kind kind, uint32_t bucket,
-                                 uint64_t size, void *allocated)
+                                 uint64_t size, uint64_t bytes, void *allocated)
 {
     const struct hw_operator *op = operation->op;
-    count(operation->op, kind, bucket);
+    count_with(operation->op, kind, bucket, bytes);
     if (hw_unlikely(operation->timed || op->events || op->hardware || operation->lent) && !operation->inside)
         end_slow(operation, kind, bucket, size, allocated);
+}
+
+/* One that is not counted: it gave nothing (which is counted apart), or was of a block that nobody has seen. What was
+ * seen inside is told of KIND all the same. */
+static __attribute__((noinline)) void operation_end_uncounted(struct operation *operation, enum hw_operation_kind kind,
+                                                              uint64_t size)
+{
+    operation->timed = 0;
+    if (!operation->inside)
+        end_slow(operation, kind, hw_size_bucket(size), size, NULL);
 }
 
 static inline void enter_real(struct hw_operator *op)
@@ -334,17 +352,19 @@ static inline void end_timing(struct operation *operation)
         leave_real(operation);                                                                                         \
     } while (0)
 
-/* The result of an allocation: REUSED instead of NEW where the address is known. */
-static inline enum hw_operation_kind placed(struct hw_operator *op, enum hw_operation_kind kind, void *result,
-                                            size_t size)
+/* The end of an allocation: REUSED instead of NEW where the address is known. */
+static inline void allocation_end(struct operation *operation, enum hw_operation_kind kind, size_t size, void *result)
 {
+    struct hw_operator *op = operation->op;
     if (hw_unlikely(!result)) {
         op->thread->entry->failed++;
-        return kind;
+        operation_end_uncounted(operation, kind, size);
+        return;
     }
-    bool known = kind == HW_OPERATION_ALIGNED ? hw_place_allocated_slow(op, (uintptr_t)result, size, true)
-                                              : hw_place_allocated(op, result, size);
-    return kind == HW_OPERATION_NEW && known ? HW_OPERATION_REUSED : kind;
+    const bool known = kind == HW_OPERATION_ALIGNED ? hw_place_allocated_slow(op, (uintptr_t)result, size, true)
+                                                    : hw_place_allocated(op, result, size);
+    operation_end(operation, kind == HW_OPERATION_NEW && known ? HW_OPERATION_REUSED : kind, hw_size_bucket(size), size,
+                  size, result);
 }
 
 #define ALLOCATE(kind, size, call)                                                                                     \
@@ -354,8 +374,7 @@ static inline enum hw_operation_kind placed(struct hw_operator *op, enum hw_oper
         if (!operation_begin(&operation, FRAME, (size), true))                                                         \
             return (call);                                                                                             \
         PERFORM(&operation, result = (call));                                                                          \
-        const enum hw_operation_kind as = placed(operation.op, (kind), result, (size));                                \
-        operation_end(&operation, as, hw_size_bucket(size), (size), result);                                           \
+        allocation_end(&operation, (kind), (size), result);                                                            \
         return result;                                                                                                 \
     } while (0)
 
@@ -403,9 +422,7 @@ int hw_operation_posix_memalign(void **pointer, size_t alignment, size_t size)
     if (!operation_begin(&operation, FRAME, size, true))
         return hw_real.posix_memalign(pointer, alignment, size);
     PERFORM(&operation, error = hw_real.posix_memalign(pointer, alignment, size));
-    void *result = error ? NULL : *pointer;
-    placed(operation.op, HW_OPERATION_ALIGNED, result, size);
-    operation_end(&operation, HW_OPERATION_ALIGNED, hw_size_bucket(size), size, result);
+    allocation_end(&operation, HW_OPERATION_ALIGNED, size, error ? NULL : *pointer);
     return error;
 }
 
@@ -421,38 +438,56 @@ static void *move_startup_block(void *pointer, size_t size)
     return fresh;
 }
 
-static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t size)
+static __attribute__((noinline)) void *careful_realloc_null(size_t size)
 {
-    struct operation operation;
-    struct hw_block block;
-    void *result;
-    const bool startup = pointer && hw_real_is_startup_block(pointer);
-    if (!operation_begin(&operation, FRAME, size, true))
-        return startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size);
-    struct hw_operator *op = operation.op;
-    const size_t old_size = pointer && !startup ? hw_place_freed(op, pointer) : SIZE_MAX;
-    const bool followed = pointer && hw_unlikely(hw_times_followed(pointer)) &&
-                          hw_times_realloc_begin(op, pointer, operation.frame, &block);
-    PERFORM(&operation, result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
-    if (followed)
-        hw_times_realloc_end(op, pointer, result, size, operation.frame, &block);
-    if (result)
-        hw_place_reallocated(op, result, size);
-    else if (size || !pointer) {
-        op->thread->entry->failed++;
-        if (old_size != SIZE_MAX)
-            hw_place_reallocated(op, pointer, old_size);
-    }
-    operation_end(&operation, HW_OPERATION_REALLOC, hw_size_bucket(size), size, pointer ? NULL : result);
-    return result;
+    ALLOCATE(HW_OPERATION_NEW, size, hw_real.realloc(NULL, size));
 }
-
-/* ---- free ---- */
 
 static inline uint32_t bucket_of_freed(size_t size)
 {
     return hw_unlikely(size == SIZE_MAX) ? HW_SIZE_BUCKET_UNKNOWN : hw_size_bucket(size);
 }
+
+static inline uint64_t grown(size_t old_size, size_t size)
+{
+    return size > old_size ? size - old_size : 0; /* also where the old size is not known */
+}
+
+/* POINTER is not NULL. */
+static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t size)
+{
+    struct operation operation;
+    struct hw_block block;
+    void *result;
+    const bool startup = hw_real_is_startup_block(pointer);
+    if (!operation_begin(&operation, FRAME, size, true))
+        return startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size);
+    struct hw_operator *op = operation.op;
+    const size_t old_size = startup ? SIZE_MAX : hw_place_freed(op, pointer);
+    const bool foreign = startup || (op->places && old_size == SIZE_MAX);
+    const bool followed =
+        hw_unlikely(hw_times_followed(pointer)) && hw_times_realloc_begin(op, pointer, operation.frame, &block);
+    PERFORM(&operation, result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
+    if (followed)
+        hw_times_realloc_end(op, pointer, result, size, operation.frame, &block);
+    if (!result && !size) { /* every allocator that returns NULL here has freed the block */
+        operation_end(&operation, HW_OPERATION_FREE, bucket_of_freed(old_size), old_size, 0, NULL);
+    } else if (foreign) { /* stays so: passed through */
+        op->thread->entry->foreign_reallocs += !startup && result;
+        operation_end_uncounted(&operation, HW_OPERATION_REALLOC, size);
+    } else if (result) {
+        hw_place_reallocated(op, result, size);
+        operation_end(&operation, HW_OPERATION_REALLOC, hw_size_bucket(size), size, grown(old_size, size), NULL);
+    } else {
+        op->thread->entry->failed++;
+        if (old_size != SIZE_MAX)
+            hw_place_reallocated(op, pointer, old_size);
+        operation_end_uncounted(&operation, HW_OPERATION_REALLOC, size);
+    }
+    return result;
+}
+
+/* ---- free ---- */
 
 /* After operation_begin: the block is given up; false when it must not reach the real allocator. */
 static bool release(struct operation *operation, void *pointer, size_t size)
@@ -474,7 +509,7 @@ static bool release(struct operation *operation, void *pointer, size_t size)
             PERFORM(operation, call);                                                                                  \
         else                                                                                                           \
             (operation)->timed = 0;                                                                                    \
-        operation_end(operation, HW_OPERATION_FREE, bucket_of_freed(size), (size), NULL);                              \
+        operation_end(operation, HW_OPERATION_FREE, bucket_of_freed(size), (size), 0, NULL);                           \
     } while (0)
 
 #define RELEASE(pointer, call)                                                                                         \
@@ -542,12 +577,14 @@ static __attribute__((noinline)) void *short_end(struct hw_operator *op, enum hw
 static __attribute__((noinline)) void *allocated_otherwise(struct hw_operator *op, enum hw_operation_kind kind,
                                                            void *result, size_t size)
 {
-    if (hw_unlikely(!result))
-        op->thread->entry->failed++;
-    else if (hw_place_allocated_slow(op, (uintptr_t)result, size, false) && kind == HW_OPERATION_NEW)
-        kind = HW_OPERATION_REUSED;
     const uint32_t bucket = hw_size_bucket(size);
-    count(op, kind, bucket);
+    if (hw_unlikely(!result)) {
+        op->thread->entry->failed++;
+    } else {
+        if (hw_place_allocated_slow(op, (uintptr_t)result, size, false) && kind == HW_OPERATION_NEW)
+            kind = HW_OPERATION_REUSED;
+        count_with(op, kind, bucket, size);
+    }
     return hw_unlikely(op->events) ? short_end(op, kind, bucket, result) : result;
 }
 
@@ -563,7 +600,7 @@ static __attribute__((noinline)) void *allocated_otherwise(struct hw_operator *o
         if (hw_unlikely(!hw_place_again((op)->places, (uintptr_t)result, (size), false)))                              \
             return allocated_otherwise(op, kind, result, size);                                                        \
         const uint32_t bucket = (uint32_t)((size) + 15) >> 4;                                                          \
-        count(op, again, bucket);                                                                                      \
+        count_with(op, again, bucket, (size));                                                                         \
         return hw_unlikely((op)->events) ? short_end(op, again, bucket, result) : result;                              \
     } while (0)
 
@@ -641,31 +678,36 @@ void hw_operation_free(void *pointer)
 static __attribute__((noinline)) void *reallocated_otherwise(struct hw_operator *op, void *pointer, size_t old,
                                                              void *result, size_t size)
 {
+    const uint32_t bucket = hw_size_bucket(size);
     if (hw_likely(result)) {
         hw_place_allocated_slow(op, (uintptr_t)result, size, !hw_places.glibc);
+        count_with(op, HW_OPERATION_REALLOC, bucket, grown(old, size));
     } else {
         op->thread->entry->failed++;
-        if (pointer)
-            hw_place_reallocated(op, pointer, old);
+        hw_place_reallocated(op, pointer, old);
     }
-    const uint32_t bucket = hw_size_bucket(size);
-    count(op, HW_OPERATION_REALLOC, bucket);
     return hw_unlikely(op->events) ? short_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
+}
+
+static __attribute__((noinline)) void *realloc_null(size_t size)
+{
+    struct hw_operator *op = hw_operator_self;
+    if (goes_carefully(op) || hw_unlikely(size > HW_SIZE_SMALL_MOST))
+        return careful_realloc_null(size);
+    ALLOCATE_SHORT(op, HW_OPERATION_NEW, HW_OPERATION_REUSED, size, hw_real.realloc(NULL, size));
 }
 
 void *hw_operation_realloc(void *pointer, size_t size)
 {
     struct hw_operator *op = hw_operator_self;
-    size_t old = SIZE_MAX;
-    if (goes_carefully(op) || hw_unlikely(size - 1 >= HW_SIZE_SMALL_MOST)) /* one of 0 may be a free */
+    if (!pointer)
+        return realloc_null(size);
+    if (goes_carefully(op) || hw_unlikely(size - 1 >= HW_SIZE_SMALL_MOST) /* one of 0 may be a free */
+        || hw_unlikely(hw_times_followed(pointer)))
         return careful_realloc(pointer, size);
-    if (pointer) {
-        if (hw_unlikely(hw_times_followed(pointer)))
-            return careful_realloc(pointer, size);
-        old = hw_place_given_back(op->places, (uintptr_t)pointer, false);
-        if (hw_unlikely(old == SIZE_MAX))
-            return careful_realloc(pointer, size);
-    }
+    const size_t old = hw_place_given_back(op->places, (uintptr_t)pointer, false);
+    if (hw_unlikely(old == SIZE_MAX))
+        return careful_realloc(pointer, size);
     op->until_timed--;
     op->frame = FRAME;
     enter_real(op);
@@ -675,6 +717,6 @@ void *hw_operation_realloc(void *pointer, size_t size)
     if (hw_unlikely(!hw_places.glibc || !hw_place_again(op->places, (uintptr_t)result, size, false)))
         return reallocated_otherwise(op, pointer, old, result, size);
     const uint32_t bucket = (uint32_t)(size + 15) >> 4;
-    count(op, HW_OPERATION_REALLOC, bucket);
+    count_with(op, HW_OPERATION_REALLOC, bucket, grown(old, size));
     return hw_unlikely(op->events) ? short_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
 }

@@ -498,6 +498,10 @@ static void store_inherited(void)
     struct hw_process_info *process = hw_runtime.process;
     process->inherited_blocks = at_fork.blocks;
     process->inherited_bytes = at_fork.bytes;
+    if (hw_places.even) { /* exactly; what contexts say of it are estimates */
+        process->inherited_blocks = hw_places_live_blocks();
+        process->inherited_bytes = hw_places_live();
+    }
     for (uint32_t i = 0; i < at_fork.count; i++) {
         if (!at_fork.entry[i].blocks && !at_fork.entry[i].bytes)
             continue;

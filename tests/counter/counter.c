@@ -75,7 +75,7 @@ static void open_file(void)
 static void start(void)
 {
     static bool started;
-    if (started)
+    if (started || !environ) /* libraries may be there before libc is */
         return;
     started = true;
     const char *name = getenv("HEAPWISE_TEST_COUNTER");
@@ -217,6 +217,10 @@ static void *reallocate(void *old, size_t size)
         count->frees++;
         count->live_blocks--;
         count->live_bytes -= old_size;
+        if (last == old) {
+            count->temporary++;
+            last = NULL;
+        }
     } else if (!new) {
         insert(old, old_size);
         count->failed++;

@@ -163,6 +163,22 @@ struct run_result heapwise(const char *const arguments[], const struct run_optio
     return result;
 }
 
+/* Every profile that a test reads: its numbers can all be true (src/profile/invariants.c). */
+static void assert_consistent(const json_t *report, const char *file)
+{
+    size_t i, k;
+    const json_t *one, *sentence;
+    json_t *all = json_is_array(report) ? json_incref((json_t *)report) : json_pack("[O]", report);
+    json_array_foreach(all, i, one)
+    {
+        json_array_foreach(json_object_get(one, "contradictions"), k, sentence)
+            print_error("%s: %s\n", file, json_string_value(sentence));
+        if (k)
+            fail_msg("%s contradicts itself", file);
+    }
+    json_decref(all);
+}
+
 json_t *load_report(const char *file, int expected_code)
 {
     const char *const arguments[] = {"report", "--json", file, NULL};
@@ -176,6 +192,7 @@ json_t *load_report(const char *file, int expected_code)
         fail_msg("heapwise report --json %s: not JSON: %s at line %d column %d", file, error.text, error.line,
                  error.column);
     run_result_free(&result);
+    assert_consistent(report, file);
     return report;
 }
 
@@ -503,6 +520,8 @@ struct counted read_counters(const char *directory)
         struct counted_process *to = &counted.processes[i];
         to->pid = (int64_t)from->pid;
         memcpy(to->executable, from->executable, sizeof to->executable);
+        to->foreign_frees = (int64_t)from->foreign_frees;
+        to->foreign_reallocations = (int64_t)from->foreign_reallocations;
         to->totals = (struct totals){
             .allocations = (int64_t)from->allocations,
             .frees = (int64_t)from->frees,
@@ -578,15 +597,20 @@ struct recording record_with_counter(const char *const argv[], const struct reco
     return recording;
 }
 
-struct totals counted_totals(const struct counted *counted, const json_t *report)
+const struct counted_process *counted_process(const struct counted *counted, const json_t *report)
 {
     int64_t pid = json_number(report, "process.pid");
     const char *executable = json_text(report, "process.executable");
     for (size_t i = 0; i < counted->process_count; i++)
         if (counted->processes[i].pid == pid && strcmp(counted->processes[i].executable, executable) == 0)
-            return counted->processes[i].totals;
+            return &counted->processes[i];
     fail_msg("nothing was counted for process %lld, %s", (long long)pid, executable);
-    return (struct totals){0};
+    return NULL;
+}
+
+struct totals counted_totals(const struct counted *counted, const json_t *report)
+{
+    return counted_process(counted, report)->totals;
 }
 
 void counted_free(struct counted *counted)

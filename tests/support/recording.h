@@ -105,10 +105,12 @@ struct counted {
         int64_t pid;
         char executable[512];
         struct totals totals;
+        int64_t foreign_frees, foreign_reallocations; /* of blocks from before the count, or the fork */
     } * processes; /* in the order of their start */
 };
 
-/* The count of the process that REPORT is of; fails the test when there is none. */
+/* What was counted of the process that REPORT is of; fails the test when there is none. */
+const struct counted_process *counted_process(const struct counted *counted, const json_t *report);
 struct totals counted_totals(const struct counted *counted, const json_t *report);
 
 /* Runs ARGV with the counter preloaded (behind what OPTIONS's environment preloads). */

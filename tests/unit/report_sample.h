@@ -255,7 +255,9 @@ HELPER void make_calls(struct report_sample *sample)
     mib->free_threads = 2;
     mib->reallocations = sample->thread.reallocations = 1202;
     mib->realloc_moved = 30;
-    mib->realloc_grown_bytes = 2 << 20;
+    mib->realloc_grown_bytes = 12 << 20;
+    mib->bytes += mib->realloc_grown_bytes;
+    sample->thread.bytes += mib->realloc_grown_bytes;
     mib->peak_blocks = 12;
     mib->peak_bytes = 12 << 20;
     sample->process.peak_bytes += 12 << 20;

@@ -127,6 +127,11 @@ static inline void hw_arch_increment(uint64_t *target)
     __asm__("addq $1, %0" : "+m"(*target) : : "cc");
 }
 
+static inline void hw_arch_increase(uint64_t *target, uint64_t value)
+{
+    __asm__("addq %1, %0" : "+m"(*target) : "er"(value) : "cc");
+}
+
 /* Each in one instruction, which a signal cannot interrupt half-way; not for several threads. */
 static inline void hw_arch_set_bits(uint64_t *word, uint64_t bits)
 {

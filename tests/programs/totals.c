@@ -1,0 +1,126 @@
+/* totals.c - all ways to obtain, change and give up blocks whose counting could be disputed, by one thread or several;
+ * `totals grow` is a vector's growth, `totals null` what Lua does: realloc for everything. */
+#include "program.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Grows, shrinks, moves; ends by free, by realloc to 0, or stays. */
+NOINLINE static void changes(uint32_t seed)
+{
+    enum { LIVE = 300 };
+    void *live[LIVE] = {0};
+    for (int i = 0; i < 20000; i++) {
+        const int slot = (int)(next_random(&seed) % LIVE);
+        const size_t size = next_random(&seed) % 37 ? next_random(&seed) % 3000 : next_random(&seed) % 400000;
+        switch (next_random(&seed) % 8) {
+        case 0:
+            free(live[slot]);
+            live[slot] = NULL;
+            break;
+        case 1:
+            if (live[slot]) {
+                live[slot] = realloc(live[slot], 0); /* glibc: a free */
+                break;
+            } /* fall through */
+        case 2:
+            free(live[slot]);
+            live[slot] = calloc(1 + size / 7, 7);
+            break;
+        case 3:
+            free(live[slot]);
+            MUST(posix_memalign(&live[slot], 64, size) == 0);
+            break;
+        default: /* of NULL as well */
+            live[slot] = realloc(live[slot], size + 1);
+            MUST(live[slot]);
+        }
+        KEEP(live[slot]);
+    }
+    for (int i = 0; i < LIVE; i += 2)
+        free(live[i]);
+    HERE();
+}
+
+NOINLINE static void nothing_and_impossible(void)
+{
+    volatile size_t impossible = (size_t)PTRDIFF_MAX - 4096, many = SIZE_MAX / 3;
+    void *block = malloc(100), *aligned = NULL;
+    for (int i = 0; i < 10; i++) {
+        void *empty = malloc(0), *other = realloc(NULL, 0);
+        KEEP(empty);
+        KEEP(other);
+        free(empty);
+        free(other);
+        free(NULL);
+        MUST(!malloc(impossible) && !realloc(NULL, impossible) && !realloc(block, impossible));
+        MUST(!calloc(many, 7) && !reallocarray(block, many, 7) && posix_memalign(&aligned, 64, impossible) == ENOMEM);
+    }
+    block = reallocarray(block, 20, 30);
+    KEEP(block);
+    free(block);
+    free(valloc(100));
+    free(memalign(256, 3000));
+    free(aligned_alloc(32, 64));
+    HERE();
+}
+
+NOINLINE static void grow(void)
+{
+    for (int i = 0; i < 200; i++) {
+        char *vector = NULL;
+        for (size_t size = 8; size <= 1 << 20; size += size / 2 + i % 7) {
+            vector = realloc(vector, size);
+            MUST(vector);
+            KEEP(vector);
+        }
+        free(vector);
+    }
+    HERE();
+}
+
+NOINLINE static void null(void)
+{
+    void *volatile none = NULL;
+    for (int i = 0; i < 10000; i++) {
+        void *block = realloc(none, 100);
+        KEEP(block);
+        block = realloc(block, 0);
+        KEEP(block);
+    }
+    HERE();
+}
+
+static void *worker(void *seed)
+{
+    changes((uint32_t)(uintptr_t)seed);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "grow"))
+        grow();
+    else if (!strcmp(what, "null"))
+        null();
+    else if (!strcmp(what, "threads")) {
+        pthread_t threads[4];
+        for (uintptr_t i = 0; i < 4; i++)
+            MUST(pthread_create(&threads[i], NULL, worker, (void *)(i + 1)) == 0);
+        for (int i = 0; i < 4; i++)
+            MUST(pthread_join(threads[i], NULL) == 0);
+    } else {
+        changes(7);
+        nothing_and_impossible();
+    }
+    return 0;
+}
