@@ -53,6 +53,7 @@ guests:
 	@scripts/setup build guests
 	@$(MAKE) --no-print-directory release
 	tests/guests/run $(PROGRAM) build/guests --table docs/development/guests.md
+	for suite in libuv redis sed; do tests/guests/suite $(PROGRAM) build/guests $$suite; done
 
 bench:
 	@scripts/setup build bench
