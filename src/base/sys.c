@@ -180,14 +180,42 @@ const char *hw_error_name(int error)
     return "unexpected error";
 }
 
+/* ---- programs that have given up system calls ---- */
+
 bool hw_quiet;
+
+long hw_sys_refuse(long number)
+{
+#ifdef HW_ASSERT_QUIET
+    char text[32];
+    struct hw_text to;
+    hw_text_init(&to, text, sizeof text);
+    hw_text_u64(&to, (uint64_t)number);
+    hw_quiet = false;
+    hw_message("a system call after the program has given them up: ", text);
+    __builtin_trap();
+#endif
+    (void)number;
+    return -EPERM;
+}
+
+/* ---- the lock ---- */
+
+#define TAKEN_QUIETLY (~0ull) /* no mask of the kernel's: SIGKILL cannot be blocked */
+static __thread uint32_t held_quietly;
+
+bool hw_lock_in_the_way(void)
+{
+    return held_quietly != 0;
+}
 
 hw_sigset hw_lock_take(struct hw_lock *lock)
 {
     if (hw_unlikely(hw_quiet)) {
         while (__atomic_exchange_n(&lock->state, 1, __ATOMIC_ACQUIRE) != 0)
             hw_arch_pause();
-        return 0;
+        held_quietly++;
+        return TAKEN_QUIETLY;
     }
     hw_sigset all = ~0ull, old = 0;
     hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof old);
@@ -201,11 +229,18 @@ hw_sigset hw_lock_take(struct hw_lock *lock)
 
 void hw_lock_drop(struct hw_lock *lock, hw_sigset old)
 {
-    if (hw_unlikely(hw_quiet)) {
-        __atomic_store_n(&lock->state, 0, __ATOMIC_RELEASE);
-        return;
-    }
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
         hw_sys(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1);
-    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, sizeof old);
+    if (hw_unlikely(old == TAKEN_QUIETLY))
+        held_quietly--;
+    else /* also when the program has become quiet meanwhile */
+        hw_sys_program(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, sizeof old);
+}
+
+void hw_yield(void)
+{
+    if (hw_quiet)
+        hw_arch_pause();
+    else
+        hw_sys(SYS_sched_yield);
 }

@@ -19,11 +19,24 @@
 #define HW_ALIGN_UP(x, a) (((x) + ((a)-1)) & ~((a)-1))
 #define HW_PAGE           4096ul
 
-#define hw_sys(number, ...) HW_SYS_(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+/* Set when the program has given up system calls: only those are made any more that its own malloc needs as well. */
+extern bool hw_quiet;
+
+/* The one way by which the runtime makes system calls of its own. */
+#define hw_sys(number, ...)                                                                                            \
+    (hw_unlikely(hw_quiet) && !hw_sys_allowed(number) ? hw_sys_refuse(number) : hw_sys_program(number, ##__VA_ARGS__))
 /* Calls that are the program's, which it makes by way of the runtime. */
 #define hw_sys_program(number, ...) HW_SYS_(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define HW_SYS_(number, a, b, c, d, e, f, ...)                                                                         \
     hw_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/* What a program that allocates, waits for locks and ends cannot do without. */
+static inline bool hw_sys_allowed(long number)
+{
+    return number == SYS_mmap || number == SYS_munmap || number == SYS_futex || number == SYS_exit_group;
+}
+/* -EPERM; in builds for development the end. */
+long hw_sys_refuse(long number);
 
 /* Zeroed private memory, NULL when there is none. Lazily touched and not counted against overcommit (mode 0 and 1). */
 static inline void *hw_pages(size_t bytes)
@@ -87,10 +100,13 @@ const char *hw_error_name(int error);
 struct hw_lock {
     uint32_t state; /* 0 free, 1 held, 2 held and waited for */
 };
-/* Set when the program has given up system calls: locks then spin with signals open. */
-extern bool hw_quiet;
 typedef uint64_t hw_sigset; /* the kernel's 64 signals */
 hw_sigset hw_lock_take(struct hw_lock *lock);
 void hw_lock_drop(struct hw_lock *lock, hw_sigset old);
+/* Whether the calling thread may hold one, in which a signal handler has interrupted it: only where the program has
+ * given up system calls, so that signals are open meanwhile. */
+bool hw_lock_in_the_way(void);
+/* Lets others go first, in a loop that waits for them. */
+void hw_yield(void);
 
 #endif

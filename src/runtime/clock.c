@@ -8,6 +8,8 @@
 #include <sys/auxv.h>
 #include <time.h>
 
+#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
 intptr_t hw_rseq_cpu_offset, hw_rseq_watch_offset;
 
 /* libc's vDSO function: takes no lock, allocates nothing. */
@@ -32,6 +34,20 @@ void hw_clock_freeze(void)
     hw_runtime.clock_is_tsc = false;
 }
 
+void hw_clock_quiet(void)
+{
+    static const char *const sources[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page"};
+    char source[64];
+    hw_read_file(CLOCK_SOURCE, source, sizeof source);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (hw_starts_with(source, sources[i]))
+            return;
+    if (!hw_runtime.clock_is_tsc) {
+        hw_note(HW_NOTE_OTHER, "the program gave up system calls, and here the clock needs one: no times from then on");
+        hw_clock_freeze();
+    }
+}
+
 uint64_t hw_clock_slow(void)
 {
     return frozen ? frozen : hw_clock_monotonic_ns();
@@ -40,9 +56,7 @@ uint64_t hw_clock_slow(void)
 void hw_clock_start(void)
 {
     char source[32];
-    bool kernel_trusts =
-        hw_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source) > 0 &&
-        hw_starts_with(source, "tsc");
+    bool kernel_trusts = hw_read_file(CLOCK_SOURCE, source, sizeof source) > 0 && hw_starts_with(source, "tsc");
     hw_runtime.clock_is_tsc = kernel_trusts && hw_arch_ticks_invariant();
     if (&__rseq_offset && &__rseq_size && __rseq_size) { /* struct rseq: cpu_id_start, cpu_id, rseq_cs */
         hw_rseq_cpu_offset = __rseq_offset + 4;

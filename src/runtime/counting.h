@@ -237,6 +237,7 @@ bool hw_fields_has_counter(uint32_t group, uint32_t counter);
 /* ---- windows.c: which fields are used at nearly the same time ---- */
 
 void hw_windows_start(void);
+void hw_windows_stop(void);
 /* Lock held. */
 void hw_windows_reset(void);
 void hw_windows_fork(void);

@@ -343,6 +343,8 @@ void hw_dispatch_quiet(void)
 {
     if (hw_dispatch_on)
         disarm(hw_operator_self);
+    for (struct hw_dispatch_thread *thread = dispatch.all; thread; thread = thread->next)
+        hw_hardware_close(thread);
     hw_dispatch_stop("the program gave up system calls (seccomp)");
 }
 

@@ -288,7 +288,7 @@ HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const
                           char *const arguments[], char *const environment[])
 {
     HW_REAL(int, posix_spawn, (int *, const char *, const void *, const void *, char *const[], char *const[]));
-    if (hw_runtime.state == HW_STATE_ON && !hw_fork_pending() && path)
+    if (hw_runtime.state == HW_STATE_ON && !hw_quiet && !hw_fork_pending() && path)
         note_target(path, environment);
     return real(pid, path, actions, attributes, arguments, environment);
 }
@@ -299,7 +299,7 @@ HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, cons
                            char *const arguments[], char *const environment[])
 {
     HW_REAL(int, posix_spawnp, (int *, const char *, const void *, const void *, char *const[], char *const[]));
-    if (hw_runtime.state == HW_STATE_ON && !hw_fork_pending() && file)
+    if (hw_runtime.state == HW_STATE_ON && !hw_quiet && !hw_fork_pending() && file)
         note_target(file, environment);
     return real(pid, file, actions, attributes, arguments, environment);
 }

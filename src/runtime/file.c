@@ -761,14 +761,37 @@ void hw_file_make_room(void)
     static const struct {
         enum hw_pool_id pool;
         uint32_t bytes;
-    } room[] = {{HW_POOL_STRINGS, 16 * K}, {HW_POOL_STACKS, 512 * K}, {HW_POOL_CONTEXTS, 64 * K},
-                {HW_POOL_MIBS, 512 * K},   {HW_POOL_THREADS, 8 * K},  {HW_POOL_NOTES, 4 * K}};
+    } room[] = {{HW_POOL_STRINGS, 16 * K},
+                {HW_POOL_STACKS, 512 * K},
+                {HW_POOL_CONTEXTS, 64 * K},
+                {HW_POOL_MIBS, 512 * K},
+                {HW_POOL_THREADS, 32 * K},
+                {HW_POOL_NOTES, 4 * K},
+                {HW_POOL_ACCESS, 512 * K},
+                {HW_POOL_HISTOGRAM, 512 * K},
+                {HW_POOL_WORDS, 512 * K},
+                {HW_POOL_SIDES, 64 * K},
+                {HW_POOL_FREE_STACKS, 64 * K},
+                {HW_POOL_STAGES, 16 * K},
+                {HW_POOL_OPERATION_COUNTS, 128 * K},
+                {HW_POOL_OPERATION_LOCKS, 16 * K},
+                {HW_POOL_OPERATION_TIMES, 64 * K},
+                {HW_POOL_OPERATION_SITES, 64 * K}};
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     for (size_t i = 0; i < sizeof room / sizeof *room; i++) {
         struct hw_pool *pool = &hw_pools[room[i].pool];
-        if (pool->mapped - pool->used < room[i].bytes)
+        if (pool->base && pool->mapped - pool->used < room[i].bytes)
             grow(pool, room[i].bytes);
     }
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+void hw_file_let_go(void)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    if (hw_file_descriptor() >= 0)
+        hw_close(file.fd);
+    file.fd = -1;
     hw_lock_drop(&hw_runtime.lock, old);
 }
 

@@ -154,7 +154,7 @@ static long set_program_handler(int number, struct hw_arch_action *kernel, struc
             kernel->handler = (void *)on_signal;
         }
     }
-    long result = hw_sys(SYS_rt_sigaction, number, kernel, old, 8);
+    long result = hw_sys_program(SYS_rt_sigaction, number, kernel, old, 8);
     if (result < 0)
         handlers.handler[number] = before;
     else if (kernel)
@@ -181,7 +181,7 @@ int hw_handlers_set(int number, const struct sigaction *action, struct sigaction
         if (action)
             handlers.program = kernel;
     } else if (own)
-        result = hw_sys(SYS_rt_sigaction, number, action ? &kernel : NULL, &before, 8);
+        result = hw_sys_program(SYS_rt_sigaction, number, action ? &kernel : NULL, &before, 8);
     else
         result = set_program_handler(number, action ? &kernel : NULL, &before);
     hw_lock_drop(&handlers.lock, mask);
@@ -226,15 +226,15 @@ void hw_handlers_thread(void)
 
 static void send_again(const siginfo_t *information)
 {
-    long pid = hw_sys(SYS_getpid), thread = hw_sys(SYS_gettid);
-    hw_sys(SYS_rt_tgsigqueueinfo, pid, thread, SIGSYS, information);
+    long pid = hw_sys_program(SYS_getpid), thread = hw_sys_program(SYS_gettid);
+    hw_sys_program(SYS_rt_tgsigqueueinfo, pid, thread, SIGSYS, information);
 }
 
 /* What would have happened without the runtime. */
 static void die(siginfo_t *information)
 {
     struct hw_arch_action usual = {.handler = (void *)SIG_DFL};
-    hw_sys(SYS_rt_sigaction, SIGSYS, &usual, 0, 8);
+    hw_sys_program(SYS_rt_sigaction, SIGSYS, &usual, 0, 8);
     send_again(information);
 }
 
@@ -259,13 +259,13 @@ void hw_handlers_foreign(siginfo_t *information, void *context)
     uint64_t mask = program.mask & ~SYS_BIT, old = 0;
     bool meant = sys_meant_blocked;
     sys_meant_blocked = !(program.flags & SA_NODEFER) || (program.mask & SYS_BIT);
-    hw_sys(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &old, 8);
+    hw_sys_program(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &old, 8);
     struct hw_operator *op = hw_operator_self;
     if (is_inside(op))
         call_outside(function, op, SIGSYS, information, context);
     else
         function(SIGSYS, information, context);
-    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, 8);
+    hw_sys_program(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, 8);
     sys_meant_blocked = meant;
     ((uint64_t *)&((ucontext_t *)context)->uc_sigmask)[0] &= ~SYS_BIT;
     if (sys_waits && !meant) {
@@ -415,7 +415,7 @@ HW_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int most, cons
 
 void hw_handlers_for_exec(bool begin)
 {
-    if (!handlers.on)
+    if (!handlers.on || hw_quiet)
         return;
     uint64_t sys = SYS_BIT;
     if (handlers.program.handler == (void *)SIG_IGN) { /* that is handed on */

@@ -8,8 +8,6 @@
  * keeps its live values if the epoch has changed since. What nobody changes afterwards is still what it was. */
 #include "runtime/runtime.h"
 
-#include <linux/membarrier.h>
-
 /* ---- sampling ---- */
 
 /* 1 - exp(-x), x >= 0, to about 1e-12: Taylor on x / 2^k, then 1 - (1 - y)^2 = 2y - y^2, k times. */
@@ -296,10 +294,7 @@ void hw_heap_threads_many(void)
     if (!hw_runtime.threads_many)
         hw_runtime.flush_limit = 0;
     __atomic_store_n(&hw_runtime.threads_many, 1, __ATOMIC_SEQ_CST);
-    if (hw_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) < 0) {
-        hw_sys(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0);
-        hw_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
-    }
+    hw_threads_barrier();
     hw_threads_wait_outside();
     hw_runtime.threads_settled = 1;
 }

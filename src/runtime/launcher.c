@@ -37,7 +37,7 @@ int hw_launcher_descriptor(void)
 void hw_launcher_move_descriptor(int away_from)
 {
     if (kept == away_from)
-        kept = (int)hw_sys(SYS_fcntl, away_from, F_DUPFD_CLOEXEC, away_from + 1);
+        kept = hw_quiet ? -1 : (int)hw_sys(SYS_fcntl, away_from, F_DUPFD_CLOEXEC, away_from + 1);
 }
 
 void hw_launcher_keep(uint64_t clone_flags)

@@ -226,11 +226,17 @@ static void become_quiet(void)
         return;
     hw_trap_stop(HW_SAMPLE_SECCOMP);
     hw_dispatch_quiet();
-    hw_file_make_room();
     hw_word_sampler_stop();
-    hw_note(HW_NOTE_OTHER, "the program gave up system calls (seccomp): no timeline from then on, and no room for more "
-                           "stacks than had been prepared");
+    hw_windows_stop();
+    hw_signals_quiet();
+    hw_unwind_quiet();
+    hw_clock_quiet();
+    hw_file_make_room();
+    hw_note(HW_NOTE_OTHER,
+            "the program gave up system calls (seccomp): no timeline from then on, no room for more stacks "
+            "than had been prepared, and no profiles of its children");
     hw_runtime.timeline_next = ~0ull;
+    hw_file_let_go();
     hw_quiet = true;
 }
 

@@ -67,7 +67,7 @@ static uint16_t take(uint16_t *line)
         if ((word & HW_PLACE_OWNER_MASK) == HW_PLACE_BUSY) {
             if (waits < WAITS_MOST) {
                 if (waits % 64 == 63)
-                    hw_sys(SYS_sched_yield);
+                    hw_yield();
                 hw_arch_pause();
                 continue;
             }

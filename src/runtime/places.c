@@ -641,7 +641,8 @@ static __attribute__((noinline)) void enter_region(struct hw_place_region *regio
     const uint32_t pages = index && region[-1].high && (index + AHEAD) * HW_PAGE <= hw_places.granules ? AHEAD : 1;
     if (region->made)
         return;
-    hw_sys(SYS_madvise, hw_places.even + index * HW_PAGE, pages * HW_PAGE, 23 /* MADV_POPULATE_WRITE */);
+    if (!hw_quiet)
+        hw_sys(SYS_madvise, hw_places.even + index * HW_PAGE, pages * HW_PAGE, 23 /* MADV_POPULATE_WRITE */);
     for (uint32_t i = 0; i < pages; i++)
         region[i].made = 1;
 }

@@ -179,7 +179,7 @@ static bool lock(struct hw_thread *thread, struct shard *shard)
         if (round < 64)
             hw_arch_pause();
         else
-            hw_sys(SYS_sched_yield);
+            hw_yield();
     }
     thread->entry->lost++;
     return false;

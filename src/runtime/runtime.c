@@ -351,7 +351,16 @@ void hw_process_end(enum hw_exit_kind kind, int value)
 {
     if (kind == HW_EXIT_EXEC ? hw_fork_pending() : !hw_fork_settled())
         return;
-    if (hw_runtime.state != HW_STATE_ON || hw_quiet || (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
+    if (hw_runtime.state != HW_STATE_ON)
+        return;
+    if (hw_quiet) { /* sums that are told at the end alone, and no more: again, should this not have been the end */
+        hw_sigset old = hw_lock_take(&hw_runtime.lock);
+        hw_clock_refresh();
+        hw_operations_dump();
+        hw_lock_drop(&hw_runtime.lock, old);
+        return;
+    }
+    if ((uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
         return;
     hw_modules_rescan();
     hw_sigset outer = 0;
@@ -517,6 +526,12 @@ void hw_fork_child(void)
 {
     /* Only one thread is here; no lock is held by anybody who still exists. */
     hw_runtime.lock = (struct hw_lock){0};
+    if (hw_quiet) { /* no file can be made */
+        hw_thread_create_fork();
+        hw_runtime.state = HW_STATE_OFF;
+        *alive = 1;
+        return;
+    }
     hw_runtime.state = HW_STATE_STARTING;
     *alive = 1;
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
@@ -560,7 +575,7 @@ HW_EXPORT int fork(void);
 HW_EXPORT int fork(void)
 {
     HW_REAL(int, fork, (void));
-    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending())
+    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || hw_quiet)
         return real();
     hw_fork_prepare();
     at_fork.fresh = true;

@@ -188,6 +188,8 @@ void hw_clock_start(void);
 uint64_t hw_clock_slow(void);
 /* From now on the time stands still: the program has given up the time stamp counter. */
 void hw_clock_freeze(void);
+/* It does so, too, where reading the clock takes a system call, and the program gives those up. */
+void hw_clock_quiet(void);
 uint64_t hw_clock_monotonic_ns(void);
 /* Writes the pair (ticks, ns) that readers convert with. */
 void hw_clock_refresh(void);
@@ -304,6 +306,8 @@ bool hw_file_fork(void);
 void hw_file_tell_parent(int error);
 /* Room for a good number of entries more, while the file can still grow. */
 void hw_file_make_room(void);
+/* The descriptor is closed: the file does not grow any more. */
+void hw_file_let_go(void);
 /* The exit status in the process section is final. */
 void hw_file_set_exited(bool exited);
 extern HW_HIDDEN char hw_file_path[1024];
@@ -460,6 +464,10 @@ enum hw_caller hw_caller_of_hook(struct hw_thread *thread, uintptr_t outer);
 /* Whether the kernel can read the 8 bytes at ADDRESS. */
 bool hw_readable(uintptr_t address);
 void hw_unwind_start(void);
+/* The program gives up system calls: from now on the kernel cannot be asked where stacks are. */
+void hw_unwind_quiet(void);
+/* The calling thread has begun just now, on a stack of so many bytes. */
+void hw_unwind_thread(size_t stack_bytes);
 
 /* ---- contexts.c: call stacks -> context ids ---- */
 
@@ -747,6 +755,8 @@ void hw_dump_killed(int number);
 
 /* Handles signals as far as that is wanted: called at start, in a forked child, and when the mode becomes another. */
 void hw_signals_start(void);
+/* The program gives up system calls: what a handler would do could not be done. */
+void hw_signals_quiet(void);
 
 /* ---- dispatch.c, handlers.c, locks.c: inside the allocator (dispatch.h has what they share) ---- */
 

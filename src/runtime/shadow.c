@@ -239,7 +239,7 @@ void hw_access_enable(uint32_t granule)
     if (!hw_shadow.base)
         hw_shadow_refuse("no address space to count accesses in (ulimit -v?): a library was built by heapwise cc",
                          NULL);
-    if (hw_runtime.state != HW_STATE_ON)
+    if (hw_runtime.state != HW_STATE_ON || hw_quiet)
         return;
     if (hw_options.sample_bytes) {
         hw_note(HW_NOTE_OTHER, "an instrumented library came late: with sample-bytes its accesses are not counted");

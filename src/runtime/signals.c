@@ -55,8 +55,8 @@ static void on_killing_signal(int number, siginfo_t *information, void *context)
     (void)context;
     hw_dump_killed(number);
     /* Sent again with all that is known of it, it comes as soon as this function has returned. */
-    long pid = hw_sys(SYS_getpid), thread = hw_sys(SYS_gettid);
-    hw_sys(SYS_rt_tgsigqueueinfo, pid, thread, number, information);
+    long pid = hw_sys_program(SYS_getpid), thread = hw_sys_program(SYS_gettid);
+    hw_sys_program(SYS_rt_tgsigqueueinfo, pid, thread, number, information);
 }
 
 static const struct sigaction killing_action = {
@@ -104,6 +104,18 @@ static void give_up(void)
     installed = 0;
     if (hw_runtime.state == HW_STATE_ON && !hw_fork_pending())
         hw_runtime.process->dump_signal = 0;
+}
+
+void hw_signals_quiet(void)
+{
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    struct sigaction now;
+    for (int number = 1; number < 65; number++)
+        if ((is_killing(number) || (uint32_t)number == installed) && install(number, NULL, &now) == 0 &&
+            (now.sa_sigaction == on_signal || now.sa_sigaction == on_killing_signal))
+            install(number, &usual, NULL);
+    stood_in_for = 0;
+    give_up();
 }
 
 /* ---- what the program asks for ---- */

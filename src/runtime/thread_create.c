@@ -13,8 +13,23 @@ struct start {
         struct start *next; /* free */
     };
     void *argument;
+    size_t stack_bytes; /* only where it will be needed */
     uint32_t role;
 };
+
+extern int pthread_attr_getstacksize(const void *, size_t *) __attribute__((weak));
+extern int pthread_getattr_default_np(void *) __attribute__((weak));
+
+static size_t stack_bytes(const void *attributes)
+{
+    uint64_t usual[16] = {0}; /* pthread_attr_t */
+    size_t bytes = 0;
+    if (!hw_quiet || !pthread_attr_getstacksize || (!attributes && !pthread_getattr_default_np))
+        return 0;
+    if (!attributes && pthread_getattr_default_np(usual) != 0)
+        return 0;
+    return pthread_attr_getstacksize(attributes ? attributes : usual, &bytes) == 0 ? bytes : 0;
+}
 
 static struct {
     struct hw_lock lock;
@@ -51,11 +66,13 @@ static struct start put_start(struct start *start)
 /* Whether threads have to be seen before their first instruction. */
 static bool looked_at(void)
 {
-    return hw_planes_on() || hw_trap_on() || hw_dispatch_on || hw_operations_on;
+    return hw_quiet || hw_planes_on() || hw_trap_on() || hw_dispatch_on || hw_operations_on;
 }
 
-static void attach(uint32_t role)
+static void attach(uint32_t role, size_t bytes)
 {
+    if (bytes)
+        hw_unwind_thread(bytes);
     if (hw_dispatch_on)
         hw_handlers_thread();
     hw_role_begin(role);
@@ -84,14 +101,14 @@ static void give_up(struct start *start)
 static void *run_posix(void *closure)
 {
     struct start start = put_start(closure);
-    attach(start.role);
+    attach(start.role, start.stack_bytes);
     return start.posix(start.argument);
 }
 
 static int run_c11(void *closure)
 {
     struct start start = put_start(closure);
-    attach(start.role);
+    attach(start.role, start.stack_bytes);
     return start.c11(start.argument);
 }
 
@@ -108,7 +125,8 @@ HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void
     if (!start)
         return real(thread, attributes, routine, argument);
     uint32_t role = hw_role_of((uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
-    *start = (struct start){.posix = routine, .argument = argument, .role = role};
+    *start =
+        (struct start){.posix = routine, .argument = argument, .stack_bytes = stack_bytes(attributes), .role = role};
     int error = real(thread, attributes, run_posix, start);
     if (error)
         give_up(start);
@@ -123,7 +141,7 @@ HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *a
     if (!start)
         return real(thread, routine, argument);
     uint32_t role = hw_role_of((uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
-    *start = (struct start){.c11 = routine, .argument = argument, .role = role};
+    *start = (struct start){.c11 = routine, .argument = argument, .stack_bytes = stack_bytes(NULL), .role = role};
     int error = real(thread, run_c11, start);
     if (error)
         give_up(start);

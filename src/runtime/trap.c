@@ -426,8 +426,8 @@ static void die(siginfo_t *information)
     const struct sigaction usual = {.sa_handler = SIG_DFL};
     if (real)
         real(SIGTRAP, &usual, NULL);
-    long pid = hw_sys(SYS_getpid), thread = hw_sys(SYS_gettid);
-    hw_sys(SYS_rt_tgsigqueueinfo, pid, thread, SIGTRAP, information);
+    long pid = hw_sys_program(SYS_getpid), thread = hw_sys_program(SYS_gettid);
+    hw_sys_program(SYS_rt_tgsigqueueinfo, pid, thread, SIGTRAP, information);
 }
 
 static void on_trap(int number, siginfo_t *information, void *closure)
@@ -591,7 +591,7 @@ void hw_trap_detach(void)
 {
     struct sampler *sampler = own;
     hw_sigset all = ~0ull, old;
-    if (!sampler)
+    if (!sampler || hw_quiet) /* nothing is on its way then */
         return;
     hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8); /* ends a burst, too */
     own = NULL;
@@ -690,7 +690,7 @@ void hw_trap_stop(enum hw_sample_end reason)
     for (struct sampler *sampler = trap.all; sampler; sampler = sampler->next)
         while (sampler != own && __atomic_load_n(&sampler->active, __ATOMIC_ACQUIRE) &&
                hw_clock_monotonic_ns() < give_up)
-            hw_sys(SYS_sched_yield);
+            hw_yield();
     for (struct sampler *sampler = trap.all; sampler; sampler = sampler->next)
         if (sampler == own || !__atomic_load_n(&sampler->active, __ATOMIC_ACQUIRE))
             hw_perf_close(&sampler->perf);

@@ -99,7 +99,7 @@ extern char **environ __attribute__((weak));
 
 bool hw_readable(uintptr_t address)
 {
-    return hw_sys(SYS_rt_sigprocmask, -1, address & ~7ul, 0, 8) != -14 /* EFAULT */;
+    return !hw_quiet && hw_sys(SYS_rt_sigprocmask, -1, address & ~7ul, 0, 8) != -14 /* EFAULT */;
 }
 
 /* Can every page of [start, end) be read? Guard pages are mapped, too, so presence is not enough: the kernel is asked
@@ -146,11 +146,62 @@ static uintptr_t mapping_end(uintptr_t address)
     return found ? range[1] : 0;
 }
 
+/* ---- where the kernel cannot be asked ---- */
+
+#define FIRST_STACK (64ul << 20) /* below its environment nothing else lies: the kernel keeps more than that free */
+#define STACK_SLACK (64ul << 10) /* guard pages, and what libc keeps at the top */
+
+static __thread struct hw_stack own_stack; /* of a thread that began after the program had given up system calls */
+
+void hw_unwind_thread(size_t stack_bytes)
+{
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0), top = hw_arch_thread_pointer();
+    if (sp < top && stack_bytes > 2 * STACK_SLACK && top - sp < stack_bytes - STACK_SLACK)
+        own_stack = (struct hw_stack){top - stack_bytes + STACK_SLACK, top};
+}
+
+static bool known_stack(struct hw_stack *stack, uintptr_t sp)
+{
+    uintptr_t first = (uintptr_t)(&environ ? environ : NULL);
+    if (sp >= own_stack.low && sp < own_stack.high)
+        *stack = own_stack;
+    else if (sp < first && first - sp < FIRST_STACK)
+        *stack = (struct hw_stack){sp, first};
+    else
+        return false;
+    return true;
+}
+
+static const struct hw_area *reached;
+
+/* All of the mapping can be read that a thread's stack is known to lie in. */
+static void reach_down(struct hw_thread *thread)
+{
+    if (thread->stack.low >= reached->start && thread->stack.high <= reached->end)
+        thread->stack.low = reached->start;
+}
+
+static void reach_down_in(const struct hw_area *area)
+{
+    reached = area;
+    if (area->writable)
+        hw_threads_each(reach_down);
+}
+
+void hw_unwind_quiet(void)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_areas_each(reach_down_in);
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+/* ---- */
+
 /* Makes *STACK the readable rest of the stack that holds SP. */
 static bool find_stack(struct hw_stack *stack, uintptr_t sp)
 {
     if (hw_quiet)
-        return false;
+        return known_stack(stack, sp);
     uintptr_t above = hw_arch_thread_pointer(), end = 0;
     struct {
         uintptr_t base;

@@ -9,6 +9,9 @@
  * touch thread-local variables: a block of zeroes stands in for them. */
 #include "runtime/runtime.h"
 
+#include <linux/futex.h>
+#include <linux/sched.h>
+
 #define PERIOD_NS     10000000ull /* at least */
 #define WINDOW_NS     20000ull
 #define COST_PART     100u
@@ -33,6 +36,7 @@ static struct {
     uint64_t *seen[HW_PLANES_MOST]; /* by plane and counter: the value at the latest scan */
     uint32_t *pairs;                /* index + 1 into FIELD_WINDOWS, by hash */
     char *stack;
+    int stop, tid; /* tid: of the thread, 0 when it has ended */
 } sampler;
 
 static struct risen {
@@ -47,7 +51,7 @@ static void sleep_ns(uint64_t ns)
     struct {
         uint64_t seconds, nanoseconds;
     } time = {ns / 1000000000, ns % 1000000000};
-    hw_sys(SYS_clock_nanosleep, 1 /* CLOCK_MONOTONIC */, 0, &time, 0);
+    hw_sys(SYS_futex, &sampler.stop, FUTEX_WAIT_PRIVATE, 0, &time);
 }
 
 static uint64_t own_time_ns(void)
@@ -264,9 +268,10 @@ static void refresh(void)
 static void run(void)
 {
     hw_sys(SYS_prctl, 29 /* PR_SET_TIMERSLACK */, 1000);
-    for (uint64_t spent = 0;;) {
+    uint64_t spent = 0;
+    while (!__atomic_load_n(&sampler.stop, __ATOMIC_ACQUIRE)) {
         sleep_ns(spent * COST_PART > PERIOD_NS ? spent * COST_PART : PERIOD_NS);
-        if (hw_quiet || hw_runtime.state != HW_STATE_ON)
+        if (hw_runtime.state != HW_STATE_ON)
             continue;
         uint64_t begin = own_time_ns();
         scan();
@@ -279,7 +284,7 @@ static void run(void)
 
 void hw_windows_start(void)
 {
-    if (!hw_options.windows || __atomic_exchange_n(&sampler.running, true, __ATOMIC_ACQ_REL))
+    if (!hw_options.windows || hw_quiet || __atomic_exchange_n(&sampler.running, true, __ATOMIC_ACQ_REL))
         return;
     if (!sampler.pairs)
         sampler.pairs = hw_own_pages(PAIRS_KNOWN * sizeof *sampler.pairs, true);
@@ -289,8 +294,23 @@ void hw_windows_start(void)
         return;
     hw_sigset all = ~0ull, old;
     hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, sizeof all); /* it never handles one */
-    hw_arch_thread(sampler.stack + STACK_BYTES, sampler.stack + 2 * STACK_BYTES - HW_PAGE, run);
+    char *tls = sampler.stack + 2 * STACK_BYTES - HW_PAGE;
+    *(void **)tls = tls;
+    const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                                CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+    if (hw_arch_clone(flags, sampler.stack + STACK_BYTES, &sampler.tid, &sampler.tid, (uintptr_t)tls, run) < 0)
+        sampler.tid = 0;
     hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, sizeof all);
+}
+
+/* For good; returns when the thread has ended. */
+void hw_windows_stop(void)
+{
+    const uint64_t moment[2] = {0, 1000000};
+    __atomic_store_n(&sampler.stop, 1, __ATOMIC_SEQ_CST);
+    hw_sys(SYS_futex, &sampler.stop, FUTEX_WAKE_PRIVATE, 1);
+    for (int i = 0, tid; i < 2000 && (tid = __atomic_load_n(&sampler.tid, __ATOMIC_ACQUIRE)) != 0; i++)
+        hw_sys(SYS_futex, &sampler.tid, FUTEX_WAIT, tid, moment);
 }
 
 /* Lock held. */
@@ -304,6 +324,7 @@ void hw_windows_reset(void)
 void hw_windows_fork(void)
 {
     sampler.running = false;
+    sampler.stop = sampler.tid = 0;
     sampler.hot_count = sampler.plane = sampler.counter = 0;
     sampler.taken = sampler.taken_ns = 0;
 }

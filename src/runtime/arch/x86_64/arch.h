@@ -69,33 +69,6 @@ static inline void hw_arch_call_on_stack(void *top, void (*function)(void))
                        "xmm14", "xmm15", "cc", "memory");
 }
 
-/* A thread that libc does not know, on the stack that ends at TOP, for FUNCTION, which never returns. TLS: what it has
- * for thread-local variables. Nothing happens when the kernel refuses. */
-static inline void hw_arch_thread(void *top, void *tls, void (*function)(void))
-{
-    *(void **)tls = tls;
-    void **stack = top;
-    *--stack = (void *)function;
-    /* CLONE_VM, _FS, _FILES, _SIGHAND, _THREAD, _SYSVSEM, _SETTLS */
-    register long flags __asm__("rdi") = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000;
-    register void *child __asm__("rsi") = stack;
-    register long parent_tid __asm__("rdx") = 0;
-    register long child_tid __asm__("r10") = 0;
-    register void *storage __asm__("r8") = tls;
-    long result = 56; /* clone */
-    __asm__ volatile("syscall\n\t"
-                     "test %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\t"
-                     "pop %%rax\n\t"
-                     "call *%%rax\n\t"
-                     "hlt\n"
-                     "1:"
-                     : "+a"(result)
-                     : "r"(flags), "r"(child), "r"(parent_tid), "r"(child_tid), "r"(storage)
-                     : "rcx", "r11", "memory", "cc");
-}
-
 /* Address of the thread control block. With glibc and musl it lies above the stack, in the same mapping, in every
  * thread but the first. */
 static inline uintptr_t hw_arch_thread_pointer(void)
