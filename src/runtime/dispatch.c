@@ -439,6 +439,7 @@ bool hw_dispatch_start(void)
     if (!dispatch.slots || !dispatch.waiting || !take_room() || !hw_hardware_start())
         return false;
     hw_dispatch_on = false;
+    hw_locks_calibrate();
     dispatch.waited = 0;
     dispatch.heap_end = (uint64_t)hw_sys(SYS_brk, 0);
     const char *why = why_not();

@@ -84,6 +84,11 @@ long hw_dispatch_call(hw_system_call_function *real, long number, const long arg
 /* How many wait for LOCK: BY is added to it. */
 void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by);
 
+/* ---- locks.c ---- */
+
+/* At the start: what it takes by itself to see for how long a lock is held. */
+void hw_locks_calibrate(void);
+
 /* ---- handlers.c: signal handlers and masks of the program, while system calls are looked at ---- */
 
 /* The runtime's handler for SIGSYS. False: it cannot be had. */
