@@ -75,11 +75,14 @@ void hw_expand_name(char *name, size_t size, const char *pattern, const struct h
     hw_text_string(&text, extension);
 }
 
-size_t hw_launcher_name(char *address, size_t size, uint64_t number)
+size_t hw_launcher_name(char *address, size_t size, uint64_t number, bool abstract)
 {
     struct hw_text text;
     hw_text_init(&text, address, size);
-    hw_text_char(&text, 0); /* the abstract namespace */
+    if (abstract)
+        hw_text_char(&text, 0);
+    else
+        hw_text_string(&text, HW_LAUNCHER_FOLDER);
     hw_text_string(&text, HW_LAUNCHER_PREFIX);
     for (int shift = 60; shift >= 0; shift -= 4)
         hw_text_char(&text, "0123456789abcdef"[number >> shift & 15]);

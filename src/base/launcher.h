@@ -7,11 +7,15 @@
 #ifndef HW_BASE_LAUNCHER_H
 #define HW_BASE_LAUNCHER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The socket's name: this and option `launcher`, in hexadecimal. Everybody can read that name; the session, which
- * requests have to tell, only those who may read the program's environment. */
+ * requests have to tell, only those who may read the program's environment. There are two: one in the abstract
+ * namespace, which another root directory does not matter to, and one in a folder, which another network namespace does
+ * not matter to. */
+#define HW_LAUNCHER_FOLDER "/tmp/"
 #define HW_LAUNCHER_PREFIX "heapwise-"
 
 enum hw_launcher_kind { HW_LAUNCHER_FILE = 1, HW_LAUNCHER_PROBLEM = 2 };
@@ -44,7 +48,8 @@ void hw_expand_name(char *name, size_t size, const char *pattern, const struct h
 /* The last component of the path that /proc/PID/exe leads to, without what the kernel adds to that. */
 void hw_executable_name(char *name, size_t size, const char *path);
 
-/* The socket's name in ADDRESS (of a sockaddr_un's sun_path); its length. */
-size_t hw_launcher_name(char *address, size_t size, uint64_t number);
+/* The socket's name in ADDRESS (of a sockaddr_un's sun_path), in the abstract namespace or in the folder; its length.
+ */
+size_t hw_launcher_name(char *address, size_t size, uint64_t number, bool abstract);
 
 #endif

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -113,7 +115,15 @@ static void *serve(void *argument)
 {
     struct hw_file_service *service = argument;
     struct received received;
-    while (receive(service->socket, &received)) {
+    struct pollfd ready[2] = {{.fd = service->sockets[0], .events = POLLIN},
+                              {.fd = service->sockets[1], .events = POLLIN}};
+    while (poll(ready, 2, -1) >= 0 || errno == EINTR) {
+        if (!receive(service->sockets[ready[0].revents ? 0 : 1], &received)) {
+            if (ready[0].revents)
+                break; /* shutdown */
+            ready[1].fd = -1;
+            continue;
+        }
         const struct hw_launcher_request *request = &received.request;
         bool known = request->session == service->session;
         if (known && request->kind == HW_LAUNCHER_FILE && received.pid > 0 && received.reply >= 0)
@@ -127,10 +137,10 @@ static void *serve(void *argument)
 }
 
 /* Above 2: see launch.c. */
-static int open_socket(uint64_t number)
+static int open_socket(uint64_t number, bool abstract, char *path, size_t size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = hw_launcher_name(address.sun_path, sizeof address.sun_path, number);
+    size_t length = hw_launcher_name(address.sun_path, sizeof address.sun_path, number, abstract);
     int low = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), yes = 1;
     int file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 3);
     if (low >= 0)
@@ -141,7 +151,20 @@ static int open_socket(uint64_t number)
         close(file);
         file = -1;
     }
+    if (file >= 0 && !abstract) {
+        snprintf(path, size, "%s", address.sun_path);
+        chmod(path, 0666); /* the program may become another user; the session is the key */
+    }
     return file;
+}
+
+static void close_sockets(struct hw_file_service *service)
+{
+    for (int i = 0; i < 2; i++)
+        if (service->sockets[i] >= 0)
+            close(service->sockets[i]);
+    if (*service->path)
+        unlink(service->path);
 }
 
 void hw_file_service_start(struct hw_file_service *service, const char *pattern, uint64_t session)
@@ -152,16 +175,15 @@ void hw_file_service_start(struct hw_file_service *service, const char *pattern,
     uint64_t number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number || number == 0)
         return;
-    service->socket = open_socket(number);
-    if (service->socket < 0)
-        return;
+    for (int i = 0; i < 2; i++)
+        service->sockets[i] = open_socket(number, i == 0, service->path, sizeof service->path);
     sigset_t all, old; /* signals are record's main thread's */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (pthread_create(&service->thread, NULL, serve, service) == 0)
+    if (service->sockets[0] >= 0 && pthread_create(&service->thread, NULL, serve, service) == 0)
         service->number = number;
     else
-        close(service->socket);
+        close_sockets(service);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -169,9 +191,9 @@ void hw_file_service_stop(struct hw_file_service *service)
 {
     if (!service->number)
         return;
-    shutdown(service->socket, SHUT_RD); /* what has come is still read */
+    shutdown(service->sockets[0], SHUT_RD); /* what has come is still read */
     pthread_join(service->thread, NULL);
-    close(service->socket);
+    close_sockets(service);
     service->number = 0;
 }
 

@@ -14,7 +14,8 @@ struct hw_file_service {
     const char *pattern; /* of output_name.h; the caller's, as the next one */
     uint64_t session;
     uint64_t number; /* of the socket's name; 0: it is not there */
-    int socket;
+    int sockets[2];  /* in the abstract namespace; in a folder, -1: not there */
+    char path[64];   /* of that one */
     pthread_t thread;
     /* What processes had to tell, the first of it. Read after hw_file_service_stop. */
     uint64_t problems;

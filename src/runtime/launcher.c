@@ -13,19 +13,21 @@
 
 #define PATIENCE_NS 3000000000ull
 
-/* A socket from before a network namespace was entered, in which record's name is not known; -1: none was needed. */
+/* A socket from which record can be reached where its names are not known; -1: none was needed. */
 static int kept = -1;
+static bool kept_connected; /* else it is from before a network namespace was entered */
 
 struct address {
     struct sockaddr_un of;
     uint32_t length;
 };
 
-static struct address record_address(void)
+static struct address record_address(bool abstract)
 {
     struct address address = {.of.sun_family = AF_UNIX};
-    address.length = (uint32_t)(offsetof(struct sockaddr_un, sun_path) +
-                                hw_launcher_name(address.of.sun_path, sizeof address.of.sun_path, hw_options.launcher));
+    address.length =
+        (uint32_t)(offsetof(struct sockaddr_un, sun_path) +
+                   hw_launcher_name(address.of.sun_path, sizeof address.of.sun_path, hw_options.launcher, abstract));
     return address;
 }
 
@@ -56,6 +58,20 @@ HW_EXPORT int unshare(int flags)
     return real(flags);
 }
 
+/* In a namespace of its own a process may be about to lose sight of the folder as well. */
+static void keep_connected(void)
+{
+    if (kept >= 0)
+        return;
+    struct address address = record_address(false);
+    int fd = hw_fd_out_of_the_way((int)hw_sys(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (fd >= 0 && hw_sys(SYS_connect, fd, &address.of, address.length) < 0)
+        hw_close(fd);
+    else
+        kept = fd;
+    kept_connected = kept >= 0;
+}
+
 void hw_launcher_see_call(long number, long first)
 {
     if (number == SYS_unshare || number == SYS_clone)
@@ -76,13 +92,27 @@ bool hw_launcher_other_ids(void)
     while (*number && *number != '[')
         number++;
     number += *number == '[';
-    return hw_parse_u64(&number, 10) != hw_options.pid_namespace;
+    bool other = hw_parse_u64(&number, 10) != hw_options.pid_namespace;
+    if (other)
+        keep_connected();
+    return other;
+}
+
+/* Many may ask at once: then the queue is full for a moment. */
+static long send_patiently(int fd, const struct msghdr *message, bool patiently)
+{
+    long result;
+    uint64_t give_up = hw_clock_monotonic_ns() + PATIENCE_NS;
+    while ((result = hw_sys(SYS_sendmsg, fd, message, MSG_DONTWAIT | MSG_NOSIGNAL)) == -EAGAIN && patiently &&
+           hw_clock_monotonic_ns() < give_up)
+        hw_sys(SYS_sched_yield);
+    return result;
 }
 
 /* One datagram to record, with PASSED (-1: nothing) going along. */
 static long send_request(const struct hw_launcher_request *request, int passed)
 {
-    struct address address = record_address();
+    struct address address = record_address(true);
     struct iovec part = {(void *)(uintptr_t)request, sizeof *request};
     union {
         struct cmsghdr header;
@@ -96,16 +126,19 @@ static long send_request(const struct hw_launcher_request *request, int passed)
             (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
         *(int *)CMSG_DATA(&control.header) = passed;
     }
-    long result = kept >= 0 ? hw_sys(SYS_sendmsg, kept, &message, MSG_DONTWAIT | MSG_NOSIGNAL) : -EBADF;
+    long result = -EBADF;
+    if (kept >= 0) {
+        struct msghdr plain = message;
+        if (kept_connected)
+            plain.msg_name = NULL, plain.msg_namelen = 0;
+        result = send_patiently(kept, &plain, passed >= 0);
+    }
     if (result >= 0)
         return result;
     long fd = hw_sys(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return fd;
-    uint64_t give_up = hw_clock_monotonic_ns() + PATIENCE_NS;
-    while ((result = hw_sys(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)) == -EAGAIN && passed >= 0 &&
-           hw_clock_monotonic_ns() < give_up) /* many ask at once */
-        hw_sys(SYS_sched_yield);
+    result = send_patiently((int)fd, &message, passed >= 0);
     hw_close((int)fd);
     return result;
 }
