@@ -31,14 +31,15 @@ static const struct tunable {
     {"jemalloc", HW_CAUSE_MAPPING, LARGEST, "MALLOC_CONF=oversize_threshold:0,dirty_decay_ms:60000"},
     {"jemalloc", HW_CAUSE_LOCKS, THREADS, "MALLOC_CONF=narenas:%1$" PRIu64},
     {"jemalloc", HW_CAUSE_NEW_MEMORY, NO_VALUE, "MALLOC_CONF=thp:always,dirty_decay_ms:60000"},
-    {"jemalloc", HW_CAUSE_BLOWUP, NO_VALUE, "MALLOC_CONF=narenas:1,dirty_decay_ms:1000"},
-    {"jemalloc", HW_CAUSE_EXTERNAL, NO_VALUE, "MALLOC_CONF=dirty_decay_ms:1000,muzzy_decay_ms:0"},
+    {"jemalloc", HW_CAUSE_BLOWUP, NO_VALUE, "MALLOC_CONF=narenas:1,dirty_decay_ms:0"},
+    {"jemalloc", HW_CAUSE_KEPT, NO_VALUE, "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0"},
     {"tcmalloc", HW_CAUSE_ADVICE, NO_VALUE, "TCMALLOC_RELEASE_RATE=0"},
     {"tcmalloc", HW_CAUSE_LOCKS, CACHE, "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=%1$" PRIu64},
     {"tcmalloc", HW_CAUSE_BLOWUP, NO_VALUE, "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=4194304"},
-    {"tcmalloc", HW_CAUSE_EXTERNAL, NO_VALUE, "TCMALLOC_AGGRESSIVE_DECOMMIT=t"},
+    {"tcmalloc", HW_CAUSE_KEPT, NO_VALUE, "TCMALLOC_AGGRESSIVE_DECOMMIT=t"},
     {"mimalloc", HW_CAUSE_ADVICE, NO_VALUE, "MIMALLOC_ALLOW_DECOMMIT=0"},
     {"mimalloc", HW_CAUSE_MAPPING, NO_VALUE, "MIMALLOC_ALLOW_DECOMMIT=0"},
+    {"mimalloc", HW_CAUSE_KEPT, NO_VALUE, "MIMALLOC_PAGE_RESET=1"},
     {"mimalloc", HW_CAUSE_NEW_MEMORY, NO_VALUE, "MIMALLOC_LARGE_OS_PAGES=1"},
 };
 

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "analysis/share.h"
+
 #define TIME_SOME          0.03
 #define TIME_MUCH          0.10
 #define MEMORY_SOME        0.25
@@ -17,15 +19,25 @@
 #define CAUSE_SHARE_OF_RUN 0.02 /* likewise, of the run: where the time in operations is not well known */
 #define NEW_FACTOR         3.0  /* the seed's: a new place costs more than this many reused ones */
 #define NEW_FAULTS         0.05 /* page faults in an operation from which they are the reason */
+#define RATE_MOST          5e-6 /* seconds: an operation that takes longer is slow by itself */
 #define LINES_SHARE        0.01
 #define GAIN_LEAST         0.03
 
 const char *const hw_verdict_cause_names[HW_CAUSES] = {
-    [HW_CAUSE_MAPPING] = "mapping",       [HW_CAUSE_HEAP_END] = "heap-end",
-    [HW_CAUSE_ADVICE] = "advice",         [HW_CAUSE_LOCKS] = "locks",
-    [HW_CAUSE_NEW_MEMORY] = "new-memory", [HW_CAUSE_RATE] = "rate",
-    [HW_CAUSE_INTERNAL] = "internal",     [HW_CAUSE_BLOWUP] = "blowup",
-    [HW_CAUSE_EXTERNAL] = "external",     [HW_CAUSE_FALSE_SHARING] = "false-sharing",
+    [HW_CAUSE_MAPPING] = "mapping",
+    [HW_CAUSE_HEAP_END] = "heap-end",
+    [HW_CAUSE_ADVICE] = "advice",
+    [HW_CAUSE_LOCKS] = "locks",
+    [HW_CAUSE_NEW_MEMORY] = "new-memory",
+    [HW_CAUSE_RATE] = "rate",
+    [HW_CAUSE_CLEARING] = "clearing",
+    [HW_CAUSE_COPYING] = "copying",
+    [HW_CAUSE_SLOW] = "slow-operations",
+    [HW_CAUSE_INTERNAL] = "internal",
+    [HW_CAUSE_BLOWUP] = "blowup",
+    [HW_CAUSE_EXTERNAL] = "external",
+    [HW_CAUSE_KEPT] = "kept",
+    [HW_CAUSE_FALSE_SHARING] = "false-sharing",
 };
 const char *const hw_verdict_answer_names[] = {
     [HW_VERDICT_NOT_KNOWN] = "unknown",
@@ -39,6 +51,8 @@ struct hw_verdict_input hw_verdict_input_none(void)
     struct hw_verdict_input input = {
         .runs = 1,
         .wall = NAN,
+        .own = NAN,
+        .run = NAN,
         .threads = NAN,
         .operations = NAN,
         .critical = NAN,
@@ -46,7 +60,10 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .fresh = {HW_NOT_OBSERVED, NAN},
         .reused = {HW_NOT_OBSERVED, NAN},
         .large = {HW_NOT_OBSERVED, NAN},
+        .clearing = {HW_NOT_OBSERVED, NAN},
+        .copying = {HW_NOT_OBSERVED, NAN},
         .in_syscalls = NAN,
+        .exact = NAN,
         .map = {HW_NOT_OBSERVED, NAN},
         .advise = {HW_NOT_OBSERVED, NAN},
         .heap_end = {HW_NOT_OBSERVED, NAN},
@@ -56,6 +73,7 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .contended = HW_NOT_OBSERVED,
         .faults = NAN,
         .memory_runs = 1,
+        .memory_at = NAN,
         .total = NAN,
         .real = NAN,
         .internal = NAN,
@@ -63,12 +81,15 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .external = NAN,
         .worst_class = {HW_NOT_OBSERVED, HW_NOT_OBSERVED, NAN},
         .pinned = NAN,
+        .kept = NAN,
         .active_lines = HW_NOT_OBSERVED,
         .passive_lines = HW_NOT_OBSERVED,
         .lines = HW_NOT_OBSERVED,
         .site = SIZE_MAX,
         .site_seconds = NAN,
         .site_count = HW_NOT_OBSERVED,
+        .clearing_site = SIZE_MAX,
+        .copying_site = SIZE_MAX,
         .pinning_site = SIZE_MAX,
         .best_gain = NAN,
         .best_low = NAN,
@@ -80,10 +101,48 @@ struct hw_verdict_input hw_verdict_input_none(void)
 }
 _Static_assert((int)HW_CAUSES <= HW_VERDICT_CAUSES_MOST, "each cause has its place");
 
-/* NAN when it cannot be told. */
-static double share_of(double part, double whole)
+/* ---- what measures of several kinds say, in agreement ---- */
+
+#define OWN_MOST 0.95 /* of the run: more is not believed */
+
+static void at_most(double *part, double whole)
 {
-    return whole > 0 && part >= 0 ? part / whole : NAN;
+    if (*part > whole)
+        *part = whole;
+}
+
+static void scale(struct hw_verdict_input *input, double by)
+{
+    double *const estimates[] = {&input->operations,     &input->critical,         &input->fresh.seconds,
+                                 &input->reused.seconds, &input->clearing.seconds, &input->copying.seconds,
+                                 &input->large.seconds,  &input->site_seconds};
+    for (size_t i = 0; i < sizeof estimates / sizeof *estimates; i++)
+        *estimates[i] *= by;
+}
+
+void hw_verdict_settle(struct hw_verdict_input *input)
+{
+    input->run = input->own > 0 && input->own < OWN_MOST * input->wall ? input->wall - input->own : input->wall;
+    double *const inside[] = {
+        &input->in_syscalls,      &input->exact,           &input->map.seconds,      &input->advise.seconds,
+        &input->heap_end.seconds, &input->protect.seconds, &input->clearing.seconds, &input->copying.seconds,
+        &input->waiting};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        at_most(inside[i], input->threads);
+    /* Timed one by one, operations do not overlap with what comes before and after: short ones look longer. */
+    if (input->critical > input->run)
+        scale(input, input->run / input->critical);
+    at_most(&input->operations, input->threads);
+    if (input->operations > 0 && input->exact > input->operations) { /* what sampling has missed */
+        input->critical *= input->exact / input->operations;
+        input->operations = input->exact;
+    }
+    at_most(&input->critical, input->operations);
+    at_most(&input->critical, input->run);
+    if (input->exact > 0) {
+        at_most(&input->clearing.seconds, input->operations - input->exact);
+        at_most(&input->copying.seconds, input->operations - input->exact);
+    }
 }
 
 static enum hw_verdict_answer answer(double share, double some, double much)
@@ -98,8 +157,8 @@ static struct hw_verdict_finding *add(struct hw_verdict *verdict, const struct h
                                       enum hw_verdict_cause cause, double share)
 {
     struct hw_verdict_finding *finding = &verdict->findings[verdict->finding_count++];
-    *finding =
-        (struct hw_verdict_finding){.cause = cause, .share = share, .seconds = NAN, .bytes = NAN, .site = SIZE_MAX};
+    *finding = (struct hw_verdict_finding){
+        .cause = cause, .share = share, .seconds = NAN, .gain = NAN, .bytes = NAN, .site = SIZE_MAX};
     finding->when = input->when[cause];
     hw_tunable(finding->tunable, sizeof finding->tunable, input, cause);
     return finding;
@@ -107,14 +166,24 @@ static struct hw_verdict_finding *add(struct hw_verdict *verdict, const struct h
 
 /* ---- time ---- */
 
-static void add_time(struct hw_verdict *verdict, const struct hw_verdict_input *input, enum hw_verdict_cause cause,
+static struct hw_verdict_finding *add_seconds(struct hw_verdict *verdict, const struct hw_verdict_input *input,
+                                              enum hw_verdict_cause cause, double seconds)
+{
+    struct hw_verdict_finding *finding = add(verdict, input, cause, hw_share(seconds, input->operations));
+    finding->seconds = seconds;
+    finding->gain = seconds < input->critical ? seconds : input->critical;
+    return finding;
+}
+
+static bool add_time(struct hw_verdict *verdict, const struct hw_verdict_input *input, enum hw_verdict_cause cause,
                      double seconds, double *explained)
 {
-    const double share = share_of(seconds, input->operations);
-    if (!(share >= CAUSE_SHARE || share_of(seconds, input->wall) >= CAUSE_SHARE_OF_RUN)) /* NAN, too */
-        return;
-    add(verdict, input, cause, share)->seconds = seconds;
+    if (!(hw_share(seconds, input->operations) >= CAUSE_SHARE ||
+          hw_share(seconds, input->run) >= CAUSE_SHARE_OF_RUN)) /* NAN, too */
+        return false;
+    add_seconds(verdict, input, cause, seconds);
     *explained += seconds;
+    return true;
 }
 
 /* What new places cost beyond what reused ones of these sizes do. */
@@ -138,14 +207,27 @@ static void time_findings(struct hw_verdict *verdict, const struct hw_verdict_in
     add_time(verdict, input, HW_CAUSE_LOCKS, input->waiting, &explained);
     if (isnan(input->faults) || input->faults >= NEW_FAULTS)
         add_time(verdict, input, HW_CAUSE_NEW_MEMORY, cost_of_newness(input), &explained);
-    /* What is left is the way through the allocator itself: as many times as it is asked. */
+    const struct {
+        enum hw_verdict_cause cause;
+        const struct hw_operation_cost *cost;
+        size_t site;
+    } bulk[] = {{HW_CAUSE_CLEARING, &input->clearing, input->clearing_site},
+                {HW_CAUSE_COPYING, &input->copying, input->copying_site}};
+    uint64_t slow = 0;
+    for (size_t i = 0; i < sizeof bulk / sizeof *bulk; i++)
+        if (add_time(verdict, input, bulk[i].cause, bulk[i].cost->seconds, &explained)) {
+            slow += bulk[i].cost->count;
+            verdict->findings[verdict->finding_count - 1].site = bulk[i].site;
+        }
+    /* What is left is the way through the allocator itself: as many times as it is asked, unless it takes long. */
     const double rest = input->operations - explained;
-    if (rest / input->operations >= 0.5 && !(2 * input->error * input->operations > rest)) {
-        struct hw_verdict_finding *finding = add(verdict, input, HW_CAUSE_RATE, rest / input->operations);
-        finding->seconds = rest;
-        if (share_of(input->site_seconds, input->operations) >= CAUSE_SHARE)
-            finding->site = input->site;
-    }
+    if (rest / input->operations < 0.5 || 2 * input->error * input->operations > rest)
+        return;
+    const uint64_t others = input->count > slow ? input->count - slow : 0;
+    const bool each = others && rest > RATE_MOST * (double)others;
+    struct hw_verdict_finding *finding = add_seconds(verdict, input, each ? HW_CAUSE_SLOW : HW_CAUSE_RATE, rest);
+    if (hw_share(input->site_seconds, input->operations) >= CAUSE_SHARE)
+        finding->site = input->site;
 }
 
 /* ---- memory ---- */
@@ -153,7 +235,7 @@ static void time_findings(struct hw_verdict *verdict, const struct hw_verdict_in
 static void add_memory(struct hw_verdict *verdict, const struct hw_verdict_input *input, enum hw_verdict_cause cause,
                        double bytes, size_t site)
 {
-    const double share = share_of(bytes, input->total);
+    const double share = hw_share(bytes, input->total);
     if (!(share >= CAUSE_SHARE) || bytes < MEMORY_LEAST * (double)input->memory_runs)
         return;
     struct hw_verdict_finding *finding = add(verdict, input, cause, share);
@@ -166,7 +248,7 @@ static void line_finding(struct hw_verdict *verdict, const struct hw_verdict_inp
     if (input->active_lines == HW_NOT_OBSERVED || input->passive_lines == HW_NOT_OBSERVED ||
         input->lines == HW_NOT_OBSERVED)
         return;
-    const double share = share_of((double)input->active_lines + (double)input->passive_lines, (double)input->lines);
+    const double share = hw_share((double)input->active_lines + (double)input->passive_lines, (double)input->lines);
     if (share >= LINES_SHARE)
         add(verdict, input, HW_CAUSE_FALSE_SHARING, share);
 }
@@ -196,13 +278,13 @@ static void sort(struct hw_verdict *verdict)
 void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *input)
 {
     memset(verdict, 0, sizeof *verdict);
-    verdict->time_share = share_of(input->critical, input->wall);
-    verdict->memory_share = share_of(input->total - input->real, input->total);
+    verdict->time_share = hw_share(input->critical, input->run);
+    verdict->memory_share = hw_share(input->total - input->real, input->total);
     /* What is beyond doubt: an estimate less its error; time in system calls is exact. */
     double sure = input->critical * (1 - (input->error < 1 ? input->error : isnan(input->error) ? 0 : 1));
     if (input->in_syscalls < input->critical && input->in_syscalls > sure)
         sure = input->in_syscalls;
-    verdict->time = answer(share_of(sure, input->wall), TIME_SOME, TIME_MUCH);
+    verdict->time = answer(hw_share(sure, input->run), TIME_SOME, TIME_MUCH);
     verdict->memory = answer(verdict->memory_share, MEMORY_SOME, MEMORY_MUCH);
     if (verdict->memory > HW_VERDICT_NO && input->total - input->real < MEMORY_LEAST * (double)input->memory_runs)
         verdict->memory = HW_VERDICT_NO;
@@ -211,7 +293,9 @@ void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *
     if (verdict->memory > HW_VERDICT_NO) {
         add_memory(verdict, input, HW_CAUSE_INTERNAL, input->internal, SIZE_MAX);
         add_memory(verdict, input, HW_CAUSE_BLOWUP, input->blowup, SIZE_MAX);
-        add_memory(verdict, input, HW_CAUSE_EXTERNAL, input->external, input->pinning_site);
+        const double kept = input->kept > 0 ? input->kept : 0;
+        add_memory(verdict, input, HW_CAUSE_EXTERNAL, input->external - kept, input->pinning_site);
+        add_memory(verdict, input, HW_CAUSE_KEPT, kept, SIZE_MAX);
     }
     line_finding(verdict, input);
     sort(verdict);

@@ -25,15 +25,21 @@ struct hw_verdict_input {
     uint64_t runs;     /* of how many what follows is the sum */
     double begin;      /* of what is counted, seconds from the start of the run: 0, or a reset */
     double wall;       /* of the run from there on, or of all */
+    double own;        /* of it, what Heapwise itself took on the critical way, as far as that is known */
+    double run;        /* what is left: set by hw_verdict_settle */
     double threads;    /* time that threads were alive, added up */
     double operations; /* in operations, all threads */
+    uint64_t count;    /* of operations */
     double critical;   /* in operations, on the critical way: serial stages, and the slowest thread of parallel ones */
     double error;      /* relative standard error of `operations` */
     struct hw_operation_cost fresh, reused,
         large; /* new and reused addresses below the large threshold; large: all kinds */
 
+    struct hw_operation_cost clearing, copying; /* of 4 KiB and more: calloc, realloc; without what they wait for */
+
     /* Inside operations. */
     double in_syscalls;
+    double exact; /* all that is known exactly: in system calls, and waiting without any */
     struct {
         uint64_t calls;
         double seconds;
@@ -42,7 +48,10 @@ struct hw_verdict_input {
     uint64_t acquired, contended;     /* locks that can be seen */
     double faults;                    /* page faults in an operation, mean; NAN */
 
-    /* At the peak. */
+    /* At the peak; or at another moment, MEMORY_AT seconds from the start, at which much more was resident (NAN: the
+     * peak). */
+    double memory_at;
+    bool memory_at_end;
     double total, real, internal, blowup, external; /* total is the allocator's resident memory */
     uint64_t memory_runs;                           /* of how many runs; of the others the whole is not known */
     struct {
@@ -50,6 +59,7 @@ struct hw_verdict_input {
         double wasted;
     } worst_class; /* of internal fragmentation */
     double pinned; /* otherwise free pages that some contexts keep */
+    double kept;   /* of external: freed blocks in pages without live ones */
 
     uint64_t active_lines, passive_lines, lines; /* `lines`: of the resident heap at the peak */
 
@@ -57,7 +67,8 @@ struct hw_verdict_input {
     size_t site;
     double site_seconds;
     uint64_t site_count;
-    size_t pinning_site; /* that pins most */
+    size_t clearing_site, copying_site; /* likewise of calloc and realloc alone */
+    size_t pinning_site;                /* that pins most */
 
     struct hw_verdict_when {
         /* When in the run it was, seconds from the start: nearly all of it between these two. NAN: not known. */
@@ -82,9 +93,13 @@ enum hw_verdict_cause {
     HW_CAUSE_LOCKS,         /* threads wait for each other */
     HW_CAUSE_NEW_MEMORY,    /* new places cost much more than reused ones: page faults */
     HW_CAUSE_RATE,          /* none of these: there are too many operations */
+    HW_CAUSE_CLEARING,      /* large callocs set their memory to zero, and touch it first */
+    HW_CAUSE_COPYING,       /* large blocks are copied when they grow */
+    HW_CAUSE_SLOW,          /* none of these: some operations take long in the allocator's own code */
     HW_CAUSE_INTERNAL,      /* blocks are larger than what was asked for */
     HW_CAUSE_BLOWUP,        /* free blocks that other threads or sizes cannot use */
     HW_CAUSE_EXTERNAL,      /* holes between blocks, pages that a few blocks keep, and the allocator's own data */
+    HW_CAUSE_KEPT,          /* freed blocks in pages without live ones, which the allocator keeps */
     HW_CAUSE_FALSE_SHARING, /* threads have blocks on one cache line */
     HW_CAUSES
 };
@@ -92,7 +107,8 @@ enum hw_verdict_cause {
 struct hw_verdict_finding {
     enum hw_verdict_cause cause;
     double share;   /* of the time in operations, or of the resident memory; lines: of lines with blocks */
-    double seconds; /* that it costs; NAN */
+    double seconds; /* that it costs, in all threads; NAN */
+    double gain;    /* seconds by which the run could be shorter at most; NAN */
     double bytes;   /* likewise */
     size_t site;    /* place of the program that is concerned, SIZE_MAX: none */
     struct hw_verdict_when when;
@@ -110,6 +126,9 @@ struct hw_verdict {
 
 /* An input of which nothing was observed. */
 struct hw_verdict_input hw_verdict_input_none(void);
+/* What several ways of measuring say is made to agree: nothing takes longer than its whole, and nothing less than its
+ * parts that are known exactly. Once, before the rest. */
+void hw_verdict_settle(struct hw_verdict_input *input);
 void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *input);
 
 /* ---- tunables.c ---- */

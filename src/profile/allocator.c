@@ -347,22 +347,32 @@ double hw_profile_operations_ticks(const struct hw_profile_allocator *allocator)
     return sum;
 }
 
-static double ticks_of_stages(const struct hw_profile_allocator *allocator)
+/* The critical way: what the slowest thread of each stage did, and took. */
+struct critical {
+    double ticks, operations;
+};
+
+static struct critical critical_of(const struct hw_profile_allocator *allocator)
 {
-    double sum = 0, most = 0;
+    struct critical sum = {0}, most = {0};
     for (size_t i = 0; i < allocator->stage_count; i++) {
         const struct hw_operation_stage *stage = &allocator->stages[i];
         const bool another = i == 0 || stage->stage != stage[-1].stage || (stage->flags & HW_STAGE_REST);
-        double ticks = 0;
-        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
-            ticks += (double)stage->kind[kind].ticks;
-        if (another) {
-            sum += most;
-            most = 0;
+        struct critical one = {0};
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
+            one.ticks += (double)stage->kind[kind].ticks;
+            one.operations += (double)stage->kind[kind].count;
         }
-        most = ticks > most ? ticks : most;
+        if (another) {
+            sum.ticks += most.ticks;
+            sum.operations += most.operations;
+            most = (struct critical){0};
+        }
+        most = one.ticks > most.ticks || (one.ticks >= most.ticks && one.operations > most.operations) ? one : most;
     }
-    return sum + most;
+    sum.ticks += most.ticks;
+    sum.operations += most.operations;
+    return sum;
 }
 
 double hw_profile_critical_ticks(const struct hw_profile_allocator *allocator)
@@ -370,8 +380,24 @@ double hw_profile_critical_ticks(const struct hw_profile_allocator *allocator)
     if (allocator->info.runs)
         return (double)allocator->info.critical_ticks;
     /* Stages and histograms are estimated by themselves: one cannot be more than the other. */
-    const double all = hw_profile_operations_ticks(allocator), critical = ticks_of_stages(allocator);
+    const double all = hw_profile_operations_ticks(allocator), critical = critical_of(allocator).ticks;
     return allocator->stage_count && critical < all ? critical : all;
+}
+
+double hw_profile_own_critical_ticks(const struct hw_profile_allocator *allocator)
+{
+    const struct hw_allocator_info *info = &allocator->info;
+    if (info->runs)
+        return (double)info->own_critical_ticks;
+    double all = 0, calls = 0;
+    for (enum hw_operation_kind kind = 0; kind < HW_OPERATION_KINDS; kind++)
+        all += (double)hw_profile_kind_of(allocator, kind).count;
+    for (enum hw_system_call call = 0; call < HW_SYSTEM_CALLS; call++)
+        calls += (double)hw_profile_call_of(&allocator->inside, call, -1).count;
+    const double here = allocator->stage_count ? critical_of(allocator).operations : all;
+    const double share = here < all ? here / all : 1;
+    return here * (double)info->hook_ticks / 1000 +
+           share * (calls * (double)info->call_ticks + (double)info->own_ticks);
 }
 
 double hw_profile_thread_ticks(const struct hw_profile_allocator *allocator)

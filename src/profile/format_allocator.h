@@ -71,7 +71,11 @@ struct hw_allocator_info {
     /* After a reset: 1 + the number of the slot of OPERATION_COUNTS that holds what all others together had counted
      * until then, and is subtracted. 0: none. */
     uint64_t reset_slot;
-    uint64_t reserved[11];
+    /* What Heapwise itself takes, found out at the start: ticks in 1000 usual operations; to look at one system call.
+     * 0: not known. */
+    uint64_t hook_ticks, call_ticks;
+    uint64_t own_critical_ticks; /* merged profiles alone: Heapwise's own, on the way that critical_ticks is of */
+    uint64_t reserved[8];
 };
 
 /* Exact numbers of operations of one slot that did not fail for one size bucket (base/size_bucket.h): entry i is bucket i modulo
@@ -377,7 +381,10 @@ struct hw_places_moment {
     /* Merged profiles alone: of how many runs this is the sum; in how many the resident bytes were read (at the peak:
      * near enough to it). */
     uint64_t runs, runs_read;
-    uint64_t reserved[3];
+    /* Of pages in which a live block has bytes: how many bytes in them are not requested and live. Estimated from so
+     * many followed blocks; 0: it is not known. Not in merged profiles. */
+    uint64_t pages_free, pages_looks;
+    uint64_t reserved;
 };
 
 /* Sampled blocks, weighted: estimates. A page counts when at most a quarter of it is requested and live; each of the

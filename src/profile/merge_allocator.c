@@ -83,6 +83,7 @@ static struct hw_allocator_info single(const struct hw_profile *profile)
     info.duration_ticks = whole((double)info.duration_ns * rate);
     info.rate_least = info.rate_most = whole(1e9 * rate);
     info.critical_ticks = whole(hw_profile_critical_ticks(from));
+    info.own_critical_ticks = whole(hw_profile_own_critical_ticks(from));
     info.runs_staged = from->stage_count != 0;
     info.thread_ticks = from->stage_count ? whole(hw_profile_thread_ticks(from)) : 0;
     return info;
@@ -96,6 +97,8 @@ static void add_info(struct hw_allocator_info *to, const struct hw_allocator_inf
     hw_keep_greater_short(&to->shift_most, from->shift_most);
     hw_keep_greater_short(&to->threads_alive, from->threads_alive);
     hw_keep_greater(&to->clock_ticks, from->clock_ticks);
+    hw_keep_greater(&to->hook_ticks, from->hook_ticks);
+    hw_keep_greater(&to->call_ticks, from->call_ticks);
     hw_keep_greater(&to->rate_most, from->rate_most);
     to->rate_least = first || from->rate_least < to->rate_least ? from->rate_least : to->rate_least;
     const struct {
@@ -114,6 +117,7 @@ static void add_info(struct hw_allocator_info *to, const struct hw_allocator_inf
                 {&to->duration_ns, from->duration_ns},
                 {&to->duration_ticks, from->duration_ticks},
                 {&to->critical_ticks, from->critical_ticks},
+                {&to->own_critical_ticks, from->own_critical_ticks},
                 {&to->thread_ticks, from->thread_ticks},
                 {&to->runs_staged, from->runs_staged}};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)

@@ -427,6 +427,9 @@ struct hw_profile_kind hw_profile_kind_of(const struct hw_profile_allocator *all
 double hw_profile_operations_ticks(const struct hw_profile_allocator *allocator);
 double hw_profile_critical_ticks(const struct hw_profile_allocator *allocator);
 double hw_profile_thread_ticks(const struct hw_profile_allocator *allocator);
+/* Ticks that Heapwise itself took on that critical way, as far as it is known: usual operations, looks at system calls,
+ * timing. */
+double hw_profile_own_critical_ticks(const struct hw_profile_allocator *allocator);
 /* A time inside operations. */
 uint64_t hw_profile_operation_ns(const struct hw_profile_allocator *allocator, uint64_t ticks);
 /* Sums of two for the same call stack and kind; sorts COUNT of them by these and adds up those for the same, returns

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/share.h"
+
 const char *hw_human_bytes(char *buffer, uint64_t bytes)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -110,7 +112,7 @@ const char *hw_human_change(char *buffer, double old, double new)
         hw_human_count(buffer, (uint64_t)(new / old));
         strcat(buffer, " times");
     } else {
-        hw_human_percent(buffer, fabs(new - old), old);
+        hw_human_hundredths(buffer, fabs(new - old) / old);
         if (*buffer != '<') {
             memmove(buffer + 1, buffer, strlen(buffer) + 1);
             *buffer = new > old ? '+' : '-';
@@ -121,14 +123,17 @@ const char *hw_human_change(char *buffer, double old, double new)
 
 const char *hw_human_percent(char *buffer, double part, double whole)
 {
-    if (!(whole > 0)) {
+    return hw_human_hundredths(buffer, hw_share(part, whole));
+}
+
+const char *hw_human_hundredths(char *buffer, double ratio)
+{
+    const double percent = 100 * ratio;
+    if (isnan(ratio))
         memcpy(buffer, "-", 2);
-        return buffer;
-    }
-    const double percent = 100 * part / whole;
-    if (percent > 0 && percent < 0.05)
+    else if (percent > 0 && percent < 0.05)
         snprintf(buffer, HW_HUMAN, "<0.1 %%");
-    else if (percent > 99.95 && part < whole)
+    else if (percent > 99.95 && ratio < 1)
         snprintf(buffer, HW_HUMAN, ">99.9 %%");
     else if (percent > 99.95)
         snprintf(buffer, HW_HUMAN, "%.0f %%", percent);

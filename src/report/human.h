@@ -14,8 +14,9 @@ const char *hw_human_many(char *buffer, uint64_t count);                 /* "9,2
 const char *hw_human_ratio(char *buffer, double ratio);                  /* "1,204", "12.3", "0.04", "<0.01" */
 const char *hw_human_of(char *buffer, uint64_t count, const char *noun); /* "1 block", "1,204 blocks" */
 const char *hw_human_ns(char *buffer, uint64_t ns, bool utf8); /* "850 ns", "12.1 µs", "1.52 s", "2 min 03 s" */
-const char *hw_human_percent(char *buffer, double part,
-                             double whole); /* "94.9 %", "<0.1 %", "-" when WHOLE is not > 0 */
+/* "94.9 %", "<0.1 %", "-" when it is not known. Shares (analysis/share.h) are at most 100 %. */
+const char *hw_human_percent(char *buffer, double part, double whole);
+const char *hw_human_hundredths(char *buffer, double ratio);
 /* What became of OLD, which is above 0: "+4.4 %", "-0.3 %", "120 times"; "" when nothing changed. */
 const char *hw_human_change(char *buffer, double old, double new);
 
@@ -26,6 +27,7 @@ const char *hw_human_change(char *buffer, double old, double new);
 #define HW_OF(count, noun)      hw_human_of((char[HW_HUMAN]){0}, (count), (noun))
 #define HW_NS(ns, utf8)         hw_human_ns((char[HW_HUMAN]){0}, (ns), (utf8))
 #define HW_PERCENT(part, whole) hw_human_percent((char[HW_HUMAN]){0}, (part), (whole))
+#define HW_HUNDREDTHS(ratio)    hw_human_hundredths((char[HW_HUMAN]){0}, (ratio))
 
 /* Live counts are sums of thread-local deltas: below zero only for events in flight. */
 static inline uint64_t hw_not_negative(int64_t value)

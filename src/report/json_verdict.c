@@ -20,6 +20,7 @@ static json_t *cause_value(struct json_writer *writer, const struct hw_view_verd
     set_text(writer, object, "cause", hw_verdict_cause_names[finding->cause]);
     set_number(writer, object, "share", finding->share);
     set_number(writer, object, "seconds", finding->seconds);
+    set_number(writer, object, "gain_seconds", finding->gain);
     set_number(writer, object, "bytes", finding->bytes);
     set_number(writer, object, "since_seconds", finding->when.since);
     set_number(writer, object, "until_seconds", finding->when.until);
@@ -52,6 +53,10 @@ json_t *hw_json_verdict(struct json_writer *writer)
     set_number(writer, object, "memory_share", of.verdict.memory_share);
     if (of.input.runs > 1 && of.verdict.memory != HW_VERDICT_NOT_KNOWN)
         set_count(writer, object, "memory_runs", of.input.memory_runs);
+    set_number(writer, object, "run_seconds", of.input.run);
+    set_number(writer, object, "seconds_on_critical_way", of.input.critical);
+    set_number(writer, object, "own_seconds", of.input.wall - of.input.run);
+    set_number(writer, object, "memory_at_seconds", of.input.memory_at);
     set_number(writer, object, "seconds_in_operations", of.input.operations);
     set_number(writer, object, "relative_error", of.input.error);
     for (size_t i = 0; i < of.verdict.finding_count; i++)

@@ -18,11 +18,11 @@ static const char *cycles(char buffer[HW_HUMAN], double ticks)
 #define CYCLES(ticks) cycles((char[HW_HUMAN]){0}, (ticks))
 
 static void print_operation(struct hw_text *text, int kind, int size, const struct hw_profile_operation *sum,
-                            double all)
+                            double ticks, double all)
 {
     hw_page_print(&text->page, HW_PLAIN, "  %-14s %-7s %13s %7s %9s %9s %9s\n", hw_operation_kind_names[kind],
-                  sizes[size], HW_COUNT(sum->count), all > 0 ? HW_PERCENT(hw_profile_operation_total(sum), all) : "-",
-                  CYCLES(hw_profile_operation_mean(sum)), CYCLES(hw_profile_operation_percentile(sum, 0.5)),
+                  sizes[size], HW_COUNT(sum->count), HW_PERCENT(ticks, all), CYCLES(hw_profile_operation_mean(sum)),
+                  CYCLES(hw_profile_operation_percentile(sum, 0.5)),
                   CYCLES(hw_profile_operation_percentile(sum, 0.99)));
 }
 
@@ -42,16 +42,20 @@ static void print_operations(struct hw_text *text)
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
             for (int size = 0; size < HW_SIZE_GROUPS; size++) {
                 *sum = (struct hw_profile_operation){0};
+                double ticks = 0;
                 for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
-                    if ((int)hw_profile_size_group(allocator, bucket) == size)
-                        hw_profile_operation_add(sum, hw_profile_operation(allocator, phase, kind, bucket));
+                    if ((int)hw_profile_size_group(allocator, bucket) == size) {
+                        const struct hw_profile_operation *one = hw_profile_operation(allocator, phase, kind, bucket);
+                        hw_profile_operation_add(sum, one);
+                        ticks += hw_profile_operation_total(one);
+                    }
                 if (!sum->count)
                     continue;
                 if (!begun)
                     hw_page_print(&text->page, HW_FAINT, "  while %s alive\n",
                                   phase ? "several threads were" : "one thread was");
                 begun = true;
-                print_operation(text, kind, size, sum, all);
+                print_operation(text, kind, size, sum, ticks, all);
             }
     }
     free(sum);

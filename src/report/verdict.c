@@ -29,6 +29,8 @@ static double variance(const struct hw_profile_operation *operation)
     return ((double)operation->weight / (double)operation->samples - 1) * squares;
 }
 
+#define WHOLE_PAGE 4096u /* bytes: what is set to zero, or copied, takes longer than the operation itself */
+
 static void take_operations(struct hw_verdict_input *input, const struct hw_profile_allocator *allocator,
                             double seconds)
 {
@@ -41,7 +43,14 @@ static void take_operations(struct hw_verdict_input *input, const struct hw_prof
                 if (!operation->count)
                     continue;
                 ticks += hw_profile_operation_total(operation);
+                input->count += operation->count;
                 error += variance(operation);
+                if (bucket != HW_SIZE_BUCKET_UNKNOWN && hw_size_bucket_least(bucket) >= WHOLE_PAGE) {
+                    if (kind == HW_OPERATION_CALLOC)
+                        add_cost(&input->clearing, operation, seconds);
+                    else if (kind == HW_OPERATION_REALLOC)
+                        add_cost(&input->copying, operation, seconds);
+                }
                 if (group == HW_SIZE_LARGE)
                     add_cost(&input->large, operation, seconds);
                 else if (kind == HW_OPERATION_NEW)
@@ -59,6 +68,7 @@ static void take_operations(struct hw_verdict_input *input, const struct hw_prof
     input->operations = ticks * seconds;
     input->error = ticks > 0 ? sqrt(error) / ticks : NAN;
     input->critical = hw_profile_critical_ticks(allocator) * seconds;
+    input->own = hw_profile_own_critical_ticks(allocator) * seconds;
     input->threads = hw_profile_thread_ticks(allocator) * seconds;
 }
 
@@ -76,12 +86,29 @@ static void sum_calls(const struct hw_profile_inside *inside, enum hw_system_cal
         }
 }
 
+/* Less what operations of KIND spend in system calls, and wait. */
+static void subtract_inside(struct hw_operation_cost *cost, const struct hw_profile_inside *inside, int kind,
+                            double seconds)
+{
+    uint64_t ticks = 0;
+    for (int phase = 0; phase < HW_PHASES; phase++) {
+        for (int call = 0; call < HW_SYSTEM_CALLS; call++)
+            ticks = hw_add_saturating(ticks, inside->calls[call][phase][kind].ticks);
+        for (size_t i = 0; i < inside->lock_count; i++)
+            if (inside->locks[i].kind != HW_LOCK_FUTEX)
+                ticks = hw_add_saturating(ticks, inside->locks[i].use[phase][kind].wait_ticks);
+    }
+    cost->seconds -= (double)ticks * seconds;
+}
+
 static void take_inside(struct hw_verdict_input *input, const struct hw_profile_inside *inside, double seconds)
 {
     uint64_t ignored = 0;
     if (!inside->present)
         return;
-    input->waiting = 0;
+    subtract_inside(&input->clearing, inside, HW_OPERATION_CALLOC, seconds);
+    subtract_inside(&input->copying, inside, HW_OPERATION_REALLOC, seconds);
+    input->waiting = input->exact = 0;
     input->acquired = input->contended = 0;
     for (size_t i = 0; i < inside->lock_count; i++)
         for (int phase = 0; phase < HW_PHASES; phase++)
@@ -90,6 +117,7 @@ static void take_inside(struct hw_verdict_input *input, const struct hw_profile_
                 input->waiting += (double)use->wait_ticks * seconds;
                 if (inside->locks[i].kind == HW_LOCK_FUTEX)
                     continue;
+                input->exact += (double)use->wait_ticks * seconds;
                 input->acquired += use->count;
                 input->contended += use->contended;
             }
@@ -104,6 +132,7 @@ static void take_inside(struct hw_verdict_input *input, const struct hw_profile_
     input->in_syscalls = 0;
     for (int call = 0; call < HW_SYSTEM_CALLS; call++)
         sum_calls(inside, (enum hw_system_call)call, seconds, &ignored, &input->in_syscalls);
+    input->exact += input->in_syscalls; /* waits of futexes are system calls, those of pthreads' locks are not seen */
     /* Spinning that gives way or sleeps is waiting, too. */
     sum_calls(inside, HW_CALL_SCHED_YIELD, seconds, &ignored, &input->waiting);
     sum_calls(inside, HW_CALL_SLEEP, seconds, &ignored, &input->waiting);
@@ -131,8 +160,8 @@ static void take_worst_class(struct hw_verdict_input *input, const struct hw_pro
 {
     for (size_t i = 0; i < places->class_count; i++) {
         const struct hw_usable_class *class = &places->classes[i];
-        const double wasted =
-            (double)class->peak.usable_bytes - (double)class->peak.live_bytes - (double)class->peak.untouched_bytes;
+        const struct hw_usable_class_state *state = input->memory_at_end ? &class->now : &class->peak;
+        const double wasted = (double)state->usable_bytes - (double)state->live_bytes - (double)state->untouched_bytes;
         if (wasted > 0 && !(wasted <= input->worst_class.wasted)) { /* NAN at first */
             input->worst_class.least = class->usable_least;
             input->worst_class.most = class->usable_most;
@@ -146,7 +175,7 @@ static void take_pinned(struct hw_verdict_input *input, const struct hw_profile 
     const struct hw_profile_places *places = profile->places;
     for (size_t i = 0; i < places->pinned_count; i++) {
         const struct hw_pinned *pinned = &places->pinned[i]; /* most bytes first */
-        if (pinned->moment != HW_MOMENT_PEAK)
+        if (pinned->moment != (uint32_t)(input->memory_at_end ? HW_MOMENT_END : HW_MOMENT_PEAK))
             continue;
         if (isnan(input->pinned)) {
             input->pinned = 0;
@@ -170,28 +199,99 @@ static void take_some_runs(struct hw_verdict_input *input, const struct hw_profi
     input->external = input->total - input->real - input->internal - input->blowup;
 }
 
-static void take_places(struct hw_verdict_input *input, const struct hw_profile *profile)
+static void take_parts(struct hw_verdict_input *input, const struct hw_heap_parts *parts)
+{
+    /* What was never touched costs nothing: it is no waste, and not in the whole either. */
+    input->total = (double)parts->total;
+    input->real = (double)parts->real - (double)parts->absent;
+    input->internal = (double)parts->internal;
+    input->blowup = (double)parts->blowup;
+    input->external = (double)parts->external;
+    input->memory_runs = input->runs;
+}
+
+/* What is free in pages without live blocks: of what is free, that which does not share pages with live blocks. How
+ * much does was estimated from followed blocks; where none was live it is at most two pages for each live block. */
+static void take_kept(struct hw_verdict_input *input, const struct hw_profile_places *places,
+                      enum hw_memory_moment kind)
+{
+    const struct hw_places_moment *moment = hw_profile_places_moment(places, kind);
+    if (!moment || moment->runs || !(input->external > 0))
+        return;
+    double live = 0;
+    for (size_t i = 0; i < places->class_count; i++)
+        live += (double)(kind == HW_MOMENT_END ? places->classes[i].now : places->classes[i].peak).live_blocks;
+    const double shared =
+        moment->pages_looks ? (double)moment->pages_free - (double)moment->internal_bytes : 2.0 * WHOLE_PAGE * live;
+    const double kept = (double)moment->free_bytes - (double)moment->absent_free - (double)moment->blowup_bytes -
+                        (shared > 0 ? shared : 0);
+    input->kept = kept < 0 ? 0 : kept < input->external ? kept : input->external;
+}
+
+/* So much more was resident than at the peak that it is this that counts. */
+#define MUCH_MORE      1.1
+#define MUCH_MORE_MORE (8.0 * 1024 * 1024)
+
+static bool is_much_more(const struct hw_verdict_input *input, double total)
+{
+    return !(input->total > 0) || total > MUCH_MORE * input->total + MUCH_MORE_MORE;
+}
+
+/* The moment at which most was resident, if that was not the peak; 0: it was. */
+static uint64_t take_worst_moment(struct hw_verdict_input *input, const struct hw_profile *profile)
+{
+    const struct hw_profile_places *places = profile->places;
+    const struct hw_places_point *most = NULL;
+    struct hw_heap_parts end;
+    uint64_t tick = 0;
+    for (size_t i = 0; i < places->point_count; i++)
+        if (places->points[i].resident_bytes > (most ? most->resident_bytes : 0))
+            most = &places->points[i];
+    if (most && is_much_more(input, (double)most->resident_bytes)) {
+        tick = most->tick;
+        input->total = (double)most->resident_bytes;
+        input->internal = (double)most->internal_bytes;
+        input->blowup = (double)most->blowup_bytes;
+        input->external = (double)most->external_bytes;
+        input->real = input->total - input->internal - input->blowup - input->external;
+        input->memory_runs = input->runs;
+    }
+    if (hw_profile_heap_parts(places, HW_MOMENT_END, &end) && end.measured &&
+        (is_much_more(input, (double)end.total) || (tick && end.total > input->total))) {
+        tick = end.tick;
+        take_parts(input, &end);
+        take_kept(input, places, HW_MOMENT_END);
+        input->memory_at_end = true;
+    }
+    return tick;
+}
+
+/* Returns the moment that the parts are of, in ticks. */
+static uint64_t take_places(struct hw_verdict_input *input, const struct hw_profile *profile)
 {
     const struct hw_profile_places *places = profile->places;
     struct hw_heap_parts peak;
+    uint64_t at = 0;
     if (!places)
-        return;
+        return 0;
     if (hw_profile_heap_parts(places, HW_MOMENT_PEAK, &peak) && peak.measured) {
-        /* What was never touched costs nothing: it is no waste, and not in the whole either. */
-        input->total = (double)peak.total;
-        input->real = (double)peak.real - (double)peak.absent;
-        input->internal = (double)peak.internal;
-        input->blowup = (double)peak.blowup;
-        input->external = (double)peak.external;
-        input->memory_runs = input->runs;
+        take_parts(input, &peak);
+        take_kept(input, places, HW_MOMENT_PEAK);
     } else {
         take_some_runs(input, places);
     }
-    take_worst_class(input, places);
-    take_pinned(input, profile);
+    if (!places->info.runs)
+        at = take_worst_moment(input, profile);
+    if (at)
+        input->memory_at = (double)hw_profile_ticks_to_ns(profile, at) * 1e-9;
+    if (!at || input->memory_at_end) {
+        take_worst_class(input, places);
+        take_pinned(input, profile);
+    }
     input->active_lines = places->info.active_lines;
     input->passive_lines = places->info.passive_lines;
     input->lines = input->total > 0 ? (uint64_t)(input->total / 64) : HW_NOT_OBSERVED;
+    return at ? at : places->info.peak_tick;
 }
 
 /* ---- the rest ---- */
@@ -214,15 +314,24 @@ static void take_predictions(struct hw_verdict_input *input, const struct hw_pro
     }
 }
 
-static void take_site(struct hw_verdict_input *input, const struct hw_view *view, double seconds)
+/* Where most time in operations of KIND is spent, or of all (-1). */
+static size_t site_of(const struct hw_view *view, int kind)
 {
     for (size_t i = 0; i < view->site_count; i++)
-        if (view->sites[i].context) { /* most ticks first */
-            input->site = i;
-            input->site_seconds = (double)view->sites[i].ticks * seconds;
-            input->site_count = view->sites[i].weight;
-            return;
-        }
+        if (view->sites[i].context && (kind < 0 || view->sites[i].kind == (uint32_t)kind)) /* most ticks first */
+            return i;
+    return SIZE_MAX;
+}
+
+static void take_site(struct hw_verdict_input *input, const struct hw_view *view, double seconds)
+{
+    input->clearing_site = site_of(view, HW_OPERATION_CALLOC);
+    input->copying_site = site_of(view, HW_OPERATION_REALLOC);
+    input->site = site_of(view, -1);
+    if (input->site == SIZE_MAX)
+        return;
+    input->site_seconds = (double)view->sites[input->site].ticks * seconds;
+    input->site_count = view->sites[input->site].weight;
 }
 
 /* ---- when it was ---- */
@@ -281,8 +390,9 @@ static void when_of_events(struct hw_verdict_input *input, const struct hw_profi
     set_when(input, profile, cause, first, last);
 }
 
-/* Around the peak, as long as there was at least half as much of it as at the peak. */
-static void when_of_state(struct hw_verdict_input *input, const struct hw_profile *profile, enum hw_verdict_cause cause)
+/* Around TICK, as long as there was at least half as much of it as then. */
+static void when_of_state(struct hw_verdict_input *input, const struct hw_profile *profile, enum hw_verdict_cause cause,
+                          uint64_t tick)
 {
     const struct hw_places_point *point = profile->places->points;
     const size_t count = profile->places->point_count;
@@ -290,7 +400,7 @@ static void when_of_state(struct hw_verdict_input *input, const struct hw_profil
     size_t at = 0, first, last;
     if (!(enough > 0))
         return;
-    while (at + 2 < count && point[at + 1].tick <= profile->places->info.peak_tick)
+    while (at + 2 < count && point[at + 1].tick <= tick)
         at++;
 #define THERE(i) ((double)(cause == HW_CAUSE_INTERNAL ? point[i].internal_bytes : point[i].blowup_bytes) >= enough)
     for (first = at; first > 0 && THERE(first - 1);)
@@ -346,16 +456,17 @@ static void when_of_external(struct hw_verdict_input *input, const struct hw_pro
 }
 
 /* From exact counts over time, and from what was looked at: what was sampled is not told by time. */
-static void take_times(struct hw_verdict_input *input, const struct hw_profile *profile)
+static void take_times(struct hw_verdict_input *input, const struct hw_profile *profile, uint64_t at)
 {
     if (!profile->places || profile->places->point_count < 4)
         return;
-    for (enum hw_verdict_cause cause = 0; cause < HW_CAUSE_INTERNAL; cause++)
+    for (enum hw_verdict_cause cause = 0; cause <= HW_CAUSE_RATE; cause++)
         when_of_events(input, profile, cause);
     when_of_events(input, profile, HW_CAUSE_FALSE_SHARING);
-    when_of_state(input, profile, HW_CAUSE_INTERNAL);
-    when_of_state(input, profile, HW_CAUSE_BLOWUP);
-    when_of_external(input, profile);
+    when_of_state(input, profile, HW_CAUSE_INTERNAL, at);
+    when_of_state(input, profile, HW_CAUSE_BLOWUP, at);
+    if (isnan(input->memory_at))
+        when_of_external(input, profile);
 }
 
 bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
@@ -376,10 +487,10 @@ bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
     take_operations(input, allocator, seconds);
     take_inside(input, &allocator->inside, seconds);
     input->faults = faults_of_new(allocator);
-    take_places(input, profile);
-    take_times(input, profile);
+    take_times(input, profile, take_places(input, profile));
     take_predictions(input, allocator);
     take_site(input, view, seconds);
+    hw_verdict_settle(input);
     hw_verdict_make(&of->verdict, input);
     return true;
 }

@@ -1,6 +1,9 @@
 /* verdict_words.c - see verdict_words.h. */
 #include "report/verdict_words.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "report/human.h"
 
 /* Seconds as a time people read. ASCII: "us" for microseconds. */
@@ -14,6 +17,8 @@ static const char *name_of(const struct hw_verdict_input *input)
 
 /* ---- the whole ---- */
 
+#define OWN_LEAST 0.01 /* of the run: what Heapwise took is worth a word */
+
 static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
 {
     if (verdict->time == HW_VERDICT_NOT_KNOWN) {
@@ -24,14 +29,27 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
                                             [HW_VERDICT_SOMEWHAT] = {"takes a part of", "time that is worth a look"},
                                             [HW_VERDICT_YES] = {"takes much of", "time"}};
     const bool named = input->allocator && *input->allocator;
-    hw_buffer_add(out, "%s %s %s %s: %s of %s", named ? input->allocator : "The allocator", judged[verdict->time][0],
+    hw_buffer_add(out, "%s %s %s %s: %s of %s%s", named ? input->allocator : "The allocator", judged[verdict->time][0],
                   input->runs == 1 ? "this run's" : "these runs'", judged[verdict->time][1],
-                  HW_PERCENT(input->critical, input->wall), TIME(input->wall));
+                  HW_PERCENT(input->critical, input->run), input->run < input->wall ? "about " : "", TIME(input->run));
+    if (input->wall - input->run >= OWN_LEAST * input->wall)
+        hw_buffer_add(out, " (without %s that Heapwise itself took)", TIME(input->wall - input->run));
     if (input->threads_most > 1)
         hw_buffer_add(out, " (the slowest thread counts; in all threads %s)", TIME(input->operations));
     if (input->error > 0.005)
-        hw_buffer_add(out, ", give or take %s of that", HW_PERCENT(2 * input->error, 1));
+        hw_buffer_add(out, ", give or take %s of that", HW_HUNDREDTHS(2 * input->error));
     hw_buffer_add(out, ". ");
+}
+
+/* The moment that memory is told of, and a space. */
+static void add_moment(struct hw_buffer *out, const struct hw_verdict_input *input, bool begins)
+{
+    if (isnan(input->memory_at))
+        hw_buffer_add(out, "%ct %s ", begins ? 'A' : 'a', input->runs == 1 ? "the peak" : "their peaks");
+    else if (input->memory_at_end)
+        hw_buffer_add(out, "%ct the end, when more is resident than at the peak, ", begins ? 'A' : 'a');
+    else
+        hw_buffer_add(out, "%cfter %s, when most is resident, ", begins ? 'A' : 'a', TIME(input->memory_at));
 }
 
 static void add_memory(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
@@ -44,8 +62,9 @@ static void add_memory(struct hw_buffer *out, const struct hw_verdict *verdict, 
                                          [HW_VERDICT_SOMEWHAT] = "It holds more memory than was asked for",
                                          [HW_VERDICT_YES] = "Most of the memory it holds is not what was asked for"};
     const double waste = input->total > input->real ? input->total - input->real : 0;
-    hw_buffer_add(out, "%s: at %s %s of %s is more than the blocks asked for (%s)", judged[verdict->memory],
-                  input->runs == 1 ? "the peak" : "their peaks", SIZE(waste), SIZE(input->total),
+    hw_buffer_add(out, "%s: ", judged[verdict->memory]);
+    add_moment(out, input, false);
+    hw_buffer_add(out, "%s of %s is more than the blocks asked for (%s)", SIZE(waste), SIZE(input->total),
                   HW_PERCENT(waste, input->total));
     if (input->memory_runs < input->runs)
         hw_buffer_add(out, ", in %s of the %s; of the others that is not known", HW_COUNT(input->memory_runs),
@@ -58,11 +77,11 @@ static void add_another(struct hw_buffer *out, const struct hw_verdict *verdict,
 {
     if (verdict->another)
         hw_buffer_add(out, "With %s the run is predicted to take %s less time (at least %s)", input->best,
-                      HW_PERCENT(input->best_gain, 1), HW_PERCENT(input->best_low, 1));
+                      HW_HUNDREDTHS(input->best_gain), HW_HUNDREDTHS(input->best_low));
     else if (input->best && verdict->time > HW_VERDICT_NO && input->best_low < 0)
         hw_buffer_add(out, "With %s the run is predicted to take %s less time, anything between %s less and %s more",
-                      input->best, HW_PERCENT(input->best_gain, 1), HW_PERCENT(input->best_high, 1),
-                      HW_PERCENT(-input->best_low, 1));
+                      input->best, HW_HUNDREDTHS(input->best_gain), HW_HUNDREDTHS(input->best_high),
+                      HW_HUNDREDTHS(-input->best_low));
     else if (input->best_gain == input->best_gain)
         hw_buffer_add(out, "No other allocator on this machine is predicted to make a difference beyond doubt");
     else
@@ -85,6 +104,21 @@ static void add_calls(struct hw_buffer *out, const char *names, uint64_t calls, 
         hw_buffer_add(out, "%s calls of %s took %s, ", HW_COUNT(calls), names, TIME(seconds));
     else
         hw_buffer_add(out, "Calls of %s took %s, ", names, TIME(seconds));
+}
+
+static void add_site(struct hw_buffer *out, const struct hw_verdict_input *input, const char *site)
+{
+    if (*site && input->site_count != HW_NOT_OBSERVED)
+        hw_buffer_add(out, "%s operations are called by %s and take %s. In all this is ", HW_COUNT(input->site_count),
+                      site, TIME(input->site_seconds));
+}
+
+static void add_bulk(struct hw_buffer *out, const char *function, const char *doing,
+                     const struct hw_operation_cost *cost, const char *site)
+{
+    hw_buffer_add(out, "%s calls of %s for 4 KiB and more took %s each", HW_COUNT(cost->count), function,
+                  TIME(cost->seconds / (double)cost->count));
+    hw_buffer_add(out, *site ? ", %s, most of it called by %s: " : ", %s: ", doing, site);
 }
 
 static void time_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
@@ -124,18 +158,33 @@ static void time_words(struct hw_verdict_words *words, const struct hw_verdict_f
                       TIME(fresh->seconds / (double)fresh->count), TIME(reused->seconds / (double)reused->count));
         hw_buffer_add(&words->what, "Free and reuse memory earlier, or let the kernel give larger pages");
         break;
+    case HW_CAUSE_CLEARING:
+        hw_buffer_add(&words->title, "Large blocks are set to zero when they are allocated");
+        add_bulk(&words->why, "calloc", "setting their memory to zero, and touching it first", &input->clearing, site);
+        hw_buffer_add(&words->what, "Use malloc for what is written anyway, and keep such blocks to use them again");
+        break;
+    case HW_CAUSE_COPYING:
+        hw_buffer_add(&words->title, "Large blocks are copied when they grow");
+        add_bulk(&words->why, "realloc", "copying, and touching the new memory first", &input->copying, site);
+        hw_buffer_add(&words->what, "Ask for the final size at once, or grow in larger steps");
+        break;
+    case HW_CAUSE_SLOW:
+        hw_buffer_add(&words->title, "Operations take long, in the allocator's own code");
+        hw_buffer_add(&words->why, "Beyond what the causes above explain, an operation takes %s on average. ",
+                      TIME(finding->seconds / (double)input->count));
+        add_site(&words->why, input, site);
+        hw_buffer_add(&words->what, "Look at the slowest operations (report --json), or try another allocator");
+        break;
     default:
         hw_buffer_add(&words->title, "There are many operations, none of them slow by itself");
-        if (*site && input->site_count != HW_NOT_OBSERVED)
-            hw_buffer_add(&words->why, "%s operations are called by %s and take %s. In all this is ",
-                          HW_COUNT(input->site_count), site, TIME(input->site_seconds));
+        add_site(&words->why, input, site);
         hw_buffer_add(&words->what, *site
                                         ? "Allocate there in batches, from a pool, or not at all"
                                         : "Allocate in batches or from pools, or try an allocator with a shorter way");
         break;
     }
     hw_buffer_add(&words->why, "%s of the time in operations.", HW_PERCENT(finding->share, 1));
-    hw_buffer_add(&words->gain, "at most %s", TIME(finding->seconds));
+    hw_buffer_add(&words->gain, "at most %s", TIME(finding->gain));
 }
 
 static void memory_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
@@ -144,7 +193,8 @@ static void memory_words(struct hw_verdict_words *words, const struct hw_verdict
     switch (finding->cause) {
     case HW_CAUSE_INTERNAL:
         hw_buffer_add(&words->title, "Blocks are larger than what was asked for");
-        hw_buffer_add(&words->why, "At the peak %s", SIZE(finding->bytes));
+        add_moment(&words->why, input, true);
+        hw_buffer_add(&words->why, "%s", SIZE(finding->bytes));
         if (input->worst_class.wasted > 0)
             hw_buffer_add(&words->why, ", most of it (%s) in blocks of %s to %s bytes", SIZE(input->worst_class.wasted),
                           HW_COUNT(input->worst_class.least), HW_COUNT(input->worst_class.most));
@@ -152,21 +202,35 @@ static void memory_words(struct hw_verdict_words *words, const struct hw_verdict
         break;
     case HW_CAUSE_BLOWUP:
         hw_buffer_add(&words->title, "Free blocks lie where they are not used");
-        hw_buffer_add(&words->why, "At the peak %s of free blocks were kept that no allocation took again",
-                      SIZE(finding->bytes));
+        add_moment(&words->why, input, true);
+        hw_buffer_add(&words->why, "%s of free blocks are kept that no allocation took again", SIZE(finding->bytes));
         hw_buffer_add(&words->what, "Free in the thread that allocates, or let the allocator give free memory back");
         break;
-    default:
-        hw_buffer_add(&words->title, "Pages are kept by few blocks");
-        hw_buffer_add(&words->why, "At the peak %s lay between blocks or held the allocator's own data",
-                      SIZE(finding->bytes));
+    case HW_CAUSE_KEPT:
+        hw_buffer_add(&words->title, "Free pages are kept");
+        add_moment(&words->why, input, true);
+        hw_buffer_add(&words->why, "%s are resident in pages without any live block", SIZE(finding->bytes));
+        hw_buffer_add(&words->what, "Let the allocator give free pages back sooner (%s)",
+                      input->allocator && strncmp(input->allocator, "glibc", 5) == 0 ? "malloc_trim"
+                                                                                     : "by its settings");
+        break;
+    default: {
+        const bool few = input->pinned >= finding->bytes / 2;
+        hw_buffer_add(&words->title, few ? "Pages are kept by few blocks" : "Memory lies between blocks");
+        add_moment(&words->why, input, true);
+        hw_buffer_add(
+            &words->why,
+            "%s lie between blocks, in pages that live blocks share with free ones, or hold the allocator's own data",
+            SIZE(finding->bytes));
         if (input->pinned > 0)
-            hw_buffer_add(&words->why, "; %s of it in pages that are nearly free", SIZE(input->pinned));
-        if (*site)
+            hw_buffer_add(&words->why, "; %s of it in pages that are nearly free",
+                          SIZE(fmin(input->pinned, finding->bytes)));
+        if (*site && few)
             hw_buffer_add(&words->why, ", most of them kept by blocks of %s", site);
         hw_buffer_add(&words->what,
                       "Keep blocks that live long apart from those that do not: allocate them first, or from a pool");
         break;
+    }
     }
     hw_buffer_add(&words->why, " (%s of its memory).", HW_PERCENT(finding->share, 1));
     hw_buffer_add(&words->gain, "at most %s", SIZE(finding->bytes));

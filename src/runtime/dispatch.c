@@ -43,6 +43,7 @@ static struct {
     struct hw_dispatch_thread *all;
     struct hw_operation_call *rows; /* in the file */
     uint64_t overhead;              /* ticks that a call takes longer, beside what the handler itself takes */
+    uint64_t whole;                 /* likewise with what that takes */
     uint64_t heap_end;              /* what brk said last */
     volatile bool calibrating;
     volatile uint32_t trials;
@@ -354,7 +355,7 @@ void hw_dispatch_quiet(void)
 static bool calibrate(struct hw_operator *op)
 {
     HW_REAL(long, syscall, (long, ...));
-    uint64_t plain = ~0ull, seen = ~0ull;
+    uint64_t plain = ~0ull, seen = ~0ull, whole = ~0ull;
     for (int i = 0; real && i < TRIALS; i++) {
         uint64_t begin = hw_ticks_raw();
         real(SYS_getppid);
@@ -368,11 +369,13 @@ static bool calibrate(struct hw_operator *op)
         op->selector = 1;
         real(SYS_getppid);
         op->selector = 0;
-        uint64_t took = hw_ticks_raw() - begin - dispatch.trial_inside;
+        const uint64_t all = hw_ticks_raw() - begin, took = all - dispatch.trial_inside;
         seen = took < seen ? took : seen;
+        whole = all < whole ? all : whole;
     }
     dispatch.calibrating = false;
     dispatch.overhead = seen < (1u << 20) ? seen : 0;
+    dispatch.whole = whole < (1u << 20) && whole > plain ? whole - plain : dispatch.overhead;
     return dispatch.trials == TRIALS;
 }
 
@@ -444,6 +447,7 @@ bool hw_dispatch_start(void)
     dispatch.heap_end = (uint64_t)hw_sys(SYS_brk, 0);
     const char *why = why_not();
     hw_dispatch_on = why == NULL;
+    hw_allocator_info()->call_ticks = hw_dispatch_on ? dispatch.whole : 0;
     if (why)
         hw_note(HW_NOTE_NO_DISPATCH, why);
     return true;

@@ -101,6 +101,7 @@ bool hw_times_start(void)
     times.shift = times.follow_shift = 0;
     times.followed_limit = FOLLOWED_MOST;
     hw_allocator_info()->clock_ticks = calibrate();
+    hw_allocator_info()->hook_ticks = hw_own_ticks_of_operations();
     return true;
 }
 

@@ -162,6 +162,8 @@ void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, s
                           struct hw_block *block);
 /* heapwise_reset. Lock held, gates closed. */
 void hw_times_reset(void);
+/* operation_own.c: ticks that Heapwise takes in 1000 usual operations; 0: that could not be found out. At the start. */
+uint64_t hw_own_ticks_of_operations(void);
 /* Whether the block at POINTER may be one that is followed; of one whose place is known. */
 static inline bool hw_times_followed_known(const void *pointer)
 {

@@ -20,6 +20,7 @@ static struct pins *pins[2]; /* by moment: peak, end */
 static struct {
     struct pins *pins;
     uint64_t stride, seen;
+    uint64_t looks, pages_free; /* blocks that were looked at; weighted: free bytes in their pages, shared by blocks */
 } pinning;
 
 static struct hw_pinned *pin_of(struct pins *all, uint32_t context)
@@ -45,27 +46,31 @@ static void look_at_block(void *address, const struct hw_block *block)
         return; /* it is just being freed */
     const uintptr_t first = place.start & ~(HW_PAGE - 1);
     const uintptr_t last = (place.start + (place.requested ? place.requested - 1 : 0)) & ~(HW_PAGE - 1);
-    uint64_t pinned = 0;
+    const uint64_t weight = pinning.stride << block->shift;
+    uint64_t pinned = 0, share = 0;
     for (uintptr_t page = first;; page = last) { /* those between are full */
         uint32_t blocks;
         const uint64_t used = hw_places_page_used(page, &blocks);
+        if (blocks)
+            share += (HW_PAGE - used) / blocks;
         if (blocks && used <= HW_PAGE / 4)
             pinned += (HW_PAGE - used) / blocks;
         if (page == last)
             break;
     }
+    pinning.looks++;
+    pinning.pages_free += weight * share;
     struct hw_pinned *slot = pinned ? pin_of(pinning.pins, block->context) : NULL;
     if (!slot)
         return;
-    const uint64_t weight = pinning.stride << block->shift;
     slot->samples++;
     slot->blocks += weight;
     slot->bytes += weight * pinned;
 }
 
-void hw_places_pin(enum hw_memory_moment moment, uint64_t followed)
+void hw_places_pin(struct hw_places_moment *moment, uint64_t followed)
 {
-    const unsigned which = moment == HW_MOMENT_PEAK ? 0 : 1;
+    const unsigned which = moment->moment == HW_MOMENT_PEAK ? 0 : 1;
     if (!pins[which])
         pins[which] = hw_own_pages(sizeof *pins[which], true);
     if (!pins[which])
@@ -76,7 +81,10 @@ void hw_places_pin(enum hw_memory_moment moment, uint64_t followed)
     pinning.pins = pins[which];
     pinning.stride = followed / (which ? LOOKS_MOST : LOOKS_MOST / 8) + 1;
     pinning.seen = hw_runtime.process->peak_epoch; /* not always the same ones */
+    pinning.looks = pinning.pages_free = 0;
     hw_blocks_each_in_table(look_at_block);
+    moment->pages_looks = pinning.looks;
+    moment->pages_free = pinning.pages_free;
     uint32_t next = 0, there = (uint32_t)HW_ENTRIES(HW_POOL_PINNED);
     for (unsigned m = 0; m < 2; m++)
         for (uint32_t i = 0; pins[m] && i < pins[m]->used; i++) {

@@ -272,8 +272,9 @@ void hw_places_reset(void);
 
 /* ---- place_contexts.c: by call stack ---- */
 
-/* Who pins pages now; FOLLOWED: about how many blocks are followed. Lock held. */
-void hw_places_pin(enum hw_memory_moment moment, uint64_t followed);
+/* Who pins pages now, and how much is free in pages with live blocks, into MOMENT; FOLLOWED: about how many blocks are
+ * followed. Lock held. */
+void hw_places_pin(struct hw_places_moment *moment, uint64_t followed);
 /* At the end of an operation with op->events: if its block shares a line, with whose. */
 void hw_places_operation_end(struct hw_operator *op);
 void hw_place_contexts_file_begin(void);

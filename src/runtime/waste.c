@@ -212,8 +212,8 @@ static void keep_moment(struct hw_places_moment *moment, enum hw_memory_moment k
         index = hw_pool_take(HW_POOL_PLACES_MOMENTS, 1);
     if (index == HW_NONE)
         return;
-    hw_places_pin(kind, hw_allocator_info()->tracked_live);
     moment->moment = kind;
+    hw_places_pin(moment, hw_allocator_info()->tracked_live);
     *HW_ENTRY(HW_POOL_PLACES_MOMENTS, struct hw_places_moment, index) = *moment;
     hw_pool_publish(HW_POOL_PLACES_MOMENTS);
 }

@@ -204,6 +204,92 @@ static void test_when_holes(void **state)
     assert_from_the_middle(&recording, "external");
 }
 
+/* ---- each cause, and no other ---- */
+
+/* By construction; memory under the four allocators as their size classes are. Names of causes; in parentheses those
+ * that programs have beside, which do nothing but allocate. */
+#define BESIDE "(rate) (heap-end) (new-memory)"
+static const struct {
+    const char *program, *library, *setting;
+    const char *causes;
+} known[] = {
+    {"quiet", NULL, NULL, ""},
+    {"quiet", "libjemalloc.so", NULL, ""},
+    {"quiet", "libtcmalloc.so", NULL, ""},
+    {"quiet", "libmimalloc.so", NULL, ""},
+    {"rate", NULL, NULL, "rate"},
+    {"rate", "libjemalloc.so", NULL, "rate"},
+    {"rate", "libtcmalloc.so", NULL, "rate"},
+    {"rate", "libmimalloc.so", NULL, "rate"},
+    {"clear", NULL, NULL, "clearing"},
+    {"clear", "libjemalloc.so", NULL, "clearing"},
+    {"clear", "libtcmalloc.so", NULL, "clearing"},
+    {"clear", "libmimalloc.so", NULL, "clearing"},
+    {"copy", NULL, NULL, "copying"},
+    {"copy", "libjemalloc.so", NULL, "copying"},
+    {"copy", "libtcmalloc.so", NULL, "copying"},
+    {"copy", "libmimalloc.so", NULL, "copying"},
+    {"thin", NULL, NULL, "internal external " BESIDE}, /* 7 bytes, and a header of 8 */
+    {"thin", "libjemalloc.so", NULL, "internal " BESIDE},
+    {"thin", "libtcmalloc.so", NULL, "internal " BESIDE},
+    {"thin", "libmimalloc.so", NULL, "internal " BESIDE},
+    {"phases", NULL, NULL, BESIDE}, /* blocks are joined and used again */
+    {"phases", "libjemalloc.so", NULL, "kept (advice) " BESIDE},
+    {"phases", "libtcmalloc.so", NULL, BESIDE},
+    {"phases", "libmimalloc.so", NULL, BESIDE},
+    {"holes", "libjemalloc.so", NULL, "external " BESIDE},
+    {"holes", "libtcmalloc.so", NULL, "external " BESIDE},
+    {"holes", "libmimalloc.so", NULL, "external " BESIDE},
+    {"trim", NULL, NULL, "heap-end (slow-operations)"},
+    {"purge", "libjemalloc.so", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0", "advice (slow-operations)"},
+    {"spread", "liblistmalloc.so", NULL, "blowup " BESIDE},
+    {"spread", NULL, NULL, BESIDE},
+};
+
+/* All but what is in parentheses are named, and nothing else is: else what is wrong, in WRONG. */
+static void check_known(size_t which, char wrong[256])
+{
+    const char *program = known[which].program, *library = known[which].library, *setting = known[which].setting;
+    struct recording recording = library ? record_with(program, library, setting) : record(program, setting);
+    const json_t *verdict = json_object_get(json_object_get(recording.report, "allocator"), "verdict"), *entry;
+    char wanted[128];
+    size_t i;
+    *wrong = '\0';
+    json_array_foreach(json_object_get(verdict, "causes"), i, entry)
+    {
+        const char *name = json_text(entry, "cause");
+        const json_t *gain = json_object_get(entry, "gain_seconds");
+        assert_true(json_real_value(json_object_get(entry, "share")) <= 1);
+        if (json_is_real(gain))
+            assert_true(json_real_value(gain) <= json_real_value(json_object_get(verdict, "run_seconds")));
+        if (!strstr(known[which].causes, name))
+            snprintf(wrong + strlen(wrong), 256 - strlen(wrong), " %s", name);
+    }
+    snprintf(wanted, sizeof wanted, "%s", known[which].causes);
+    for (char *rest = wanted, *name; (name = strsep(&rest, " "));)
+        if (*name && *name != '(' && !cause(&recording, name))
+            snprintf(wrong + strlen(wrong), 256 - strlen(wrong), " no %s", name);
+    assert_true(json_real_value(json_object_get(verdict, "time_share")) <= 1);
+    recording_free(&recording);
+}
+
+/* Where other programs have the processors most of the time, what is lost inside operations looks like theirs: one of
+ * three runs is enough. */
+static void test_known(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char wrong[256] = "";
+        if (known[i].library && (TEST_SANITIZED || !program_path(known[i].library)))
+            continue;
+        for (int tries = 0; tries < 3 && (tries == 0 || *wrong); tries++)
+            check_known(i, wrong);
+        if (*wrong)
+            fail_msg("%s under %s:%s; known: %s", known[i].program, known[i].library ? known[i].library : "glibc",
+                     wrong, known[i].causes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_when_locks),
         cmocka_unit_test(test_when_lines),
         cmocka_unit_test(test_when_holes),
+        cmocka_unit_test(test_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

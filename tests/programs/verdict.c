@@ -4,7 +4,10 @@
  * to none. verdict late: quiet, then mapping; early: rate, then quiet. contended: locks that nobody waits for, then
  * ones that are waited for (libinsidemalloc.so); shared: one of two threads allocates, then both in turns
  * (liblineheap.so); holes: a heap that is full, then one of which three of four blocks are freed and other sizes are
- * asked for. All of these say, in thousandths of their own time, when the one gave way to the other. */
+ * asked for. clear: calloc of blocks that are used again; copy: blocks that cannot grow where they are; thin: blocks of
+ * 17 bytes; trim: the end of the heap; purge: blocks of many pages; phases: one size after the other; spread: one
+ * thread allocates, another frees. late, early, contended, shared and holes say, in thousandths of their own time, when
+ * the one gave way to the other. */
 #include "insidemalloc.h"
 
 #include <pthread.h>
@@ -152,6 +155,96 @@ static void main_holes(void)
     }
 }
 
+/* ---- one cause each ---- */
+
+static void main_clear(void)
+{
+    for (int i = 0; i < 30000; i++) /* so small that jemalloc sets them to zero itself */
+        free(seen(calloc(1, 28000)));
+}
+
+static void main_copy(void)
+{
+    char *grows[4];
+    for (int turn = 0; turn < 600; turn++) {
+        for (int i = 0; i < 4; i++)
+            memset(grows[i] = seen(malloc(8000)), 1, 8000);
+        for (size_t size = 16000; size <= 112000; size += 16000)
+            for (int i = 0; i < 4; i++)
+                memset(grows[i] = seen(realloc(grows[i], size)), 1, 8000);
+        for (int i = 0; i < 10 && turn == 0; i++)
+            seen(malloc(120000)); /* one is at the end of the heap, which stays where it is */
+        for (int i = 0; i < 4; i++)
+            free(grows[i]);
+    }
+}
+
+static void main_thin(void)
+{
+    static char *all;
+    for (int i = 0; i < 1500000; i++) {
+        char *block = seen(malloc(17));
+        memcpy(block, &all, sizeof all);
+        all = block;
+    }
+}
+
+static void main_trim(void)
+{
+    for (int turn = 0; turn < 2000; turn++) {
+        char *blocks_of_turn[16];
+        for (int i = 0; i < 16; i++)
+            (blocks_of_turn[i] = seen(malloc(100000)))[0] = 1;
+        for (int i = 15; i >= 0; i--)
+            free(blocks_of_turn[i]);
+    }
+}
+
+static void main_purge(void)
+{
+    for (int i = 0; i < 30000; i++) {
+        char *block = seen(malloc(65536));
+        block[0] = block[40000] = 1;
+        free(block);
+    }
+}
+
+static void main_phases(void)
+{
+    for (size_t size = 100; size <= 400; size *= 2) {
+        for (int i = 0; i < BLOCKS / 2; i++)
+            memset(blocks[i] = seen(malloc(size)), 1, size);
+        for (int i = 0; i < BLOCKS / 2 && size < 400; i++)
+            free(blocks[i]);
+    }
+}
+
+static void *free_turns(void *unused)
+{
+    for (int round = 0; round < 80; round++) {
+        pthread_barrier_wait(&turn);
+        for (int i = 0; i < 500; i++)
+            free(blocks[i]);
+        pthread_barrier_wait(&turn);
+    }
+    return unused;
+}
+
+static void main_spread(void)
+{
+    pthread_t other;
+    pthread_barrier_init(&turn, NULL, 2);
+    if (pthread_create(&other, NULL, free_turns, NULL) != 0)
+        exit(1);
+    for (int round = 0; round < 80; round++) {
+        for (int i = 0; i < 500; i++)
+            memset(blocks[i] = seen(malloc(1000)), 1, 1000);
+        pthread_barrier_wait(&turn);
+        pthread_barrier_wait(&turn);
+    }
+    pthread_join(other, NULL);
+}
+
 /* ---- the whole ---- */
 
 static void main_parts(void (*first)(void), void (*second)(void))
@@ -163,25 +256,46 @@ static void main_parts(void (*first)(void), void (*second)(void))
     printf("%.0f\n", 1000 * (middle - begin) / (seconds() - begin));
 }
 
+static void main_late(void)
+{
+    main_parts(main_quiet, main_mapping);
+}
+
+static void main_early(void)
+{
+    main_parts(main_rate, main_quiet);
+}
+
+static void main_contended(void)
+{
+    main_parts(main_locked, main_waiting);
+}
+
+static void main_shared(void)
+{
+    main_parts(with_two, with_two);
+}
+
+static void main_full_of_holes(void)
+{
+    main_parts(main_full, main_holes);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} modes[] = {{"mapping", main_mapping}, {"rate", main_rate},           {"quiet", main_quiet},
+             {"late", main_late},       {"early", main_early},         {"contended", main_contended},
+             {"shared", main_shared},   {"holes", main_full_of_holes}, {"clear", main_clear},
+             {"copy", main_copy},       {"thin", main_thin},           {"trim", main_trim},
+             {"purge", main_purge},     {"phases", main_phases},       {"spread", main_spread}};
+
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "mapping") == 0)
-        main_mapping();
-    else if (argc == 2 && strcmp(argv[1], "rate") == 0)
-        main_rate();
-    else if (argc == 2 && strcmp(argv[1], "quiet") == 0)
-        main_quiet();
-    else if (argc == 2 && strcmp(argv[1], "late") == 0)
-        main_parts(main_quiet, main_mapping);
-    else if (argc == 2 && strcmp(argv[1], "early") == 0)
-        main_parts(main_rate, main_quiet);
-    else if (argc == 2 && strcmp(argv[1], "contended") == 0)
-        main_parts(main_locked, main_waiting);
-    else if (argc == 2 && strcmp(argv[1], "shared") == 0)
-        main_parts(with_two, with_two);
-    else if (argc == 2 && strcmp(argv[1], "holes") == 0)
-        main_parts(main_full, main_holes);
-    else
-        return 2;
-    return 0;
+    for (size_t i = 0; argc == 2 && i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(argv[1], modes[i].name) == 0) {
+            modes[i].run();
+            return 0;
+        }
+    return 2;
 }

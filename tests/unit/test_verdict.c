@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/share.h"
 #include "analysis/verdict.h"
 
 #include <cmocka.h>
@@ -18,8 +19,9 @@
 static struct hw_verdict_input slow(void)
 {
     struct hw_verdict_input input = hw_verdict_input_none();
-    input.wall = 10;
+    input.wall = input.run = 10;
     input.threads = 10;
+    input.count = 40000000;
     input.operations = input.critical = 2;
     input.fresh = (struct hw_operation_cost){5000000, 0.5};
     input.reused = (struct hw_operation_cost){15000000, 1.0};
@@ -87,6 +89,87 @@ static void test_rate(void **state)
     input.site_seconds = 0.1; /* no place stands out */
     hw_verdict_make(&verdict, &input);
     assert_true(verdict.findings[0].site == SIZE_MAX);
+}
+
+/* Shares are of what they say, and at most all of it. */
+static void test_shares(void **state)
+{
+    (void)state;
+    assert_true(hw_share(1, 4) == 0.25);
+    assert_true(hw_share(282, 100) == 1);
+    assert_true(hw_share(-1, 4) == 0);
+    assert_true(isnan(hw_share(1, 0)) && isnan(hw_share(NAN, 1)) && isnan(hw_share(1, NAN)));
+}
+
+/* Waiting is known exactly, and sampling has missed most of it; Heapwise's own time is no time of the run; nothing
+ * takes longer than threads were alive; no gain is more than the run. */
+static void test_agreement(void **state)
+{
+    (void)state;
+    struct hw_verdict_input input = slow();
+    input.threads = 40; /* four of them */
+    input.threads_most = 4;
+    input.own = 4;
+    input.waiting = input.exact = 8;
+    input.acquired = 1000;
+    input.contended = 900;
+    hw_verdict_settle(&input);
+    struct hw_verdict verdict;
+    hw_verdict_make(&verdict, &input);
+    assert_true(input.run == 6);
+    assert_true(input.operations == 8); /* as much as is known exactly */
+    assert_true(input.critical == 6);
+    assert_true(verdict.time_share == 1);
+    assert_int_equal(verdict.finding_count, 1);
+    assert_int_equal(verdict.findings[0].cause, HW_CAUSE_LOCKS);
+    assert_true(verdict.findings[0].share == 1);
+    assert_true(verdict.findings[0].gain == 6);
+
+    input = slow(); /* operations look longer one by one than they are */
+    input.operations = input.critical = 12;
+    input.fresh.seconds = 2;
+    input.reused.seconds = 10;
+    input.own = 4;
+    hw_verdict_settle(&input);
+    hw_verdict_make(&verdict, &input);
+    assert_true(verdict.time_share == 1);
+    assert_true(fabs(input.operations - 6) < 1e-9 && fabs(input.reused.seconds - 5) < 1e-9);
+    assert_int_equal(verdict.findings[0].cause, HW_CAUSE_RATE);
+    assert_true(verdict.findings[0].gain <= 6);
+
+    input = slow();
+    input.waiting = input.in_syscalls = input.exact = 5000; /* of one thread in 10 s: it cannot be */
+    hw_verdict_settle(&input);
+    hw_verdict_make(&verdict, &input);
+    assert_true(input.waiting == 10 && input.operations == 10);
+    for (size_t i = 0; i < verdict.finding_count; i++)
+        assert_true(verdict.findings[i].share <= 1 && verdict.findings[i].gain <= input.run);
+    input = hw_verdict_input_none();
+    hw_verdict_settle(&input);
+    assert_true(isnan(input.run) && isnan(input.operations));
+}
+
+/* Two in three seconds are 400 callocs of 4 ms; or reallocations; or operations of which nothing else is known. */
+static void test_slow_operations(void **state)
+{
+    (void)state;
+    struct hw_verdict_input input = slow();
+    struct hw_verdict verdict;
+    input.count = 1000;
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.finding_count, 1);
+    assert_int_equal(verdict.findings[0].cause, HW_CAUSE_SLOW);
+    input.clearing = (struct hw_operation_cost){400, 1.6};
+    input.clearing_site = 5;
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.finding_count, 1);
+    assert_int_equal(verdict.findings[0].cause, HW_CAUSE_CLEARING);
+    assert_int_equal(verdict.findings[0].site, 5);
+    input.copying = input.clearing;
+    input.clearing = (struct hw_operation_cost){HW_NOT_OBSERVED, NAN};
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.finding_count, 1);
+    assert_int_equal(verdict.findings[0].cause, HW_CAUSE_COPYING);
 }
 
 static void test_system_calls(void **state)
@@ -181,6 +264,12 @@ static void test_memory(void **state)
     assert_int_equal(verdict.findings[0].site, 3);
     assert_int_equal(verdict.findings[1].cause, HW_CAUSE_BLOWUP);
     assert_string_equal(verdict.findings[1].tunable, "GLIBC_TUNABLES=glibc.malloc.arena_max=1");
+    input.kept = 40 * MIB; /* and most of what lies between blocks are free pages */
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.finding_count, 2);
+    assert_int_equal(verdict.findings[0].cause, HW_CAUSE_KEPT);
+    assert_true(verdict.findings[0].bytes == 40 * MIB);
+    assert_int_equal(verdict.findings[1].cause, HW_CAUSE_BLOWUP);
     input.total = 6 * MIB; /* too little to matter */
     input.real = 1 * MIB;
     hw_verdict_make(&verdict, &input);
@@ -253,10 +342,20 @@ static void test_names_of_glibc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_observed), cmocka_unit_test(test_no_problem),     cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_system_calls),     cmocka_unit_test(test_doubt),          cmocka_unit_test(test_locks),
-        cmocka_unit_test(test_new_memory),       cmocka_unit_test(test_memory),         cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_another),          cmocka_unit_test(test_names_of_glibc),
+        cmocka_unit_test(test_nothing_observed),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_slow_operations),
+        cmocka_unit_test(test_no_problem),
+        cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_system_calls),
+        cmocka_unit_test(test_doubt),
+        cmocka_unit_test(test_locks),
+        cmocka_unit_test(test_new_memory),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_another),
+        cmocka_unit_test(test_names_of_glibc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
