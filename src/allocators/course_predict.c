@@ -66,14 +66,29 @@ double hw_course_time(const struct hw_course_present *present, size_t round)
     return fmax(waiting, 0) + busy(runs, true, round);
 }
 
+/* What the course says of one round, with WEIGHT: of operations and walks. */
+static double course_of(const struct hw_course_present *present, double operations, double walk, double weight)
+{
+    return present->scale * (present->one_thread ? operations + weight * walk : weight * operations);
+}
+
+/* 1, or by how much less the course counts: under the present allocator it cannot take longer than the program did. It
+ * does where it touches memory that the program does not. */
+static double part_that_counts(const struct hw_course_present *present, size_t round, double weight)
+{
+    const struct hw_course_cost *ours = &present->replays->of[round];
+    const double whole = course_of(present, ours->critical_s, ours->walk_s, weight);
+    return fmin(1, hw_course_time(present, round) / whole); /* of nothing, too */
+}
+
 /* What X costs more than the present allocator in one round, of the present time. */
 static double more(const struct hw_course_present *present, const struct hw_course_replays *x, size_t round,
                    double weight)
 {
     const struct hw_course_cost *ours = &present->replays->of[round], *theirs = &x->of[round];
     const double operations = theirs->critical_s - ours->critical_s, walk = theirs->walk_s - ours->walk_s;
-    const double course = present->one_thread ? operations + weight * walk : weight * operations;
-    return (theirs->start_s - ours->start_s + present->scale * course) / hw_course_time(present, round);
+    const double course = course_of(present, operations, walk, weight) * part_that_counts(present, round, weight);
+    return (theirs->start_s - ours->start_s + course) / hw_course_time(present, round);
 }
 
 static size_t least(size_t a, size_t b)
@@ -146,6 +161,14 @@ struct hw_speedup hw_course_predict(const struct hw_course_present *present, con
         return (struct hw_speedup){0, 0, 0};
     const struct hw_speedup middle = speedup(present, x, weight->value);
     const struct hw_speedup few = speedup(present, x, weight->low), many = speedup(present, x, weight->high);
-    return (struct hw_speedup){middle.value, fmin(fmin(few.low, many.low), middle.low),
-                               fmax(fmax(few.high, many.high), middle.high)};
+    struct hw_speedup all = {middle.value, fmin(fmin(few.low, many.low), middle.low),
+                             fmax(fmax(few.high, many.high), middle.high)};
+    bool bounded = all.value >= 1 / LEAST_LEFT;
+    for (size_t i = 0; i < least(present->replays->count, x->count); i++)
+        bounded |= part_that_counts(present, i, weight->value) < 1;
+    if (bounded) { /* a bound is no measurement: half as much, or half as much more (as logarithms) */
+        all.low = fmin(all.low, fmin(sqrt(all.value), pow(all.value, 1.5)));
+        all.high = fmax(all.high, fmax(sqrt(all.value), pow(all.value, 1.5)));
+    }
+    return all;
 }

@@ -354,6 +354,10 @@ struct hw_speedup hw_predict(const struct hw_program *program, double now, const
         high = fmax(high, values[i]);
     }
     const double value = hw_median(values, own * others);
+    if (value >= 1 / LEAST_LEFT) { /* a bound is no measurement: half as much, or half as much more (as logarithms) */
+        low = sqrt(value);
+        high = pow(value, 1.5);
+    }
     const double more = fabs(value - 1) * program->own_error, share = share_of_operations(program);
     return (struct hw_speedup){value, fmax(low - more, 0) * exp(-UNSEEN_LEAST - UNSEEN_LOSS * share),
                                (high + more) * exp(UNSEEN_LEAST + UNSEEN_GAIN * share)};

@@ -607,7 +607,7 @@ static void say_result(const struct record *record, const struct hw_session *ses
                session->dumps == 1 ? "" : "s", session->count == 1 ? "it" : "them");
     if (file && !record->report)
         hw_say("read it with: %s report %s", hw_shell_word(program_invocation_name, command, sizeof command),
-               hw_shell_word(short_path(file->path), word, sizeof word));
+               hw_shell_file(short_path(file->path), word, sizeof word));
 }
 
 static void show_report(const struct hw_session_file *file)

@@ -100,12 +100,11 @@ bool hw_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *
 const char *hw_shell_word(const char *name, char *buffer, size_t size)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-    const char *dash = *name == '-' ? "./" : ""; /* else it would look like an option */
     if (*name && name[strspn(name, plain)] == '\0') {
-        snprintf(buffer, size, "%s%s", dash, name);
+        snprintf(buffer, size, "%s", name);
         return buffer;
     }
-    size_t used = (size_t)snprintf(buffer, size, "'%s", dash);
+    size_t used = (size_t)snprintf(buffer, size, "'");
     for (; *name && used + 6 < size; name++) {
         if (*name == '\'') {
             memcpy(buffer + used, "'\\''", 4);
@@ -117,4 +116,13 @@ const char *hw_shell_word(const char *name, char *buffer, size_t size)
     buffer[used++] = '\'';
     buffer[used] = '\0';
     return buffer;
+}
+
+const char *hw_shell_file(const char *name, char *buffer, size_t size)
+{
+    char path[4096];
+    if (*name != '-')
+        return hw_shell_word(name, buffer, size);
+    snprintf(path, sizeof path, "./%s", name);
+    return hw_shell_word(path, buffer, size);
 }

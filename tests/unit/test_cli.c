@@ -506,7 +506,9 @@ static void test_words_of_the_shell(void **state)
     assert_string_equal(hw_shell_word("a b", word, sizeof word), "'a b'");
     assert_string_equal(hw_shell_word("it's", word, sizeof word), "'it'\\''s'");
     assert_string_equal(hw_shell_word("", word, sizeof word), "''");
-    assert_string_equal(hw_shell_word("-x", word, sizeof word), "./-x");
+    assert_string_equal(hw_shell_word("-f", word, sizeof word), "-f"); /* gawk -f words.awk */
+    assert_string_equal(hw_shell_file("-x", word, sizeof word), "./-x");
+    assert_string_equal(hw_shell_file("-x y", word, sizeof word), "'./-x y'");
     char longer[200];
     memset(longer, '\'', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';

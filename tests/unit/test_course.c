@@ -251,7 +251,8 @@ static void test_prediction(void **state)
     struct hw_speedup speedup = hw_course_predict(&present, &then, &weight);
     near(1 / (1 - 0.19), speedup.value);
     near(1 / (1 - 2.1 / 30), speedup.low);
-    near(1 / (1 - (2 * (0.5 + 4 * 0.25) - 0.1) / 10), speedup.high);
+    /* with a weight of 4 the course would take 14 of 10: it counts for as much less */
+    near(1 / (1 - (10 / 14.0 * 2 * (0.5 + 4 * 0.25) - 0.1) / 10), speedup.high);
     runs.wall_s[1] = 29; /* the program waits in all rounds, the machine lets it wait in some */
     runs.wall_s[0] = 15;
     runs.wall_s[2] = 34;
@@ -268,6 +269,28 @@ static void test_prediction(void **state)
     const double short_runs[] = {0.1};
     runs = runs_of(1, short_runs, 0);
     near(1 / 0.02, hw_course_predict(&present, &then, &weight).high); /* less than nothing is left */
+}
+
+/* The course takes 2 s, of a program that takes 1: it touches more than that. What is predicted is no bound with a
+ * range of nothing around it. */
+static void test_bounded_prediction(void **state)
+{
+    (void)state;
+    const double cpu[] = {1, 1, 1};
+    const struct hw_candidate runs = runs_of(3, cpu, 0);
+    const struct hw_course_cost one = {2, 0, 0}, other = {0.1, 0, 0}, nothing = {0.001, 0, 0};
+    const struct hw_course_replays now = {3, {one, one, one}}, then = {3, {other, other, other}},
+                                   least = {3, {nothing, nothing, nothing}};
+    const struct hw_course_present present = {&runs, &now, 1, true};
+    const struct hw_course_weight weight = {2, 0, 4, true};
+    struct hw_speedup speedup = hw_course_predict(&present, &then, &weight);
+    near(20, speedup.value);
+    near(sqrt(20), speedup.low);
+    near(pow(20, 1.5), speedup.high);
+    speedup = hw_course_predict(&present, &least, &weight);
+    near(50, speedup.value);
+    near(sqrt(50), speedup.low);
+    assert_true(speedup.high > 50);
 }
 
 /* What is found counts against 2 +- 3 by the square of its error, which is 1 % of the time, and more where rounds
@@ -340,5 +363,5 @@ static void test_weight_of_operations(void **state)
 TEST_MAIN(WITH_FILES(test_blocks_become_slots), WITH_FILES(test_it_ends_before_too_much_is_live),
           WITH_FILES(test_threads_wait_for_each_other), WITH_FILES(test_workers), WITH_FILES(test_walks),
           WITH_FILES(test_damaged_traces), cmocka_unit_test(test_costs_are_read), cmocka_unit_test(test_prediction),
-          cmocka_unit_test(test_weight_of_walks), cmocka_unit_test(test_weight_by_the_rule),
-          cmocka_unit_test(test_weight_of_operations))
+          cmocka_unit_test(test_bounded_prediction), cmocka_unit_test(test_weight_of_walks),
+          cmocka_unit_test(test_weight_by_the_rule), cmocka_unit_test(test_weight_of_operations))
