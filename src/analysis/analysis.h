@@ -27,6 +27,8 @@ struct hw_analysis_input {
      * how many such lines were seen; NULL: they were not. SAMPLES: those in all blocks. */
     uint64_t (*shared_samples)(const void *closure, size_t context, uint64_t *lines);
     uint64_t samples, sample_weight; /* weight: accesses that one stands for; 0: not known */
+    uint64_t global_lines; /* with global variables that threads share falsely, so often that it is not known how often
+                            */
     const void *closure;
 };
 
@@ -47,6 +49,7 @@ struct hw_objects {
     uint64_t allocated; /* objects in all blocks of the run; at least 1 each block */
     uint64_t live;      /* of them at the peak of the process, at its end, or on average: the greatest of the three */
     uint64_t live_bytes;
+    unsigned usual_start; /* counted: nine blocks in ten begin so many bytes behind the begin of a line; else HW_LINE */
 };
 
 /* ---- structs ---- */
@@ -148,6 +151,7 @@ struct hw_finding {
     uint64_t first_byte, end_byte; /* unused words: the longest run; header: the hot bytes */
     uint64_t part, whole; /* untouched bytes of all; accesses to the header of all; lines falsely shared of touched */
     uint64_t writes;
+    uint64_t hot;     /* false sharing: lines among `part` of which it is not known how often they are passed on */
     uint64_t samples; /* false sharing that samples show: `part` lines, so many of `whole` samples; else 0 */
     uint64_t periods; /* unused words: those in which others of the blocks' words were used; input's `periods` only */
 };

@@ -151,17 +151,22 @@ static bool find_words(struct hw_finder *finder, const struct blocks *blocks)
 
 /* ---- threads ---- */
 
-/* At most every access to a line that is shared and written moves it from one CPU to another. */
+/* How often lines go from one CPU to another is known by an upper bound; files of older versions have none: then at
+ * most by every access. Lines whose counts have come to their limit are worth looking at, few as they may be. */
 static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
 {
     const struct hw_profile_access *access = blocks->access;
     const uint32_t granule = finder->analysis->input.profile->access_info.granule;
     const bool fine = granule && granule < HW_LINE;
     const double touched = (double)access->granules_touched * (fine ? (double)granule / HW_LINE : 1);
-    const uint64_t shared = fine ? access->lines_false_shared : access->shared_writers;
+    const uint64_t shared =
+        fine ? access->lines_false_shared
+             : access->shared_writers - (access->lines_handed_over < access->shared_writers ? access->lines_handed_over
+                                                                                            : access->shared_writers);
     const double share = touched > 0 && (double)shared < touched ? (double)shared / touched : 1;
-    const double lines = share * (double)hw_profile_access_total(access);
-    if (!shared || lines < worth_lines(finder))
+    const double lines =
+        access->line_passes ? (double)access->line_passes : share * (double)hw_profile_access_total(access);
+    if (!shared || (lines < worth_lines(finder) && !access->lines_hot))
         return;
     struct hw_finding *finding =
         add(finder, blocks, fine ? HW_FINDING_FALSE_SHARING : HW_FINDING_SHARED_WRITES, lines, 0);
@@ -169,8 +174,20 @@ static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
         finding->part = shared;
         finding->whole = touched > (double)shared ? hw_count_of(touched) : shared;
         finding->certain = fine;
+        finding->hot = access->lines_hot;
         finding->writes = hw_add_saturating(access->writes, access->unsplit);
     }
+}
+
+static void find_shared_globals(struct hw_finder *finder)
+{
+    const uint64_t lines = finder->analysis->input.global_lines;
+    struct hw_finding *finding =
+        lines ? hw_finding_add(finder, HW_FINDING_FALSE_SHARING, (double)lines * HW_LINE) : NULL;
+    if (!finding)
+        return;
+    finding->certain = true;
+    finding->part = finding->whole = finding->hot = lines;
 }
 
 /* What samples show: lines at which several threads were seen, of which one wrote, and no word in common. They say how
@@ -196,6 +213,7 @@ static void find_sampled_sharing(struct hw_finder *finder, const struct blocks *
 void hw_block_findings(struct hw_finder *finder)
 {
     const struct hw_analysis_input *input = &finder->analysis->input;
+    find_shared_globals(finder);
     for (size_t i = 0; i < input->context_count && !finder->pool->failed; i++) {
         const struct hw_profile_context *sum = input->contexts[i];
         const bool counted = sum->access && sum->access->all.blocks;

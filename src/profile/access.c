@@ -74,6 +74,9 @@ void hw_profile_access_add(struct hw_profile_access *to, const struct hw_profile
     add(to, &to->shared_writers, from->shared_writers);
     add(to, &to->lines_false_shared, from->lines_false_shared);
     add(to, &to->lines_true_shared, from->lines_true_shared);
+    add(to, &to->lines_handed_over, from->lines_handed_over);
+    add(to, &to->line_passes, from->line_passes);
+    add(to, &to->lines_hot, from->lines_hot);
     add(to, &to->saturated_cells, from->saturated_cells);
     add(to, &to->not_owned, from->not_owned);
 }
@@ -126,6 +129,9 @@ static struct hw_profile_access convert(const struct hw_access *entry)
         .written_never_read = smaller(entry->written_never_read, entry->blocks),
         .lines_false_shared = entry->lines_false_shared,
         .lines_true_shared = entry->lines_true_shared,
+        .lines_handed_over = entry->lines_handed_over,
+        .line_passes = entry->line_passes,
+        .lines_hot = smaller(entry->lines_hot, entry->lines_false_shared),
         .saturated_cells = entry->saturated_cells,
         .not_owned = smaller(entry->not_owned, entry->blocks),
     };

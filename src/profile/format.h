@@ -246,7 +246,11 @@ enum hw_context_flags {
     HW_CONTEXT_TRUNCATED = 1u << 0,  /* deeper than the limit of frames */
     HW_CONTEXT_INCOMPLETE = 1u << 1, /* the walk stopped before the thread's start: see `stop` */
     HW_CONTEXT_FREE = 1u << 2,       /* only seen as a free stack */
+    HW_CONTEXT_GAP = 1u << 3, /* callers may be missing in the middle: of code without tables, whose frame pointer may
+                                 be its caller's */
 };
+
+#define HW_CONTEXT_NOT_WHOLE (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE | HW_CONTEXT_GAP)
 
 struct hw_context_entry {
     uint32_t leaf;       /* stack node; 0: nothing is known of the stack */
@@ -510,7 +514,7 @@ _Static_assert(sizeof(struct hw_field_group) == 40, "field group");
 _Static_assert(sizeof(struct hw_group_member) == 16, "group member");
 _Static_assert(sizeof(struct hw_field_window) == 24, "field window");
 _Static_assert(sizeof(struct hw_fields_info) == 128, "fields info");
-_Static_assert(sizeof(struct hw_context_type) == 16, "context type");
+_Static_assert(sizeof(struct hw_context_type) == 80, "context type");
 _Static_assert(sizeof(struct hw_sample_info) == 256, "sample info");
 _Static_assert(sizeof(struct hw_sample_context) == 80, "sample context");
 _Static_assert(sizeof(struct hw_sample_count) == 40, "sample count");

@@ -72,17 +72,37 @@ struct hw_access {
     uint64_t shared_writers;     /* …at least two of which wrote */
     uint64_t lines_false_shared; /* 8- and 4-byte granules: 64-byte lines shared and written, in which no word is shared
                                     and written. Threads (and their uses of a word) count here that use some word of the
-                                    line (that word) at least a sixteenth as often as another thread does */
+                                    line (that word) at least a sixteenth as often as another thread does, unless they
+                                    only go once through words that others use */
     uint64_t lines_true_shared;  /* …in which some word is */
     uint64_t saturated_cells;    /* 8- and 4-byte granules: cells at their limit: all counts are lower bounds */
     uint64_t not_owned;          /* blocks that shared cells with others */
-    uint64_t reserved[5];
+    uint64_t lines_handed_over; /* lines used by several threads and written, of which one at most counts: it was filled
+                                   by one and used by another. 64-byte granules: part of shared_writers */
+    uint64_t line_passes; /* so often, at most, lines in lines_false_shared went from one thread to another; 64-byte
+                             granules: those in shared_writers that were not handed over. 4-byte granules: in periods.
+                             0 with such lines: not known, the file is of an older version */
+    uint64_t lines_hot; /* lines in lines_false_shared of which that is not known: two threads' counts of a word are at
+                           their limit (8-byte granules), or 3 periods at least (4-byte granules) */
+    uint64_t reserved[2];
+};
+
+enum hw_global_flags {
+    HW_GLOBAL_SHARED = 1u << 0,    /* by threads */
+    HW_GLOBAL_WRITTEN = 1u << 1,   /* and written */
+    HW_GLOBAL_WRITERS = 1u << 2,   /* by two or more */
+    HW_GLOBAL_SATURATED = 1u << 3, /* a cell at its limit */
+    /* Of the line that the granule lies in: as lines_… of struct hw_access. */
+    HW_GLOBAL_FALSE = 1u << 4,
+    HW_GLOBAL_TRUE = 1u << 5,
+    HW_GLOBAL_HANDED = 1u << 6,
+    HW_GLOBAL_HOT = 1u << 7,
 };
 
 /* One granule with a symbol's bytes in it that was touched: data of an executable or a library. */
 struct hw_global_granule {
     uint32_t map;    /* index into MAPS, of the module's code */
-    uint32_t flags;  /* bit 0: shared by threads; bit 1: and written; bit 2: by two or more; bit 3: a saturated cell */
+    uint32_t flags;  /* enum hw_global_flags */
     uint64_t offset; /* address - bias of the granule's first byte */
     uint64_t reads, writes, unsplit;
 };
@@ -233,8 +253,10 @@ enum hw_context_type_flags {
 /* The type of the blocks of a context; a context with several has several entries, or says so. */
 struct hw_context_type {
     uint32_t context;
-    uint32_t flags; /* enum hw_context_type_flags */
-    uint64_t type;  /* as hw_access.type */
+    uint32_t flags;     /* enum hw_context_type_flags */
+    uint64_t type;      /* as hw_access.type */
+    uint64_t starts[8]; /* blocks of that type by where they begin in a line of 64 bytes: at byte 8 i to 8 i + 7; 0: not
+                           counted, the file is of an older version */
 };
 
 /* ---- sampled accesses (sample-accesses=): estimates, never mixed with counted ones ---- */

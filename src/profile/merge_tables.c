@@ -321,8 +321,7 @@ static void make_contexts(struct finisher *finisher)
         for (uint32_t node = contexts[i].leaf; node; node = nodes[node].parent)
             depth++;
         contexts[i].depth = depth < UINT16_MAX ? (uint16_t)depth : UINT16_MAX;
-        contexts[i].flags = (uint16_t)(entry->flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE)) |
-                            (entry->told ? 0 : HW_CONTEXT_FREE);
+        contexts[i].flags = (uint16_t)(entry->flags & HW_CONTEXT_NOT_WHOLE) | (entry->told ? 0 : HW_CONTEXT_FREE);
         if (merge->class == HW_MERGE_OWN && entry->told)
             contexts[i].first_tick = entry->sum.own.first_ns;
     }
@@ -407,6 +406,9 @@ static struct hw_access make_access(const struct hw_profile_access *from, const 
                               .shared_writers = hw_without(from->shared_writers, live->shared_writers),
                               .lines_false_shared = hw_without(from->lines_false_shared, live->lines_false_shared),
                               .lines_true_shared = hw_without(from->lines_true_shared, live->lines_true_shared),
+                              .lines_handed_over = hw_without(from->lines_handed_over, live->lines_handed_over),
+                              .line_passes = hw_without(from->line_passes, live->line_passes),
+                              .lines_hot = hw_without(from->lines_hot, live->lines_hot),
                               .saturated_cells = hw_without(from->saturated_cells, live->saturated_cells),
                               .not_owned = hw_without(from->not_owned, live->not_owned)};
 }
@@ -474,12 +476,13 @@ static void make_types(struct finisher *finisher)
             const struct hw_profile_context *sum = entry && entry->told ? &entry->sum.own : NULL;
             if (!sum || !sum->type || (finisher->merge->access_counted && sum->access && sum->access->all.type))
                 continue;
-            if (store)
-                *to++ = (struct hw_context_type){.context = (uint32_t)i,
-                                                 .flags = sum->types_differ ? HW_CONTEXT_TYPES_DIFFER : 0,
-                                                 .type = sum->type};
-            else
+            if (!store) {
                 count++;
+                continue;
+            }
+            *to = (struct hw_context_type){
+                .context = (uint32_t)i, .flags = sum->types_differ ? HW_CONTEXT_TYPES_DIFFER : 0, .type = sum->type};
+            memcpy(to++->starts, sum->starts, sizeof sum->starts);
         }
     }
 }

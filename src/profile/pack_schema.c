@@ -187,6 +187,9 @@ static const struct hw_pack_field access[] = {
     F(27, hw_access, lines_true_shared, VALUE),
     F(28, hw_access, saturated_cells, VALUE),
     F(29, hw_access, not_owned, VALUE),
+    F(30, hw_access, lines_handed_over, VALUE),
+    F(31, hw_access, line_passes, VALUE),
+    F(32, hw_access, lines_hot, VALUE),
 };
 
 static const struct hw_pack_field globals[] = {
@@ -365,6 +368,14 @@ static const struct hw_pack_field context_types[] = {
     F(1, hw_context_type, context, PREVIOUS),
     F(2, hw_context_type, flags, VALUE),
     F(3, hw_context_type, type, VALUE),
+    F(4, hw_context_type, starts[0], VALUE),
+    F(5, hw_context_type, starts[1], VALUE),
+    F(6, hw_context_type, starts[2], VALUE),
+    F(7, hw_context_type, starts[3], VALUE),
+    F(8, hw_context_type, starts[4], VALUE),
+    F(9, hw_context_type, starts[5], VALUE),
+    F(10, hw_context_type, starts[6], VALUE),
+    F(11, hw_context_type, starts[7], VALUE),
 };
 static const struct hw_pack_field sample_info[] = {
     F(1, hw_sample_info, source, VALUE),

@@ -30,7 +30,7 @@ struct hw_profile_access {
     uint64_t lifetime_density_total, lifetime_density_min, lifetime_density_max;
     uint64_t never_accessed, written_never_read;
     uint64_t shared_granules, shared_written, shared_writers;
-    uint64_t lines_false_shared, lines_true_shared;
+    uint64_t lines_false_shared, lines_true_shared, lines_handed_over, line_passes, lines_hot;
     uint64_t saturated_cells, not_owned;
 };
 
@@ -269,6 +269,7 @@ struct hw_profile_context {
     bool pool;         /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
     uint64_t type;     /* id of the blocks' type, the first if they have several; 0 when it is not known */
     bool types_differ; /* they have several */
+    uint64_t starts[8];                 /* see struct hw_context_type; all 0: not known */
     struct hw_profile_accesses *access; /* NULL when accesses were not counted */
 };
 
@@ -488,6 +489,12 @@ static inline uint64_t hw_add_saturating(uint64_t a, uint64_t b)
 static inline uint64_t hw_profile_access_total(const struct hw_profile_access *access)
 {
     return hw_add_saturating(hw_add_saturating(access->reads, access->writes), access->unsplit);
+}
+
+/* What threads share of the blocks: granules, or lines of which they use different granules. */
+static inline uint64_t hw_profile_access_shared(const struct hw_profile_access *access)
+{
+    return access->shared_granules ? access->shared_granules : access->lines_false_shared;
 }
 
 uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks);

@@ -69,6 +69,7 @@ bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, st
         .shared_samples = view->sampled ? shared_samples : NULL,
         .samples = hw_add_saturating(view->profile->sample_info.heap_reads, view->profile->sample_info.heap_writes),
         .sample_weight = view->profile->sample_info.period,
+        .global_lines = view->profile->access_counted ? view->global_hot_lines : 0,
         .closure = view};
     of->analysis = hw_analysis_new(&input, error);
     if (!of->analysis)

@@ -123,7 +123,7 @@ static void add_context(struct table *table, const struct hw_view_context *conte
     add_place(table);
     add_foreign(table, hw_view_type(view, sum));
     add_count(table, true, sum->pool);
-    add_count(table, true, sum->leaf && !(sum->flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE)));
+    add_count(table, true, sum->leaf && !(sum->flags & HW_CONTEXT_NOT_WHOLE));
     add_count(table, true, hw_view_sampled(view));
     add_count(table, hw_view_sampled(view), sum->samples);
     add_count(table, sizes, sum->size_min);

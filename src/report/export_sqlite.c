@@ -289,11 +289,11 @@ static void put_context(struct database *database, sqlite3_stmt *put, const stru
                    (uint64_t)(frame->symbol - view->locations[frame->location].frames.frame);
     }
     insert(database, put, "uktuukuukkkkkkkkkkkkkkkkkkkkkkkkkk", id, headline != 0, headline, hw_view_type(view, sum),
-           (uint64_t)sum->pool, (uint64_t)(sum->leaf && !(sum->flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE))),
-           sampled, sum->samples, sum->allocations, sum->bytes, events, sum->frees, events && !sampled,
-           sum->reallocations, events && !sampled, sum->temporary, sizes, sum->size_min, sizes, sum->size_max, events,
-           hw_not_negative(sum->live_blocks), events, hw_not_negative(sum->live_bytes), events,
-           hw_not_negative(sum->peak_blocks), events, hw_not_negative(sum->peak_bytes), lives,
+           (uint64_t)sum->pool, (uint64_t)(sum->leaf && !(sum->flags & HW_CONTEXT_NOT_WHOLE)), sampled, sum->samples,
+           sum->allocations, sum->bytes, events, sum->frees, events && !sampled, sum->reallocations, events && !sampled,
+           sum->temporary, sizes, sum->size_min, sizes, sum->size_max, events, hw_not_negative(sum->live_blocks),
+           events, hw_not_negative(sum->live_bytes), events, hw_not_negative(sum->peak_blocks), events,
+           hw_not_negative(sum->peak_bytes), lives,
            sum->lifetime_total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)sum->lifetime_total_ns, range,
            sum->lifetime_min_ns, range, sum->lifetime_max_ns, events && sum->live_age_total_ns != UINT64_MAX,
            sum->live_age_total_ns, events, sum->first_ns, events, sum->alloc_threads, events, sum->free_threads, cpus,

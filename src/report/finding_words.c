@@ -66,6 +66,9 @@ static void add_objects(const struct words *words, struct hw_buffer *out)
         hw_buffer_add(out, "%s at once, %s%s. ", HW_OF(objects->live, "object"),
                       objects->placement == HW_PLACE_ARRAY ? "in arrays" : "a block each",
                       objects->by_size ? " (blocks of unknown type, taken for it by their size)" : "");
+    if (objects->placement == HW_PLACE_SINGLE && objects->usual_start < HW_LINE)
+        hw_buffer_add(out, "They begin %u bytes into a line in this run, which the numbers hold for. ",
+                      objects->usual_start);
 }
 
 static void add_gain(const struct words *words)
@@ -73,12 +76,15 @@ static void add_gain(const struct words *words)
     struct hw_buffer *out = &words->out->gain;
     const struct hw_finding *finding = words->finding;
     const bool shared = finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES;
-    const bool periods = words->analysis->input.periods; /* of shared lines neither a lower bound nor an upper one */
-    if (finding->lines >= 1)
+    const bool periods = words->analysis->input.periods;
+    if (shared && !finding->samples && (periods || finding->hot))
+        hw_buffer_add(out, "cache lines not passed between threads; how many is not known, %s",
+                      periods ? "as periods are counted instead of accesses" : "as counts of a word end at 255");
+    else if (finding->lines >= 1)
         hw_buffer_add(out, "%s%s cache lines (%s) %s",
-                      periods  ? shared ? "about " : "at least "
-                      : shared ? "at most "
-                               : "",
+                      shared    ? "at most "
+                      : periods ? "at least "
+                                : "",
                       HW_MANY(hw_count_of(finding->lines)), HW_BYTES(hw_count_of(finding->lines * HW_LINE)),
                       shared ? "not passed between threads" : "not brought in");
     if (finding->bytes >= 1)
@@ -186,7 +192,9 @@ static void say_unused(const struct words *words)
                                      "them. Code that was not built with --fields may use them unseen.");
 }
 
-/* ---- blocks ---- */
+/* ---- blocks and variables ---- */
+
+#define GLOBALS_NAMED 6
 
 static void add_blocks(const struct words *words, struct hw_buffer *out)
 {
@@ -236,6 +244,29 @@ static void say_header(const struct words *words)
     hw_buffer_add(&words->out->what, "Keep the headers together in an array that points to the rest.");
 }
 
+/* "2 lines that counts, limits and 3 more global variables lie in are …". */
+static void add_shared_globals(const struct words *words, struct hw_buffer *out)
+{
+    const struct hw_view *view = words->view;
+    size_t named = 0, more = 0;
+    hw_buffer_add(out, "%s of global variables %s written by one thread and used by another, in different words: ",
+                  HW_OF(words->finding->part, "line"), words->finding->part == 1 ? "is" : "are");
+    for (size_t i = 0; i < view->global_count; i++)
+        for (uint32_t k = 0; view->globals[i].lines_hot && k < view->globals[i].symbol_count; k++) {
+            if (named == GLOBALS_NAMED) {
+                more++;
+                continue;
+            }
+            hw_buffer_add(out, "%s", named++ ? ", " : "");
+            hw_buffer_clean(out, view->globals[i].symbols[k].name, words->clean);
+        }
+    if (!named)
+        hw_buffer_add(out, "variables whose names are not known");
+    else if (more)
+        hw_buffer_add(out, " and %s", HW_OF(more, "more"));
+    hw_buffer_add(out, ". ");
+}
+
 static void say_sharing(const struct words *words)
 {
     const struct hw_finding *finding = words->finding;
@@ -253,22 +284,28 @@ static void say_sharing(const struct words *words)
                                          "each thread.");
         return;
     }
-    hw_buffer_add(
-        &words->out->why,
-        fine ? "%s of %s that blocks lie in are written by one thread and used by another, in different words. "
-             : "%s of %s that were touched are written by several threads. ",
-        HW_COUNT(finding->part), HW_OF(finding->whole, fine ? "line" : "64-byte granule"));
-    if (words->analysis->input.periods)
+    if (!finding->context_count)
+        add_shared_globals(words, &words->out->why);
+    else
+        hw_buffer_add(
+            &words->out->why,
+            fine ? "%s of %s that blocks lie in are written by one thread and used by another, in different words. "
+                 : "%s of %s that were touched are written by several threads. ",
+            HW_COUNT(finding->part), HW_OF(finding->whole, fine ? "line" : "64-byte granule"));
+    if (finding->context_count && words->analysis->input.periods)
         hw_buffer_add(&words->out->why, "Words of these blocks are written in %s. ",
                       HW_OF(finding->writes, "word period"));
-    else
-        hw_buffer_add(&words->out->why, "%s writes to these blocks. ", HW_MANY(finding->writes));
-    add_blocks(words, &words->out->why);
+    else if (finding->context_count)
+        hw_buffer_add(&words->out->why, "%s%s writes to these blocks. ", finding->hot ? "At least " : "",
+                      HW_MANY(finding->writes));
+    if (finding->context_count)
+        add_blocks(words, &words->out->why);
     hw_buffer_add(
         &words->out->what,
-        fine ? "Give what each thread writes a line of its own: alignas(64), or a block for each thread."
+        fine ? "Give what each thread writes a line of its own: alignas(64)%s."
              : "Build with --granule 8 to see whether they write the same words; if not, give what each thread "
-               "writes a line of its own.");
+               "writes a line of its own%s.",
+        fine && finding->context_count ? ", or a block for each thread" : "");
 }
 
 /* ---- the whole ---- */

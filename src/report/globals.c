@@ -134,15 +134,20 @@ static struct overlap find_overlap(const struct hw_data *data, struct overlap la
     return found;
 }
 
-static void add_granule(struct hw_view_global *to, const struct hw_view_granule *granule)
+/* NEW_LINE: the entry has no other granule in its line so far. */
+static void add_granule(struct hw_view_global *to, const struct hw_view_granule *granule, bool new_line)
 {
     to->reads = hw_add_saturating(to->reads, granule->reads);
     to->writes = hw_add_saturating(to->writes, granule->writes);
     to->unsplit = hw_add_saturating(to->unsplit, granule->unsplit);
-    to->shared_granules += granule->flags & 1;
-    to->shared_written += granule->flags >> 1 & 1;
-    to->shared_writers += granule->flags >> 2 & 1;
-    to->saturated += granule->flags >> 3 & 1;
+    to->shared_granules += !!(granule->flags & HW_GLOBAL_SHARED);
+    to->shared_written += !!(granule->flags & HW_GLOBAL_WRITTEN);
+    to->shared_writers += !!(granule->flags & HW_GLOBAL_WRITERS);
+    to->saturated += !!(granule->flags & HW_GLOBAL_SATURATED);
+    to->lines_false += new_line && granule->flags & HW_GLOBAL_FALSE;
+    to->lines_true += new_line && granule->flags & HW_GLOBAL_TRUE;
+    to->lines_handed += new_line && granule->flags & HW_GLOBAL_HANDED;
+    to->lines_hot += new_line && granule->flags & HW_GLOBAL_HOT;
     to->granule_count++;
 }
 
@@ -173,6 +178,8 @@ static void make_entries(struct hw_view *view, size_t first, size_t end, uint64_
         overlap = find_overlap(data, overlap, granule->address, granule->address + granule_size);
         const size_t symbols = overlap.end - overlap.first;
         const char *section = symbols ? NULL : section_of(data, granule->address);
+        const bool new_line = i == first || granule[-1].address / 64 != granule->address / 64;
+        view->global_hot_lines += new_line && granule->flags & HW_GLOBAL_HOT;
         if (!last || !continues(last, data, overlap, section, granule->address)) {
             last = &view->globals[view->global_count++];
             *last = (struct hw_view_global){.module = module,
@@ -186,7 +193,7 @@ static void make_entries(struct hw_view *view, size_t first, size_t end, uint64_
         }
         if (symbols != 1)
             last->size += granule_size;
-        add_granule(last, granule);
+        add_granule(last, granule, new_line || !last->granule_count);
     }
 }
 

@@ -363,8 +363,10 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
 {
     const struct hw_profile_context *sum = &context->sum;
     json_t *object = json_object();
-    const bool whole = sum->leaf && !(sum->flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE));
+    const bool whole = sum->leaf && !(sum->flags & HW_CONTEXT_NOT_WHOLE);
     set(writer, object, "stack_complete", json_boolean(whole));
+    if (sum->flags & HW_CONTEXT_GAP)
+        set(writer, object, "stack_gap", json_true());
     set(writer, object, "pool", json_boolean(sum->pool));
     set_text(writer, object, "type", hw_view_type(writer->view, sum));
     json_t *counts = counts_of(writer, object, sum->samples);

@@ -139,6 +139,7 @@ static void set_sharing(struct json_writer *writer, json_t *object, const struct
         granule != 64 ? json_integer(clamped(access->lines_false_shared)) : json_null());
     set(writer, sharing, "true_shared_lines",
         granule != 64 ? json_integer(clamped(access->lines_true_shared)) : json_null());
+    set_count(writer, sharing, "handed_over_lines", access->lines_handed_over);
     set(writer, object, "sharing", sharing);
 }
 
@@ -279,9 +280,14 @@ json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *
     set_count(writer, sharing, "granules", global->shared_granules);
     set_count(writer, sharing, "written", global->shared_written);
     set_count(writer, sharing, "writers", global->shared_writers);
+    set(writer, sharing, "false_shared_lines",
+        granule != 64 ? json_integer(clamped(global->lines_false)) : json_null());
+    set(writer, sharing, "true_shared_lines", granule != 64 ? json_integer(clamped(global->lines_true)) : json_null());
+    set_count(writer, sharing, "handed_over_lines", global->lines_handed);
     set(writer, object, "sharing", sharing);
     set(writer, object, "histogram",
-        (granule == 8 || !view->profile->access_counted) && global->symbol_count == 1 ? global_histogram(writer, global) : json_null());
+        (granule == 8 || !view->profile->access_counted) && global->symbol_count == 1 ? global_histogram(writer, global)
+                                                                                      : json_null());
     set(writer, object, "word_histogram",
         granule == 4 && global->symbol_count == 1 ? global_words(writer, global) : json_null());
     return object;

@@ -121,6 +121,24 @@ static json_t *suggestion_value(struct json_writer *writer, const struct hw_stru
     return object;
 }
 
+/* How many blocks begin at bytes 0, 8, … of a line; null: not counted. */
+static json_t *starts_value(struct json_writer *writer, const struct hw_objects *objects)
+{
+    uint64_t starts[8] = {0}, any = 0;
+    for (size_t i = 0; i < objects->context_count; i++)
+        for (size_t k = 0; k < 8; k++)
+            starts[k] = hw_add_saturating(starts[k], writer->view->contexts[objects->contexts[i]].sum.starts[k]);
+    json_t *array = json_array();
+    for (size_t k = 0; k < 8; k++) {
+        any |= starts[k];
+        writer->failed |= json_array_append_new(array, json_integer((json_int_t)(starts[k] & INT64_MAX))) != 0;
+    }
+    if (any)
+        return array;
+    json_decref(array);
+    return json_null();
+}
+
 static json_t *objects_value(struct json_writer *writer, const struct hw_objects *objects)
 {
     static const char *const placements[] = {
@@ -133,6 +151,7 @@ static json_t *objects_value(struct json_writer *writer, const struct hw_objects
     set_count(writer, object, "bytes_at_once", objects->live_bytes);
     set(writer, object, "placement", json_string(placements[objects->placement]));
     set(writer, object, "by_size", json_boolean(objects->by_size));
+    set(writer, object, "starts", starts_value(writer, objects));
     return object;
 }
 
@@ -217,7 +236,8 @@ static json_t *finding_value(struct json_writer *writer, const struct hw_finding
     set_text(writer, object, "struct",
              finding->structure == SIZE_MAX ? NULL : analysis->structs[finding->structure].structure->name);
     set(writer, object, "contexts", contexts_value(writer, finding->contexts, finding->context_count));
-    if (finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES)
+    if (finding->context_count &&
+        (finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES))
         set(writer, object, "sides",
             hw_json_sides(writer, finding->contexts[0],
                           finding->kind == HW_FINDING_FALSE_SHARING ? HW_SHARING_FALSE : HW_SHARING_UNTOLD));

@@ -192,7 +192,7 @@ static uint64_t of_lifetime_total(const struct hw_view_context *context)
 
 static uint64_t of_incomplete(const struct hw_view_context *context)
 {
-    return !context->sum.leaf || context->sum.flags & (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE);
+    return !context->sum.leaf || context->sum.flags & HW_CONTEXT_NOT_WHOLE;
 }
 
 static const struct column {

@@ -388,7 +388,7 @@ static uint32_t access_sections_with_content(const struct hw_view *view)
         sections &= ~LIST(HW_SORT_NEVER_ACCESSED);
     if (all->written_never_read <= all->blocks / 100)
         sections &= ~LIST(HW_SORT_NEVER_READ);
-    if (!all->shared_granules)
+    if (!hw_profile_access_shared(all))
         sections &= ~LIST(HW_SORT_SHARED);
     if (!view->global_count)
         sections &= ~(1u << HW_REPORT_GLOBALS);

@@ -108,6 +108,8 @@ void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, stru
     default:
         hw_buffer_add(out, "Shared between threads: %s of %u B", HW_OF(all->shared_granules, "granule"),
                       hw_text_granule(text->view));
+        if (all->lines_false_shared)
+            hw_buffer_add(out, ", %s falsely", HW_OF(all->lines_false_shared, "cache line"));
     }
 }
 
@@ -166,7 +168,7 @@ static void unused_facts(const struct hw_profile_access *access, struct hw_buffe
 }
 
 /* Who does what to granules that several threads touch: only readers, one writer, several writers. */
-static void sharing_facts(const struct hw_view *view, const struct hw_profile_access *access, struct hw_buffer *facts)
+static void sharing_facts(const struct hw_profile_access *access, struct hw_buffer *facts)
 {
     const struct {
         uint64_t count;
@@ -175,22 +177,26 @@ static void sharing_facts(const struct hw_view *view, const struct hw_profile_ac
                  {access->shared_written - access->shared_writers, "written by one"},
                  {access->shared_writers, "written by several"}};
     bool any = false;
-    if (!access->shared_granules)
-        return;
-    hw_buffer_add(facts, "%s shared by threads\n", HW_OF(access->shared_granules, "granule"));
+    if (access->shared_granules)
+        hw_buffer_add(facts, "%s shared by threads\n", HW_OF(access->shared_granules, "granule"));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!parts[i].count)
             continue;
         hw_buffer_add(facts, "%s%s %s", any ? ", " : "", HW_MANY(parts[i].count), parts[i].what);
         any = true;
     }
-    hw_buffer_add(facts, "\n");
-    if (hw_text_granule(view) == 64 || !(access->lines_false_shared || access->lines_true_shared))
-        return;
-    hw_buffer_add(facts, "%s falsely shared", HW_OF(access->lines_false_shared, "cache line"));
-    if (access->lines_true_shared)
-        hw_buffer_add(facts, ", %s truly", HW_MANY(access->lines_true_shared));
-    hw_buffer_add(facts, "\n");
+    if (any)
+        hw_buffer_add(facts, "\n");
+    /* With granules of 64 bytes: nothing of the two. */
+    if (access->lines_false_shared || access->lines_true_shared) {
+        hw_buffer_add(facts, "%s falsely shared", HW_OF(access->lines_false_shared, "cache line"));
+        if (access->lines_true_shared)
+            hw_buffer_add(facts, ", %s truly", HW_MANY(access->lines_true_shared));
+        hw_buffer_add(facts, "\n");
+    }
+    if (access->lines_handed_over)
+        hw_buffer_add(facts, "%s handed over: filled by one thread, used by another\n",
+                      HW_OF(access->lines_handed_over, "cache line"));
 }
 
 void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
@@ -215,7 +221,7 @@ void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context 
     else
         amount_facts(text, sum, facts);
     unused_facts(access, facts);
-    sharing_facts(text->view, access, facts);
+    sharing_facts(access, facts);
     if (access->not_owned)
         hw_buffer_add(facts, "%s may count a neighbour's accesses\n",
                       access->not_owned == access->blocks ? "its blocks" : HW_OF(access->not_owned, "block"));
@@ -242,8 +248,10 @@ void hw_text_access_totals(struct hw_text *text)
     if (unseen)
         hw_buffer_add(&facts, "%s%s not counted\n", hw_page_clean(&text->page, &text->cleaned, first->name),
                       unseen > 1 ? " and others are" : " is");
-    if (text->view->profile->process.threads_seen > 1 || all->shared_granules)
+    if (text->view->profile->process.threads_seen > 1 || hw_profile_access_shared(all))
         hw_buffer_add(&facts, "%s shared between threads\n", HW_BYTES(all->shared_granules * granule));
+    if (all->lines_false_shared)
+        hw_buffer_add(&facts, "%s falsely shared\n", HW_OF(all->lines_false_shared, "cache line"));
     hw_page_facts(&text->page, 5, hw_buffer_text(&facts));
     text->failed |= facts.failed;
     hw_buffer_free(&facts);
@@ -307,6 +315,12 @@ static void print_remark(struct hw_text *text, const struct hw_view_global *glob
                       global->shared_writers   ? "several write"
                       : global->shared_written ? "one writes"
                                                : "all only read");
+    if (global->lines_false || global->lines_true)
+        hw_buffer_add(&facts, "in %s\n",
+                      global->lines_false ? HW_OF(global->lines_false, "falsely shared line")
+                                          : HW_OF(global->lines_true, "truly shared line"));
+    if (global->lines_handed)
+        hw_buffer_add(&facts, "handed over: filled by one thread, used by another\n");
     if (global->saturated)
         hw_buffer_add(&facts, "at least: cells reached their limit\n");
     hw_page_facts(&text->page, REMARK_COLUMN, hw_buffer_text(&facts));

@@ -127,7 +127,7 @@ static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uin
         [HW_SORT_UTILIZATION] = hw_untouched_granules(access),
         [HW_SORT_NEVER_ACCESSED] = access->never_accessed,
         [HW_SORT_NEVER_READ] = access->written_never_read,
-        [HW_SORT_SHARED] = access->shared_granules,
+        [HW_SORT_SHARED] = hw_profile_access_shared(access),
     };
     return values[key] > sum ? values[key] : sum;
 }

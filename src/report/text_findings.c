@@ -47,7 +47,8 @@ static void print_finding(struct hw_text *text, size_t rank, const struct hw_fin
         hw_buffer_add(&text->line, "Gain: %s.", hw_buffer_text(&words->gain));
         hw_page_wrap(page, 5, "", hw_buffer_text(&text->line));
     }
-    if (finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES)
+    if (finding->context_count &&
+        (finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES))
         hw_text_sides(text, finding);
     text->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
 }

@@ -530,7 +530,7 @@ uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *conte
         [HW_SORT_UTILIZATION] = hw_untouched_granules(access),
         [HW_SORT_NEVER_ACCESSED] = access->never_accessed,
         [HW_SORT_NEVER_READ] = access->written_never_read,
-        [HW_SORT_SHARED] = access->shared_granules,
+        [HW_SORT_SHARED] = hw_profile_access_shared(access),
     };
     return values[key];
 }

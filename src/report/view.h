@@ -108,7 +108,8 @@ struct hw_view_global {
     uint64_t in_shared_granules; /* further accesses, to granules that this variable shares with others: some of them
                                   * may be its own. They are counted in another entry */
     uint64_t shared_granules, shared_written, shared_writers, saturated; /* of its granules, by threads */
-    size_t granule, granule_count;                                       /* its granules: a range of the view's */
+    uint64_t lines_false, lines_true, lines_handed, lines_hot; /* 64-byte lines with granules of it, by threads */
+    size_t granule, granule_count;                             /* its granules: a range of the view's */
 };
 
 /* `context` is an index into contexts, `free_context` a leaf or HW_NONE; sorted by both, then by first_word. */
@@ -158,6 +159,7 @@ struct hw_view {
     struct hw_view_global *globals; /* most accesses first */
     size_t global_count;
     uint64_t global_reads, global_writes, global_unsplit;
+    uint64_t global_hot_lines; /* with globals, which threads share falsely and often */
     /* Sampled accesses; NULL when there are none. */
     struct hw_sample_context *sampled;     /* by index of the context: sums */
     struct hw_sample_count *sample_counts; /* words and places; `context` is an index into contexts, `map` of places one

@@ -92,12 +92,15 @@ static inline void add_sum(struct hw_access *entry, const struct hw_cell_sum *su
     entry->writes += sum->writes;
     entry->unsplit += sum->unsplit;
     entry->saturated_cells += sum->saturated;
-    if (hw_unlikely(sum->shared | sum->lines_false)) {
+    if (hw_unlikely(sum->shared | sum->lines_false | sum->lines_handed)) {
         entry->shared_granules += sum->shared;
         entry->shared_written += sum->shared_written;
         entry->shared_writers += sum->shared_writers;
         entry->lines_false_shared += sum->lines_false;
         entry->lines_true_shared += sum->lines_true;
+        entry->lines_handed_over += sum->lines_handed;
+        entry->lines_hot += sum->lines_hot;
+        entry->line_passes += sum->passes;
     }
 }
 

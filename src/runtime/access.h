@@ -20,6 +20,7 @@ struct hw_cell_sum {
     uint64_t granules, touched;
     uint64_t shared, shared_written, shared_writers;
     uint64_t lines_false, lines_true, saturated;
+    uint64_t lines_handed, lines_hot, passes; /* see struct hw_access */
     /* Whose block it is, if what threads did in shared lines is to be told by itself (start: of the block; else 0). */
     struct hw_cell_owner {
         uintptr_t start;
@@ -40,14 +41,22 @@ struct hw_line_use {
 };
 #define HW_LINE_USERS 8 /* more threads at one line are not looked at */
 
-/* Whether threads share the line, of WORDS words, truly or falsely; 0: neither. A thread counts if it uses some word of
- * the line at least a sixteenth as often as another thread does some: who has only filled the block once does not share
- * what others work with. Likewise for each word. */
-enum hw_side_sharing hw_line_sharing(const struct hw_line_use *uses, uint32_t count, unsigned words);
-/* Tells who does what in the line at ADDRESS, of words of BYTES bytes; not what is done less than a sixteenth as often
- * as what is done most there. */
-void hw_line_tell(const struct hw_cell_owner *owner, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
-                  enum hw_side_sharing sharing, unsigned words, unsigned bytes);
+/* What several threads do in one line that some of them write. */
+struct hw_line_verdict {
+    enum hw_side_sharing sharing; /* 0: they do not share it */
+    bool handed;                  /* one thread uses it, others only fill it or go through it */
+    bool hot;          /* falsely shared, and how often is not known: two threads' counts are at their limit */
+    uint64_t passes;   /* shared falsely, or it is not told how: so often, at most, it went to another thread */
+    uint32_t counting; /* uses that count, a bit each */
+};
+/* Judges the line, of WORDS words (1, 8 or 16: granules of 64, 8 and 4 bytes). A thread counts if it uses some word of
+ * the line at least a sixteenth as often as another thread does some, and does more than to go once through words that
+ * others use: who has filled the block, or looks through what another one has filled, does not share it. Likewise for
+ * each word. */
+struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t count, unsigned words);
+/* The same, added to SUM; if that is a block's, it is told who does what in the line at ADDRESS. */
+void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
+                 unsigned words);
 
 /* ---- cells.c ---- */
 
@@ -236,6 +245,17 @@ static inline struct hw_cell_range hw_access_pool_range(const void *address, uin
 
 /* An entry of ACCESS or ACCESS_LIVE as it is before anything was counted. */
 void hw_access_clear_entry(struct hw_access *entry, uint32_t context);
+/* The flags of struct hw_global_granule, of what was in a granule and in its line (NULL: of one thread alone). */
+static inline uint32_t hw_access_granule_flags(const struct hw_cell_sum *granule, const struct hw_cell_sum *line)
+{
+    uint32_t flags = (granule->shared ? HW_GLOBAL_SHARED : 0) | (granule->shared_written ? HW_GLOBAL_WRITTEN : 0) |
+                     (granule->shared_writers ? HW_GLOBAL_WRITERS : 0) | (granule->saturated ? HW_GLOBAL_SATURATED : 0);
+    if (line)
+        flags |= (line->lines_false ? HW_GLOBAL_FALSE : 0) | (line->lines_true ? HW_GLOBAL_TRUE : 0) |
+                 (line->lines_handed ? HW_GLOBAL_HANDED : 0) | (line->lines_hot ? HW_GLOBAL_HOT : 0);
+    return flags;
+}
+
 /* Adds one block, and what was in its cells. AGE in ticks. */
 void hw_access_add_block(struct hw_access *entry, const struct hw_cell_sum *sum, const void *address,
                          const struct hw_block *block, uint64_t age);

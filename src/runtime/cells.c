@@ -51,26 +51,20 @@ static void unpack(const struct seen *seen, uint32_t count, unsigned words, stru
     }
 }
 
-static __attribute__((noinline)) void tell_granule_64(const struct hw_cell_owner *owner, uintptr_t granule,
-                                                      const struct seen *seen, uint32_t count)
-{
-    struct hw_line_use uses[HW_LINE_USERS];
-    count = count < HW_LINE_USERS ? count : HW_LINE_USERS;
-    unpack(seen, count, 1, uses);
-    hw_line_tell(owner, granule << 6, uses, count, HW_SHARING_UNTOLD, 1, 64);
-}
-
+/* A line that several threads use, and some writes; of granules of 64 bytes: that several write. */
 static __attribute__((noinline)) void add_shared_line(uintptr_t line, const struct seen *seen, uint32_t count,
-                                                      struct hw_cell_sum *sum)
+                                                      unsigned words, struct hw_cell_sum *sum)
 {
     struct hw_line_use uses[HW_LINE_USERS];
+    uint64_t more[2];
     count = count < HW_LINE_USERS ? count : HW_LINE_USERS;
-    unpack(seen, count, 8, uses);
-    enum hw_side_sharing sharing = hw_line_sharing(uses, count, 8);
-    sum->lines_true += sharing == HW_SHARING_TRUE;
-    sum->lines_false += sharing == HW_SHARING_FALSE;
-    if (sharing == HW_SHARING_FALSE && sum->owner.start)
-        hw_line_tell(&sum->owner, line << 6, uses, count, sharing, 8, 8);
+    unpack(seen, count, words, uses);
+    for (uint32_t i = 0; hw_unlikely(hw_shadow.carried) && words == 1 && i < count; i++)
+        if (hw_shadow_side(seen[i].plane + (line << 3), seen[i].plane + (line << 3) + 8, false, more)) {
+            uses[i].reads[0] = more[0] ? UINT32_MAX : uses[i].reads[0];
+            uses[i].writes[0] = more[1] ? UINT32_MAX : uses[i].writes[0];
+        }
+    hw_line_add(sum, line << 6, uses, count, words);
 }
 
 static inline void scan_granule_64(const struct list *list, uintptr_t granule, bool take, struct hw_cell_sum *sum)
@@ -103,8 +97,8 @@ static inline void scan_granule_64(const struct list *list, uintptr_t granule, b
     if (users || touched)
         sum->touched++;
     share(sum, users, writers);
-    if (hw_unlikely(writers > 1) && sum->owner.start)
-        tell_granule_64(&sum->owner, granule, seen, users);
+    if (hw_unlikely(writers > 1))
+        add_shared_line(granule, seen, users, 1, sum);
 }
 
 static void scan_64(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum)
@@ -198,7 +192,7 @@ static void scan_line_8(const struct list *list, uintptr_t line, uint64_t mask, 
     sum->shared_written += lane_count(twice & written);
     sum->shared_writers += lane_count(written_twice);
     if (hw_unlikely(users > 1 && writers))
-        add_shared_line(line, seen, users, sum);
+        add_shared_line(line, seen, users, 8, sum);
     for (int word = 0; keep_counts && word < 8; word++)
         if (counts[word])
             hw_histogram_add(histogram, (line << 6) + 8 * (uintptr_t)word, counts[word],
@@ -388,7 +382,8 @@ void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
         return;
     }
     struct list list = all_planes();
-    uintptr_t present[HW_PLANES_MOST], size = hw_shadow.granule;
+    uintptr_t present[HW_PLANES_MOST], size = hw_shadow.granule, judged = 0;
+    struct hw_cell_sum line = {0};            /* of 64 bytes at `judged` */
     uintptr_t hole_end = start, hole = start; /* the blocks of pools that come next; none yet */
     for (uintptr_t page = start & ~(SHADOW_PAGE - 1); page < end; page += SHADOW_PAGE) {
         struct list here = {present, 0, 0};
@@ -412,14 +407,18 @@ void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
             while (!take && at >= hole_end && hole < end)
                 hole = hw_pool_hole(hole_end, end, 0, &hole_end);
             if (at >= hole && at < hole_end)
-                continue; /* told with them */
+                continue;                                                /* told with them */
+            if (size == 8 && here.count > 1 && (at & ~63ul) != judged) { /* before anything is taken from it */
+                judged = at & ~63ul;
+                line = (struct hw_cell_sum){0};
+                scan_cells(&here, judged, judged + 64, false, &line, NULL);
+            }
             struct hw_cell_sum sum = {0};
             scan_cells(&here, at, at + size, take, &sum, NULL);
             if (!sum.touched)
                 continue;
             struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes, .unsplit = sum.unsplit};
-            counts.flags = (sum.shared ? 1u : 0) | (sum.shared_written ? 2u : 0) | (sum.shared_writers ? 4u : 0) |
-                           (sum.saturated ? 8u : 0);
+            counts.flags = hw_access_granule_flags(&sum, size == 64 ? &sum : judged == (at & ~63ul) ? &line : NULL);
             each(at, &counts);
         }
     }

@@ -149,37 +149,108 @@ void hw_side_note(const struct hw_side *from, bool live, bool locked)
 
 #define SELDOM 16 /* uses of one thread for one of another's that is not counted */
 
-static uint64_t most_of(const struct hw_line_use *use, unsigned words)
+/* What counts of a word tell, by granule. */
+struct grain {
+    uint32_t once;  /* who goes through all its bytes reads and writes no more than that */
+    uint32_t limit; /* a lower bound from here on */
+    uint32_t often; /* how often the line is used is not known from here on */
+};
+
+static struct grain grain_of(unsigned words)
 {
-    uint64_t most = 0;
-    for (unsigned i = 0; i < words; i++)
-        most = (uint64_t)use->reads[i] + use->writes[i] > most ? (uint64_t)use->reads[i] + use->writes[i] : most;
-    return most;
+    return words == 1   ? (struct grain){64, UINT32_MAX, UINT32_MAX}
+           : words == 8 ? (struct grain){8, 255, 255}
+                        : (struct grain){2, UINT32_MAX, 3}; /* periods: a pass may see the end of one and the begin of
+                                                               the next */
 }
 
-enum hw_side_sharing hw_line_sharing(const struct hw_line_use *uses, uint32_t count, unsigned words)
+static inline uint64_t uses_of(const struct hw_line_use *use, unsigned word)
 {
-    uint64_t weight[HW_LINE_USERS], most = 0;
-    unsigned users = 0;
-    bool written = false, together = false;
-    for (uint32_t i = 0; i < count; i++) {
-        weight[i] = most_of(&uses[i], words);
-        most = weight[i] > most ? weight[i] : most;
+    return (uint64_t)use->reads[word] + use->writes[word];
+}
+
+static bool reaches(const struct hw_line_use *use, unsigned word, uint32_t count)
+{
+    return use->reads[word] >= count || use->writes[word] >= count;
+}
+
+/* A user of the line, over all its words. */
+struct user {
+    uint64_t most, all; /* uses of a word, of all words */
+    bool once;          /* no word more often than that */
+    bool limit, often;  /* some word as often as that */
+};
+
+static bool is_once(const struct hw_line_use *use, unsigned word, struct grain grain)
+{
+    return use->reads[word] <= grain.once && use->writes[word] <= grain.once;
+}
+
+static struct user user_of(const struct hw_line_use *use, unsigned words, struct grain grain)
+{
+    struct user user = {.once = true};
+    for (unsigned i = 0; i < words; i++) {
+        user.all += uses_of(use, i);
+        user.most = uses_of(use, i) > user.most ? uses_of(use, i) : user.most;
+        user.once &= is_once(use, i, grain);
+        user.limit |= reaches(use, i, grain.limit);
+        user.often |= reaches(use, i, grain.often);
     }
+    return user;
+}
+
+/* Is some word of user I used by another one of SET? */
+static bool overlaps(const struct hw_line_use *uses, uint32_t i, uint32_t set, unsigned words)
+{
+    for (uint32_t left = set & ~(1u << i); left; left &= left - 1)
+        for (unsigned word = 0; word < words; word++)
+            if (uses_of(&uses[i], word) && uses_of(&uses[__builtin_ctz(left)], word))
+                return true;
+    return false;
+}
+
+/* Those that count: see hw_line_judge. Of several that only go through the line the one that does so most stays. */
+static uint32_t counting_of(const struct hw_line_use *uses, const struct user *users, uint32_t count, unsigned words)
+{
+    uint64_t most = 0;
+    uint32_t set = 0;
     for (uint32_t i = 0; i < count; i++)
-        users += weight[i] * SELDOM >= most;
+        most = users[i].most > most ? users[i].most : most;
+    for (uint32_t i = 0; i < count; i++)
+        set |= (uint32_t)(users[i].most * SELDOM >= most && most) << i;
+    for (;;) {
+        uint32_t least = count;
+        for (uint32_t i = 0; i < count; i++)
+            if (set >> i & 1 && users[i].once && (least == count || users[i].most < users[least].most) &&
+                overlaps(uses, i, set, words))
+                least = i;
+        if (least == count)
+            return set;
+        set &= ~(1u << least);
+    }
+}
+
+/* How the threads of COUNTING share the line. Who works elsewhere in it does not share a word that he has gone through
+ * once. Where a thread's count of a word is at its limit, what another one does
+ * there that has such a word elsewhere is next to nothing. */
+static enum hw_side_sharing sharing_of(const struct hw_line_use *uses, const struct user *users, uint32_t counting,
+                                       unsigned words, struct grain grain)
+{
+    bool written = false, together = false;
     for (unsigned word = 0; word < words; word++) {
         uint64_t greatest = 0;
         unsigned of_word = 0;
-        bool here = false;
-        for (uint32_t i = 0; i < count; i++) {
-            uint64_t uses_here = (uint64_t)uses[i].reads[word] + uses[i].writes[word];
-            if (weight[i] * SELDOM >= most && uses_here > greatest)
-                greatest = uses_here;
+        bool here = false, limit = false;
+        for (uint32_t left = counting; left; left &= left - 1) {
+            const struct hw_line_use *use = &uses[__builtin_ctz(left)];
+            greatest = uses_of(use, word) > greatest ? uses_of(use, word) : greatest;
+            limit |= reaches(use, word, grain.limit);
         }
-        for (uint32_t i = 0; i < count; i++) {
-            uint64_t uses_here = (uint64_t)uses[i].reads[word] + uses[i].writes[word];
-            if (weight[i] * SELDOM < most || !uses_here || uses_here * SELDOM < greatest)
+        for (uint32_t left = counting; left; left &= left - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctz(left);
+            const uint64_t uses_here = uses_of(&uses[i], word);
+            if (!uses_here || uses_here * SELDOM < greatest || (!users[i].once && is_once(&uses[i], word, grain)) ||
+                (limit && users[i].limit && !reaches(&uses[i], word, grain.limit)))
                 continue;
             of_word++;
             here |= uses[i].writes[word] != 0;
@@ -187,23 +258,53 @@ enum hw_side_sharing hw_line_sharing(const struct hw_line_use *uses, uint32_t co
         written |= here;
         together |= here && of_word > 1;
     }
-    return users < 2 || !written ? 0 : together ? HW_SHARING_TRUE : HW_SHARING_FALSE;
+    return !written ? 0 : words == 1 ? HW_SHARING_UNTOLD : together ? HW_SHARING_TRUE : HW_SHARING_FALSE;
 }
 
-void hw_line_tell(const struct hw_cell_owner *owner, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
-                  enum hw_side_sharing sharing, unsigned words, unsigned bytes)
+struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t count, unsigned words)
 {
+    const struct grain grain = grain_of(words);
+    struct user users[HW_LINE_USERS];
+    uint64_t all = 0, most = 0;
+    unsigned often = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        users[i] = user_of(&uses[i], words, grain);
+        all += users[i].all;
+        most = users[i].all > most ? users[i].all : most;
+    }
+    struct hw_line_verdict verdict = {.counting = counting_of(uses, users, count, words)};
+    verdict.handed = !(verdict.counting & (verdict.counting - 1));
+    if (verdict.handed)
+        return verdict;
+    verdict.sharing = sharing_of(uses, users, verdict.counting, words, grain);
+    if (!verdict.sharing || verdict.sharing == HW_SHARING_TRUE)
+        return verdict;
+    for (uint32_t i = 0; i < count; i++)
+        often += verdict.counting >> i & 1 && users[i].often;
+    verdict.hot = often > 1;
+    /* The line goes away from the thread that uses it most once for each use by another, and comes back as often. */
+    verdict.passes = 2 * (all - most) < all ? 2 * (all - most) : all;
+    return verdict;
+}
+
+static void tell(const struct hw_cell_owner *owner, uintptr_t address, const struct hw_line_use *uses,
+                 const struct hw_line_verdict *verdict, unsigned words)
+{
+    const unsigned bytes = 64 / words;
     uint64_t most = 0;
-    for (uint32_t i = 0; i < count; i++)
-        most = most_of(&uses[i], words) > most ? most_of(&uses[i], words) : most;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t left = verdict->counting; left; left &= left - 1)
+        for (unsigned word = 0; word < words; word++)
+            if (uses_of(&uses[__builtin_ctz(left)], word) > most)
+                most = uses_of(&uses[__builtin_ctz(left)], word);
+    for (uint32_t left = verdict->counting; left; left &= left - 1) {
+        const struct hw_line_use *use = &uses[__builtin_ctz(left)];
         for (unsigned word = 0; word < words; word++) {
-            uint64_t reads = uses[i].reads[word], writes = uses[i].writes[word];
-            uintptr_t at = address + (uintptr_t)word * bytes;
+            const uint64_t reads = use->reads[word], writes = use->writes[word];
+            const uintptr_t at = address + (uintptr_t)word * bytes;
             struct hw_side side = {.context = owner->context,
-                                   .role = hw_shadow_role(uses[i].plane),
+                                   .role = hw_shadow_role(use->plane),
                                    .kind = HW_SIDE_COUNTED,
-                                   .sharing = (uint16_t)sharing,
+                                   .sharing = (uint16_t)verdict->sharing,
                                    .map = HW_NONE,
                                    .offset = at < owner->start ? 0 : at - owner->start,
                                    .bytes = bytes,
@@ -213,6 +314,22 @@ void hw_line_tell(const struct hw_cell_owner *owner, uintptr_t address, const st
             if (side.reads | side.writes)
                 hw_side_note(&side, owner->live, owner->live);
         }
+    }
+}
+
+void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
+                 unsigned words)
+{
+    const struct hw_line_verdict verdict = hw_line_judge(uses, count, words);
+    sum->lines_true += verdict.sharing == HW_SHARING_TRUE;
+    sum->lines_false += verdict.sharing == HW_SHARING_FALSE;
+    /* Of granules of 64 bytes those that several threads write are in a sum by themselves: here is what is not shared.
+     */
+    sum->lines_handed += words == 1 ? !verdict.sharing : verdict.handed;
+    sum->lines_hot += verdict.hot;
+    sum->passes += verdict.passes;
+    if (verdict.sharing && verdict.sharing != HW_SHARING_TRUE && sum->owner.start)
+        tell(&sum->owner, address, uses, &verdict, words);
 }
 
 /* ---- start, fork, reset ---- */

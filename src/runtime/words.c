@@ -288,11 +288,7 @@ static __attribute__((noinline)) void add_shared_line(const struct line *line, u
             uses[i].writes[word] = periods_in(line->seen[i].cells[1][word / 8], word % 8);
         }
     }
-    enum hw_side_sharing sharing = hw_line_sharing(uses, count, LINE_WORDS);
-    sum->lines_true += sharing == HW_SHARING_TRUE;
-    sum->lines_false += sharing == HW_SHARING_FALSE;
-    if (sharing == HW_SHARING_FALSE && sum->owner.start)
-        hw_line_tell(&sum->owner, address, uses, count, sharing, LINE_WORDS, 4);
+    hw_line_add(sum, address, uses, count, LINE_WORDS);
 }
 
 static void add_line(const struct line *line, struct hw_cell_sum *sum)
@@ -686,7 +682,8 @@ void hw_words_each(uintptr_t start, uintptr_t end, bool take,
                    void (*each)(uintptr_t address, const struct hw_global_granule *counts))
 {
     struct planes planes = all_planes();
-    uintptr_t present[HW_PLANES_MOST];
+    uintptr_t present[HW_PLANES_MOST], judged = 0;
+    struct hw_cell_sum line = {0};
     for (uintptr_t page = start & ~(SHADOW_PAGE - 1); page < end; page += SHADOW_PAGE) {
         struct planes here = present_planes(&planes, page, present);
         uintptr_t first = page < start ? start & ~3ul : page;
@@ -694,6 +691,11 @@ void hw_words_each(uintptr_t start, uintptr_t end, bool take,
             uint64_t any = 0;
             for (uint32_t i = 0; i < here.count; i++)
                 any |= *cells_at(here.plane[i], at, 0) | *cells_at(here.plane[i], at, 1);
+            if (any && here.count > 1 && (at & ~(LINE - 1ul)) != judged) { /* before anything is taken from it */
+                judged = at & ~(LINE - 1ul);
+                line = (struct hw_cell_sum){0};
+                scan(&here, judged, judged + LINE, false, &line, NULL);
+            }
             for (uintptr_t word = at; any && word < at + 32; word += 4, any >>= 8) {
                 uintptr_t hole_end;
                 if (!(any & 255) || word < first || word >= end)
@@ -703,8 +705,7 @@ void hw_words_each(uintptr_t start, uintptr_t end, bool take,
                 if (!sum.touched || (!take && hw_pool_hole(word, word + 4, 0, &hole_end) == word))
                     continue;
                 struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes};
-                counts.flags = (sum.shared ? 1u : 0) | (sum.shared_written ? 2u : 0) | (sum.shared_writers ? 4u : 0) |
-                               (sum.saturated ? 8u : 0);
+                counts.flags = hw_access_granule_flags(&sum, judged == (at & ~(LINE - 1ul)) ? &line : NULL);
                 each(word, &counts);
             }
         }

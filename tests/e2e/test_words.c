@@ -379,7 +379,7 @@ static void test_cost(void **state)
 static void test_lines(void **state)
 {
     (void)state;
-    struct recording r = record(CLANG, "lines", NULL);
+    struct recording r = record(CLANG, "lines", "words-period=2");
     const json_t *line = only_context(r.report, "of_lines"), *both = only_context(r.report, "of_both");
     assert_int_equal(json_number(line, "sharing.false_shared_lines"), 1);
     assert_int_equal(json_number(line, "sharing.true_shared_lines"), 0);

@@ -77,22 +77,13 @@ void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address
     entry->saturated += saturated;
 }
 
-enum hw_side_sharing hw_line_sharing(const struct hw_line_use *uses, uint32_t count, unsigned words)
+void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
+                 unsigned words)
 {
-    (void)uses;
-    (void)words;
-    return count > 1 ? HW_SHARING_TRUE : HW_SHARING_FALSE;
-}
-void hw_line_tell(const struct hw_cell_owner *owner_of_line, uintptr_t address, const struct hw_line_use *uses,
-                  uint32_t count, enum hw_side_sharing sharing, unsigned words, unsigned bytes)
-{
-    (void)owner_of_line;
     (void)address;
     (void)uses;
-    (void)count;
-    (void)sharing;
     (void)words;
-    (void)bytes;
+    sum->lines_true += count > 1;
 }
 
 /* ---- the model ---- */
