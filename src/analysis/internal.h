@@ -39,9 +39,12 @@ void hw_affinity_of(struct hw_struct_analysis *of, const struct hw_profile_field
 /* Where objects begin in lines. */
 struct hw_ground {
     enum hw_placement placement;
-    uint64_t live;      /* objects; 0: not known */
-    unsigned starts[4]; /* of blocks, in a line; equally likely */
-    unsigned start_count;
+    uint64_t live;   /* objects; 0: not known */
+    double share[8]; /* of blocks that begin 8 * i bytes behind the begin of a line */
+    /* Where that was counted, of single objects: what it is of objects of another size, */
+    bool counted, chunks; /* with glibc's chunks, one behind the other; else anywhere */
+    uint64_t size;        /* it was counted for this one */
+    uint64_t beside;      /* bytes of a chunk that each object has beside its own: the other part of a split */
 };
 struct hw_ground hw_ground_of(const struct hw_analysis_input *input, const struct hw_struct_analysis *of);
 

@@ -1,8 +1,11 @@
 /* lines.c - cache lines that uses of an object bring in.
  *
- * Objects in blocks of their own, and those of an array that are visited in no order: the mean over all places in a
- * line where an object may begin. An array that is walked: distinct lines of the whole walk, divided by its elements;
- * neighbours share lines. */
+ * Objects in blocks of their own, and those of an array that are visited in no order: the mean over the places in a
+ * line where objects begin. An array that is walked: distinct lines of the whole walk, divided by its elements;
+ * neighbours share lines.
+ *
+ * Where blocks begin in lines is counted by programs that count fields and no granules, whose blocks lie as they do in
+ * the plain program; else all places that the allocator may give are equally likely. */
 #include "analysis/internal.h"
 
 #include <string.h>
@@ -21,21 +24,64 @@ static uint64_t smallest_block(const struct hw_analysis_input *input, const stru
     return smallest;
 }
 
+/* Blocks may begin at any multiple of STEP. */
+static void place_anywhere(double share[8], unsigned step)
+{
+    for (unsigned i = 0; i < 8; i++)
+        share[i] = step >= HW_LINE ? i == 0 : i * 8 % step == 0 ? step / (double)HW_LINE : 0;
+}
+
 struct hw_ground hw_ground_of(const struct hw_analysis_input *input, const struct hw_struct_analysis *of)
 {
-    struct hw_ground ground = {.placement = of->objects.placement, .live = of->objects.live};
-    unsigned step = of->structure->alignment > 16 ? of->structure->alignment : 16;
+    struct hw_ground ground = {
+        .placement = of->objects.placement, .live = of->objects.live, .size = of->structure->size};
+    const unsigned step = of->structure->alignment > 16 ? of->structure->alignment : 16;
+    const char *allocator = input->profile->allocator;
+    double all = 0;
     if (ground.placement == HW_PLACE_UNKNOWN)
         ground.live = 0;
-    const char *allocator = input->profile->allocator;
-    if (step == 16 && allocator && strncmp(allocator, "glibc", 5) == 0 && of->objects.context_count &&
-        smallest_block(input, &of->objects) >= MAPPED_BYTES) {
-        ground.starts[ground.start_count++] = 16;
+    for (size_t i = 0; i < of->objects.context_count; i++)
+        for (size_t k = 0; k < 8; k++)
+            all += (double)input->contexts[of->objects.contexts[i]]->starts[k];
+    if (all > 0 && ground.placement != HW_PLACE_UNKNOWN) {
+        for (size_t i = 0; i < of->objects.context_count; i++)
+            for (size_t k = 0; k < 8; k++)
+                ground.share[k] += (double)input->contexts[of->objects.contexts[i]]->starts[k] / all;
+        ground.counted = ground.placement == HW_PLACE_SINGLE;
+        ground.chunks = step == 16 && allocator && strncmp(allocator, "glibc", 5) == 0;
         return ground;
     }
-    for (unsigned start = 0; start < HW_LINE; start += step)
-        ground.starts[ground.start_count++] = start;
+    if (step == 16 && allocator && strncmp(allocator, "glibc", 5) == 0 && of->objects.context_count &&
+        smallest_block(input, &of->objects) >= MAPPED_BYTES)
+        ground.share[2] = 1;
+    else
+        place_anywhere(ground.share, step);
     return ground;
+}
+
+/* Bytes from one of glibc's blocks of SIZE bytes to the next. */
+static uint64_t chunk_of(uint64_t size)
+{
+    return size + 8 < 32 ? 32 : (size + 8 + 15) / 16 * 16;
+}
+
+/* Where objects of SIZE bytes begin. Of another size than was counted: the first one where the counted ones begin, the
+ * others a chunk on from it each. */
+static void shares_of(const struct hw_ground *ground, uint64_t size, double share[8])
+{
+    const uint64_t step = (chunk_of(size) + ground->beside) % HW_LINE;
+    memcpy(share, ground->share, sizeof ground->share);
+    if (!ground->counted || (size == ground->size && !ground->beside))
+        return;
+    if (!ground->chunks) {
+        place_anywhere(share, 16);
+        return;
+    }
+    if (step == chunk_of(ground->size) % HW_LINE)
+        return;
+    for (unsigned i = 0; i < 8; i++)
+        for (unsigned k = share[i] = 0; k < 4; k++)
+            share[i] += ground->share[(i + 8 - k * step / 8 % 8) % 8] / 4;
 }
 
 /* ---- counting ---- */
@@ -101,18 +147,23 @@ double hw_lines_of_visit(struct hw_line_counter *counter, const struct hw_ground
     const struct object object = {&visits->touches[visit->first_touch], visit->touch_count, offsets, extra};
     const unsigned period = ground->placement == HW_PLACE_ARRAY ? period_of(size) : 1;
     const uint64_t lines = visit->walk ? period * size / HW_LINE : 0;
-    uint64_t found = 0;
-    for (unsigned start = 0; start < ground->start_count; start++) {
+    double share[8], sum = 0;
+    shares_of(ground, size, share);
+    for (unsigned start = 0; start < 8; start++) {
+        uint64_t found = 0;
+        if (!(share[start] > 0))
+            continue;
         if (visit->walk)
             new_stamp(counter);
         for (unsigned i = 0; i < period; i++) {
             if (!visit->walk)
                 new_stamp(counter);
-            const uint64_t at = ground->starts[start] + i * size;
+            const uint64_t at = start * 8 + i * size;
             found += mark_object(counter, &object, visit->walk ? at : at % HW_LINE, lines);
         }
+        sum += share[start] * (double)found;
     }
-    return (double)found / ground->start_count / period;
+    return sum / period;
 }
 
 double hw_miss_share(const struct hw_ground *ground, double lines)
@@ -135,13 +186,20 @@ struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct h
                                  const struct hw_visits *visits, const struct hw_layout *layout,
                                  const struct hw_layout *cold, uint64_t pointer, double *each)
 {
-    const struct hw_ground apart = {.placement = HW_PLACE_SINGLE, .starts = {0, 16, 32, 48}, .start_count = 4};
+    struct hw_ground apart = *ground, hot = *ground;
     struct hw_lines sum = {0};
+    apart.placement = HW_PLACE_SINGLE;
+    if (!ground->counted)
+        place_anywhere(apart.share, 16);
+    if (cold && ground->counted) { /* the parts of an object are allocated one behind the other */
+        hot.beside = chunk_of(cold->size);
+        apart.beside = chunk_of(layout->size);
+    }
     for (size_t i = 0; i < visits->count; i++) {
         const struct hw_visit *visit = &visits->visits[i];
         const bool both = cold && touches_any(visits, visit, cold->offsets);
-        double lines = hw_lines_of_visit(counter, ground, visits, visit, layout->offsets, layout->size,
-                                         both ? pointer : UINT64_MAX);
+        double lines =
+            hw_lines_of_visit(counter, &hot, visits, visit, layout->offsets, layout->size, both ? pointer : UINT64_MAX);
         if (both) {
             struct hw_visit alone = *visit;
             alone.walk = false;

@@ -97,7 +97,7 @@ struct hw_objects hw_objects_of(const struct hw_object_index *index, const struc
                                 struct hw_pool *pool)
 {
     const struct hw_analysis_input *input = index->input;
-    struct hw_objects objects = {.placement = HW_PLACE_UNKNOWN};
+    struct hw_objects objects = {.placement = HW_PLACE_UNKNOWN, .usual_start = HW_LINE};
     const uint32_t *order = index->by_type;
     size_t first = lower_bound(input, order, index->type_count, type_of, structure->type), end = first;
     while (end < index->type_count && type_of(input->contexts[order[end]]) == structure->type)

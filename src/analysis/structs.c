@@ -47,8 +47,9 @@ static double aligned_lines(struct hw_line_counter *counter, const struct hw_gro
 {
     struct hw_ground aligned = *ground;
     struct hw_layout rounded = *layout;
-    aligned.starts[0] = 0;
-    aligned.start_count = 1;
+    aligned.counted = false;
+    memset(aligned.share, 0, sizeof aligned.share);
+    aligned.share[0] = 1;
     if (ground->placement == HW_PLACE_ARRAY)
         rounded.size = (layout->size + HW_LINE - 1) / HW_LINE * HW_LINE;
     return hw_lines_measure(counter, &aligned, visits, &rounded, cold, pointer, NULL).per_use;
@@ -141,6 +142,9 @@ static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_inpu
     hw_affinity_of(of, fields, pool);
     if (structure->size <= HW_LINES_LARGEST && structure->size) {
         const struct hw_ground ground = hw_ground_of(input, of);
+        for (unsigned i = 0; ground.counted && i < 8; i++)
+            if (ground.share[i] >= 0.9)
+                of->objects.usual_start = 8 * i;
         double *lines = hw_pool_take(pool, of->visits.count, sizeof *lines);
         of->lines = hw_lines_measure(counter, &ground, &of->visits, &as_is, NULL, 0, lines);
         for (size_t i = 0; lines && i < of->visits.count; i++)

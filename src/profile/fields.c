@@ -545,8 +545,11 @@ static void take_types(struct taker *taker)
             profile->context_count
                 ? bsearch(&id, profile->contexts, profile->context_count, sizeof *profile->contexts, compare_id)
                 : NULL;
-        if (context)
-            add_type(context, entries[i].type, entries[i].flags & HW_CONTEXT_TYPES_DIFFER);
+        if (!context)
+            continue;
+        add_type(context, entries[i].type, entries[i].flags & HW_CONTEXT_TYPES_DIFFER);
+        for (size_t k = 0; k < 8; k++)
+            context->starts[k] = hw_add_saturating(context->starts[k], entries[i].starts[k]);
     }
 }
 

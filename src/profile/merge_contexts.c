@@ -186,6 +186,8 @@ static bool add_own(struct hw_merge_entry *entry, const struct hw_profile_contex
     hw_sum(&to->inherited_freed_bytes, from->inherited_freed_bytes);
     hw_sum_signed(&to->inherited_blocks, from->inherited_blocks);
     hw_sum_signed(&to->inherited_bytes, from->inherited_bytes);
+    for (size_t i = 0; i < 8; i++)
+        hw_sum(&to->starts[i], from->starts[i]);
     to->types_differ |= from->types_differ || (to->type && from->type && to->type != from->type);
     to->type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
     if (!from->access)

@@ -222,7 +222,7 @@ void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
 bool hw_fields_start(void);
 void hw_fields_fork(void);
 /* An allocation, where fields are counted: the type of its block. */
-void hw_fields_allocated(const struct hw_mib *mib);
+void hw_fields_allocated(const struct hw_mib *mib, const void *address);
 /* Writes what the counters say into the profile, over what was there. Lock held. */
 void hw_fields_harvest(void);
 void hw_fields_harvest_counters(uint32_t first, uint32_t end);

@@ -23,9 +23,10 @@ static struct {
     uint32_t *group_of;   /* by counter: its first group + 1 */
     uint32_t *strings;    /* offsets, by hash; 0: free */
     uint32_t *structs;    /* index + 1, by identity; 0: free */
-    struct {
+    struct types {
         uint64_t first, second;
-    } * types; /* by MIB: those that are in the file */
+        uint32_t entry; /* of the first */
+    } * types;          /* by MIB: those that are in the file */
 } fields;
 
 uintptr_t hw_fields_counter(uintptr_t plane, uint32_t counter)
@@ -336,7 +337,25 @@ void hw_fields_reset(void)
 
 /* ---- types of blocks ---- */
 
-void hw_fields_allocated(const struct hw_mib *mib)
+/* Of more than two nothing more is said than that they differ. */
+static __attribute__((noinline)) void add_type(struct types *types, uint32_t context, uint64_t type)
+{
+    if (types->second)
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    uint32_t entry = hw_pool_take(HW_POOL_CONTEXT_TYPES, 1);
+    if (entry != HW_NONE) {
+        *HW_ENTRY(HW_POOL_CONTEXT_TYPES, struct hw_context_type, entry) =
+            (struct hw_context_type){.context = context, .type = type};
+        hw_pool_publish(HW_POOL_CONTEXT_TYPES);
+        if (!types->first)
+            types->entry = entry;
+        *(types->first ? &types->second : &types->first) = type;
+    }
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
+void hw_fields_allocated(const struct hw_mib *mib, const void *address)
 {
     uint64_t type = __heapwise_type;
     if (hw_unlikely(!hw_self_plane))
@@ -344,18 +363,13 @@ void hw_fields_allocated(const struct hw_mib *mib)
     if (hw_likely(!type))
         return;
     __heapwise_type = 0;
-    size_t index = (size_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0));
-    if (hw_access_on() || !fields.types || hw_likely(fields.types[index].first == type) || fields.types[index].second)
-        return; /* of more than two nothing more is said than that they differ */
-    hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    uint32_t entry = hw_pool_take(HW_POOL_CONTEXT_TYPES, 1);
-    if (entry != HW_NONE) {
-        *HW_ENTRY(HW_POOL_CONTEXT_TYPES, struct hw_context_type, entry) =
-            (struct hw_context_type){.context = mib->context, .type = type};
-        hw_pool_publish(HW_POOL_CONTEXT_TYPES);
-        *(fields.types[index].first ? &fields.types[index].second : &fields.types[index].first) = type;
-    }
-    hw_lock_drop(&hw_runtime.lock, old);
+    if (hw_access_on() || !fields.types)
+        return;
+    struct types *types = &fields.types[mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0)];
+    if (hw_unlikely(types->first != type) && types->second != type)
+        add_type(types, mib->context, type);
+    if (hw_likely(types->first == type)) /* the MIB is this thread's */
+        HW_ENTRY(HW_POOL_CONTEXT_TYPES, struct hw_context_type, types->entry)->starts[(uintptr_t)address >> 3 & 7]++;
 }
 
 /* ---- start ---- */

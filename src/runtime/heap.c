@@ -355,7 +355,7 @@ static inline __attribute__((always_inline)) void allocated(struct hw_thread *th
     if (hw_access_on())
         hw_access_allocated(mib, address, size, tick);
     else if (hw_unlikely(hw_shadow.fields))
-        hw_fields_allocated(mib);
+        hw_fields_allocated(mib, address);
     take_peak_share(mib);
     mib->allocations += weight;
     mib->samples++;

@@ -87,6 +87,81 @@ static void example_suggests_what_cachegrind_counts(void **state)
     free(profile);
 }
 
+/* Misses of a first-level cache of 32 KiB that cachegrind counts in PROGRAM. */
+static double misses_of(const char *program)
+{
+    struct run_result ran =
+        run((const char *const[]){"valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null",
+                                  "--D1=32768,8,64", "--LL=8388608,16,64", program, NULL},
+            &(const struct run_options){.timeout_s = 300});
+    const char *at = strstr(ran.err, "D1  misses:");
+    double misses = 0;
+    if (ran.code || !at)
+        fail_msg("cachegrind says of %s: %s", program, ran.err);
+    for (at += strlen("D1  misses:"); *at == ' ' || *at == ',' || (*at >= '0' && *at <= '9'); at++)
+        if (*at >= '0' && *at <= '9')
+            misses = 10 * misses + (*at - '0');
+    run_result_free(&ran);
+    return misses;
+}
+
+/* Blocks of 256 bytes all begin at the same place of a line: lines before and after are those of that place, and not
+ * the mean over all places. Cachegrind runs the plain program, as it is and with the layout that is suggested. */
+static void lines_are_of_where_blocks_begin(void **state)
+{
+    if (!have_command("valgrind") || !have_command("gcc"))
+        SKIP("valgrind or gcc is missing");
+    char *source = join_path(TEST_SOURCES, "programs/placement.c"), *counting = join_path(directory, "placement"),
+         *profile = join_path(directory, "placement.hwprof"), *header = join_path(directory, "layout.h");
+    char *plain[2] = {join_path(directory, "before"), join_path(directory, "after")}, variable[4096];
+    const char *const build[] = {heapwise_path(), "cc", "--fields", "-O1", "-g", "-o", counting, source, NULL};
+    compile_or_skip(build, "heapwise cc --fields");
+    snprintf(variable, sizeof variable, "HEAPWISE_OPTIONS=output=%s", profile);
+    const char *const environment[] = {variable, NULL};
+    struct run_result ran =
+        run((const char *const[]){counting, NULL}, &(const struct run_options){.environment = environment});
+    assert_exit(&ran, 0, "placement");
+    json_t *report = fields_of(profile);
+    const json_t *rec = json_entry(report, "fields", "struct", "rec"),
+                 *starts = json_object_get(json_object_get(rec, "objects"), "starts");
+    if (strncmp(json_text(report, "process.allocator"), "glibc", 5))
+        SKIP("the allocator is not glibc's");
+    int64_t all = 0, most = 0;
+    for (size_t i = 0; i < 8; i++) {
+        const int64_t here = json_integer_value(json_array_get(starts, i));
+        all += here;
+        most = here > most ? here : most;
+    }
+    assert_int_equal(all, 20000);
+    assert_int_equal(most, 20000);
+    const char *begin = strrchr(strtok(strdup(ran.out), "\n"), ' '); /* what the program itself says */
+    assert_int_equal(json_integer_value(json_array_get(starts, (size_t)atoi(begin) / 8)), 20000);
+
+    FILE *file = fopen(header, "w");
+    assert_non_null(file);
+    fputs(json_text(rec, "suggestion.definition"), file);
+    fclose(file);
+    snprintf(variable, sizeof variable, "-I%s", directory);
+    for (int after = 0; after < 2; after++) {
+        const char *const compile[] = {"gcc", "-O1",        variable, after ? "-DLAYOUT" : "-UNOTHING",
+                                       "-o",  plain[after], source,   NULL};
+        compile_or_skip(compile, "gcc");
+    }
+    const json_t *finding = json_array_get(json_object_get(report, "findings"), 0);
+    const double predicted = json_real_value(json_object_get(finding, "gain_lines")),
+                 counted_gain = misses_of(plain[0]) - misses_of(plain[1]);
+    if (fabs(predicted / counted_gain - 1) > 0.05)
+        fail_msg("predicted are %.0f lines less, counted %.0f", predicted, counted_gain);
+    json_decref(report);
+    run_result_free(&ran);
+    for (int after = 0; after < 2; after++)
+        free(plain[after]);
+    free(source);
+    free(counting);
+    free(profile);
+    free(header);
+}
+
 /* A search that leaves its loop early: what is counted apart (key, next, value) is one use of one item. */
 static void a_search_is_one_use(void **state)
 {
@@ -192,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(example_suggests_what_cachegrind_counts, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(lines_are_of_where_blocks_begin, make_place, remove_place),
         cmocka_unit_test_setup_teardown(a_search_is_one_use, make_place, remove_place),
         cmocka_unit_test(usage),
         cmocka_unit_test(nothing_counted),

@@ -439,8 +439,8 @@ static void lines_of_walks(void **state)
         struct hw_visit visit = {.executions = 1, .touch_count = 2, .walk = true};
         const struct hw_visits visits = {.visits = &visit, .count = 1, .touches = touches};
         for (unsigned start = 0; start < 64; start += 16) {
-            const struct hw_ground ground = {
-                .placement = HW_PLACE_ARRAY, .starts = {start}, .start_count = 1, .live = 6400};
+            struct hw_ground ground = {.placement = HW_PLACE_ARRAY, .live = 6400};
+            ground.share[start / 8] = 1;
             const double lines = hw_lines_of_visit(&counter, &ground, &visits, &visit, offsets, size, UINT64_MAX);
             const double plain = walked_lines(start, size, offsets[0], 8, offsets[1], 8, 6400);
             if (fabs(lines - plain) > 0.002)
