@@ -205,12 +205,13 @@ static void add_children(const struct hw_profile *profile, struct hw_buffer *out
 static void add_stacks(const struct hw_view *view, struct hw_buffer *out)
 {
     const struct hw_profile *profile = view->profile;
-    uint64_t unknown = 0, truncated = 0, incomplete = 0, all = 0;
+    uint64_t unknown = 0, truncated = 0, incomplete = 0, gaps = 0, all = 0;
     for (size_t i = 0; i < view->context_count; i++) {
         const struct hw_profile_context *sum = &view->contexts[i].sum;
         all += sum->allocations;
         unknown += sum->leaf ? 0 : sum->allocations;
         truncated += sum->flags & HW_CONTEXT_TRUNCATED ? sum->allocations : 0;
+        gaps += sum->leaf && sum->flags & HW_CONTEXT_GAP ? sum->allocations : 0;
         incomplete += sum->leaf && sum->flags & HW_CONTEXT_INCOMPLETE ? sum->allocations : 0;
     }
     if (unknown)
@@ -223,6 +224,10 @@ static void add_stacks(const struct hw_view *view, struct hw_buffer *out)
     else if (profile->totals.incomplete_walks)
         hw_buffer_add(out, "Stacks that could not be followed to the start of the thread: %s.\n",
                       HW_COUNT(profile->totals.incomplete_walks));
+    if (gaps)
+        hw_buffer_add(out,
+                      "Stacks in which callers of code without unwind tables (assembly) may be missing: %s (%s).\n",
+                      HW_OF(gaps, "allocation"), HW_PERCENT((double)gaps, (double)all));
     if (truncated)
         hw_buffer_add(out, "Stacks cut at the limit of frames, so that outer callers are missing: %s (%s).\n",
                       HW_OF(truncated, "allocation"), HW_PERCENT((double)truncated, (double)all));

@@ -210,6 +210,12 @@ static bool find_entry(const struct hw_module *module, uintptr_t pc, struct entr
            pc < entry->end;
 }
 
+bool hw_cfi_covers(const struct hw_module *module, uintptr_t pc)
+{
+    struct entry entry;
+    return find_entry(module, pc, &entry);
+}
+
 /* ---- running the program ---- */
 
 enum how { SAME = 0, UNDEFINED, OFFSET, VAL_OFFSET, REGISTER, EXPRESSION, VAL_EXPRESSION };

@@ -419,6 +419,7 @@ void hw_elf_notes_each(uintptr_t bias, const void *headers, size_t header_count,
  *   bit  4     the CFA is what lies there (CFA = *(register + offset))
  *   bit  5     the caller's frame pointer is saved at CFA - 8 * bits 16-31
  *   bit  6     the caller's frame pointer is saved where the frame pointer points
+ *   bits 8-9   unwind.c's own
  *   bits 16-31 see above
  *   bits 32-63 offset of the CFA from the register, signed */
 enum hw_rule_kind {
@@ -428,6 +429,8 @@ enum hw_rule_kind {
     HW_RULE_COMPLEX = 3, /* hw_cfi_step has to evaluate it: signal frames, other registers, expressions */
 };
 uint64_t hw_cfi_rule(const struct hw_module *module, uintptr_t pc);
+/* Does a table cover PC? */
+bool hw_cfi_covers(const struct hw_module *module, uintptr_t pc);
 /* One step with all callee-saved registers. READ checks that 8 bytes at an address may be read. False: cannot go on.
  * *SIGNAL: the frame was a signal frame, the new pc is exact. */
 struct hw_cfi_memory {

@@ -4,9 +4,12 @@
  * a later frame's CFA is computed from it. Each thread keeps recent walks by (pc, stack pointer) with these slots and
  * their values: if every slot still holds its value, the stack is the same one, by induction from the leaf. Otherwise
  * the stack is walked with compiled rules (cfi.c), which are cached by pc for all threads. A frame that has no simple
- * rule (signal frames, other registers) makes the walk start again with all registers.
+ * rule (signal frames, other registers) makes the walk start again with all registers. Code without tables is looked at
+ * itself: how far the stack pointer is from the return address (arch/.../frame.c), as long as a call stands before what
+ * is found there; else frame pointers are followed.
  *
  * Every read of the stack is checked against bounds that are known to be mapped. */
+#include "runtime/operators.h"
 #include "runtime/runtime.h"
 
 /* ---- rules by pc ---- */
@@ -41,6 +44,29 @@ void hw_unwind_start(void)
     (1ull << 8) /* with HW_RULE_NONE: generated code, or no code at all: do not even try frame pointers                \
                  */
 
+#define RULE_READ (1ull << 9) /* made of the code itself: to be verified */
+
+/* The rule for PC, a place inside an instruction that ends at NEXT, of the code itself. */
+static uint64_t rule_of_code(const struct hw_module *module, uintptr_t next)
+{
+    struct hw_arch_frame frame;
+    if (module->flags & HW_MAP_ANONYMOUS || !hw_arch_frame_of(next, module->start, module->end, &frame) ||
+        frame.cfa != (int32_t)frame.cfa)
+        return HW_RULE_NONE;
+    uint64_t rule = HW_RULE_SIMPLE | RULE_READ | (frame.from_fp ? 1 << 3 : 0) | (uint64_t)(uint32_t)frame.cfa << 32;
+    if (frame.fp_saved && (frame.fp_slot >= 0 || frame.fp_slot % 8 || frame.fp_slot / -8 > 0xffff))
+        return HW_RULE_NONE;
+    return frame.fp_saved ? rule | 1 << 5 | (uint64_t)(frame.fp_slot / -8) << 16 : rule;
+}
+
+/* Is PC a return address? */
+static bool is_return(uintptr_t pc)
+{
+    const struct hw_module *module = hw_module_find(pc - 1);
+    uintptr_t target;
+    return module && (module->flags & HW_MAP_ANONYMOUS || hw_arch_is_behind_call(pc, module->start, &target));
+}
+
 static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t key, struct rule_slot *slot)
 {
     const struct hw_module *module = hw_module_find(pc);
@@ -51,6 +77,8 @@ static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t ke
     }
     if (module) {
         rule = hw_cfi_rule(module, pc);
+        if (rule == HW_RULE_NONE)
+            rule = rule_of_code(module, pc + 1);
         if (rule == HW_RULE_NONE && (module->flags & HW_MAP_ANONYMOUS)) {
             rule |= RULE_STOP;
             hw_note(HW_NOTE_JIT, NULL);
@@ -244,11 +272,23 @@ struct state {
     bool fp_listed;    /* that slot is among the slots already */
 };
 
+/* Are all frames so far the C++ library's? */
+static bool in_operator_new(const struct state *s)
+{
+    const struct hw_module *library = NULL;
+    for (int form = 0; form < HW_NEW_COUNT && !library; form++)
+        library = hw_real.op_new[form] ? hw_module_find((uintptr_t)hw_real.op_new[form]) : NULL;
+    bool all = library && s->depth <= 3;
+    for (uint32_t i = 0; all && i < s->depth; i++)
+        all = hw_module_find(s->thread->pcs[i] & ~HW_PC_EXACT) == library;
+    return all;
+}
+
 static inline void add_pc(struct state *s, uint64_t pc)
 {
     if (hw_unlikely(pc - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start)) {
-        if (s->depth <= 3)
-            s->depth = 0; /* operator new of the C++ library, called by ours: its caller is the leaf */
+        if (in_operator_new(s))
+            s->depth = 0; /* called by ours: its caller is the leaf */
         return;
     }
     if (hw_likely(s->depth < s->limit))
@@ -277,6 +317,18 @@ static void use_fp(struct state *s)
     }
 }
 
+/* Does the function at PC, in a module with tables but not for it, have the frame whose return address is RETURN? It
+ * may be that of its caller. */
+static bool may_be_own_frame(uint64_t pc, uint64_t next)
+{
+    const struct hw_module *module = hw_module_find(pc - 1), *caller = hw_module_find(next - 1);
+    uintptr_t target = 0;
+    if (!module || !module->eh_frame_hdr)
+        return true; /* all its code is alike: the report says that it rests on frame pointers */
+    return caller && hw_arch_is_behind_call(next, caller->start, &target) && target && target < pc &&
+           hw_module_find(target) == module && !hw_cfi_covers(module, target);
+}
+
 /* A frame of code without tables: [fp] is the caller's frame pointer, if it points up this stack to a return address
  * in known code. */
 static bool frame_pointer_step(struct state *s, uint64_t *pc, uint64_t *sp, uint64_t *fp)
@@ -289,12 +341,21 @@ static bool frame_pointer_step(struct state *s, uint64_t *pc, uint64_t *sp, uint
     if (!hw_module_find(next_pc - 1))
         return false;
     depend_on(s, at + 8, next_pc);
+    if (!may_be_own_frame(*pc, next_pc))
+        s->flags |= HW_CONTEXT_GAP;
     *pc = next_pc;
     *sp = at + 16;
     *fp = *(const uint64_t *)at;
     s->fp_slot = at;
     s->fp_listed = false;
     return true;
+}
+
+/* Is there a return address where a rule that was made of code says? */
+static bool is_return_slot(const struct state *s, uint64_t rule, uint64_t sp, uint64_t fp)
+{
+    const uint64_t cfa = (rule & 1 << 3 ? fp : sp) + (uint64_t)((int64_t)rule >> 32);
+    return !(cfa & 7) && cfa > sp && on_stack(&s->thread->stack, cfa - 8) && is_return(*(const uint64_t *)(cfa - 8));
 }
 
 enum walk_result { WALK_DONE, WALK_INCOMPLETE, WALK_NEEDS_REGISTERS };
@@ -309,6 +370,8 @@ static enum walk_result walk_simple(struct state *s, uint64_t pc, uint64_t sp, u
             return WALK_DONE;
         uint64_t rule = rule_at(pc - 1);
         uint64_t cfa;
+        if (hw_unlikely(rule & RULE_READ) && !is_return_slot(s, rule, sp, fp))
+            rule = HW_RULE_NONE;
         switch (rule & 7) {
         case HW_RULE_SIMPLE:
             break;
@@ -390,9 +453,10 @@ static __attribute__((noinline)) enum walk_result walk_registers(struct state *s
     s->cacheable = false;
     for (uint32_t steps = 0; steps < 4 * HW_DEPTH_MAX; steps++) {
         uint64_t pc = registers[HW_REG_PC], before = registers[HW_REG_SP];
-        add_pc(s, exact ? pc | HW_PC_EXACT : pc);
-        if (pc - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start)
-            s->depth = s->depth <= 3 ? 0 : s->depth; /* exact pcs of the runtime are no frames either */
+        if (!exact)
+            add_pc(s, pc);
+        else if (pc - hw_runtime.text_start >= hw_runtime.text_end - hw_runtime.text_start)
+            add_pc(s, pc | HW_PC_EXACT); /* exact pcs of the runtime are no frames either */
         if (s->flags & HW_CONTEXT_TRUNCATED)
             return WALK_DONE;
         const struct hw_module *module = hw_module_find(exact ? pc : pc - 1);
@@ -402,7 +466,16 @@ static __attribute__((noinline)) enum walk_result walk_registers(struct state *s
         enum hw_step step = hw_cfi_step(module, exact ? pc : pc - 1, registers, &memory, &signal_frame);
         if (step == HW_STEP_END)
             return WALK_DONE;
-        if (step == HW_STEP_NO_TABLE && !(module->flags & HW_MAP_ANONYMOUS)) {
+        const uint64_t read = step == HW_STEP_NO_TABLE ? rule_of_code(module, pc) : HW_RULE_NONE;
+        if (read != HW_RULE_NONE && is_return_slot(s, read, registers[HW_REG_SP], registers[HW_REG_FP])) {
+            const uint64_t cfa = registers[read & 1 << 3 ? HW_REG_FP : HW_REG_SP] + (uint64_t)((int64_t)read >> 32);
+            const uintptr_t slot = cfa - 8 * (read >> 16 & 0xffff);
+            if (read & 1 << 5 && !on_stack(stack, slot))
+                return WALK_INCOMPLETE;
+            registers[HW_REG_FP] = read & 1 << 5 ? *(const uint64_t *)slot : registers[HW_REG_FP];
+            registers[HW_REG_PC] = *(const uint64_t *)(cfa - 8);
+            registers[HW_REG_SP] = cfa;
+        } else if (step == HW_STEP_NO_TABLE && !(module->flags & HW_MAP_ANONYMOUS)) {
             uint64_t sp = registers[HW_REG_SP], fp = registers[HW_REG_FP];
             if (!frame_pointer_step(s, &registers[HW_REG_PC], &sp, &fp))
                 return WALK_INCOMPLETE;

@@ -228,6 +228,17 @@ enum {
     HW_REG_COUNT = 17,
 };
 
+/* frame.c: the frame of a function, as seen from a place in it. Offsets in bytes. */
+struct hw_arch_frame {
+    bool from_fp;  /* the CFA is the frame pointer + cfa, not the stack pointer + cfa */
+    bool fp_saved; /* the caller's frame pointer is at the CFA + fp_slot; else it is in its register */
+    int64_t cfa, fp_slot;
+};
+/* By the instructions from PC on, in the code [start, end). False: they do not tell. */
+bool hw_arch_frame_of(uintptr_t pc, uintptr_t start, uintptr_t end, struct hw_arch_frame *frame);
+/* Does a call stand right before PC, in code that begins at START? *TARGET: what it calls, 0 when it does not say. */
+bool hw_arch_is_behind_call(uintptr_t pc, uintptr_t start, uintptr_t *target);
+
 /* The registers of the calling function at this place, by DWARF number; caller-saved ones are not known (0). */
 static inline __attribute__((always_inline)) void hw_arch_capture(uint64_t registers[HW_REG_COUNT])
 {
