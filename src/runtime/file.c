@@ -73,7 +73,7 @@ static const struct {
     [HW_POOL_GROUP_MEMBERS] = {HW_SECTION_GROUP_MEMBERS, sizeof(struct hw_group_member), 1 * G, 4, 8 * K},
     [HW_POOL_FIELD_WINDOWS] = {HW_SECTION_FIELD_WINDOWS, sizeof(struct hw_field_window), 12 * M, 1, 0},
     [HW_POOL_FIELDS_INFO] = {HW_SECTION_FIELDS_INFO, sizeof(struct hw_fields_info), 4 * K, 0, 4 * K},
-    [HW_POOL_CONTEXT_TYPES] = {HW_SECTION_CONTEXT_TYPES, sizeof(struct hw_context_type), 256 * M, 2, 4 * K},
+    [HW_POOL_CONTEXT_TYPES] = {HW_SECTION_CONTEXT_TYPES, sizeof(struct hw_context_type), 320 * M, 2, 20 * K},
     [HW_POOL_ALLOCATOR_INFO] = {HW_SECTION_ALLOCATOR_INFO, sizeof(struct hw_allocator_info), 4 * K, 0, 4 * K},
     [HW_POOL_OPERATION_COUNTS] = {HW_SECTION_OPERATION_COUNTS, sizeof(struct hw_operation_counts), 2 * G, 8, 48 * K},
     [HW_POOL_OPERATION_CALLS] = {HW_SECTION_OPERATION_CALLS, sizeof(struct hw_operation_call), 64 * K, 0, 12 * K},

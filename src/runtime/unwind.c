@@ -46,12 +46,18 @@ void hw_unwind_start(void)
 
 #define RULE_READ (1ull << 9) /* made of the code itself: to be verified */
 
-/* The rule for PC, a place inside an instruction that ends at NEXT, of the code itself. */
+/* Code that may be executed may be read, as good as always. */
+static bool is_readable_code(const struct hw_module *module, uintptr_t at)
+{
+    return at >= module->start && at < module->end && (hw_quiet || hw_readable(at));
+}
+
+/* The rule for the call or instruction that ends at NEXT, of the code itself. */
 static uint64_t rule_of_code(const struct hw_module *module, uintptr_t next)
 {
     struct hw_arch_frame frame;
-    if (module->flags & HW_MAP_ANONYMOUS || !hw_arch_frame_of(next, module->start, module->end, &frame) ||
-        frame.cfa != (int32_t)frame.cfa)
+    if (module->flags & HW_MAP_ANONYMOUS || !is_readable_code(module, next) ||
+        !hw_arch_frame_of(next, module->start, module->end, &frame) || frame.cfa != (int32_t)frame.cfa)
         return HW_RULE_NONE;
     uint64_t rule = HW_RULE_SIMPLE | RULE_READ | (frame.from_fp ? 1 << 3 : 0) | (uint64_t)(uint32_t)frame.cfa << 32;
     if (frame.fp_saved && (frame.fp_slot >= 0 || frame.fp_slot % 8 || frame.fp_slot / -8 > 0xffff))
@@ -64,7 +70,8 @@ static bool is_return(uintptr_t pc)
 {
     const struct hw_module *module = hw_module_find(pc - 1);
     uintptr_t target;
-    return module && (module->flags & HW_MAP_ANONYMOUS || hw_arch_is_behind_call(pc, module->start, &target));
+    return module && (module->flags & HW_MAP_ANONYMOUS ||
+                      (is_readable_code(module, pc - 8) && hw_arch_is_behind_call(pc, module->start, &target)));
 }
 
 static __attribute__((noinline)) uint64_t compile_rule(uintptr_t pc, uint64_t key, struct rule_slot *slot)
@@ -325,8 +332,8 @@ static bool may_be_own_frame(uint64_t pc, uint64_t next)
     uintptr_t target = 0;
     if (!module || !module->eh_frame_hdr)
         return true; /* all its code is alike: the report says that it rests on frame pointers */
-    return caller && hw_arch_is_behind_call(next, caller->start, &target) && target && target < pc &&
-           hw_module_find(target) == module && !hw_cfi_covers(module, target);
+    return caller && is_readable_code(caller, next - 8) && hw_arch_is_behind_call(next, caller->start, &target) &&
+           target && target < pc && hw_module_find(target) == module && !hw_cfi_covers(module, target);
 }
 
 /* A frame of code without tables: [fp] is the caller's frame pointer, if it points up this stack to a return address

@@ -14,6 +14,7 @@ static const struct build {
     const char *const arguments[5];
 } builds[] = {{"plain", {"gcc", "-O1"}},
               {"plain-fp", {"gcc", "-O1", "-fno-omit-frame-pointer"}},
+              {"no-tables", {"gcc", "-O2", "-fno-asynchronous-unwind-tables"}},
               {"counting", {"", "cc", "-O1"}},
               {"counting-fp", {"", "cc", "-O1", "-fno-omit-frame-pointer"}},
               {"counting-words", {"", "cc", "--granule=8", "-O2"}}};

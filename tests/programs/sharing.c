@@ -23,11 +23,11 @@
 
 typedef volatile uint64_t word;
 
-static double seconds;
-static word *block;
+static double seconds __attribute__((aligned(LINE))); /* a line each: what is said is said of blocks */
+static word *block __attribute__((aligned(LINE)));
 static word lines_of_globals[2][8] __attribute__((aligned(64)));
-static pthread_barrier_t barrier;
-static word sink;
+static pthread_barrier_t barrier __attribute__((aligned(LINE)));
+static word sink __attribute__((aligned(LINE)));
 
 static NOINLINE word *block_of(const char *name, size_t lines)
 {

@@ -242,6 +242,8 @@ static struct hw_access make_access(uint32_t context)
                                .shared_writers = below(100),
                                .lines_false_shared = any_count(),
                                .lines_true_shared = any_count(),
+                               .lines_handed_over = any_count(),
+                               .line_passes = any_count(),
                                .saturated_cells = below(5) ? 0 : below(10),
                                .not_owned = part_of(blocks)};
     return access;
