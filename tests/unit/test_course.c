@@ -250,8 +250,8 @@ static void test_prediction(void **state)
     /* 2 * (0.5 + 2 * 0.25) less and 0.1 more, of 10; the same of 20; 2 * 1 less and 0.1 less, of 30 */
     struct hw_speedup speedup = hw_course_predict(&present, &then, &weight);
     near(1 / (1 - 0.19), speedup.value);
-    near(1 / (1 - 2.1 / 30), speedup.low);
-    /* with a weight of 4 the course would take 14 of 10: it counts for as much less */
+    /* with a weight of 4 the course would take 14 of 10, and 42 of 30: it counts for as much less */
+    near(1 / (1 - (30 / 42.0 * 2 + 0.1) / 30), speedup.low);
     near(1 / (1 - (10 / 14.0 * 2 * (0.5 + 4 * 0.25) - 0.1) / 10), speedup.high);
     runs.wall_s[1] = 29; /* the program waits in all rounds, the machine lets it wait in some */
     runs.wall_s[0] = 15;
