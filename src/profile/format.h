@@ -308,11 +308,25 @@ struct hw_mib {
     uint16_t previous_alloc_cpu;
     uint16_t flags;               /* enum hw_mib_flags */
     uint32_t lifetime_total_high; /* bits 64 to 95 of lifetime_total: a million blocks fill 64 bits in two hours */
-    uint64_t reallocations;
-    uint64_t realloc_moved; /* of them to a new address */
-    uint64_t realloc_grown_bytes, realloc_shrunk_bytes;
+    /* In sampled runs a reallocation is a free and an allocation. There the same places hold sums over the samples that
+     * estimate variances: of the numbers of allocations and of freed blocks, in sixteenths; of their bytes, in units of
+     * 2^20 bytes squared. All 0: an older file, or nothing is uncertain. */
+    union {
+        struct {
+            uint64_t reallocations;
+            uint64_t realloc_moved; /* of them to a new address */
+            uint64_t realloc_grown_bytes, realloc_shrunk_bytes;
+        };
+        struct {
+            uint64_t count_variance, bytes_variance;
+            uint64_t freed_count_variance, freed_bytes_variance;
+        };
+    };
     uint64_t inherited_frees, inherited_freed_bytes; /* blocks of the parent, freed here: in no other count */
 };
+
+#define HW_COUNT_VARIANCE_UNIT 16.
+#define HW_BYTES_VARIANCE_UNIT 0x1p20
 
 enum hw_mib_flags {
     HW_MIB_EVICTED = 1u << 0,  /* pushed out of a bounded table */

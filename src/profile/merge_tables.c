@@ -335,9 +335,9 @@ static uint32_t limited(uint64_t value)
     return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-static struct hw_mib make_mib(const struct hw_profile_context *from, uint32_t context, bool pool)
+static struct hw_mib make_mib(const struct hw_profile_context *from, uint32_t context, bool pool, bool sampled)
 {
-    return (struct hw_mib){.context = context,
+    struct hw_mib mib = {.context = context,
                            .flags = HW_MIB_LIVE_AGE | (pool ? HW_MIB_POOL : 0),
                            .allocations = from->allocations,
                            .bytes = from->bytes,
@@ -365,12 +365,20 @@ static struct hw_mib make_mib(const struct hw_profile_context *from, uint32_t co
                            .lifetime_overlaps = from->lifetime_overlaps,
                            .same_alloc_cpu = from->same_alloc_cpu,
                            .same_free_cpu = from->same_free_cpu,
-                           .reallocations = from->reallocations,
-                           .realloc_moved = from->realloc_moved,
-                           .realloc_grown_bytes = from->realloc_grown_bytes,
-                           .realloc_shrunk_bytes = from->realloc_shrunk_bytes,
                            .inherited_frees = from->inherited_frees,
                            .inherited_freed_bytes = from->inherited_freed_bytes};
+    if (sampled) { /* some runs; of others nothing is uncertain, and their reallocations are not told */
+        mib.count_variance = from->count_variance;
+        mib.bytes_variance = from->bytes_variance;
+        mib.freed_count_variance = from->freed_count_variance;
+        mib.freed_bytes_variance = from->freed_bytes_variance;
+        return mib;
+    }
+    mib.reallocations = from->reallocations;
+    mib.realloc_moved = from->realloc_moved;
+    mib.realloc_grown_bytes = from->realloc_grown_bytes;
+    mib.realloc_shrunk_bytes = from->realloc_shrunk_bytes;
+    return mib;
 }
 
 /* FROM without the blocks of LIVE, as a row. Its bounds are those of both. */
@@ -451,7 +459,7 @@ static void make_own_counts(struct finisher *finisher)
         if (!entry || !entry->told)
             continue;
         const struct hw_profile_context *sum = &entry->sum.own;
-        *mib++ = make_mib(sum, (uint32_t)i, entry->pool);
+        *mib++ = make_mib(sum, (uint32_t)i, entry->pool, finisher->merge->process.sample_bytes);
         if (has_inherited(entry))
             *had++ = (struct hw_inherited){
                 .context = (uint32_t)i, .blocks = sum->inherited_blocks, .bytes = sum->inherited_bytes};

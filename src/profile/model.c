@@ -278,18 +278,29 @@ static bool mib_is_empty(const struct hw_mib *mib)
            mib->live_blocks == 0 && mib->live_bytes == 0;
 }
 
+static void add_reallocations(struct hw_profile_context *context, const struct hw_mib *mib, bool sampled)
+{
+    if (sampled) {
+        context->count_variance = hw_add_saturating(context->count_variance, mib->count_variance);
+        context->bytes_variance = hw_add_saturating(context->bytes_variance, mib->bytes_variance);
+        context->freed_count_variance = hw_add_saturating(context->freed_count_variance, mib->freed_count_variance);
+        context->freed_bytes_variance = hw_add_saturating(context->freed_bytes_variance, mib->freed_bytes_variance);
+        return;
+    }
+    context->reallocations += mib->reallocations;
+    context->realloc_moved += mib->realloc_moved;
+    context->realloc_grown_bytes += mib->realloc_grown_bytes;
+    context->realloc_shrunk_bytes += mib->realloc_shrunk_bytes;
+}
+
 static void add_allocations(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib)
 {
     context->allocations += mib->allocations;
-    context->reallocations += mib->reallocations;
     context->bytes += mib->bytes;
     context->samples += mib->samples;
     context->alloc_threads += mib->alloc_threads;
     context->lifetime_overlaps += mib->lifetime_overlaps;
     context->same_alloc_cpu += mib->same_alloc_cpu;
-    context->realloc_moved += mib->realloc_moved;
-    context->realloc_grown_bytes += mib->realloc_grown_bytes;
-    context->realloc_shrunk_bytes += mib->realloc_shrunk_bytes;
     if (mib->allocations == 0)
         return;
     if (mib->size_min < context->size_min)
@@ -341,11 +352,11 @@ static void add_live(struct builder *builder, struct hw_profile_context *context
         sum->live_ticks += mib->live_ticks;
 }
 
-static void add_total(struct hw_profile_totals *totals, const struct hw_mib *mib)
+static void add_total(struct hw_profile_totals *totals, const struct hw_mib *mib, bool sampled)
 {
     totals->allocations += mib->allocations;
     totals->frees += mib->frees;
-    totals->reallocations += mib->reallocations;
+    totals->reallocations += sampled ? 0 : mib->reallocations;
     totals->temporary += mib->temporary;
     totals->bytes += mib->bytes;
     add_signed(&totals->live_blocks, mib->live_blocks);
@@ -356,6 +367,7 @@ static void merge_mibs(struct builder *builder, struct hw_profile_context *conte
 {
     const struct hw_table *table = &builder->tables->of[HW_SECTION_MIBS];
     const struct hw_mib *mibs = table->entries;
+    const bool sampled = builder->profile->process.sample_bytes;
     for (size_t i = 0; i < table->count; i++) {
         const struct hw_mib *mib = &mibs[i];
         uint32_t id = mib->context;
@@ -369,12 +381,13 @@ static void merge_mibs(struct builder *builder, struct hw_profile_context *conte
         }
         sums[id].told = true;
         add_allocations(&contexts[id], &sums[id], mib);
+        add_reallocations(&contexts[id], mib, sampled);
         add_frees(&contexts[id], &sums[id], mib);
         add_live(builder, &contexts[id], &sums[id], mib);
         if (mib->flags & HW_MIB_POOL)
             contexts[id].pool = true;
         else
-            add_total(&builder->profile->context_totals, mib);
+            add_total(&builder->profile->context_totals, mib, sampled);
         note_tick(builder, mib->last_alloc_tick);
         note_tick(builder, mib->last_free_tick);
     }

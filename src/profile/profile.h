@@ -263,6 +263,8 @@ struct hw_profile_context {
     uint64_t migrated_cpu, lifetime_overlaps, same_alloc_cpu, same_free_cpu;
     uint64_t alloc_threads, free_threads;
     uint64_t realloc_moved, realloc_grown_bytes, realloc_shrunk_bytes;
+    /* Of sampled runs, where those are 0: see hw_mib. */
+    uint64_t count_variance, bytes_variance, freed_count_variance, freed_bytes_variance;
     uint64_t inherited_frees, inherited_freed_bytes;
     int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
     uint64_t first_ns;

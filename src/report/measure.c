@@ -169,22 +169,58 @@ static double drawn(const struct hw_view *view, const struct hw_profile_context 
     return sum->samples < sum->allocations ? (double)sum->samples / (double)sum->allocations : 1;
 }
 
+/* Blocks taken for ones of their context's mean size: value / weight of them, each in the sample or not. */
+static double rough_variance(const struct hw_view *view, enum hw_measure_id id, const struct hw_profile_context *sum,
+                             double value)
+{
+    const double size = (double)sum->bytes / (double)sum->allocations, p = drawn(view, sum);
+    const double weight = hw_measures[id].unit == HW_UNIT_BYTES ? size : 1;
+    return p > 0 ? weight * value * (1 - p) / p : 0;
+}
+
+/* By the sums that sampled runs keep: what is live is what is not freed; the peak is taken to have the context's usual
+ * mix of sizes. */
+static double kept_variance(enum hw_measure_id id, const struct hw_profile_context *sum, double value)
+{
+    const double count = (double)sum->count_variance / HW_COUNT_VARIANCE_UNIT;
+    const double freed = (double)sum->freed_count_variance / HW_COUNT_VARIANCE_UNIT;
+    const double bytes = (double)sum->bytes_variance * HW_BYTES_VARIANCE_UNIT;
+    const double freed_bytes = (double)sum->freed_bytes_variance * HW_BYTES_VARIANCE_UNIT;
+    switch (id) {
+    case HW_MEASURE_COUNT:
+        return count;
+    case HW_MEASURE_FREES:
+        return freed;
+    case HW_MEASURE_LIVE_COUNT:
+        return count > freed ? count - freed : 0;
+    case HW_MEASURE_LEAKED:
+        return bytes > freed_bytes ? bytes - freed_bytes : 0;
+    case HW_MEASURE_BYTES:
+    case HW_MEASURE_PEAK:
+        return bytes * value / (double)sum->bytes;
+    default:
+        return count * value / (double)sum->allocations;
+    }
+}
+
 double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id)
 {
-    double variance = 0;
+    double variance = 0, rough = 0;
     if (view->profile->observed && !view->function && (id == HW_MEASURE_PEAK || id == HW_MEASURE_COUNT))
         return 0; /* allocator mode counts these apart */
     for (size_t i = 0; hw_view_sampled(view) && i < view->context_count; i++) {
-        const struct hw_view_context *context = &view->contexts[i];
-        const double value = (double)hw_measure_value(view, id, context);
-        if (!(value > 0) || !context->sum.allocations)
+        const struct hw_profile_context *sum = &view->contexts[i].sum;
+        const double value = (double)hw_measure_value(view, id, &view->contexts[i]);
+        if (!(value > 0) || !sum->allocations || !sum->bytes)
             continue;
-        const double size = (double)context->sum.bytes / (double)context->sum.allocations;
-        const double p = drawn(view, &context->sum), weight = hw_measures[id].unit == HW_UNIT_BYTES ? size : 1;
-        if (p > 0) /* value / weight blocks, each in the sample or not: the sum over them of weight^2 (1 - p) / p */
-            variance += weight * value * (1 - p) / p;
+        if (sum->count_variance | sum->bytes_variance)
+            variance += kept_variance(id, sum, value);
+        else
+            rough += rough_variance(view, id, sum, value);
     }
-    return 2 * sqrt(variance);
+    /* Older files have no sums; with mixed sizes the truth was up to 2.6 times as uncertain as the mean size says. */
+    const double wider = view->profile->process.sample_bytes ? 2.6 * 2.6 : 1;
+    return 2 * sqrt(variance + wider * rough);
 }
 
 enum hw_measure_id hw_measure_usual(const struct hw_view *view)

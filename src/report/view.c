@@ -203,6 +203,10 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
     to->realloc_moved += from->realloc_moved;
     to->realloc_grown_bytes += from->realloc_grown_bytes;
     to->realloc_shrunk_bytes += from->realloc_shrunk_bytes;
+    to->count_variance = hw_add_saturating(to->count_variance, from->count_variance);
+    to->bytes_variance = hw_add_saturating(to->bytes_variance, from->bytes_variance);
+    to->freed_count_variance = hw_add_saturating(to->freed_count_variance, from->freed_count_variance);
+    to->freed_bytes_variance = hw_add_saturating(to->freed_bytes_variance, from->freed_bytes_variance);
     to->inherited_frees += from->inherited_frees;
     to->inherited_freed_bytes += from->inherited_freed_bytes;
     to->inherited_blocks += from->inherited_blocks;

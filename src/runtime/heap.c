@@ -8,71 +8,15 @@
  * keeps its live values if the epoch has changed since. What nobody changes afterwards is still what it was. */
 #include "runtime/runtime.h"
 
-/* ---- sampling ---- */
-
-/* 1 - exp(-x), x >= 0, to about 1e-12: Taylor on x / 2^k, then 1 - (1 - y)^2 = 2y - y^2, k times. */
-static double one_minus_exp(double x)
-{
-    if (x > 40)
-        return 1;
-    int k = 0;
-    while (x > 0.05) {
-        x *= 0.5;
-        k++;
-    }
-    double y = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6)))));
-    while (k--)
-        y = y * (2 - y);
-    return y;
-}
-
-/* -ln(u), 0 < u <= 1. */
-double hw_minus_log(double u)
-{
-    double result = 0;
-    while (u < 0.5) {
-        u *= 2;
-        result += 0.69314718055994530942;
-    }
-    double z = (1 - u) / (1 + u), z2 = z * z, term = z, sum = 0; /* -ln(u) = 2 atanh(z) */
-    for (int i = 1; i < 40; i += 2) {
-        sum += term / i;
-        term *= z2;
-    }
-    return result + 2 * sum;
-}
-
-uint64_t hw_mix(uint64_t x) /* splitmix64 */
-{
-    x += 0x9e3779b97f4a7c15ull;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    return x ^ (x >> 31);
-}
-
-uint64_t hw_sample_distance(struct hw_thread *thread)
-{
-    thread->random = hw_mix(thread->random);
-    double u = (double)((thread->random >> 11) + 1) * 0x1p-53;
-    return (uint64_t)(hw_minus_log(u) * (double)hw_options.sample_bytes) + 1;
-}
-
-/* How many blocks a sampled one stands for: 1 / (1 - exp(-size / R)), rounded up or down by chance so that the mean is
- * right; the chance comes from the block's stamp, so that its free finds the same weight. (The estimator is derived in
- * jemalloc's profiling notes: unbias each sample, then add.) */
-static uint64_t sample_weight(const struct hw_block *block)
-{
-    double size = block->size ? (double)block->size : 1;
-    double weight = 1 / one_minus_exp(size / (double)hw_options.sample_bytes);
-    double chance = (double)(hw_mix(block->stamp ^ block->size) >> 11) * 0x1p-53;
-    return (uint64_t)(weight + chance);
-}
-
-static inline uint64_t weight_of(const struct hw_block *block)
+/* What a block counts for: as many blocks and bytes as it stands for in sampled runs (the chance in that comes from its
+ * stamp, so that its free finds the same). */
+static inline struct hw_sample sample_of(const struct hw_block *block)
 {
     if (hw_likely(!hw_runtime.weighted))
-        return 1;
-    return hw_options.sample_bytes ? sample_weight(block) : 1ull << block->shift;
+        return (struct hw_sample){.weight = 1, .bytes = block->size};
+    if (hw_options.sample_bytes)
+        return hw_sample_of(block);
+    return (struct hw_sample){.weight = 1ull << block->shift, .bytes = block->size << block->shift};
 }
 
 /* ---- free stacks: the index of the pairs, see the end of the file ---- */
@@ -349,8 +293,9 @@ static inline __attribute__((always_inline)) void allocated(struct hw_thread *th
                     old;
     if (hw_unlikely(hw_block_put(thread, address, &block, &old)))
         replaced(thread, address, &old);
-    uint64_t weight = weight_of(&block);
-    int64_t bytes = (int64_t)(weight * size);
+    const struct hw_sample sample = sample_of(&block);
+    uint64_t weight = sample.weight;
+    int64_t bytes = (int64_t)sample.bytes;
     struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
     if (hw_access_on())
         hw_access_allocated(mib, address, size, tick);
@@ -362,6 +307,10 @@ static inline __attribute__((always_inline)) void allocated(struct hw_thread *th
     mib->bytes += (uint64_t)bytes;
     mib->live_bytes += bytes;
     mib->live_blocks += (int64_t)weight;
+    if (hw_unlikely(hw_options.sample_bytes != 0)) {
+        mib->count_variance += sample.count_variance;
+        mib->bytes_variance += sample.bytes_variance;
+    }
     if (size < mib->size_min)
         mib->size_min = size;
     if (size > mib->size_max)
@@ -387,16 +336,8 @@ static inline __attribute__((always_inline)) void allocated(struct hw_thread *th
 
 void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame)
 {
-    if (hw_unlikely(hw_options.sample_bytes != 0)) {
-        if (thread->fresh) {
-            thread->fresh = 0;
-            if (size < hw_until_sample) {
-                hw_until_sample -= size;
-                return;
-            }
-        }
-        hw_until_sample = hw_sample_distance(thread);
-    }
+    if (hw_unlikely(hw_options.sample_bytes != 0) && !hw_sample_drawn(thread, size))
+        return;
     hw_block_prefetch(address);
     allocated(thread, address, size, hw_walk_at(thread, frame), &(struct hw_block){.shift = 0});
 }
@@ -455,8 +396,9 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
                                                 uint64_t now)
 {
     struct hw_mib *mib = mib_begin(thread, block->context);
-    uint64_t weight = weight_of(block);
-    int64_t bytes = (int64_t)(weight * block->size);
+    const struct hw_sample sample = sample_of(block);
+    const uint64_t weight = sample.weight;
+    const int64_t bytes = (int64_t)sample.bytes;
     bool live = hw_runtime.process->flags & HW_PROCESS_RESET;
     if (live) {
         take_peak_share(mib);
@@ -480,8 +422,9 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
         freed_old(thread, address, block, now);
         return;
     }
-    uint64_t weight = weight_of(block);
-    int64_t bytes = (int64_t)(weight * block->size);
+    const struct hw_sample sample = sample_of(block);
+    const uint64_t weight = sample.weight;
+    const int64_t bytes = (int64_t)sample.bytes;
     uint32_t free_context = HW_NONE;
     if (hw_unlikely(hw_options.free_stacks))
         free_context = frame ? hw_walk_at(thread, frame)->context : 0;
@@ -492,6 +435,10 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     mib->live_bytes -= bytes;
     mib->live_blocks -= (int64_t)weight;
     add_lifetime(mib, block, now, hw_cpu(), weight);
+    if (hw_unlikely(hw_options.sample_bytes != 0)) {
+        mib->freed_count_variance += sample.count_variance;
+        mib->freed_bytes_variance += sample.bytes_variance;
+    }
     if (temporary) {
         mib->temporary += weight;
         thread->entry->temporary += weight;
@@ -594,7 +541,7 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
         return;
     }
     take_peak_share(mib);
-    const uint64_t weight = weight_of(block);
+    const uint64_t weight = sample_of(block).weight; /* never of a sampled run */
     mib->reallocations += weight;
     mib->realloc_moved += old_address != new_address ? weight : 0;
     int64_t growth = (int64_t)weight * ((int64_t)size - (int64_t)old_size);

@@ -619,7 +619,6 @@ struct hw_thread {
     uint32_t *mib_index;   /* context -> MIB index, 0 none */
     uint32_t mib_index_size;
     uint32_t exit_rounds;
-    uint32_t fresh;                /* sampled runs: the first allocation has yet to be drawn */
     struct hw_thread *interrupted; /* the state of the hook that a signal handler interrupted */
     uint8_t leave_slow;            /* there is more to do when the hook ends: `interrupted`, or */
     uint8_t resume;                /* a burst of single steps goes on then (trap.c) */
@@ -637,6 +636,8 @@ struct hw_thread {
 };
 extern HW_HIDDEN __thread struct hw_thread *hw_self __attribute__((tls_model("initial-exec")));
 extern HW_HIDDEN __thread uint64_t hw_until_sample __attribute__((tls_model("initial-exec")));
+/* Bytes from there to the next sampled one. */
+extern HW_HIDDEN __thread uint64_t hw_sample_rest __attribute__((tls_model("initial-exec")));
 
 /* Slow part of hw_enter: first call of a thread, of a forked child, or from a signal handler inside the runtime. */
 struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free);
@@ -712,11 +713,22 @@ struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
 /* Adds the thread's delta to the totals. */
 void hw_heap_flush(struct hw_thread *thread);
 void hw_heap_threads_many(void);
+
+/* ---- sampling.c ---- */
+
 /* -ln(u), 0 < u <= 1; and a generator of random numbers. */
 double hw_minus_log(double u);
 uint64_t hw_mix(uint64_t x);
-/* Distance to the next sampled byte. */
-uint64_t hw_sample_distance(struct hw_thread *thread);
+/* Draws the distance to the next sampled byte. */
+void hw_sample_begin(struct hw_thread *thread);
+/* Whether a block is looked at that the hook has not ruled out. */
+bool hw_sample_drawn(struct hw_thread *thread, size_t size);
+/* What a block that is looked at stands for, and its part in the estimates of the variances (see hw_mib). */
+struct hw_sample {
+    uint64_t weight, bytes;
+    uint64_t count_variance, bytes_variance;
+};
+struct hw_sample hw_sample_of(const struct hw_block *block);
 
 #include "runtime/counting.h"
 

@@ -338,9 +338,8 @@ static struct hw_thread *first_call(void)
     }
     if (second && !hw_runtime.threads_settled)
         hw_heap_threads_many();
-    thread->fresh = 1;
     if (hw_options.sample_bytes)
-        hw_until_sample = hw_sample_distance(thread);
+        hw_sample_begin(thread);
     thread->gate = HW_GATE_OPEN;
     hw_self = thread;
     if (threads.has_key)

@@ -84,6 +84,75 @@ static void test_samples_differ(void **state)
     recording_free(&second);
 }
 
+static double check_number(const char *file, const char *limit, const char *key)
+{
+    const char *const arguments[] = {"check", "--json", limit, file, NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    json_t *checks = json_loadb(result.out, result.out_size, 0, NULL);
+    const double number = json_number_value(json_object_get(json_array_get(json_object_get(checks, "checks"), 0), key));
+    json_decref(checks);
+    run_result_free(&result);
+    return number;
+}
+
+/* What `check` says of its uncertainty is true of mixed sizes: the squares of the errors, in standard deviations, add
+ * up to their number. More than 40 of 16 comes once in a thousand times; with mean sizes it was four times as much. */
+static void test_uncertainty(void **state)
+{
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    const char *const argv[] = {program, "mixed", NULL}, *const arguments[] = {"-q", "--sample-bytes=64K", NULL};
+    double squares = 0;
+    for (int i = 0; i < 16; i++) {
+        struct recording recording =
+            record_and_load(argv, &(struct record_options){.arguments = arguments, .no_report = true});
+        const double value = check_number(recording.files[0], "--max-allocations=100000", "value");
+        const double uncertainty = check_number(recording.files[0], "--max-allocations=100000", "uncertainty");
+        assert_true(uncertainty > 0);
+        squares += pow((value - 100000) / (uncertainty / 2), 2);
+        recording_free(&recording);
+    }
+    print_message("sum of 16 squares: %.1f\n", squares);
+    assert_true(squares < 40);
+}
+
+/* The uncertainty goes along in a merge: as a sum of independent runs it grows by the root of their number. */
+static void test_uncertainty_of_a_merge(void **state)
+{
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    const char *const argv[] = {program, "mixed", NULL}, *const arguments[] = {"-q", "--sample-bytes=64K", NULL};
+    struct recording recording =
+        record_and_load(argv, &(struct record_options){.arguments = arguments, .no_report = true});
+    char *merged = join_path(recording.directory, "merged");
+    const char *const merge[] = {"merge", "-o", merged, recording.files[0], recording.files[0], NULL};
+    struct run_result result = heapwise(merge, NULL);
+    assert_exit(&result, 0, "merge");
+    const double one = check_number(recording.files[0], "--max-allocations=100000", "uncertainty");
+    const double two = check_number(merged, "--max-allocations=100000", "uncertainty");
+    assert_true(fabs(two / one - sqrt(2)) < 0.01);
+    run_result_free(&result);
+    free(merged);
+    recording_free(&recording);
+}
+
+/* Blocks of the sample distance or more are all looked at: one at a time of 100,000 bytes is a peak of so many. */
+static void test_peak_of_large_blocks(void **state)
+{
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    const char *const argv[] = {program, "one", NULL}, *const arguments[] = {"-q", "--sample-bytes=64K", NULL};
+    for (int i = 0; i < 3; i++) {
+        struct recording recording = record_and_load(argv, &(struct record_options){.arguments = arguments});
+        assert_int_equal(json_number(recording.report, "totals.sampled.peak_bytes"), 100000);
+        assert_int_equal(json_number(recording.report, "totals.sampled.allocations"), 1000);
+        recording_free(&recording);
+    }
+}
+
 static void test_exact_without_sampling(void **state)
 {
     const char *program = program_path("sizes");
@@ -193,6 +262,7 @@ static void test_bounded_table_with_threads(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_estimates), cmocka_unit_test(test_samples_differ),
+TEST_MAIN(cmocka_unit_test(test_estimates), cmocka_unit_test(test_samples_differ), cmocka_unit_test(test_uncertainty),
+          cmocka_unit_test(test_uncertainty_of_a_merge), cmocka_unit_test(test_peak_of_large_blocks),
           cmocka_unit_test(test_exact_without_sampling), cmocka_unit_test(test_bounded_table),
           cmocka_unit_test(test_bounded_table_with_threads))

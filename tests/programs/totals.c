@@ -99,6 +99,27 @@ NOINLINE static void null(void)
     HERE();
 }
 
+/* For sampled runs: 99,900 blocks of 32 and 100 of 100,000 bytes from one place. */
+NOINLINE static void mixed(void)
+{
+    for (int i = 0; i < 100000; i++) {
+        void *block = malloc(i % 1000 ? 32 : 100000);
+        KEEP(block);
+        free(block);
+    }
+    HERE();
+}
+
+NOINLINE static void one_at_a_time(void)
+{
+    for (int i = 0; i < 1000; i++) {
+        void *block = malloc(100000);
+        KEEP(block);
+        free(block);
+    }
+    HERE();
+}
+
 static void *worker(void *seed)
 {
     changes((uint32_t)(uintptr_t)seed);
@@ -112,6 +133,10 @@ int main(int argc, char **argv)
         grow();
     else if (!strcmp(what, "null"))
         null();
+    else if (!strcmp(what, "mixed"))
+        mixed();
+    else if (!strcmp(what, "one"))
+        one_at_a_time();
     else if (!strcmp(what, "threads")) {
         pthread_t threads[4];
         for (uintptr_t i = 0; i < 4; i++)
