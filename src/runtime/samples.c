@@ -166,9 +166,11 @@ struct line {
     uint64_t line, stamp;
     uint16_t word[8];
     uint16_t users, writer;
+    uint16_t last, before; /* the latest user, and the one before him */
     uint32_t context;
     uint8_t sharing;
     bool written, shared_word;
+    bool back; /* it has come back to a thread from another one: it was not only handed over */
 };
 #define LINE_SETS 16384u
 #define LINE_WAYS 4u
@@ -184,7 +186,9 @@ static enum sharing sharing_of(const struct line *line)
 {
     if (line->users != SEVERAL)
         return ONE_THREAD;
-    return !line->written ? SHARED : line->shared_word ? TRUE_SHARED : FALSE_SHARED;
+    if (!line->written)
+        return SHARED;
+    return !line->back ? ONE_THREAD : line->shared_word ? TRUE_SHARED : FALSE_SHARED;
 }
 
 static uint64_t *sharing_counter(struct hw_sample_context *entry, uint8_t sharing)
@@ -214,6 +218,11 @@ static enum sharing note_line(struct hw_sample_context *entry, const struct hw_h
         entry->lines++;
     }
     use(&line->users, thread);
+    if (thread != line->last) {
+        line->back |= thread == line->before;
+        line->before = line->last;
+        line->last = thread;
+    }
     use(&line->word[hit->word], thread);
     line->shared_word |= line->word[hit->word] == SEVERAL;
     if (hit->flags & HW_TOUCH_WRITE) {

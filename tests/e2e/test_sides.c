@@ -260,6 +260,17 @@ static void test_sampled_alone(void **state)
     recording_free(&r);
 }
 
+/* Two threads at one line, one after the other: it is no sharing. */
+static void test_sampled_after(void **state)
+{
+    struct recording r = record(PLAIN, "after", "0.3", NULL);
+    const json_t *block = block_of(r.report);
+    assert_int_equal(json_array_size(json_object_get(r.report, "findings")), 0);
+    assert_int_equal(json_number(block, "sampled.accesses.lines.false_shared"), 0);
+    assert_int_equal(json_number(block, "sampled.accesses.lines.several_writers"), 1);
+    recording_free(&r);
+}
+
 TEST_MAIN(cmocka_unit_test(test_lines), cmocka_unit_test(test_words_8), cmocka_unit_test(test_words_4),
           cmocka_unit_test(test_no_false_sharing), cmocka_unit_test(test_roles), cmocka_unit_test(test_sampled),
-          cmocka_unit_test(test_sampled_alone))
+          cmocka_unit_test(test_sampled_alone), cmocka_unit_test(test_sampled_after))

@@ -4,6 +4,7 @@
  *                         writes bytes 32 to 39: one line, no word in common
  *   sides true SECONDS    both write bytes 0 to 7
  *   sides alone SECONDS   each its own line
+ *   sides after SECONDS   as "false", but one after the other: the line is handed over
  *   sides several SECONDS two threads of left_side, which two functions start, at bytes 0 and 32; the main thread waits
  */
 #include <pthread.h>
@@ -87,6 +88,11 @@ int main(int argc, char **argv)
     memset((void *)block, 0, 256); /* by the main thread: it is a side of every line */
 
     volatile uint64_t *left = !strcmp(what, "true") ? block : !strcmp(what, "alone") ? block + 16 : block + 4;
+    if (!strcmp(what, "after")) {
+        right_side(block);
+        pthread_join(start_one((void *)left), NULL);
+        return 0;
+    }
     pthread_t one = start_one((void *)left);
     if (!strcmp(what, "several"))
         pthread_join(start_other((void *)block), NULL);
