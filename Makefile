@@ -37,10 +37,11 @@ test:
 	@scripts/setup build test
 	cmake --preset release -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON
 	cmake --build --preset release
-	ctest --preset release -j2
-	cmake --preset asan -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON
-	cmake --build --preset asan
-	ctest --preset asan -j2
+	@# What fails in one build does not hide what the other would say.
+	failed=0; ctest --preset release -j2 || failed=1; \
+	cmake --preset asan -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON && cmake --build --preset asan && \
+	ctest --preset asan -j2 || failed=1; \
+	exit $$failed
 
 FUZZ_SECONDS ?= 600
 

@@ -50,12 +50,13 @@ void hw_finding_set(struct hw_finding *finding, enum hw_check_state state, const
 
 static void print_usage(FILE *out)
 {
-    fputs("Usage: heapwise doctor [--json]\n"
+    fputs("Usage: heapwise doctor [--json] [-q]\n"
           "\n"
           "Says what works on this machine and what does not, and why: one line each, with\n"
           "ok, limited (works, but something is lost) or missing.\n"
           "\n"
           "      --json   one JSON object instead of text\n"
+          "  -q, --quiet  only the exit code\n"
           "      --help   this text\n"
           "\n"
           "Exits with 0, or 1 when nothing can be recorded here.\n",
@@ -100,10 +101,11 @@ static void print_text(const struct hw_finding *findings, bool can_record)
 }
 
 /* Returns -1 to go on, or the exit code. */
-static int read_options(int argc, char **argv, bool *json)
+static int read_options(int argc, char **argv, bool *json, bool *quiet)
 {
     static const struct option options[] = {
         {"json", no_argument, NULL, 'j'},
+        {"quiet", no_argument, NULL, 'q'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -111,16 +113,16 @@ static int read_options(int argc, char **argv, bool *json)
     argv[0] = verb;
     optind = 1;
     int option;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "q", options, NULL)) != -1) {
         if (option == 'h') {
             print_usage(stdout);
             return HW_VERB_FINE;
         }
-        if (option != 'j') {
+        if (option != 'j' && option != 'q') {
             print_usage(stderr);
             return HW_VERB_USAGE;
         }
-        *json = true;
+        *(option == 'j' ? json : quiet) = true;
     }
     if (optind == argc)
         return -1;
@@ -131,8 +133,8 @@ static int read_options(int argc, char **argv, bool *json)
 
 int hw_verb_doctor(int argc, char **argv)
 {
-    bool json = false;
-    int code = read_options(argc, argv, &json);
+    bool json = false, quiet = false;
+    int code = read_options(argc, argv, &json, &quiet);
     if (code >= 0)
         return code;
     struct hw_finding findings[CHECK_COUNT];
@@ -142,9 +144,9 @@ int hw_verb_doctor(int argc, char **argv)
         checks[i].run(&findings[i]);
         can_record &= !checks[i].essential || findings[i].state != HW_CHECK_MISSING;
     }
-    if (!json)
+    if (!json && !quiet)
         print_text(findings, can_record);
-    else if (!print_json(findings, can_record))
+    else if (json && !print_json(findings, can_record))
         return HW_VERB_USAGE;
     return can_record ? HW_VERB_FINE : HW_VERB_NEGATIVE;
 }

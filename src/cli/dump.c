@@ -33,7 +33,7 @@ struct dump {
     /* as asked for */
     pid_t pid;
     const char *output;
-    bool force;
+    bool force, quiet;
     uint64_t timeout_s;
     /* as found */
     int profile;               /* the process's own, open for reading */
@@ -57,6 +57,7 @@ static void print_usage(FILE *out)
           "  -f, --force         overwrite FILE\n"
           "      --timeout=N     wait at most N seconds for the process to answer, where\n"
           "                      accesses are counted (default 10)\n"
+          "  -q, --quiet         no note about what the dump lacks\n"
           "      --help          this text\n"
           "\n"
           "Exits with 0, or with 2 when there is no dump.\n",
@@ -226,7 +227,7 @@ static bool try_mapping(struct dump *dump, const char *line, uint32_t pid, bool 
     }
     *seen = true;
     if (hw_profile_process(file, path, &dump->process, &dump->process_offset, &dump->error) &&
-        dump->process.pid == pid) {
+        (dump->process.pid == pid || dump->process.pid == (uint32_t)dump->pid)) {
         dump->profile = file;
         snprintf(dump->path, sizeof dump->path, "%s", path);
         return true;
@@ -527,11 +528,9 @@ static bool dump_by_process(struct dump *dump)
 
 enum { OPTION_HELP = 256, OPTION_TIMEOUT };
 static const struct option long_options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"force", no_argument, NULL, 'f'},
-    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {NULL, 0, NULL, 0},
+    {"output", required_argument, NULL, 'o'}, {"force", no_argument, NULL, 'f'},
+    {"quiet", no_argument, NULL, 'q'},        {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"help", no_argument, NULL, OPTION_HELP}, {NULL, 0, NULL, 0},
 };
 
 /* Returns -1 to go on, or the exit code. */
@@ -540,13 +539,16 @@ static int read_options(struct dump *dump, int argc, char **argv)
     char verb[] = "heapwise dump"; /* getopt's messages begin with it */
     argv[0] = verb;
     optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "o:f", long_options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "o:fq", long_options, NULL)) != -1;) {
         switch (option) {
         case 'o':
             dump->output = optarg;
             break;
         case 'f':
             dump->force = true;
+            break;
+        case 'q':
+            dump->quiet = true;
             break;
         case OPTION_TIMEOUT:
             if (hw_parse_number(optarg, 1, 86400, &dump->timeout_s))
@@ -591,7 +593,7 @@ int hw_verb_dump(int argc, char **argv)
         fine = dump_by_process(&dump);
     } else {
         fine = copy_from_outside(&dump);
-        if (fine && dump.process.mode == HW_MODE_ACCESS)
+        if (fine && dump.process.mode == HW_MODE_ACCESS && !dump.quiet)
             hw_say("process %d handles no signal for dumps (dump-signal=0, or it took the signal for itself): accesses "
                    "to live blocks and globals are not in the dump",
                    (int)dump.pid);

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -45,6 +46,7 @@ struct record {
     uint64_t sample_bytes, sample_accesses, table, depth; /* 0: not given */
     char **command;
     /* as found */
+    bool no_output; /* stdout is closed */
     uint64_t session;
     char pattern_from_environment[1024];
     struct hw_target target;
@@ -296,6 +298,23 @@ static char *make_options(const struct record *record)
     return options;
 }
 
+/* -f is no permission to take a file away from a process that is writing it. */
+static bool is_free(const struct record *record, struct hw_error *error)
+{
+    struct hw_error unread = {""};
+    struct stat status;
+    const char *name = record->name.name;
+    if (!record->force || !name || lstat(name, &status) != 0 || !S_ISREG(status.st_mode))
+        return true;
+    struct hw_profile *profile = hw_profile_read(name, &unread);
+    const bool running = profile && profile->running;
+    if (running)
+        hw_error_set(error, "%s is being written by process %" PRIu32 ", which is still recorded: choose another name",
+                     name, profile->process.pid);
+    hw_profile_free(profile);
+    return !running;
+}
+
 static bool choose_name(struct record *record, struct hw_error *error)
 {
     const char *given = record->output;
@@ -304,7 +323,7 @@ static bool choose_name(struct record *record, struct hw_error *error)
         given = record->pattern_from_environment;
     const char *slash = strrchr(record->target.image, '/');
     return hw_output_name_init(&record->name, given, slash ? slash + 1 : record->target.image, error) &&
-           hw_output_name_prepare(&record->name, record->force, error);
+           is_free(record, error) && hw_output_name_prepare(&record->name, record->force, error);
 }
 
 static void choose_session(struct record *record)
@@ -610,12 +629,18 @@ static void say_result(const struct record *record, const struct hw_session *ses
                hw_shell_file(short_path(file->path), word, sizeof word));
 }
 
-static void show_report(const struct hw_session_file *file)
+static void show_report(const struct record *record, const struct hw_session_file *file)
 {
+    if (record->no_output) {
+        hw_say("the report is lost, since standard output is closed; it is in %s", short_path(file->path));
+        return;
+    }
     char verb[] = "report";
     char *arguments[] = {verb, file->path, NULL};
     hw_verb_report(2, arguments);
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        hw_say("the report is lost, since it cannot be written: %s; it is in %s", strerror(errno),
+               short_path(file->path));
 }
 
 static void conclude(struct record *record)
@@ -640,7 +665,7 @@ static void conclude(struct record *record)
     hw_preload_free(&record->preload);
     hw_launch_release(&record->launch);
     if (record->report && main_file)
-        show_report(main_file);
+        show_report(record, main_file);
     hw_session_free(&session);
 }
 
@@ -648,6 +673,7 @@ int hw_verb_record(int argc, char **argv)
 {
     struct record record;
     memset(&record, 0, sizeof record);
+    record.no_output = fcntl(1, F_GETFD) < 0; /* it may lead to /dev/null later */
     int code = read_options(&record, argc, argv);
     if (code >= 0)
         return code;

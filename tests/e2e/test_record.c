@@ -6,6 +6,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -560,12 +561,80 @@ static void test_report_options(void **state)
     remove_directory(directory);
 }
 
-TEST_MAIN(cmocka_unit_test(test_exit_codes_are_the_programs), cmocka_unit_test(test_not_found_and_not_executable),
-          cmocka_unit_test(test_static_programs), cmocka_unit_test(test_static_musl_program),
-          cmocka_unit_test(test_musl_program), cmocka_unit_test(test_setuid_program),
-          cmocka_unit_test(test_sanitized_programs), cmocka_unit_test(test_under_valgrind),
-          cmocka_unit_test(test_foreign_programs), cmocka_unit_test(test_scripts), cmocka_unit_test(test_default_name),
-          cmocka_unit_test(test_pattern), cmocka_unit_test(test_existing_file), cmocka_unit_test(test_streams),
+static void test_quiet_everywhere(void **state)
+{
+    char *directory = make_directory();
+    struct run_result result =
+        heapwise_in(directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need("hello"), NULL});
+    assert_exit(&result, 0, "record -q");
+    assert_string_equal(result.err, "");
+    run_result_free(&result);
+    static const char *const verbs[][6] = {
+        {"report", "-q", "a.hwprof"},
+        {"view", "-q", "a.hwprof", "-o", "a.html"},
+        {"merge", "-q", "-o", "b.hwprof", "a.hwprof"},
+        {"fields", "-q", "a.hwprof"},
+        {"diff", "-q", "a.hwprof", "a.hwprof"},
+        {"check", "-q", "a.hwprof"},
+        {"export", "-q", "--format=csv", "a.hwprof"},
+        {"dump", "-q", "1"},
+        {"doctor", "-q"},
+        {"allocators", "-q", "--help"},
+    };
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        result = heapwise_in(directory, verbs[i]);
+        assert_lacks(result.err, "invalid option");
+        assert_lacks(result.err, "Usage");
+        run_result_free(&result);
+    }
+    remove_directory(directory);
+}
+
+static void test_a_file_that_is_being_written(void **state)
+{
+    char *directory = make_directory(), *file = join_path(directory, "a.hwprof");
+    const char *const argv[] = {heapwise_path(), "record", "-q", "-o", file, "--", "sleep", "30", NULL};
+    struct run_process first = run_start(argv, NULL);
+    for (int i = 0; i < 3000 && access(file, F_OK) != 0; i++)
+        usleep(10000);
+    usleep(200000);
+    struct run_result result =
+        heapwise_in(directory, (const char *const[]){"record", "-f", "-o", file, "--", need("hello"), NULL});
+    assert_exit(&result, 125, "record -f");
+    assert_contains(result.err, "is being written by process");
+    run_result_free(&result);
+    kill(first.pid, SIGTERM);
+    result = run_finish(&first, 0);
+    run_result_free(&result);
+    free(file);
+    remove_directory(directory);
+}
+
+static void close_output(void *closure)
+{
+    close(1);
+}
+
+static void test_a_report_that_is_lost(void **state)
+{
+    char *directory = make_directory(), *file = join_path(directory, "a.hwprof");
+    const char *const arguments[] = {"record", "--report", "-o", file, "--", "true", NULL};
+    struct run_result result = heapwise(arguments, &(struct run_options){.prepare = close_output});
+    assert_exit(&result, 0, "record --report");
+    assert_contains(result.err, "the report is lost");
+    run_result_free(&result);
+    free(file);
+    remove_directory(directory);
+}
+
+TEST_MAIN(cmocka_unit_test(test_quiet_everywhere), cmocka_unit_test(test_a_file_that_is_being_written),
+          cmocka_unit_test(test_a_report_that_is_lost), cmocka_unit_test(test_exit_codes_are_the_programs),
+          cmocka_unit_test(test_not_found_and_not_executable), cmocka_unit_test(test_static_programs),
+          cmocka_unit_test(test_static_musl_program), cmocka_unit_test(test_musl_program),
+          cmocka_unit_test(test_setuid_program), cmocka_unit_test(test_sanitized_programs),
+          cmocka_unit_test(test_under_valgrind), cmocka_unit_test(test_foreign_programs),
+          cmocka_unit_test(test_scripts), cmocka_unit_test(test_default_name), cmocka_unit_test(test_pattern),
+          cmocka_unit_test(test_existing_file), cmocka_unit_test(test_streams),
           cmocka_unit_test(test_arguments_of_the_program), cmocka_unit_test(test_input_reaches_the_program),
           cmocka_unit_test(test_usage), cmocka_unit_test(test_usage_of_record), cmocka_unit_test(test_help),
           cmocka_unit_test(test_doctor), cmocka_unit_test(test_without_record), cmocka_unit_test(test_unknown_option),

@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "support/surroundings.h"
+
 /* Leaves the test as skipped, with the reason. */
 #define SKIP(...)                                                                                                      \
     do {                                                                                                               \
@@ -25,6 +27,7 @@
     int main(void)                                                                                                     \
     {                                                                                                                  \
         const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
+        set_surroundings();                                                                                            \
         if (getenv("HEAPWISE_TEST"))                                                                                   \
             cmocka_set_test_filter(getenv("HEAPWISE_TEST"));                                                           \
         return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
