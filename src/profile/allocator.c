@@ -77,8 +77,12 @@ static void take_times(struct taker *taker)
             hw_problem(taker->problems, "The times of operations are damaged: some are of a kind that does not exist.");
             continue;
         }
-        struct hw_profile_operation one = {
-            .samples = from->samples, .weight = from->weight, .ticks = from->ticks, .most = from->most};
+        struct hw_profile_operation one = {.samples = from->samples,
+                                           .weight = from->weight,
+                                           .ticks = from->ticks,
+                                           .most = from->most,
+                                           .inside_ticks = from->inside_ticks,
+                                           .exact_ticks = from->exact_ticks};
         memcpy(one.histogram, from->histogram, sizeof one.histogram);
         hw_profile_operation_add(hw_profile_operation(taker->to, (int)from->phase, (int)from->kind, from->bucket),
                                  &one);
@@ -88,11 +92,13 @@ static void take_times(struct taker *taker)
 void hw_profile_operation_add(struct hw_profile_operation *to, const struct hw_profile_operation *from)
 {
     add(&to->count, from->count);
+    add(&to->exact_ticks, from->exact_ticks);
     if (!from->samples)
         return;
     add(&to->samples, from->samples);
     add(&to->weight, from->weight);
     add(&to->ticks, from->ticks);
+    add(&to->inside_ticks, from->inside_ticks);
     to->most = from->most > to->most ? from->most : to->most;
     for (size_t bin = 0; bin < HW_TIME_BINS; bin++)
         add(&to->histogram[bin], from->histogram[bin]);
@@ -100,12 +106,16 @@ void hw_profile_operation_add(struct hw_profile_operation *to, const struct hw_p
 
 double hw_profile_operation_mean(const struct hw_profile_operation *operation)
 {
-    return operation->weight ? (double)operation->ticks / (double)operation->weight : (double)NAN;
+    return operation->weight && operation->count
+               ? hw_profile_operation_total(operation) / (double)operation->count
+               : (double)NAN;
 }
 
 double hw_profile_operation_total(const struct hw_profile_operation *operation)
 {
-    return operation->weight ? hw_profile_operation_mean(operation) * (double)operation->count : 0;
+    const uint64_t rest = operation->ticks > operation->inside_ticks ? operation->ticks - operation->inside_ticks : 0;
+    return (operation->weight ? (double)rest / (double)operation->weight * (double)operation->count : 0) +
+           (double)operation->exact_ticks;
 }
 
 double hw_profile_operation_percentile(const struct hw_profile_operation *operation, double share)

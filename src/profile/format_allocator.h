@@ -239,7 +239,11 @@ struct hw_operation_times {
     uint64_t weight; /* sum of weights: how many operations they stand for */
     uint64_t ticks;  /* sum of ticks, weighted */
     uint64_t most;   /* the longest one that was timed */
-    uint64_t reserved[10];
+    /* What is seen inside every operation, timed or not: system calls, and waiting for locks of pthreads. Weighted, of
+     * the timed ones alone, and part of `ticks`; exactly, of all. What they took altogether is (ticks - inside_ticks),
+     * made up to their number, and exact_ticks: it is never less than what was seen. Entries may have nothing else. */
+    uint64_t inside_ticks, exact_ticks;
+    uint64_t reserved[8];
     uint64_t histogram[240]; /* weights, by hw_time_bin (base/log_histogram.h) */
 };
 

@@ -338,7 +338,7 @@ static bool make_operations(const struct hw_merge_allocator *all, struct hw_aren
 {
     size_t timed = 0, lived = 0;
     for (size_t i = 0; i < OPERATIONS; i++)
-        timed += all->operations[i].samples != 0;
+        timed += all->operations[i].samples != 0 || all->operations[i].exact_ticks != 0;
     for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
         lived += all->lives[bucket].samples != 0;
     struct hw_operation_counts *counts = hw_table_make(tables, arena, HW_SECTION_OPERATION_COUNTS, HW_SIZE_BUCKETS);
@@ -351,7 +351,7 @@ static bool make_operations(const struct hw_merge_allocator *all, struct hw_aren
         const uint32_t bucket = i % HW_SIZE_BUCKETS, kind = i / HW_SIZE_BUCKETS % HW_OPERATION_KINDS,
                        phase = i / HW_SIZE_BUCKETS / HW_OPERATION_KINDS;
         counts[bucket].count[phase][kind] = from->count;
-        if (!from->samples)
+        if (!from->samples && !from->exact_ticks)
             continue;
         *times = (struct hw_operation_times){.phase = phase,
                                              .kind = kind,
@@ -359,7 +359,9 @@ static bool make_operations(const struct hw_merge_allocator *all, struct hw_aren
                                              .samples = from->samples,
                                              .weight = from->weight,
                                              .ticks = from->ticks,
-                                             .most = from->most};
+                                             .most = from->most,
+                                             .inside_ticks = from->inside_ticks,
+                                             .exact_ticks = from->exact_ticks};
         memcpy(times++->histogram, from->histogram, sizeof from->histogram);
     }
     for (int phase = 0; phase < HW_PHASES; phase++)

@@ -146,7 +146,8 @@ struct hw_profile_operation {
     uint64_t samples, weight;
     uint64_t ticks; /* weighted */
     uint64_t most;
-    uint64_t histogram[HW_TIME_BINS]; /* weights */
+    uint64_t inside_ticks, exact_ticks; /* as in struct hw_operation_times */
+    uint64_t histogram[HW_TIME_BINS];   /* weights */
 };
 
 /* Sizes as the allocator tells them apart. */

@@ -615,12 +615,12 @@ static uint32_t take_inside(struct hw_operator *op, struct hw_inside all[HW_INSI
     return __atomic_exchange_n(&op->events, 0, __ATOMIC_RELAXED) & HW_EVENTS_INSIDE ? count : 0;
 }
 
-void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
-                               uint32_t bucket)
+uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
+                                   uint32_t bucket)
 {
     struct hw_dispatch_thread *thread = op->dispatch;
     struct hw_inside all[HW_INSIDE_EVENTS];
-    (void)bucket;
+    uint64_t inside = 0;
     hw_places_operation_end(op);
     const uint32_t count = take_inside(op, all);
     for (uint32_t i = 0; i < count; i++) {
@@ -631,7 +631,12 @@ void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum
             add_lock_use(seen, phase, kind);
         else
             add_call(seen, phase, kind);
+        if (!seen->lock || seen->what != HW_LOCK_FUTEX) /* waiting for a futex is a system call, too */
+            inside += seen->ticks;
     }
+    if (inside)
+        hw_times_inside(op, phase, kind, bucket, inside);
     if (thread && !thread->armed && hw_dispatch_on && !hw_quiet) /* a call was handed back */
         thread->armed = arm(op) == 0;
+    return inside;
 }

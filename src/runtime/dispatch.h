@@ -65,9 +65,10 @@ bool hw_dispatch_start(void);
 /* First operation of a thread, of the thread itself, and its end. */
 void hw_dispatch_attach(struct hw_operator *op);
 void hw_dispatch_detach(struct hw_operator *op);
-/* After an operation with op->events, which is 0 afterwards. Not inside it any more. */
-void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
-                               uint32_t bucket);
+/* After an operation with op->events, which is 0 afterwards. Not inside it any more. Ticks that are known of it, timed
+ * or not: in system calls, and waiting for locks. */
+uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
+                                   uint32_t bucket);
 /* Ticks that operations have waited so far: for locks, or giving way. */
 uint64_t hw_dispatch_waited(void);
 /* heapwise_reset: all that was seen is forgotten. Lock held. */

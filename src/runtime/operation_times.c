@@ -254,14 +254,28 @@ static void *entry_of(uint32_t *index, enum hw_pool_id pool, const void *like)
     return at ? hw_pools[pool].base + (uint64_t)(at - 1) * size : NULL;
 }
 
+static struct hw_operation_times *times_of(enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket)
+{
+    const struct hw_operation_times like = {.phase = phase, .kind = kind, .bucket = bucket};
+    return entry_of(&times.times[phase][kind][bucket], HW_POOL_OPERATION_TIMES, &like);
+}
+
+void hw_times_inside(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket,
+                     uint64_t ticks)
+{
+    struct hw_operation_times *entry = times_of(phase, kind, bucket);
+    op->stage_base[kind].ticks += ticks;
+    if (entry)
+        add(&entry->exact_ticks, ticks);
+}
+
 static void add_time(const struct hw_timed *timed, uint64_t ticks)
 {
-    const struct hw_operation_times like = {.phase = timed->phase, .kind = timed->kind, .bucket = timed->bucket};
-    struct hw_operation_times *entry =
-        entry_of(&times.times[timed->phase][timed->kind][timed->bucket], HW_POOL_OPERATION_TIMES, &like);
+    struct hw_operation_times *entry = times_of(timed->phase, timed->kind, timed->bucket);
     if (!entry)
         return;
     const uint64_t weight = 1ull << timed->shift;
+    add(&entry->inside_ticks, weight * (timed->inside < ticks ? timed->inside : ticks));
     add(&entry->samples, 1);
     add(&entry->weight, weight);
     add(&entry->ticks, weight * ticks);
@@ -444,7 +458,7 @@ void hw_times_add(struct hw_operator *op, uintptr_t frame, const struct hw_timed
     if (hw_likely(ticks != UINT64_MAX)) {
         add(&info->timed, 1);
         add(&info->timed_weight, weight);
-        op->stage_base[timed->kind].ticks += weight * ticks;
+        op->stage_base[timed->kind].ticks += weight * (ticks > timed->inside ? ticks - timed->inside : 0);
         add_time(timed, ticks);
         add_site(walk->context, timed, ticks);
         if (ticks > times.slowest_limit)

@@ -266,8 +266,7 @@ static __attribute__((noinline)) void end_slow(struct operation *operation, enum
 {
     struct hw_operator *op = operation->op;
     const enum hw_phase phase = hw_phase();
-    if (op->events)
-        hw_dispatch_operation_end(op, phase, kind, bucket);
+    operation->time.inside = op->events ? hw_dispatch_operation_end(op, phase, kind, bucket) : 0;
     if (op->hardware == 1) {
         const uint64_t begin = hw_ticks_raw();
         op->hardware = 0;

@@ -132,6 +132,7 @@ struct hw_timed {
     enum hw_phase phase;
     enum hw_operation_kind kind;
     uint32_t bucket;
+    uint64_t inside; /* ticks, as of hw_dispatch_operation_end */
     uint64_t size;   /* UINT64_MAX: not known */
     void *allocated; /* a block that may be followed; NULL: none */
 };
@@ -154,6 +155,9 @@ static inline uint32_t hw_times_large_shift(const struct hw_operator *op)
 }
 /* Adds it to all that is known of times. FRAME: of the hook. Outside of the real call. */
 void hw_times_add(struct hw_operator *op, uintptr_t frame, const struct hw_timed *timed);
+/* An operation, timed or not, had these TICKS in system calls and waiting for locks. Outside of it. */
+void hw_times_inside(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket,
+                     uint64_t ticks);
 /* A followed block is about to be freed: takes it out of the store. */
 void hw_times_freed(struct hw_operator *op, void *pointer, uintptr_t frame);
 /* A followed block is about to be reallocated, and was. */
@@ -213,8 +217,8 @@ void hw_stages_reset(void);
  *  bool hw_dispatch_start(void);             once, at the start and in a forked child, before any attach
  *  void hw_dispatch_attach(struct hw_operator *op);  first operation of a thread: sets op->dispatch, arms the kernel
  *  void hw_dispatch_detach(struct hw_operator *op);  its end, in the thread itself where that is possible
- *  void hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
- *                                 uint32_t bucket);  after an operation with op->events, which is 0 afterwards
+ *  uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
+ *                                     uint32_t bucket);  after an operation with op->events, which is 0 afterwards
  *  bool hw_hardware_begin(struct hw_operator *op);   before a timed operation that is to be looked at closely (one in
  *                                                    100): true when the counters run
  *  void hw_hardware_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket);

@@ -136,6 +136,30 @@ static void test_futex(void **state)
     recording_free(&recording);
 }
 
+/* Few operations are timed, and most of those that waited are not: all of KIND together took no less than these waited.
+ */
+static void check_not_less(const json_t *report, const char *kind)
+{
+    char path[64];
+    double inside = 0, all = 0;
+    for (int wakes = 0; wakes < 2; wakes++) {
+        snprintf(path, sizeof path, "futex.%s.by_kind.%s.cycles", wakes ? "wakes" : "waits", kind);
+        const int64_t cycles = json_number_or_none(allocator(report), path);
+        inside += cycles > 0 ? (double)cycles : 0;
+    }
+    const json_t *operations = json_object_get(allocator(report), "operations");
+    for (size_t i = 0; i < json_array_size(operations); i++) {
+        const json_t *one = json_array_get(operations, i);
+        if (strcmp(json_text(one, "kind"), kind) != 0)
+            continue;
+        const json_t *mean = json_object_get(json_object_get(one, "cycles"), "mean");
+        if (!json_is_number(mean)) /* none of them was timed */
+            return;
+        all += json_number_value(mean) * (double)json_number(one, "count");
+    }
+    assert_true(all >= 0.99 * inside);
+}
+
 /* glibc's own locks: who waits is known, and no longer than there was time. */
 static void test_arena(void **state)
 {
@@ -160,6 +184,9 @@ static void test_arena(void **state)
     assert_int_equal(json_number(allocator(recording.report), "futex.wakes.count"), wakes);
     const int64_t waited = json_number(allocator(recording.report), "futex.waits.time_ns");
     assert_true(waited > 0 && (unsigned long)waited <= spent + spent / 100 && spent <= 3 * whole);
+    static const char *const kinds[] = {"new", "reused", "free"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        check_not_less(recording.report, kinds[i]);
     recording_free(&recording);
 }
 

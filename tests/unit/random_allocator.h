@@ -42,7 +42,9 @@ static void make_operations(struct maker *maker)
                                                .samples = any_count(),
                                                .weight = any_count(),
                                                .ticks = any_count(),
-                                               .most = any_count()};
+                                               .most = any_count(),
+                                               .inside_ticks = any_count(),
+                                               .exact_ticks = any_count()};
         for (size_t k = 0; k < 20; k++)
             times[i].histogram[below(240)] = any_count();
     }
