@@ -403,6 +403,7 @@ enum hw_note_code {
     HW_NOTE_NOT_SWEPT = 18,   /* seconds of computing passed between two looks for cells about to overflow */
     HW_NOTE_NO_DISPATCH = 19, /* system calls inside the allocator were not seen, or not any more: text says why */
     HW_NOTE_NO_EVENTS = 20,   /* the processor's events during operations could not be counted: text says why */
+    HW_NOTE_LEFT = 21, /* calls of the allocator that were left by a jump (count): each may be counted in part */
 };
 
 struct hw_note {

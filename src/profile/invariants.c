@@ -6,7 +6,8 @@
  * in the middle of one event, which is in one number and not yet in another. With several threads the peak is exact to
  * 1 %, and a context's share in it to what the others were allocating or freeing in that moment (docs/accuracy.md). In
  * allocator mode what is live is written now and then: until the process has come to rest its totals are of several
- * moments, and are not compared. A file of which something was lost says so by itself. */
+ * moments, and are not compared. An event that the program left by a jump is in some numbers and not in others. A file
+ * of which something was lost says so by itself. */
 #include "profile/container.h"
 
 #include <inttypes.h>
@@ -29,6 +30,15 @@ static bool has_note(const struct hw_profile *profile, uint32_t code)
         if (profile->notes[i].code == code)
             return true;
     return false;
+}
+
+static double count_of(const struct hw_profile *profile, uint32_t code)
+{
+    double count = 0;
+    for (size_t i = 0; i < profile->note_count; i++)
+        if (profile->notes[i].code == code)
+            count += (double)profile->notes[i].count;
+    return count;
 }
 
 /* Whether all threads were between two events when the file was complete. */
@@ -191,7 +201,7 @@ void hw_profile_check_invariants(struct hw_profile *profile, struct hw_arena *ar
         return;
     const bool rest = came_to_rest(profile) && places_are_last(profile);
     check.rounding = observed ? 1 : 0;
-    check.events = rest || observed ? 0 : at_once;
+    check.events = (rest || observed ? 0 : at_once) + count_of(profile, HW_NOTE_LEFT);
     check.bytes = check.events * greatest_size(profile);
     if (profile->places)
         check.vanished = (double)(profile->places->info.unseen_frees + profile->places->info.unaligned);

@@ -49,6 +49,8 @@ static const struct {
     {HW_NOTE_NO_DISPATCH, "no-dispatch",
      "System calls inside the allocator were not observed, nor waits for locks that are not of pthreads", false},
     {HW_NOTE_NO_EVENTS, "no-events", "Instructions, cache misses and TLB misses of operations were not counted", false},
+    {HW_NOTE_LEFT, "left",
+     "The program left calls of the allocator by a jump (siglongjmp, cancellation); each may be counted in part", true},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 

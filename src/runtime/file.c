@@ -733,13 +733,15 @@ void hw_file_tell_parent(int error)
         parent->children_error = (uint32_t)error;
 }
 
+void hw_file_fork_quiet(void)
+{
+    file.parent_sealed = __atomic_load_n(&file.header->flags, __ATOMIC_ACQUIRE) & HW_FILE_SEALED;
+    hw_file_tell_parent(0);
+}
+
 bool hw_file_fork(void)
 {
     file.parent_sealed = __atomic_load_n(&file.header->flags, __ATOMIC_ACQUIRE) & HW_FILE_SEALED;
-    if (hw_quiet) { /* nothing can be opened */
-        hw_file_tell_parent(0);
-        return false;
-    }
     if (hw_file_descriptor() >= 0) /* the parent's file: not ours any more */
         hw_close(file.fd);
     file.fd = -1;

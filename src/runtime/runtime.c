@@ -527,6 +527,8 @@ void hw_fork_child(void)
     /* Only one thread is here; no lock is held by anybody who still exists. */
     hw_runtime.lock = (struct hw_lock){0};
     if (hw_quiet) { /* no file can be made */
+        if (hw_runtime.state == HW_STATE_ON)
+            hw_file_fork_quiet();
         hw_thread_create_fork();
         hw_runtime.state = HW_STATE_OFF;
         *alive = 1;

@@ -302,6 +302,8 @@ void hw_pool_forget(enum hw_pool_id pool);
 uint32_t hw_file_string(const char *string);
 /* In a forked child: a new file with the parent's strings, maps, stacks and contexts (as many as COUNTS says). */
 bool hw_file_fork(void);
+/* Instead, in one that was forked after system calls were given up: it has no profile, and its parent's says so. */
+void hw_file_fork_quiet(void);
 /* In a forked child that has no profile: counts it in its parent's. ERROR: errno; 0: system calls were given up. */
 void hw_file_tell_parent(int error);
 /* Room for a good number of entries more, while the file can still grow. */

@@ -368,6 +368,7 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
         return self_ended ? borrow(&no_thread) : first_call();
     if (gate_is_stale(thread, frame)) {
         thread->gate = HW_GATE_OPEN;
+        hw_note(HW_NOTE_LEFT, NULL);
         return thread;
     }
     struct hw_thread *borrowed = borrow(thread);
@@ -382,6 +383,7 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
         return NULL;
     }
     thread->gate = HW_GATE_OPEN;
+    hw_note(HW_NOTE_LEFT, NULL);
     return thread;
 }
 

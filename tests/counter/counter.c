@@ -157,6 +157,21 @@ static void grow(uint64_t live_bytes)
         count->peak_bytes = live_bytes;
 }
 
+/* Bytes from before the call that obtains a block to after the one that gives it back: what somebody below this
+ * library knows as live lies between the two counts. */
+static int64_t live_around;
+
+static void around(int64_t change)
+{
+    int64_t now = __atomic_add_fetch(&live_around, change, __ATOMIC_RELAXED);
+    if (!count)
+        return;
+    uint64_t most = __atomic_load_n(&count->peak_most, __ATOMIC_RELAXED);
+    while (now > (int64_t)most && !__atomic_compare_exchange_n(&count->peak_most, &most, (uint64_t)now, false,
+                                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
 static void *allocated(void *address, size_t size)
 {
     int saved = errno;
@@ -169,18 +184,20 @@ static void *allocated(void *address, size_t size)
         count->live_blocks++;
         grow(count->live_bytes + size);
         last = address;
-    } else if (count) {
-        count->failed++;
+    } else {
+        around(-(int64_t)size);
+        if (count)
+            count->failed++;
     }
     pthread_mutex_unlock(&lock);
     errno = saved;
     return address;
 }
 
-/* Before the block goes back: its address can be handed out again at once. */
-static void freed(void *address)
+/* Before the block goes back: its address can be handed out again at once. Its size, 0 when it is not known. */
+static size_t freed(void *address)
 {
-    size_t size;
+    size_t size = 0;
     pthread_mutex_lock(&lock);
     start();
     if (count && take(address, &size)) {
@@ -195,13 +212,15 @@ static void freed(void *address)
         count->foreign_frees++;
     }
     pthread_mutex_unlock(&lock);
+    return size;
 }
 
 static void *reallocate(void *old, size_t size)
 {
+    size_t old_size = 0;
+    around((int64_t)size);
     if (!old)
         return allocated(next_realloc(NULL, size), size);
-    size_t old_size = 0;
     pthread_mutex_lock(&lock);
     start();
     bool known = count && take(old, &old_size);
@@ -209,6 +228,7 @@ static void *reallocate(void *old, size_t size)
     void *new = next_realloc(old, size);
     int saved = errno;
     pthread_mutex_lock(&lock);
+    around(-(int64_t)(!known || (!new &&size > 0) ? size : old_size));
     if (!count) {
         /* nothing */
     } else if (!known) {
@@ -241,12 +261,14 @@ static void *reallocate(void *old, size_t size)
 void *malloc(size_t size)
 {
     find_next();
+    around((int64_t)(size));
     return allocated(next_malloc(size), size);
 }
 
 void *calloc(size_t number, size_t size)
 {
     find_next();
+    around((int64_t)(number * size));
     return allocated(next_calloc(number, size), number * size);
 }
 
@@ -273,26 +295,30 @@ void free(void *address)
         return;
     find_next();
     int saved = errno;
-    freed(address);
+    size_t size = freed(address);
     errno = saved;
     next_free(address);
+    around(-(int64_t)size);
 }
 
 void *memalign(size_t alignment, size_t size)
 {
     find_next();
+    around((int64_t)(size));
     return allocated(next_memalign(alignment, size), size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
     find_next();
+    around((int64_t)(size));
     return allocated(next_aligned_alloc(alignment, size), size);
 }
 
 int posix_memalign(void **result, size_t alignment, size_t size)
 {
     find_next();
+    around((int64_t)size);
     int error = next_posix_memalign(result, alignment, size);
     allocated(error ? NULL : *result, size);
     return error;
@@ -301,12 +327,14 @@ int posix_memalign(void **result, size_t alignment, size_t size)
 void *valloc(size_t size)
 {
     find_next();
+    around((int64_t)(size));
     return allocated(next_valloc(size), size);
 }
 
 void *pvalloc(size_t size)
 {
     find_next();
+    around((int64_t)(size));
     return allocated(next_pvalloc(size), size);
 }
 
@@ -329,6 +357,7 @@ static void in_child(void)
             buckets[i] = NULL;
         count = NULL;
         last = NULL;
+        live_around = 0;
         open_file();
     }
     pthread_mutex_unlock(&lock);

@@ -24,6 +24,7 @@ struct counter {
     uint64_t allocations, frees, reallocations, temporary;
     uint64_t bytes;
     uint64_t live_blocks, live_bytes, peak_bytes;
+    uint64_t peak_most; /* with blocks that a call is obtaining or giving back at that moment */
     uint64_t foreign_frees, foreign_reallocations, failed;
     char executable[512];
 };

@@ -62,6 +62,7 @@ struct run_result heapwise(const char *const arguments[], const struct run_optio
 /* Totals of a process, of Heapwise or of the counter. */
 struct totals {
     int64_t allocations, frees, reallocations, temporary, bytes, live_allocations, live_bytes, peak_bytes;
+    int64_t peak_most; /* of the counter, with several threads: the peak lies between the two */
 };
 
 struct totals report_totals(const json_t *report);
