@@ -299,7 +299,9 @@ static void begin_mapping(struct breakdown *state, const char *line)
     while (*cursor == ' ')
         cursor++;
     struct hw_memory_breakdown *out = state->out;
-    uintptr_t here = hw_arch_thread_pointer();
+    /* A thread's stack has its thread-local memory at the end; that of the first thread may be joined with the heap. */
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0), local = hw_arch_thread_pointer();
+    const bool stack = here >= start && here < end && local >= start && local < end;
     if (is_own(start) || hw_streq(cursor, hw_file_path))
         state->kind = &out->runtime;
     else if (hw_starts_with(cursor, "[stack"))
@@ -307,7 +309,7 @@ static void begin_mapping(struct breakdown *state, const char *line)
     else if (hw_starts_with(cursor, "[heap]") || hw_starts_with(cursor, "[anon"))
         state->kind = &out->heap;
     else if (!*cursor)
-        state->kind = here >= start && here < end && end - start >= 64 * 1024 ? &out->stack : &out->heap;
+        state->kind = stack ? &out->stack : &out->heap;
     else if (*cursor == '[' || shared)
         state->kind = &out->other;
     else

@@ -176,6 +176,9 @@ static void test_when_lines(void **state)
 {
     (void)state;
     struct recording recording = record_with("shared", "liblineheap.so", "LINEHEAP=shared");
+    const json_t *allocator = json_object_get(recording.report, "allocator");
+    /* Its rows are mapped next to the thread-local memory of the first thread, which is no stack. */
+    assert_true(json_is_integer(json_object_get(json_object_get(allocator, "memory_at_end"), "total")));
     assert_from_the_middle(&recording, "false-sharing");
 }
 
