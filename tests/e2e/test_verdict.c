@@ -243,8 +243,9 @@ static const struct {
     {"holes", "libjemalloc.so", NULL, "external " BESIDE},
     {"holes", "libtcmalloc.so", NULL, "external " BESIDE},
     {"holes", "libmimalloc.so", NULL, "external " BESIDE},
-    {"trim", NULL, NULL, "heap-end (slow-operations)"},
-    {"purge", "libjemalloc.so", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0", "advice (slow-operations)"},
+    /* In the next two what is left besides that cause is about half, and a matter of the machine. */
+    {"trim", NULL, NULL, "heap-end (slow-operations) (rate)"},
+    {"purge", "libjemalloc.so", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0", "advice (slow-operations) (rate)"},
     {"spread", "liblistmalloc.so", NULL, "blowup " BESIDE},
     {"spread", NULL, NULL, BESIDE},
 };
