@@ -106,9 +106,8 @@ void hw_profile_operation_add(struct hw_profile_operation *to, const struct hw_p
 
 double hw_profile_operation_mean(const struct hw_profile_operation *operation)
 {
-    return operation->weight && operation->count
-               ? hw_profile_operation_total(operation) / (double)operation->count
-               : (double)NAN;
+    return operation->weight && operation->count ? hw_profile_operation_total(operation) / (double)operation->count
+                                                 : (double)NAN;
 }
 
 double hw_profile_operation_total(const struct hw_profile_operation *operation)
@@ -486,13 +485,18 @@ static double positive(double value)
     return value > 0 ? value : 0;
 }
 
-/* Blocks live now, of all classes. */
-static int64_t live_blocks(const struct hw_profile_places *places)
+/* Live blocks that the process had not allocated itself, or not since the latest reset. */
+static int64_t live_before(const struct hw_process_info *process)
 {
-    int64_t sum = 0;
-    for (size_t i = 0; i < places->class_count; i++)
-        sum += places->classes[i].now.live_blocks;
-    return sum;
+    return process->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET) ? process->inherited_blocks : 0;
+}
+
+/* Blocks live now. Operations are counted in the file itself, up to the last one of every thread; what lies where is
+ * written down now and then, and for the last time before an end that is seen. */
+static int64_t live_blocks(const struct hw_profile *profile, const struct hw_profile_totals *totals)
+{
+    return (int64_t)(totals->allocations - totals->frees - profile->places->info.unaligned) +
+           live_before(&profile->process);
 }
 
 /* Bytes of all blocks. Profiles of older versions: numbers by size bucket are exact, of a bucket the middle stands for
@@ -546,10 +550,17 @@ static void fit_add(struct fit *fit, double allocated, int64_t older, int64_t li
 static void fit_to(struct fit *fit, double allocated, double older, double live)
 {
     const double obtained = allocated + positive(older), gone = positive(obtained - live);
-    fit->by_older = ratio(older, fit->older);
-    fit->by_live = ratio(live, fit->live);
+    fit->by_older = fit->older > 0 ? positive(older) / fit->older : 0;
+    fit->by_live = fit->live > 0 ? positive(live) / fit->live : 0;
     fit->by_gone = fit->gone > 0 ? gone / fit->gone : 0;
     fit->by_obtained = fit->gone > 0 || !(fit->obtained > 0) ? 0 : gone / fit->obtained;
+}
+
+/* Of LIVE ones so many may have been inherited: as near to ESTIMATE as that allows. */
+static double own_live(double estimate, double live, double inherited)
+{
+    const double most = positive(live), least = positive(live - positive(inherited));
+    return estimate < least ? least : estimate < most ? estimate : most;
 }
 
 /* Sets what a context has live, had inherited and allocated; returns what is gone. */
@@ -619,13 +630,13 @@ static void fit_totals(struct hw_profile *profile)
     const uint64_t bytes = total_bytes(profile);
     for (size_t i = 0; i < 2; i++) {
         totals[i]->allocations = observed->allocations;
-        totals[i]->frees = observed->frees;
+        totals[i]->frees = observed->frees + (places ? places->info.unseen_frees : 0);
         totals[i]->foreign_frees = observed->foreign_frees;
         totals[i]->reallocations = observed->reallocations;
         totals[i]->temporary = 0; /* of followed ones alone */
         totals[i]->bytes = bytes;
         totals[i]->live_bytes = places ? places->info.requested_bytes : totals[i]->live_bytes;
-        totals[i]->live_blocks = places ? live_blocks(places) : totals[i]->live_blocks;
+        totals[i]->live_blocks = places ? live_blocks(profile, totals[i]) : totals[i]->live_blocks;
     }
 }
 
@@ -646,15 +657,15 @@ void hw_profile_fit_observed(struct hw_profile *profile)
     }
     const struct hw_profile_totals *all = &profile->totals;
     const double by_bytes = ratio((double)all->bytes, bytes.obtained);
-    const bool known = profile->places && !own;
-    const double own_live = blocks.live * ratio((double)all->allocations, blocks.obtained);
-    const double own_least = (double)all->allocations - (double)all->frees;
-    fit_to(&blocks, (double)all->allocations, older ? (double)process->inherited_blocks : 0,
-           known                  ? (double)all->live_blocks
-           : own_live > own_least ? own_live
-                                  : own_least);
-    fit_to(&bytes, (double)all->bytes, older ? (double)process->inherited_bytes : 0,
-           known ? (double)all->live_bytes : bytes.live * by_bytes);
+    double live = blocks.live * ratio((double)all->allocations, blocks.obtained), live_bytes = bytes.live * by_bytes;
+    if (profile->places) {
+        live = own_live(live, (double)all->live_blocks, own ? (double)process->inherited_blocks : 0);
+        live_bytes = own_live(live_bytes, (double)all->live_bytes, own ? (double)process->inherited_bytes : 0);
+    } else if (live < (double)all->allocations - (double)all->frees) {
+        live = (double)all->allocations - (double)all->frees;
+    }
+    fit_to(&blocks, (double)all->allocations, older ? (double)process->inherited_blocks : 0, live);
+    fit_to(&bytes, (double)all->bytes, older ? (double)process->inherited_bytes : 0, live_bytes);
     for (size_t i = 0; i < profile->context_count; i++) {
         struct hw_profile_context *context = &profile->contexts[i];
         int64_t none = 0;

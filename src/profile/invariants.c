@@ -204,7 +204,7 @@ void hw_profile_check_invariants(struct hw_profile *profile, struct hw_arena *ar
     check.events = (rest || observed ? 0 : at_once) + count_of(profile, HW_NOTE_LEFT);
     check.bytes = check.events * greatest_size(profile);
     if (profile->places)
-        check.vanished = (double)(profile->places->info.unseen_frees + profile->places->info.unaligned);
+        check.vanished = (double)profile->places->info.unaligned;
     check.moment = threads ? at_once * greatest_size(profile) : 0;
     if (rest || !observed) {
         check_totals(&check);

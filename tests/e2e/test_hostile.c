@@ -117,9 +117,8 @@ static void test_limits_of_children(void **state)
     const char *const allocator[] = {"--mode=allocator", NULL};
     check_limited_children("on", NULL);
     check_limited_children("off", NULL);
-    /* of one small block beside large ones its estimates know little: here it is enough that the children live */
-    check_limited_children("on", &(struct record_options){.arguments = allocator, .no_report = true});
-    check_limited_children("off", &(struct record_options){.arguments = allocator, .no_report = true});
+    check_limited_children("on", &(struct record_options){.arguments = allocator});
+    check_limited_children("off", &(struct record_options){.arguments = allocator});
 }
 
 static void test_limit_that_is_lowered(void **state)

@@ -172,6 +172,26 @@ static void test_kill(void **state)
     recording_free(&recording);
 }
 
+/* Killed ones, with threads and forked: what is live is what their operations leave, up to the last one. */
+static void test_killed_holding(void **state)
+{
+    struct recording recording = record_mode("killed_holding", NULL, NULL);
+    assert_exit(&recording.run, 128 + SIGKILL, "operations killed_holding");
+    assert_int_equal(recording.file_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *report = recording.reports[i];
+        const bool child = json_is_true(json_object_get(json_object_get(report, "process"), "forked"));
+        const double allocations = json_number(report, "totals.allocations"),
+                     frees = json_number(report, "totals.frees");
+        const double inherited = child ? json_number(report, "totals.inherited.allocations") : 0;
+        const double live = json_number(report, "totals.live_allocations");
+        assert_int_equal(mallocs(report, NULL, 400), child ? 6000 : 3000);
+        assert_int_equal(live, allocations - frees + inherited);
+        assert_true(live >= (child ? 9000 : 3001));
+    }
+    recording_free(&recording);
+}
+
 /* A handler inside an operation does operations of its own; an operation that a handler jumps out of is none, and those
  * that follow count as ever. */
 static void test_signals(void **state)
@@ -381,5 +401,5 @@ static void test_reset_while_busy(void **state)
 TEST_MAIN(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy), cmocka_unit_test(test_kinds),
           cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_threads), cmocka_unit_test(test_2000_threads),
           cmocka_unit_test(test_stages), cmocka_unit_test(test_fork), cmocka_unit_test(test_kill),
-          cmocka_unit_test(test_signals), cmocka_unit_test(test_times), cmocka_unit_test(test_sampled),
-          cmocka_unit_test(test_refusals))
+          cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_signals), cmocka_unit_test(test_times),
+          cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))

@@ -192,6 +192,37 @@ static void forked(void)
     free(block);
 }
 
+static void *last_held;
+
+static void *hold(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 3000; i++)
+        *(void *volatile *)&last_held = malloc(400);
+    return NULL;
+}
+
+/* Two children with blocks of the parent, of a thread, and of their own are killed: nothing more is written down. */
+static void killed_holding(void)
+{
+    pthread_t thread;
+    void *block = malloc(800);
+    pthread_create(&thread, NULL, hold, NULL);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            free(block);
+            pthread_create(&thread, NULL, hold, NULL);
+            pthread_join(thread, NULL);
+            hold(NULL);
+            raise(SIGKILL);
+        }
+        waitpid(child, NULL, 0);
+    }
+    raise(SIGKILL);
+}
+
 static sigjmp_buf out;
 static int jumps;
 
@@ -247,6 +278,8 @@ int main(int argc, char **argv)
     else if (!strcmp(mode, "kill")) {
         pairs(400, 100000);
         raise(SIGKILL);
+    } else if (!strcmp(mode, "killed_holding")) {
+        killed_holding();
     } else
         return 2;
     return 0;
