@@ -495,8 +495,8 @@ static int64_t live_before(const struct hw_process_info *process)
  * written down now and then, and for the last time before an end that is seen. */
 static int64_t live_blocks(const struct hw_profile *profile, const struct hw_profile_totals *totals)
 {
-    return (int64_t)(totals->allocations - totals->frees - profile->places->info.unaligned) +
-           live_before(&profile->process);
+    return (int64_t)(totals->allocations - totals->frees - profile->places->info.unaligned +
+                     (uint64_t)live_before(&profile->process));
 }
 
 /* Bytes of all blocks. Profiles of older versions: numbers by size bucket are exact, of a bucket the middle stands for
