@@ -332,8 +332,6 @@ HW_EXPORT int pthread_mutex_clocklock(void *lock, int clock, const struct timesp
 
 /* ---- glibc's own ---- */
 
-extern void *dlsym(void *, const char *) __attribute__((weak));
-extern int dladdr1(const void *, void *, void **, int) __attribute__((weak));
 extern char __libc_single_threaded __attribute__((weak));
 
 static void (*real_wait_private)(int *), (*real_wake_private)(int *);
@@ -375,34 +373,21 @@ static void wake_private(int *futex)
         op->own_ticks += hw_ticks_raw() - now;
 }
 
+/* Calls of HOOK may come as soon as it is done. */
 static void redirect(const char *name, void (*hook)(int *), void (**real)(int *))
 {
-    struct {
-        const char *file;
-        void *base;
-        const char *name;
-        void *start;
-    } info;
-    const struct {
-        uint32_t name;
-        unsigned char info, other;
-        uint16_t section;
-        uint64_t value, size;
-    } *symbol = NULL;
+    size_t size;
     const char *why;
-    void *function = dlsym(NULL, name);
-    if (function && dladdr1(function, &info, (void **)&symbol, 1 /* RTLD_DL_SYMENT */) && symbol && symbol->size) {
-        /* Calls may come as soon as it is done; there is but this thread. */
-        void *original = hw_arch_patch(function, symbol->size, (const void *)hook, &why);
-        if (original)
-            *(void **)real = original;
-    }
+    void *function = hw_function_find(name, &size);
+    void *original = function ? hw_arch_patch(function, size, (const void *)hook, &why) : NULL;
+    if (original)
+        *(void **)real = original;
 }
 
 /* Where it cannot be had dispatch.c sees the futexes. Code is changed only while no other thread can be in it. */
 void hw_locks_start(void)
 {
-    if (!hw_dispatch_on || !hw_real.is_glibc || real_wait_private || !dlsym || !dladdr1 || !&__libc_single_threaded ||
+    if (!hw_dispatch_on || !hw_real.is_glibc || real_wait_private || !&__libc_single_threaded ||
         !__libc_single_threaded)
         return;
     redirect("__lll_lock_wait_private", wait_private, &real_wait_private);

@@ -15,6 +15,8 @@
 #include <sys/auxv.h>
 
 extern unsigned long getauxval(unsigned long) __attribute__((weak));
+extern void *dlsym(void *, const char *) __attribute__((weak));
+extern int dladdr1(const void *, Dl_info *, void **, int) __attribute__((weak));
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
 
 static struct {
@@ -524,4 +526,16 @@ const struct hw_module *hw_module_of_data(uintptr_t address)
         if (address >= list->module[i].image_start && address < list->module[i].image_end)
             return &list->module[i];
     return NULL;
+}
+
+void *hw_function_find(const char *name, size_t *size)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    void *function = dlsym && dladdr1 ? dlsym(NULL, name) : NULL;
+    if (!function || !dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol ||
+        symbol->st_shndx == SHN_UNDEF)
+        return NULL;
+    *size = symbol->st_size;
+    return function;
 }

@@ -401,6 +401,10 @@ const struct hw_module *hw_module_find(uintptr_t pc);
 /* Whether MODULE is still what is mapped there: libc unloads libraries of its own without a word. When it is not, it is
  * forgotten. Asked before its tables are read. */
 bool hw_module_still_there(const struct hw_module *module);
+/* The definition of the function NAME that the dynamic linker finds first, and its length in bytes; NULL if there is
+ * none. An executable that is not position independent also has an undefined symbol with an address, that of its PLT
+ * entry: that is no definition. Calls dlsym: at the start only. */
+void *hw_function_find(const char *name, size_t *size);
 /* The module that has ADDRESS in one of its segments, code or data; NULL. Takes no lock, looks for nothing new. */
 const struct hw_module *hw_module_of_data(uintptr_t address);
 /* MAPS index of the module that holds PC, HW_NONE. Takes no lock and looks for nothing new. */

@@ -6,11 +6,6 @@
 
 #include "runtime/operators.h"
 
-extern void *dlsym(void *, const char *) __attribute__((weak));
-extern int dladdr1(const void *, void *, void **, int) __attribute__((weak));
-
-#define RTLD_FIRST_FOUND ((void *)0) /* RTLD_DEFAULT */
-
 #define DECLARE(index, symbol, ...) void *hw_hook_##symbol(size_t, size_t, const void *);
 HW_NEW_FORMS(DECLARE)
 #undef DECLARE
@@ -48,29 +43,12 @@ static const struct {
 #undef FUNCTION
 };
 
-/* Does the executable define the function at ADDRESS? *SIZE is its symbol's size. An executable that is not position
- * independent also has an undefined symbol with an address, that of its PLT entry: that is no definition. */
-static bool defined_by_executable(const void *address, size_t *size)
+/* The function NAME, if the executable defines it; *SIZE is its length in bytes. */
+static void *of_executable(const char *name, size_t *size)
 {
-    const struct hw_module *module = address ? hw_module_find((uintptr_t)address) : NULL;
-    if (!module || !(module->flags & HW_MAP_MAIN))
-        return false;
-    struct {
-        const char *file;
-        void *base;
-        const char *name;
-        void *start;
-    } info;
-    const struct {
-        uint32_t name;
-        unsigned char info, other;
-        uint16_t section;
-        uint64_t value, size;
-    } *symbol = NULL;
-    if (!dladdr1 || !dladdr1(address, &info, (void **)&symbol, 1 /* RTLD_DL_SYMENT */) || !symbol || !symbol->section)
-        return false;
-    *size = symbol->size;
-    return true;
+    void *function = hw_function_find(name, size);
+    const struct hw_module *module = function ? hw_module_find((uintptr_t)function) : NULL;
+    return module && module->flags & HW_MAP_MAIN ? function : NULL;
 }
 
 static void say_not_hooked(const char *name, const char *why)
@@ -89,39 +67,37 @@ static void say_not_hooked(const char *name, const char *why)
 void hw_static_hooks(void)
 {
     size_t size;
-    if (!dlsym || !defined_by_executable(dlsym(RTLD_FIRST_FOUND, "malloc"), &size))
+    if (!of_executable("malloc", &size))
         return;
     static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init",
                                              "__memprof_init"};
     for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++)
-        if (defined_by_executable(dlsym(RTLD_FIRST_FOUND, sanitizers[i]),
-                                  &size)) { /* the runtime has some of them, too */
+        if (of_executable(sanitizers[i], &size)) { /* the runtime has some of them, too */
             say_not_hooked("malloc", "it belongs to a sanitizer that is built into the program");
             return;
         }
     const char *why = NULL;
-    void *free_address = dlsym(RTLD_FIRST_FOUND, "free");
-    if (!defined_by_executable(free_address, &size) ||
-        !hw_arch_patch(free_address, size, (const void *)hw_hook_free, &why)) {
+    void *function = of_executable("free", &size);
+    if (!function || !hw_arch_patch(function, size, (const void *)hw_hook_free, &why)) {
         say_not_hooked("free", why ? why : "it is not in the program although malloc is");
         return;
     }
     hw_real.is_glibc = false; /* before the first block that is none of glibc's */
     hw_places.glibc = false;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        void *address = dlsym(RTLD_FIRST_FOUND, functions[i].name);
-        if (!defined_by_executable(address, &size))
+        function = of_executable(functions[i].name, &size);
+        if (!function)
             continue;
-        void *original = hw_arch_patch(address, size, functions[i].hook, &why);
+        void *original = hw_arch_patch(function, size, functions[i].hook, &why);
         if (original)
             *functions[i].real = original;
         else
             say_not_hooked(functions[i].name, why);
     }
-    hw_real_home = dlsym(RTLD_FIRST_FOUND, "malloc");
-    void *usable_size = dlsym(RTLD_FIRST_FOUND, "malloc_usable_size");
-    if (defined_by_executable(usable_size, &size))
-        *(void **)&hw_real.malloc_usable_size = usable_size;
+    hw_real_home = of_executable("malloc", &size);
+    function = of_executable("malloc_usable_size", &size);
+    if (function)
+        *(void **)&hw_real.malloc_usable_size = function;
     hw_describe_allocator();
     if (hw_access_on())
         hw_layout_start();
