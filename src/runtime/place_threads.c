@@ -17,6 +17,7 @@
 #define TOLD_EXACTLY 16384u
 #define LEAST_MOST   (32 << 10)
 #define CLOCK_PART   8192 /* of the peak: when so much has come upon it the clock is read again, which takes long */
+#define LEFT_PART    64   /* of the peak: with several threads it is left when so much less is live */
 
 struct hw_places hw_places;
 struct hw_place_form hw_place_forms[HW_PLACE_MID_UNITS + 1];
@@ -41,6 +42,8 @@ void hw_places_note_peak(int64_t live)
         hw_places.peak_tick = hw_ticks_raw() - hw_runtime.tick_base;
     }
     hw_places.peak_limit = hw_places.many ? live + live / 1024 : live;
+    if (hw_places.many && live > hw_places_look_above)
+        hw_places.left_below = live - live / LEFT_PART;
     process->peak_bytes = (uint64_t)live;
     process->peak_tick = hw_places.peak_tick;
     if (hw_places.many)
@@ -83,6 +86,8 @@ static void flush(struct hw_place_thread *self)
     self->high = self->requested + step;
     self->low = self->requested - step;
     self->span = (uint64_t)OUT_OF_REACH;
+    if (hw_unlikely(all < hw_places.left_below))
+        hw_places_leave_peak();
 }
 
 static void flush_class(struct hw_place_thread *self, struct hw_place_class_counts *class)
@@ -326,7 +331,7 @@ static void start_again(void)
         all->requested = all->flushed = hw_places.requested;
         set_limits(all, !hw_places.many);
     }
-    hw_places.peak = hw_places.peak_limit = 0;
+    hw_places.peak = hw_places.peak_limit = hw_places.left_below = 0;
     hw_places.peak_clocked = INT64_MAX;
     hw_places.epoch = ++hw_runtime.process->peak_epoch;
 }
@@ -345,7 +350,7 @@ void hw_places_reset(void)
         set_limits(hw_places.threads[i], !hw_places.many);
     }
     const int64_t live = hw_places_live();
-    hw_places.peak = 0;
+    hw_places.peak = hw_places.left_below = 0;
     hw_places.peak_limit = live - 1;
     hw_places.peak_clocked = INT64_MAX;
     hw_places_note_peak(live);

@@ -179,6 +179,7 @@ struct hw_places {
     uint32_t mixed_used;
     int64_t requested, peak, peak_limit; /* live bytes; their greatest sum; a new one is noted above this */
     int64_t peak_clocked;                /* peak when peak_tick was read */
+    int64_t left_below;                  /* several threads: the peak counts as left when less is live; 0: no look */
     uint64_t peak_tick;
     uint32_t odd_used, owners_wrapped;
 };
@@ -247,9 +248,9 @@ void hw_place_lines_forget(void);
 /* What classes were and are, into the profile; with a point in time, and, if it is due, with the resident heap taken
  * apart. Lock held. */
 void hw_places_tick(uint64_t tick);
-/* With one thread: a peak of more than so many requested bytes is worth a look at the resident heap… */
+/* A peak of more than so many requested bytes is worth a look at the resident heap… */
 extern HW_HIDDEN int64_t hw_places_look_above;
-/* …when it is left, in which moment that is exact. Not under the lock. */
+/* …when it is left: with one thread in that very moment, with several soon after it. Not under the lock. */
 void hw_places_leave_peak(void);
 /* The same at once, but for the resident heap. Lock held. */
 void hw_places_write(uint64_t tick);

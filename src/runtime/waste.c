@@ -14,6 +14,7 @@
 #define FIRST_PART  32u
 #define SMALL_PART  64u  /* likewise where it has not grown that much: a millisecond */
 #define COST_FALL   3    /* …or so many milliseconds, where it is the last chance to see a peak */
+#define FALL_PART   16u  /* likewise, where a peak is left right now; of a short run one part in so many */
 #define LOOK_RATIO  12   /* without other reasons from one look to the next: one part in so many of the run so far… */
 #define LOOK_PART   600u /* …as long as looks take no more than one part in so many */
 #define CHANGE_PART 8    /* of the peak: so much more or less is live */
@@ -36,6 +37,7 @@ static struct {
     uint64_t look, look_cost; /* the latest one at all: tick, ticks */
     int64_t look_at;          /* requested bytes then */
     uint64_t spent_old;       /* on looks that were not for the peak */
+    uint64_t spent_last;      /* on looks out of turn, since it may have been the last chance to see a peak */
     /* By that look, for the next point. 0: there was none. */
     uint64_t resident;
     int64_t external;
@@ -419,6 +421,14 @@ static bool can_look(uint64_t tick, int64_t live)
     return waste.spent < tick / COST_PART + (first < most ? first : most);
 }
 
+/* In the moment in which a peak is left near which the resident heap was not read: the next point in time may be too
+ * late. */
+static bool can_look_at_last(uint64_t tick)
+{
+    const uint64_t share = tick / FALL_PART, most = waste.interval_first * COST_FALL;
+    return waste.moment_at < near_peak() && waste.spent_last < (share < most ? share : most);
+}
+
 /* Whether the resident heap is to be read for the peak: it has grown since, or it is near a peak near which that was
  * not done, in particular if it begins to fall. */
 static bool is_look_due(uint64_t tick)
@@ -478,19 +488,30 @@ void hw_places_tick(uint64_t tick)
     hw_places_look_above = next_look();
 }
 
+static void look_at_left(uint64_t tick)
+{
+    hw_places.left_below = 0;
+    hw_places_look_above = INT64_MAX; /* until the next point in time */
+    const bool in_turn = can_look(tick, hw_places_live());
+    if (!in_turn && !can_look_at_last(tick))
+        return;
+    sum_all();
+    look(tick, true);
+    if (!in_turn) {
+        waste.spent -= waste.look_cost;
+        waste.spent_last += waste.look_cost;
+    }
+    write_all(tick);
+    hw_places_look_above = next_look();
+}
+
 void hw_places_leave_peak(void)
 {
     if (hw_quiet || hw_trap_in_burst())
         return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    const uint64_t tick = hw_ticks_raw() - hw_runtime.tick_base;
-    hw_places_look_above = INT64_MAX; /* until the next point in time */
-    if (can_look(tick, hw_places_live())) {
-        sum_all();
-        look(tick, true);
-        write_all(tick);
-        hw_places_look_above = next_look();
-    }
+    if (!hw_places.many || hw_places.left_below) /* else another thread has seen it, just now */
+        look_at_left(hw_ticks_raw() - hw_runtime.tick_base);
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
@@ -511,14 +532,20 @@ void hw_places_end(uint64_t tick)
     write_all(tick);
 }
 
+static void begin_looks(void)
+{
+    waste.next_sum = waste.summing = waste.look = waste.look_cost = 0;
+    waste.spent = waste.spent_old = waste.spent_last = 0;
+    waste.moment_at = waste.look_at = 0;
+    hw_places_look_above = STEP_LEAST;
+}
+
 void hw_places_file_begin(void)
 {
     before.any = false;
     before.sharing = (struct hw_place_sharing){0};
     before.odd = before.unseen = before.skipped = 0;
-    waste.next_sum = waste.summing = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
-    waste.moment_at = waste.look_at = 0;
-    hw_places_look_above = STEP_LEAST;
+    begin_looks();
     waste.resident = 0;
     hw_place_contexts_file_begin();
     waste.interval = waste.interval_first = hw_runtime.clock_is_tsc ? 2500000 : 1000000;
@@ -566,7 +593,5 @@ void hw_places_forget(void)
     hw_pool_set_count(HW_POOL_PLACES_TIME, 0);
     hw_pool_set_count(HW_POOL_PLACES_MOMENTS, 0);
     hw_place_contexts_reset();
-    waste.next_sum = waste.summing = waste.spent = waste.look = waste.look_cost = waste.spent_old = 0;
-    waste.moment_at = waste.look_at = 0;
-    hw_places_look_above = STEP_LEAST;
+    begin_looks();
 }

@@ -207,6 +207,48 @@ static void test_when_holes(void **state)
     assert_from_the_middle(&recording, "external");
 }
 
+/* ---- the heap in parts of a run of some milliseconds ---- */
+
+/* Its peak lasts for a moment, and is seen. */
+static bool is_peak_known(const char *what)
+{
+    struct recording recording = record(what, NULL);
+    const json_t *heap = json_object_get(json_object_get(recording.report, "allocator"), "memory_at_peak");
+    const double claimed = atof(recording.run.out), real = json_number(heap, "real");
+    const bool known = json_is_integer(json_object_get(heap, "total"));
+    assert_true(real > 0.98 * claimed && real < claimed + 100000); /* of threads nearly; and what libraries have */
+    if (known) {
+        const double total = json_number(heap, "total");
+        assert_true(total >= real && total < 1.3 * real); /* all of it was written to; headers, sizes rounded up */
+        assert_true(total == real - json_number(heap, "absent") + json_number(heap, "internal") +
+                                 json_number(heap, "blowup") + json_number(heap, "external"));
+        assert_true(json_number(heap, "resident_read_at_percent") >= 90);
+    }
+    recording_free(&recording);
+    return known;
+}
+
+/* Who loses the processor while he looks has no time left for another look: one of five runs is enough. */
+static void assert_peak_known(const char *what)
+{
+    for (int tries = 0; tries < 5; tries++)
+        if (is_peak_known(what))
+            return;
+    fail_msg("%s: the resident heap at the peak is never known", what);
+}
+
+static void test_short_peak(void **state)
+{
+    (void)state;
+    assert_peak_known("short");
+}
+
+static void test_short_peak_of_threads(void **state)
+{
+    (void)state;
+    assert_peak_known("short-threads");
+}
+
 /* ---- each cause, and no other ---- */
 
 /* By construction; memory under the four allocators as their size classes are. Names of causes; in parentheses those
@@ -304,6 +346,8 @@ int main(void)
         cmocka_unit_test(test_when_locks),
         cmocka_unit_test(test_when_lines),
         cmocka_unit_test(test_when_holes),
+        cmocka_unit_test(test_short_peak),
+        cmocka_unit_test(test_short_peak_of_threads),
         cmocka_unit_test(test_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

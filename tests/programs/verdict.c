@@ -6,8 +6,9 @@
  * (liblineheap.so); holes: a heap that is full, then one of which three of four blocks are freed and other sizes are
  * asked for. clear: calloc of blocks that are used again; copy: blocks that cannot grow where they are; thin: blocks of
  * 17 bytes; trim: the end of the heap; purge: blocks of many pages; phases: one size after the other; spread: one
- * thread allocates, another frees. late, early, contended, shared and holes say, in thousandths of their own time, when
- * the one gave way to the other. */
+ * thread allocates, another frees; short: a heap that grows for some milliseconds and is freed at once; short-threads:
+ * the same in two threads. late, early, contended, shared and holes say, in thousandths of their own time, when the one
+ * gave way to the other; short and short-threads say how many bytes were live at most. */
 #include "insidemalloc.h"
 
 #include <pthread.h>
@@ -247,6 +248,55 @@ static void main_spread(void)
     pthread_join(other, NULL);
 }
 
+/* ---- a peak that does not last ---- */
+
+#define SHORT_BLOCKS 25000u
+
+static size_t short_size(size_t i)
+{
+    return 24 + i * 7919 % 200;
+}
+
+static void *grow_and_free(void *together)
+{
+    char **all = malloc(SHORT_BLOCKS * sizeof *all);
+    if (!all)
+        exit(1);
+    for (size_t i = 0; i < SHORT_BLOCKS; i++)
+        memset(all[i] = seen(malloc(short_size(i))), 1, short_size(i));
+    if (together)
+        pthread_barrier_wait(together);
+    for (size_t i = 0; i < SHORT_BLOCKS; i++)
+        free(all[i]);
+    free(all);
+    return NULL;
+}
+
+static void print_most(size_t times)
+{
+    size_t most = SHORT_BLOCKS * sizeof(char *);
+    for (size_t i = 0; i < SHORT_BLOCKS; i++)
+        most += short_size(i);
+    printf("%zu\n", times * most);
+}
+
+static void main_short(void)
+{
+    grow_and_free(NULL);
+    print_most(1);
+}
+
+static void main_short_threads(void)
+{
+    pthread_t other;
+    pthread_barrier_init(&turn, NULL, 2);
+    if (pthread_create(&other, NULL, grow_and_free, &turn) != 0)
+        exit(1);
+    grow_and_free(&turn);
+    pthread_join(other, NULL);
+    print_most(2);
+}
+
 /* ---- the whole ---- */
 
 static void main_parts(void (*first)(void), void (*second)(void))
@@ -286,11 +336,23 @@ static void main_full_of_holes(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"mapping", main_mapping}, {"rate", main_rate},           {"quiet", main_quiet},
-             {"late", main_late},       {"early", main_early},         {"contended", main_contended},
-             {"shared", main_shared},   {"holes", main_full_of_holes}, {"clear", main_clear},
-             {"copy", main_copy},       {"thin", main_thin},           {"trim", main_trim},
-             {"purge", main_purge},     {"phases", main_phases},       {"spread", main_spread}};
+} modes[] = {{"mapping", main_mapping},
+             {"rate", main_rate},
+             {"quiet", main_quiet},
+             {"late", main_late},
+             {"early", main_early},
+             {"contended", main_contended},
+             {"shared", main_shared},
+             {"holes", main_full_of_holes},
+             {"clear", main_clear},
+             {"copy", main_copy},
+             {"thin", main_thin},
+             {"trim", main_trim},
+             {"purge", main_purge},
+             {"phases", main_phases},
+             {"spread", main_spread},
+             {"short", main_short},
+             {"short-threads", main_short_threads}};
 
 int main(int argc, char **argv)
 {
