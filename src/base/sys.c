@@ -211,15 +211,17 @@ bool hw_lock_in_the_way(void)
 
 hw_sigset hw_lock_take(struct hw_lock *lock)
 {
+    uint32_t expected = 0;
     if (hw_unlikely(hw_quiet)) {
-        while (__atomic_exchange_n(&lock->state, 1, __ATOMIC_ACQUIRE) != 0)
+        held_quietly++; /* before: a handler that comes as soon as it is taken must not wait for it */
+        while (!__atomic_compare_exchange_n(&lock->state, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            expected = 0; /* that somebody waits in the kernel, from before, has to stay written there */
             hw_arch_pause();
-        held_quietly++;
+        }
         return TAKEN_QUIETLY;
     }
     hw_sigset all = ~0ull, old = 0;
-    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof old);
-    uint32_t expected = 0;
+    hw_sys_program(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof old); /* which is put back in any case */
     if (__atomic_compare_exchange_n(&lock->state, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return old;
     while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0)
