@@ -19,13 +19,13 @@ static bool is_ours(int fd)
 {
     if (fd < 0 || hw_runtime.state != HW_STATE_ON)
         return false;
-    return fd == hw_launcher_descriptor() ||
+    return (fd == hw_launcher_descriptor_number() && fd == hw_launcher_descriptor()) ||
            (fd == hw_file_descriptor_number() && !hw_fork_pending() && fd == hw_file_descriptor());
 }
 
 static void move_away(int fd)
 {
-    if (fd == hw_launcher_descriptor())
+    if (fd == hw_launcher_descriptor_number())
         hw_launcher_move_descriptor(fd);
     else
         hw_file_move_descriptor(fd);
@@ -61,7 +61,7 @@ HW_EXPORT int dup3(int old, int fd, int flags)
 /* The lowest of ours in [first, last]; -1: none. */
 static int lowest_of_ours(unsigned first, unsigned last)
 {
-    const int ours[] = {hw_file_descriptor_number(), hw_launcher_descriptor()};
+    const int ours[] = {hw_file_descriptor_number(), hw_launcher_descriptor_number()};
     int lowest = -1;
     for (int i = 0; i < 2; i++)
         if (ours[i] >= 0 && (unsigned)ours[i] >= first && (unsigned)ours[i] <= last && is_ours(ours[i]) &&

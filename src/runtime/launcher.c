@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base/launcher.h"
@@ -15,6 +16,7 @@
 
 /* A socket from which record can be reached where its names are not known; -1: none was needed. */
 static int kept = -1;
+static uint64_t kept_inode;
 static bool kept_connected; /* else it is from before a network namespace was entered */
 
 struct address {
@@ -31,15 +33,41 @@ static struct address record_address(bool abstract)
     return address;
 }
 
-int hw_launcher_descriptor(void)
+/* The inode of the socket FD; 0: it is none. */
+static uint64_t socket_inode(int fd)
+{
+    struct stat status;
+    return hw_sys(SYS_fstat, fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
+}
+
+static void keep(int fd, bool connected)
+{
+    kept = fd;
+    kept_inode = fd >= 0 ? socket_inode(fd) : 0;
+    kept_connected = connected;
+}
+
+int hw_launcher_descriptor_number(void)
 {
     return kept;
 }
 
+int hw_launcher_descriptor(void)
+{
+    return kept >= 0 && kept_inode && socket_inode(kept) == kept_inode ? kept : -1;
+}
+
 void hw_launcher_move_descriptor(int away_from)
 {
-    if (kept == away_from)
-        kept = hw_quiet ? -1 : (int)hw_sys(SYS_fcntl, away_from, F_DUPFD_CLOEXEC, away_from + 1);
+    if (away_from == hw_launcher_descriptor())
+        kept = (int)hw_sys(SYS_fcntl, away_from, F_DUPFD_CLOEXEC, away_from + 1);
+}
+
+void hw_launcher_let_go(void)
+{
+    if (hw_launcher_descriptor() >= 0)
+        hw_close(kept);
+    kept = -1;
 }
 
 void hw_launcher_keep(uint64_t clone_flags)
@@ -47,7 +75,7 @@ void hw_launcher_keep(uint64_t clone_flags)
     if (!(clone_flags & CLONE_NEWNET) || kept >= 0 || !hw_options.launcher || hw_quiet ||
         hw_runtime.state != HW_STATE_ON)
         return;
-    kept = hw_fd_out_of_the_way((int)hw_sys(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    keep(hw_fd_out_of_the_way((int)hw_sys(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)), false);
 }
 
 HW_EXPORT int unshare(int flags);
@@ -68,15 +96,14 @@ static void keep_connected(void)
     if (fd >= 0 && hw_sys(SYS_connect, fd, &address.of, address.length) < 0)
         hw_close(fd);
     else
-        kept = fd;
-    kept_connected = kept >= 0;
+        keep(fd, true);
 }
 
 void hw_launcher_see_call(long number, long first)
 {
     if (number == SYS_unshare || number == SYS_clone)
         hw_launcher_keep((uint64_t)first);
-    if (number == SYS_clone3 && first)
+    if (number == SYS_clone3 && !(first & 7) && hw_readable((uintptr_t)first)) /* the flags come first in it */
         hw_launcher_keep(((const struct clone_args *)first)->flags);
 }
 
@@ -127,7 +154,7 @@ static long send_request(const struct hw_launcher_request *request, int passed)
         *(int *)CMSG_DATA(&control.header) = passed;
     }
     long result = -EBADF;
-    if (kept >= 0) {
+    if (hw_launcher_descriptor() >= 0) {
         struct msghdr plain = message;
         if (kept_connected)
             plain.msg_name = NULL, plain.msg_namelen = 0;

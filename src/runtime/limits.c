@@ -45,6 +45,12 @@ static void narrow(struct limit *limit)
         *limit = space.asked;
 }
 
+/* Whether LIMIT can be looked at. If it cannot the kernel says so, and the program goes on. */
+static bool is_given(const struct limit *limit)
+{
+    return hw_quiet || (hw_readable((uintptr_t)limit) && hw_readable((uintptr_t)limit + sizeof *limit - 1));
+}
+
 /* What to tell the kernel instead of LIMIT. A hard limit is raised only if the program wants that. */
 static struct limit widen(const struct limit *limit)
 {
@@ -72,7 +78,7 @@ HW_EXPORT int setrlimit(int resource, const struct limit *limit);
 HW_EXPORT int setrlimit(int resource, const struct limit *limit)
 {
     HW_REAL(int, setrlimit, (int, const struct limit *));
-    if (resource != RLIMIT_AS_ || !limit || !hw_own_bytes())
+    if (resource != RLIMIT_AS_ || !limit || !hw_own_bytes() || !is_given(limit))
         return real(resource, limit);
     struct limit asked = *limit, given = widen(limit);
     int result = real(resource, &given);
@@ -97,7 +103,7 @@ HW_EXPORT int prlimit(int pid, int resource, const struct limit *fresh, struct l
 HW_EXPORT int prlimit(int pid, int resource, const struct limit *fresh, struct limit *old)
 {
     HW_REAL(int, prlimit, (int, int, const struct limit *, struct limit *));
-    if (resource != RLIMIT_AS_ || !hw_own_bytes() ||
+    if (resource != RLIMIT_AS_ || !hw_own_bytes() || (fresh && !is_given(fresh)) ||
         (pid != 0 && pid != (int)(hw_quiet ? hw_runtime.pid : hw_sys(SYS_getpid))))
         return real(pid, resource, fresh, old);
     struct limit asked, given;
@@ -237,6 +243,7 @@ static void become_quiet(void)
             "than had been prepared, and no profiles of its children");
     hw_runtime.timeline_next = ~0ull;
     hw_file_let_go();
+    hw_launcher_let_go();
     hw_quiet = true;
 }
 

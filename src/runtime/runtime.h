@@ -128,9 +128,13 @@ void hw_trouble(const char *what, const char *detail, int error);
 void hw_launcher_see_call(long number, long first);
 /* The process is about to leave the network namespace in which record can be found, or has children that will. */
 void hw_launcher_keep(uint64_t clone_flags);
-/* A socket that programs which close everything must not close: see fds.c; -1: none. */
+/* A socket that programs which close everything must not close: see fds.c; -1: none, or it is not there any more. */
 int hw_launcher_descriptor(void);
+/* Its number, without looking whether it is still that. */
+int hw_launcher_descriptor_number(void);
 void hw_launcher_move_descriptor(int away_from);
+/* It is closed for good. */
+void hw_launcher_let_go(void);
 
 /* ---- runtime.c: state, start, end, fork ---- */
 
@@ -342,8 +346,7 @@ uint64_t hw_address_space_limit(void);
 /* At the start there was one, or the kernel counts every reservation (overcommit 2): large ones are out of the
  * question. */
 bool hw_address_space_limited(void);
-/* No memory of the runtime is locked any more; what comes later is to be unlocked at once while the mark is set. */
-void hw_own_unlock(void);
+/* The program locks what is mapped later: memory of the runtime is unlocked at once. */
 extern HW_HIDDEN bool hw_own_unlocked;
 /* A mapping of /proc/self/maps. */
 struct hw_area {

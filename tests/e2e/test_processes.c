@@ -320,6 +320,21 @@ static void test_namespaces(void **state)
     remove_directory(directory);
 }
 
+/* Programs that do what the runtime must not disturb go on as they would without it; the profile has all. */
+static void test_undisturbed(void **state)
+{
+    static const char *const cases[] = {"raw_close", "sockets", "wrong_addresses"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct recording recording = record_case(cases[i], NULL, NULL);
+        if (recording.run.code != 77) {
+            assert_exit(&recording.run, 0, cases[i]);
+            assert_some(recording.report, "thread_work", 10, 1);
+            assert_some(recording.report, "child_work", 20, 1);
+        }
+        recording_free(&recording);
+    }
+}
+
 /* Where nothing can be done the parent's report says it, and record, in one line; nobody else says anything. */
 static void test_children_without_profile(void **state)
 {
@@ -505,7 +520,8 @@ TEST_MAIN(cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_10000_threa
           cmocka_unit_test(test_exec_chain), cmocka_unit_test(test_failing_exec),
           cmocka_unit_test(test_exec_with_empty_environment), cmocka_unit_test(test_daemon),
           cmocka_unit_test(test_closes_all_descriptors), cmocka_unit_test(test_chroot_and_setuid),
-          cmocka_unit_test(test_namespaces), cmocka_unit_test(test_children_without_profile),
+          cmocka_unit_test(test_namespaces), cmocka_unit_test(test_undisturbed),
+          cmocka_unit_test(test_children_without_profile),
           cmocka_unit_test(test_no_folder), cmocka_unit_test(test_name_of_a_program_without_file),
           cmocka_unit_test(test_cleared_environment), cmocka_unit_test(test_ends), cmocka_unit_test(test_fatal_signals),
           cmocka_unit_test(test_own_handler_of_a_fatal_signal), cmocka_unit_test(test_exit_while_threads_allocate),

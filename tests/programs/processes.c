@@ -2,6 +2,7 @@
  * The first argument is the case. */
 #include "program.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -460,13 +462,77 @@ static void case_namespaces(void)
 }
 
 /* A filter that permits everything: the runtime does not know that. */
-static void case_seccomp(void)
+static void give_up_calls(void)
 {
     struct sock_filter permit = {.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW};
     struct sock_fprog program = {.len = 1, .filter = &permit};
-    thread_work();
     MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
+}
+
+static void leave_network(void)
+{
+    if (unshare(CLONE_NEWNET) != 0)
+        _exit(77);
+}
+
+/* All descriptors from 3 on are closed by a system call, and their numbers are files of the program from then on. */
+static void case_raw_close(void)
+{
+    thread_work();
+    leave_network();
+    MUST(syscall(SYS_close_range, 3, ~0u, 0) == 0);
+    int null = open("/dev/null", O_RDWR), last = null;
+    MUST(null == 3);
+    for (int fd; (fd = fcntl(null, F_DUPFD, last + 1)) >= 0 && fd < 2000; last = fd)
+        if (fd % 64 == 0)
+            grandchild_work(); /* the profile needs its descriptor now and then, too */
+    for (int fd = 4; fd <= last; fd++)
+        if (fcntl(fd, F_GETFD) == 0) /* what the runtime has opened meanwhile says that it is not open, too */
+            MUST(close(fd) == 0);
+    child_work();
+}
+
+static int count_sockets(void)
+{
+    struct stat status;
+    int count = 0;
+    for (int fd = 3; fd < 2000; fd++)
+        count += fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+    return count;
+}
+
+/* No way out of the sandbox is left open. */
+static void case_sockets(void)
+{
+    int before = count_sockets();
+    thread_work();
+    leave_network();
+    give_up_calls();
+    MUST(count_sockets() == before);
+    child_work();
+}
+
+/* Wrong addresses: the kernel says so. */
+static void case_wrong_addresses(void)
+{
+    void *volatile wrong[] = {(void *)8, (void *)9, (void *)~15ul};
+    thread_work();
+    for (int i = 0; i < 3; i++) {
+        MUST(syscall(SYS_clone3, wrong[i], 88) == -1 && errno == EFAULT);
+        MUST(setrlimit(RLIMIT_AS, wrong[i]) == -1 && errno == EFAULT);
+        MUST(prlimit(0, RLIMIT_AS, wrong[i], NULL) == -1 && errno == EFAULT);
+        MUST(getrlimit(RLIMIT_AS, wrong[i]) == -1 && errno == EFAULT);
+        MUST(syscall(SYS_setrlimit, RLIMIT_AS, wrong[i]) == -1 && errno == EFAULT);
+        MUST(syscall(SYS_prlimit64, 0, RLIMIT_AS, wrong[i], NULL) == -1 && errno == EFAULT);
+    }
+    child_work();
+}
+
+static void case_seccomp(void)
+{
+    thread_work();
+    give_up_calls();
     for (int i = 0; i < 3; i++) {
         pid_t pid = fork();
         if (pid == 0) {
@@ -707,6 +773,9 @@ static const struct {
     {"close_all", case_close_all},
     {"chroot", case_chroot},
     {"namespaces", case_namespaces},
+    {"raw_close", case_raw_close},
+    {"sockets", case_sockets},
+    {"wrong_addresses", case_wrong_addresses},
     {"seccomp", case_seccomp},
     {"no_folder", case_no_folder},
     {"memory_file", case_memory_file},
