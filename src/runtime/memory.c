@@ -27,7 +27,7 @@ void hw_own_range(const void *start, size_t bytes)
 
 /* ---- reservations ---- */
 
-bool hw_own_unlocked; /* the program locks what it maps: what the runtime maps is unlocked at once */
+bool hw_own_unlocked;
 
 /* Terabytes that are never touched must not count against any limit that a program has or sets. Writable private memory
  * counts against RLIMIT_DATA, unless it may grow downwards: then it counts as stack, whose limit is looked at when it
@@ -122,13 +122,6 @@ void hw_own_give_back(void *pages, size_t bytes)
 {
     if (!hw_quiet)
         hw_sys(SYS_madvise, pages, bytes, 4 /* MADV_DONTNEED */);
-}
-
-void hw_own_unlock(void)
-{
-    uint32_t count = own_count < sizeof own / sizeof *own ? own_count : sizeof own / sizeof *own;
-    for (uint32_t i = 0; i < count; i++)
-        hw_sys(SYS_munlock, own[i].start, own[i].end - own[i].start);
 }
 
 uint64_t hw_address_space_limit(void)

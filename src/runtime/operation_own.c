@@ -121,9 +121,9 @@ static bool try_out(void)
 uint64_t hw_own_ticks_of_operations(void)
 {
     static uint64_t found; /* as it is in a forked child */
-    uint8_t *byte = hw_place_byte((uintptr_t)trial.block);
     if (found || hw_places.many || !hw_places.even)
         return found;
+    uint8_t *byte = hw_place_byte((uintptr_t)trial.block);
     const uint16_t units = hw_places.units[SIZE];
     hw_places.units[SIZE] = UNITS;
     *byte = (uint8_t)hw_place_forms[UNITS].listed;

@@ -231,8 +231,8 @@ static uint32_t counting_of(const struct hw_line_use *uses, const struct user *u
 }
 
 /* How the threads of COUNTING share the line. Who works elsewhere in it does not share a word that he has gone through
- * once. Where a thread's count of a word is at its limit, what another one does
- * there that has such a word elsewhere is next to nothing. */
+ * once. Where a thread's count of a word is at its limit, what another one does there that has such a word elsewhere is
+ * next to nothing. */
 static enum hw_side_sharing sharing_of(const struct hw_line_use *uses, const struct user *users, uint32_t counting,
                                        unsigned words, struct grain grain)
 {
