@@ -19,6 +19,7 @@ struct hw_candidate {
     size_t rounds;
     double wall_s[HW_ROUNDS_MOST];
     double cpu_s[HW_ROUNDS_MOST];       /* user and system time */
+    double runnable_s[HW_ROUNDS_MOST];  /* in which the first thread waited for a processor */
     uint64_t rss_bytes[HW_ROUNDS_MOST]; /* 0: not known */
     double faults[HW_ROUNDS_MOST];
     bool failed; /* ended otherwise than under the present one: not to be chosen */

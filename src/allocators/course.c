@@ -74,7 +74,7 @@ struct making {
 static bool well_formed(const struct hw_trace_record *record)
 {
     const unsigned kind = (unsigned)(record->what >> 56);
-    return record->tick && kind > HW_COURSE_NONE && kind <= HW_COURSE_FREE && (record->what & HW_TRACE_ADDRESS) > 1;
+    return record->tick && kind > HW_COURSE_NONE && kind <= HW_COURSE_TOUCHED && (record->what & HW_TRACE_ADDRESS) > 1;
 }
 
 static bool collect(struct making *making)
@@ -134,7 +134,7 @@ static size_t place_of(const struct making *making, uint64_t address)
 static struct live *find(struct making *making, uint64_t address)
 {
     for (size_t at = place_of(making, address);; at = (at + 1) & (making->table_size - 1)) {
-        if (making->table[at].address == address)
+        if (making->table[at].address == address && address > 1)
             return &making->table[at];
         if (making->table[at].address == 0)
             return NULL;
@@ -332,9 +332,20 @@ static void add_free(struct making *making, uint32_t worker, uint64_t address)
     making->operations++;
     if (block->worker != worker)
         add_wait(making, worker, block->worker, block->event);
-    add_event(making, worker,
-              (struct hw_course_event){.kind = HW_COURSE_FREE, .slot = block->slot, .size = block->size});
+    const uint16_t touched = making->workers[block->worker].of[block->event - 1].touched;
+    add_event(
+        making, worker,
+        (struct hw_course_event){.kind = HW_COURSE_FREE, .slot = block->slot, .size = block->size, .touched = touched});
     end_block(making, block, worker);
+}
+
+/* How much of a block was touched belongs to the event that made it what it is. */
+static void add_touched(struct making *making, uint64_t address, uint64_t pages)
+{
+    const struct live *block = find(making, address);
+    if (block)
+        making->workers[block->worker].of[block->event - 1].touched =
+            (uint16_t)(pages < HW_COURSE_PAGES ? pages : HW_COURSE_PAGES);
 }
 
 static void add_allocation(struct making *making, uint32_t worker, const struct hw_trace_record *record, uint8_t kind)
@@ -382,6 +393,10 @@ static void add_steps(struct making *making, uint64_t live_most)
         if (!make_room(making)) {
             making->failed = true;
             return;
+        }
+        if (kind == HW_COURSE_TOUCHED) {
+            add_touched(making, record->what & HW_TRACE_ADDRESS, record->size);
+            continue;
         }
         if (kind != HW_COURSE_FREE && record->size > live_most - making->live_bytes)
             break;

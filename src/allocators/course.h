@@ -21,6 +21,7 @@
     256u /* records of one thread; of the first one only `size` is used: the thread's number, from 0 */
 #define HW_TRACE_MOST    (4u << 20) /* records of a process, 128 MiB */
 #define HW_TRACE_ADDRESS 0x00ffffffffffffffull
+#define HW_TRACE_LARGE   16384u /* bytes of a block of which it is noted how much of it was touched */
 
 enum hw_course_kind {
     HW_COURSE_NONE,
@@ -29,6 +30,8 @@ enum hw_course_kind {
     HW_COURSE_ALIGNED,
     HW_COURSE_REALLOC,
     HW_COURSE_FREE,
+    HW_COURSE_TOUCHED, /* only in traces: a large block was touched in `size` pages, before it is freed or moves, or at
+                        * the end of the run */
     HW_COURSE_WAIT, /* these only in courses */
     HW_COURSE_WALK,
 };
@@ -53,6 +56,7 @@ struct hw_trace_record {
 
 #define HW_COURSE_MAGIC   0x31657372756f6377ull
 #define HW_COURSE_WORKERS 16
+#define HW_COURSE_PAGES   UINT16_MAX /* or more, of one block */
 
 /* Of a worker, one after the other. WAIT: until worker `slot` has done `size` events. One stands before each free of a
  * block of another worker. WALK: to the live blocks of `slot` slots of the list behind the events, from entry `size`.
@@ -62,7 +66,7 @@ struct hw_course_event {
     uint32_t slot;
     uint8_t kind;
     uint8_t align; /* ALIGNED: logarithm of the alignment */
-    uint16_t unused;
+    uint16_t touched; /* pages of the block that the program touched, also in its FREE; 0: that is not known */
 };
 
 struct hw_course_header {

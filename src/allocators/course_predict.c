@@ -62,7 +62,7 @@ double hw_course_time(const struct hw_course_present *present, size_t round)
     if (!present->one_thread)
         return busy(runs, false, SIZE_MAX);
     for (size_t i = 0; i < runs->rounds; i++)
-        waiting = fmin(waiting, runs->wall_s[i] - runs->cpu_s[i]); /* the rest of it is the machine's */
+        waiting = fmin(waiting, runs->wall_s[i] - runs->cpu_s[i] - runs->runnable_s[i]); /* the rest is the machine's */
     return fmax(waiting, 0) + busy(runs, true, round);
 }
 

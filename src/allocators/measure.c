@@ -168,6 +168,23 @@ static double time_left(const struct hw_run_request *request, double spent, bool
     return request->seconds_most > 0 ? request->seconds_most - spent : 3600;
 }
 
+/* For how long CHILD, if it has ended, was runnable and did not run; it has not been waited for. 0: not known. */
+static double runnable_seconds(pid_t child)
+{
+    siginfo_t end = {0};
+    char path[64];
+    unsigned long long waited_ns = 0;
+    if (waitid(P_PID, (id_t)child, &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid != child)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)child);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%*u %llu", &waited_ns) != 1)
+        waited_ns = 0;
+    if (file)
+        fclose(file);
+    return (double)waited_ns * 1e-9;
+}
+
 static int wait_for_end(const struct hw_run_request *request, pid_t child, const struct timespec *begin,
                         const sigset_t *taken, struct hw_run_cost *cost, struct rusage *usage)
 {
@@ -175,6 +192,7 @@ static int wait_for_end(const struct hw_run_request *request, pid_t child, const
     double asked_at = 0;
     int status = 0;
     while (true) {
+        cost->runnable_s = runnable_seconds(child);
         const pid_t got = wait4(child, &status, WNOHANG | WUNTRACED, usage);
         const double spent = seconds_since(begin);
         if (got == child && !WIFSTOPPED(status))

@@ -35,6 +35,7 @@ struct hw_run_request {
 
 struct hw_run_cost {
     double wall_s, user_s, system_s; /* of it and the children that it waited for */
+    double runnable_s;               /* in which its first thread had no processor, though it wanted one */
     uint64_t peak_rss_bytes;         /* of the largest process; 0: less than this process has itself */
     uint64_t minor_faults, major_faults;
     enum hw_exit_kind exit_kind; /* HW_EXIT_CODE or HW_EXIT_SIGNAL */

@@ -7,8 +7,9 @@
  * those that the others wait for, both without walks; that of walks, beyond what walks to cached blocks take, and the
  * blocks that they came to; page faults; processor time before main, in which the allocator was loaded. Each thread of
  * the run is a thread here; one that used a block of another one waits for it, so do threads that began after, or were
- * waited for. Blocks are written to when they are new, one word in each 64 bytes up to 4 KiB, one in each page beyond,
- * up to 16 MiB; they are read likewise, up to 256 bytes, before they are freed. */
+ * waited for. Blocks are written to when they are new: one word in each 64 bytes up to 4 KiB, one in each page beyond,
+ * in as many pages as the program touched; where that is not known in all, up to 16 MiB. They are read likewise, up to
+ * 256 bytes, before they are freed. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ static void free_slot(const struct hw_course_event *event)
     slots[event->slot] = NULL;
     if (!block)
         return;
-    hw_touch_last(block, event->size);
+    hw_touch_last(block, event->touched == 1 ? hw_touch_first(block, event->size) : event->size);
     free(block);
 }
 
@@ -153,7 +154,9 @@ static void *work(void *closure)
             do_walk(worker, event);
         } else {
             void *block = allocate(event, slots[event->slot]);
-            if (block)
+            if (block && event->touched)
+                hw_touch_pages(block, event->size, event->touched);
+            else if (block)
                 hw_touch_new(block, event->size);
             slots[event->slot] = block;
         }

@@ -23,6 +23,23 @@ static inline void hw_touch_new(char *block, size_t size)
         block[at] = 1;
 }
 
+/* Of a block of SIZE bytes, those in its first page. */
+static inline size_t hw_touch_first(const char *block, size_t size)
+{
+    const size_t first = HW_TOUCH_PAGE - ((uintptr_t)block & (HW_TOUCH_PAGE - 1));
+    return size < first ? size : first;
+}
+
+/* A new block of SIZE bytes of which the program touched so many PAGES: as above, as many from its begin on. */
+static inline void hw_touch_pages(char *block, size_t size, size_t pages)
+{
+    const size_t first = hw_touch_first(block, size);
+    for (size_t at = 0; at < first; at += HW_TOUCH_LINE)
+        block[at] = 1;
+    for (size_t at = first; at < size && pages > 1; at += HW_TOUCH_PAGE, pages--)
+        block[at] = 1;
+}
+
 /* A block of SIZE bytes that is about to be freed. */
 static inline void hw_touch_last(const volatile char *block, size_t size)
 {

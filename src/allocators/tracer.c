@@ -2,19 +2,29 @@
  *
  * Preloaded into one run of `heapwise allocators`. The allocator stays the program's own. Each thread fills chunks of
  * its own; when the file is full only the operations beyond it are counted. A forked child notes nothing, a program
- * that another one became by exec begins anew. Errors of any kind end the noting, never the program. */
+ * that another one became by exec begins anew. Errors of any kind end the noting, never the program.
+ *
+ * Of large blocks it notes how many of their pages are there when they are freed, or move, or when the run ends: pages
+ * of a fresh mapping that the program never touched are not. Memory that is used again may be there from before: then
+ * it is more than was touched. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "allocators/course.h"
 #include "allocators/next.h"
+
+#define PAGE      4096u
+#define LOOK_MOST 1024u /* pages, at once */
 
 static struct hw_trace_header *header;
 static struct hw_trace_record *records;
@@ -24,6 +34,7 @@ struct own {
     uint64_t thread; /* + 1; 0: not known yet */
 };
 static __thread struct own own __attribute__((tls_model("initial-exec")));
+static bool confined; /* the program is about to give up system calls: pages are not looked at any more */
 
 static void stop_in_child(void)
 {
@@ -81,11 +92,96 @@ static inline void note(enum hw_course_kind kind, uint64_t tick, const void *add
     if (!header || !address)
         return;
     if (own.at == own.end && !take_chunk()) {
-        __atomic_add_fetch(&header->operations, 1, __ATOMIC_RELAXED);
+        if (kind != HW_COURSE_TOUCHED)
+            __atomic_add_fetch(&header->operations, 1, __ATOMIC_RELAXED);
         return;
     }
     *own.at++ = (struct hw_trace_record){tick, (uint64_t)kind << 56 | (uint64_t)(uintptr_t)address, size, before};
 }
+
+/* ---- pages ---- */
+
+/* The pages that are there, from the first one of SIZE bytes at START to the last one that is theirs alone,
+ * HW_COURSE_PAGES at most; 0: not known. The next block's header would count otherwise. */
+static size_t resident_pages(uintptr_t start, size_t size)
+{
+    unsigned char there[LOOK_MOST];
+    const size_t all = (start + size) / PAGE - start / PAGE, most = all < HW_COURSE_PAGES ? all : HW_COURSE_PAGES;
+    size_t found = 0;
+    for (size_t at = 0; at < most; at += LOOK_MOST) {
+        const size_t count = most - at < LOOK_MOST ? most - at : LOOK_MOST;
+        if (mincore((void *)((start / PAGE + at) * PAGE), count * PAGE, there) != 0)
+            return 0;
+        for (size_t i = 0; i < count; i++)
+            found += there[i] & 1u;
+    }
+    return found ? found : 1;
+}
+
+static void note_touched(const void *block, size_t size)
+{
+    const int problem = errno;
+    const size_t pages = resident_pages((uintptr_t)block, size);
+    if (pages)
+        note(HW_COURSE_TOUCHED, ticks(), block, pages, 0);
+    errno = problem;
+}
+
+/* BLOCK is about to be freed, or to move. */
+static inline void note_last(void *block)
+{
+    if (!header || confined || !hw_next.malloc_usable_size)
+        return;
+    const size_t size = hw_next.malloc_usable_size(block);
+    if (size >= HW_TRACE_LARGE)
+        note_touched(block, size);
+}
+
+/* Has the ADDRESS been seen? For looking back: now it has. Some look as if they had. */
+static bool seen(uint64_t address)
+{
+    static uint8_t bits[1u << 17];
+    const uint64_t hash = (address >> 4) * 0x9e3779b97f4a7c15ull >> 44;
+    const uint8_t bit = (uint8_t)(1u << (hash & 7));
+    const bool found = bits[hash >> 3] & bit;
+    bits[hash >> 3] |= bit;
+    return found;
+}
+
+/* At the end: the large blocks that are live are those of which, from the end on, an allocation comes first. */
+__attribute__((destructor)) static void note_live(void)
+{
+    if (!header || confined)
+        return;
+    const uint64_t taken = __atomic_load_n(&header->taken, __ATOMIC_RELAXED);
+    for (uint64_t i = taken < HW_TRACE_MOST ? taken : HW_TRACE_MOST; i-- > 0;) {
+        const struct hw_trace_record record = records[i];
+        const unsigned kind = (unsigned)(record.what >> 56);
+        const uint64_t address = record.what & HW_TRACE_ADDRESS;
+        if (i % HW_TRACE_CHUNK == 0 || !record.tick || kind == HW_COURSE_TOUCHED)
+            continue;
+        if (!seen(address) && kind != HW_COURSE_FREE && record.size >= HW_TRACE_LARGE)
+            note_touched((const void *)(uintptr_t)address, record.size);
+        if (kind == HW_COURSE_REALLOC)
+            seen(record.before);
+    }
+}
+
+/* Filters of system calls, which know nothing of mincore, come after one of these. */
+HW_EXPORT int prctl(int option, ...)
+{
+    unsigned long argument[4];
+    va_list rest;
+    va_start(rest, option);
+    for (int i = 0; i < 4; i++)
+        argument[i] = va_arg(rest, unsigned long);
+    va_end(rest);
+    if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+        confined = true;
+    return (int)syscall(SYS_prctl, option, argument[0], argument[1], argument[2], argument[3]);
+}
+
+/* ---- operations ---- */
 
 HW_EXPORT void *malloc(size_t size)
 {
@@ -109,6 +205,7 @@ HW_EXPORT void free(void *block)
 {
     if (!block || hw_early_is(block) || !hw_next_ready())
         return;
+    note_last(block);
     note(HW_COURSE_FREE, ticks(), block, 0, 0);
     hw_next.free(block);
 }
@@ -122,6 +219,8 @@ HW_EXPORT void *realloc(void *before, size_t size)
             memcpy(block, before, had < size ? had : size);
         return block;
     }
+    if (before)
+        note_last(before);
     if (before && size == 0)
         note(HW_COURSE_FREE, ticks(), before, 0, 0);
     void *block = hw_next.realloc(before, size);

@@ -297,6 +297,7 @@ static void note_run(struct command *command, size_t index)
     const size_t round = candidate->rounds++;
     candidate->wall_s[round] = one->last.wall_s;
     candidate->cpu_s[round] = one->last.user_s + one->last.system_s;
+    candidate->runnable_s[round] = one->last.runnable_s;
     candidate->rss_bytes[round] = one->last.peak_rss_bytes;
     candidate->faults[round] = (double)(one->last.minor_faults + one->last.major_faults);
 }

@@ -89,6 +89,62 @@ static void test_operations_are_noted(void **state)
     run_result_free(&result);
 }
 
+/* Of large blocks it is known how many pages were touched, unless a filter of system calls may have come meanwhile. */
+static void test_touched_pages_are_noted(void **state)
+{
+    static const char *const modes[] = {"sparse", "confined"};
+    for (int confined = 0; confined < 2; confined++) {
+        const char *const argv[] = {program(), modes[confined], NULL};
+        struct run_result result = trace(argv);
+        assert_int_equal(result.code, 0);
+        struct hw_trace_header header;
+        size_t count;
+        char **files = list_files(folder, ".trace", &count);
+        assert_int_equal(count, 1);
+        struct hw_trace_record *records = read_trace(files[0], &header);
+        const size_t all = (size_t)header.taken;
+        assert_int_equal(count_of(records, all, HW_COURSE_MALLOC, 1 << 20), 20);
+        assert_int_equal(count_of(records, all, HW_COURSE_TOUCHED, 3), confined ? 0 : 11);
+        assert_int_equal(count_of(records, all, HW_COURSE_TOUCHED, 5), confined ? 0 : 10);
+        free(records);
+        free_list(files);
+        run_result_free(&result);
+    }
+}
+
+/* A replay takes as many page faults as the program did. */
+static void test_replays_touch_what_was_touched(void **state)
+{
+    enum { BLOCKS = 40, SIZE = 100 * 4096, TOUCHED = 3 };
+    struct {
+        struct hw_course_header header;
+        struct hw_course_event events[2 * BLOCKS];
+    } course = {
+        .header = {
+            .magic = HW_COURSE_MAGIC, .slots = BLOCKS, .operations = 2 * BLOCKS, .workers = 1, .count = {2 * BLOCKS}}};
+    char path[4096];
+    program(); /* or it is skipped */
+    folder = make_directory();
+    snprintf(path, sizeof path, "%s/course", folder);
+    for (uint16_t touched = 0; touched <= TOUCHED; touched++) { /* 0: it is not known */
+        for (uint32_t i = 0; i < BLOCKS; i++) {
+            course.events[i] = (struct hw_course_event){SIZE, i, HW_COURSE_MALLOC, .touched = touched};
+            course.events[BLOCKS + i] = (struct hw_course_event){SIZE, i, HW_COURSE_FREE, .touched = touched};
+        }
+        FILE *stream = fopen(path, "wb");
+        fwrite(&course, sizeof course, 1, stream);
+        fclose(stream);
+        const char *const argv[] = {library("heapwise-course"), path, NULL};
+        struct run_result result = run(argv, NULL);
+        unsigned long faults;
+        assert_int_equal(sscanf(result.out, "course %*u %*u %*u %*u %*u %lu", &faults), 1);
+        const unsigned long wanted = BLOCKS * (touched ? touched : SIZE / 4096u);
+        if (faults < wanted || faults > wanted + 30)
+            fail_msg("%u pages touched of each: %lu faults, not %lu", touched, faults, wanted);
+        run_result_free(&result);
+    }
+}
+
 /* The child of a fork notes nothing, and the parent goes on. */
 static void test_forks(void **state)
 {
@@ -210,7 +266,8 @@ static void test_comparison_of_threads(void **state)
     run_result_free(&result);
 }
 
-TEST_MAIN(cmocka_unit_test(test_operations_are_noted), cmocka_unit_test(test_forks),
+TEST_MAIN(cmocka_unit_test(test_operations_are_noted), cmocka_unit_test(test_touched_pages_are_noted),
+          cmocka_unit_test(test_replays_touch_what_was_touched), cmocka_unit_test(test_forks),
           cmocka_unit_test(test_no_folder_is_no_harm), cmocka_unit_test(test_packer),
           cmocka_unit_test(test_packer_without_room), cmocka_unit_test(test_damaged_courses_are_refused),
           cmocka_unit_test(test_comparison_of_threads))

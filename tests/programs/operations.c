@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "heapwise/heapwise.h"
@@ -256,6 +258,24 @@ static void timed(void)
     }
 }
 
+/* Blocks of 1 MiB, of which a few pages are touched: 3 of ten that are freed, the first of which grows before; 5 of ten
+ * that are not. CONFINED: by then the program could have given up system calls. */
+static void sparse(bool confined)
+{
+    MUST(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
+    for (int i = 0; i < 20; i++) {
+        char *block = kept[i] = malloc(1 << 20);
+        MUST(block);
+        for (int page = 0; page < (i < 10 ? 3 : 5); page++)
+            block[page * 100000] = 1;
+    }
+    if (confined)
+        MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    MUST(kept[0] = realloc(kept[0], 2 << 20));
+    for (int i = 0; i < 10; i++)
+        free(kept[i]);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -275,6 +295,8 @@ int main(int argc, char **argv)
         reset_busy();
     else if (!strcmp(mode, "many"))
         pairs(400, 300000);
+    else if (!strcmp(mode, "sparse") || !strcmp(mode, "confined"))
+        sparse(!strcmp(mode, "confined"));
     else if (!strcmp(mode, "kill")) {
         pairs(400, 100000);
         raise(SIGKILL);

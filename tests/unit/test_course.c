@@ -113,6 +113,27 @@ static void test_blocks_become_slots(void **state)
     check_event(0, 6, HW_COURSE_FREE, 1, 500);
 }
 
+/* How much of a block was touched belongs to its allocation, or to what moved it last, and to its free. */
+static void test_touched_pages(void **state)
+{
+    add(0, HW_COURSE_MALLOC, 10, 0x100000, 50000, 0);
+    add(0, HW_COURSE_MALLOC, 20, 0x200000, 60000, 0);
+    add(0, HW_COURSE_TOUCHED, 30, 0x100000, 2, 0);
+    add(0, HW_COURSE_REALLOC, 40, 0x300000, 90000, 0x100000);
+    add(0, HW_COURSE_TOUCHED, 50, 0x300000, 7, 0);
+    add(0, HW_COURSE_FREE, 60, 0x300000, 0, 0);
+    add(0, HW_COURSE_TOUCHED, 70, 0x200000, 100000, 0); /* at the end */
+    add(0, HW_COURSE_TOUCHED, 80, 0x300000, 5, 0);      /* not live */
+    assert_int_equal(make(1 << 20).operations, 4);
+    assert_int_equal(course.header.count[0], 4);
+    assert_int_equal(course.events[0].touched, 2);
+    assert_int_equal(course.events[1].touched, HW_COURSE_PAGES);
+    check_event(0, 2, HW_COURSE_REALLOC, 0, 90000);
+    assert_int_equal(course.events[2].touched, 7);
+    check_event(0, 3, HW_COURSE_FREE, 0, 90000);
+    assert_int_equal(course.events[3].touched, 7);
+}
+
 static void test_it_ends_before_too_much_is_live(void **state)
 {
     for (unsigned i = 0; i < 10; i++)
@@ -258,6 +279,8 @@ static void test_prediction(void **state)
     runs.wall_s[2] = 34;
     near(14, hw_course_time(&present, 0));
     near(24, hw_course_time(&present, 3));
+    runs.runnable_s[2] = 3; /* of the 4 s in which it did not run it waited for a processor */
+    near(11, hw_course_time(&present, 0));
     present.one_thread = false; /* of threads operations count as often as the weight says, walks do not */
     runs.wall_s[1] = 12;        /* the most that they had at once: 20 s by 12 */
     near(20 * 12 / 20.0, hw_course_time(&present, 0));
@@ -360,8 +383,9 @@ static void test_weight_of_operations(void **state)
 
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-TEST_MAIN(WITH_FILES(test_blocks_become_slots), WITH_FILES(test_it_ends_before_too_much_is_live),
-          WITH_FILES(test_threads_wait_for_each_other), WITH_FILES(test_workers), WITH_FILES(test_walks),
-          WITH_FILES(test_damaged_traces), cmocka_unit_test(test_costs_are_read), cmocka_unit_test(test_prediction),
+TEST_MAIN(WITH_FILES(test_blocks_become_slots), WITH_FILES(test_touched_pages),
+          WITH_FILES(test_it_ends_before_too_much_is_live), WITH_FILES(test_threads_wait_for_each_other),
+          WITH_FILES(test_workers), WITH_FILES(test_walks), WITH_FILES(test_damaged_traces),
+          cmocka_unit_test(test_costs_are_read), cmocka_unit_test(test_prediction),
           cmocka_unit_test(test_bounded_prediction), cmocka_unit_test(test_weight_of_walks),
           cmocka_unit_test(test_weight_by_the_rule), cmocka_unit_test(test_weight_of_operations))
