@@ -281,6 +281,16 @@ HW_EXPORT int execle(const char *path, const char *first, ...)
     return execve(path, vector, environment);
 }
 
+static int tell_started(int *pid, int started, int error)
+{
+    if (error)
+        return error;
+    hw_limits_of_started(started);
+    if (pid)
+        *pid = started;
+    return 0;
+}
+
 /* Started beside this one: it may be one that cannot be profiled. */
 HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
                           char *const arguments[], char *const environment[]);
@@ -290,7 +300,8 @@ HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const
     HW_REAL(int, posix_spawn, (int *, const char *, const void *, const void *, char *const[], char *const[]));
     if (hw_runtime.state == HW_STATE_ON && !hw_quiet && !hw_fork_pending() && path)
         note_target(path, environment);
-    return real(pid, path, actions, attributes, arguments, environment);
+    int started = 0, error = real(&started, path, actions, attributes, arguments, environment);
+    return tell_started(pid, started, error);
 }
 
 HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
@@ -301,5 +312,6 @@ HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, cons
     HW_REAL(int, posix_spawnp, (int *, const char *, const void *, const void *, char *const[], char *const[]));
     if (hw_runtime.state == HW_STATE_ON && !hw_quiet && !hw_fork_pending() && file)
         note_target(file, environment);
-    return real(pid, file, actions, attributes, arguments, environment);
+    int started = 0, error = real(&started, file, actions, attributes, arguments, environment);
+    return tell_started(pid, started, error);
 }

@@ -11,6 +11,8 @@
 #include "runtime/operations.h"
 #include "runtime/operators.h"
 
+#include <errno.h>
+
 #define FILTER_CELLS 65536
 uint8_t hw_filter[FILTER_CELLS] = {1};
 uint64_t hw_filter_mask;
@@ -43,10 +45,15 @@ static inline bool surely_not_tracked(const void *pointer)
     do {                                                                                                               \
         uintptr_t frame = FRAME;                                                                                       \
         struct hw_thread *thread = hw_enter(frame, false);                                                             \
-        if (hw_unlikely(!thread))                                                                                      \
-            return hw_operations_on ? (operation) : (call);                                                            \
+        void *result;                                                                                                  \
+        if (hw_unlikely(!thread)) {                                                                                    \
+            if (hw_operations_on)                                                                                      \
+                return (operation);                                                                                    \
+            HW_TRY(result, result = (call));                                                                           \
+            return result;                                                                                             \
+        }                                                                                                              \
         hw_gate(thread, frame | HW_GATE_REAL);                                                                         \
-        void *result = (call);                                                                                         \
+        HW_TRY(result, result = (call));                                                                               \
         hw_gate(thread, frame | HW_GATE_RUNTIME);                                                                      \
         if (hw_likely(result != NULL))                                                                                 \
             hw_heap_allocated(thread, result, size, frame);                                                            \
@@ -65,7 +72,7 @@ HW_EXPORT void *malloc(size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_malloc(size);
-    return not_sampled(size) ? hw_real.malloc(size) : counted_malloc(size);
+    return not_sampled(size) ? HW_PASS(hw_real.malloc(size)) : counted_malloc(size);
 }
 
 COUNTED void *counted_calloc(size_t count, size_t size)
@@ -81,7 +88,7 @@ HW_EXPORT void *calloc(size_t count, size_t size)
     if (hw_unlikely(hw_operations_on))
         return hw_operation_calloc(count, size);
     if (not_sampled(bytes))
-        return hw_real.calloc(count, size);
+        return HW_PASS(hw_real.calloc(count, size));
     return counted_calloc(count, size);
 }
 
@@ -94,7 +101,7 @@ HW_EXPORT void *memalign(size_t alignment, size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_memalign(alignment, size);
-    return not_sampled(size) ? hw_real.memalign(alignment, size) : counted_memalign(alignment, size);
+    return not_sampled(size) ? HW_PASS(hw_real.memalign(alignment, size)) : counted_memalign(alignment, size);
 }
 
 COUNTED void *counted_aligned_alloc(size_t alignment, size_t size)
@@ -106,7 +113,7 @@ HW_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_aligned_alloc(alignment, size);
-    return not_sampled(size) ? hw_real.aligned_alloc(alignment, size) : counted_aligned_alloc(alignment, size);
+    return not_sampled(size) ? HW_PASS(hw_real.aligned_alloc(alignment, size)) : counted_aligned_alloc(alignment, size);
 }
 
 COUNTED void *counted_valloc(size_t size)
@@ -118,7 +125,7 @@ HW_EXPORT void *valloc(size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_valloc(size);
-    return not_sampled(size) ? hw_real.valloc(size) : counted_valloc(size);
+    return not_sampled(size) ? HW_PASS(hw_real.valloc(size)) : counted_valloc(size);
 }
 
 COUNTED void *counted_pvalloc(size_t size)
@@ -130,7 +137,14 @@ HW_EXPORT void *pvalloc(size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_pvalloc(size);
-    return not_sampled(size) ? hw_real.pvalloc(size) : counted_pvalloc(size);
+    return not_sampled(size) ? HW_PASS(hw_real.pvalloc(size)) : counted_pvalloc(size);
+}
+
+static int passed_posix_memalign(void **pointer, size_t alignment, size_t size)
+{
+    int error;
+    HW_TRY(error != ENOMEM, error = hw_real.posix_memalign(pointer, alignment, size));
+    return error;
 }
 
 COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size)
@@ -139,9 +153,9 @@ COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size
     struct hw_thread *thread = hw_enter(frame, false);
     if (hw_unlikely(!thread))
         return hw_operations_on ? hw_operation_posix_memalign(pointer, alignment, size)
-                                : hw_real.posix_memalign(pointer, alignment, size);
+                                : passed_posix_memalign(pointer, alignment, size);
     hw_gate(thread, frame | HW_GATE_REAL);
-    int error = hw_real.posix_memalign(pointer, alignment, size);
+    int error = passed_posix_memalign(pointer, alignment, size);
     hw_gate(thread, frame | HW_GATE_RUNTIME);
     if (error != 0)
         thread->entry->failed++;
@@ -156,16 +170,24 @@ HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_posix_memalign(pointer, alignment, size);
-    return not_sampled(size) ? hw_real.posix_memalign(pointer, alignment, size)
+    return not_sampled(size) ? passed_posix_memalign(pointer, alignment, size)
                              : counted_posix_memalign(pointer, alignment, size);
 }
 
 /* ---- realloc ---- */
 
+/* One that gives NULL for 0 bytes has freed the block. */
+static void *real_realloc(void *pointer, size_t size)
+{
+    void *result;
+    HW_TRY(result || !size, result = hw_real.realloc(pointer, size));
+    return result;
+}
+
 /* A block of the start-up allocator moves to the real one. */
 static void *realloc_startup_block(void *pointer, size_t size)
 {
-    void *fresh = hw_real.malloc(size);
+    void *fresh = HW_PASS(hw_real.malloc(size));
     size_t old = *(size_t *)((char *)pointer - 8);
     if (fresh)
         __builtin_memcpy(fresh, pointer, old < size ? old : size);
@@ -178,10 +200,10 @@ static void *realloc_sampled(void *pointer, size_t size, uintptr_t frame)
     struct hw_block block;
     struct hw_thread *thread = hw_enter(frame, true);
     if (!thread)
-        return hw_real.realloc(pointer, size);
+        return real_realloc(pointer, size);
     bool known = !surely_not_tracked(pointer) && hw_heap_realloc_begin(thread, pointer, &block);
     hw_gate(thread, frame | HW_GATE_REAL);
-    void *result = hw_real.realloc(pointer, size);
+    void *result = real_realloc(pointer, size);
     hw_gate(thread, frame | HW_GATE_RUNTIME);
     if (known && !result && size)
         hw_heap_realloc_failed(thread, pointer, &block);
@@ -202,11 +224,11 @@ COUNTED void *counted_realloc(void *pointer, size_t size)
         return realloc_sampled(pointer, size, frame);
     struct hw_thread *thread = hw_enter(frame, true);
     if (hw_unlikely(!thread))
-        return hw_operations_on ? hw_operation_realloc(pointer, size) : hw_real.realloc(pointer, size);
+        return hw_operations_on ? hw_operation_realloc(pointer, size) : real_realloc(pointer, size);
     struct hw_block block;
     bool known = hw_heap_realloc_begin(thread, pointer, &block);
     hw_gate(thread, frame | HW_GATE_REAL);
-    void *result = hw_real.realloc(pointer, size);
+    void *result = real_realloc(pointer, size);
     hw_gate(thread, frame | HW_GATE_RUNTIME);
     if (!known) {
         if (result)
@@ -234,9 +256,9 @@ HW_EXPORT void *realloc(void *pointer, size_t size)
     if (hw_unlikely(hw_operations_on))
         return hw_operation_realloc(pointer, size);
     if (pointer)
-        return surely_not_tracked(pointer) && not_sampled(size) ? hw_real.realloc(pointer, size)
+        return surely_not_tracked(pointer) && not_sampled(size) ? real_realloc(pointer, size)
                                                                 : counted_realloc(pointer, size);
-    return not_sampled(size) ? hw_real.realloc(NULL, size) : counted_realloc_null(size);
+    return not_sampled(size) ? HW_PASS(hw_real.realloc(NULL, size)) : counted_realloc_null(size);
 }
 
 HW_HOOK(void *, reallocarray, (void *pointer, size_t count, size_t size))
@@ -248,7 +270,7 @@ HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
     if (hw_unlikely(hw_operations_on))
         return hw_operation_realloc(pointer, bytes);
     return pointer              ? counted_realloc(pointer, bytes)
-           : not_sampled(bytes) ? hw_real.realloc(NULL, bytes)
+           : not_sampled(bytes) ? HW_PASS(hw_real.realloc(NULL, bytes))
                                 : counted_realloc_null(bytes);
 }
 

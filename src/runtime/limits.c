@@ -2,7 +2,8 @@
  *
  * The runtime reserves address space in the terabytes, of which next to nothing is ever touched. It counts against no
  * limit but RLIMIT_AS (memory.c): that one is widened by as much, whether the runtime is on or has stepped aside, and
- * the program sees its own figures. Nothing of it is ever locked. */
+ * the program sees its own figures. One that nobody was told of, because another process set it or a system call of the
+ * program's own, is widened when something has failed for it. Nothing of what is reserved is ever locked. */
 #include "runtime/operations.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ struct limit {
 /* RLIMIT_AS as the program has set it, and as the kernel was told. */
 static struct {
     bool set;
+    bool found; /* not by a call that was seen */
     struct limit asked, given;
 } space;
 
@@ -72,6 +74,35 @@ static void keep(const struct limit *asked, const struct limit *given)
     space.asked = *asked;
     space.given = *given;
     space.set = true;
+    space.found = false;
+}
+
+/* A limit that is not one that was widened here. Whoever has no right to raise a hard limit gets as far as that. What
+ * is to be is kept before it is so: another thread may come here as well. */
+static bool widen_found(const struct limit *now)
+{
+    const uint64_t own = hw_own_bytes();
+    struct limit given = {plus(now->soft, own), plus(now->hard, own)};
+    keep(now, &given);
+    space.found = true;
+    if (hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, &given, 0) == 0)
+        return true;
+    given = (struct limit){least(given.soft, now->hard), now->hard};
+    keep(now, &given);
+    space.found = given.soft > now->soft && hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, &given, 0) == 0;
+    if (given.soft - now->soft < own && !hw_address_space_limited() && hw_runtime.state == HW_STATE_ON)
+        hw_note(HW_NOTE_OTHER, "another process (or the program, by a system call of its own) limited address space, "
+                               "with a hard limit that the process may not raise: what Heapwise has reserved counts, "
+                               "so that memory was refused to the program");
+    return space.found;
+}
+
+bool hw_limits_make_way(void)
+{
+    struct limit now;
+    if (!hw_own_bytes() || hw_quiet || hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, 0, &now) != 0 || now.soft == ~0ull)
+        return false;
+    return space.set && same(&now, &space.given) ? space.found : widen_found(&now);
 }
 
 HW_EXPORT int setrlimit(int resource, const struct limit *limit);
@@ -119,6 +150,69 @@ HW_EXPORT int prlimit(int pid, int resource, const struct limit *fresh, struct l
     return result;
 }
 extern __typeof__(prlimit) prlimit64 __attribute__((alias("prlimit"), visibility("default")));
+
+/* ---- mappings of the program's own ---- */
+
+extern int *__errno_location(void) __attribute__((weak));
+
+static bool failed_for_limit(const void *result)
+{
+    return hw_unlikely(result == MAP_FAILED) && __errno_location && *__errno_location() == ENOMEM &&
+           hw_limits_make_way();
+}
+
+/* Before the start there is no way to look for libc's, and nothing reserved. */
+static void *map_early(void *address, size_t length, int protection, int flags, int file, long offset)
+{
+    const long result = hw_sys_program(SYS_mmap, address, length, protection, flags, file, offset);
+    if (!hw_sys_failed(result))
+        return (void *)result;
+    if (__errno_location)
+        *__errno_location() = (int)-result;
+    return MAP_FAILED;
+}
+
+HW_EXPORT void *mmap(void *address, size_t length, int protection, int flags, int file, long offset)
+{
+    if (hw_unlikely(hw_runtime.state < HW_STATE_ON))
+        return map_early(address, length, protection, flags, file, offset);
+    HW_REAL(void *, mmap, (void *, size_t, int, int, int, long));
+    void *result = real(address, length, protection, flags, file, offset);
+    return failed_for_limit(result) ? real(address, length, protection, flags, file, offset) : result;
+}
+extern __typeof__(mmap) mmap64 __attribute__((alias("mmap"), visibility("default")));
+
+HW_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
+{
+    HW_REAL(void *, mremap, (void *, size_t, size_t, int, void *));
+    va_list list;
+    va_start(list, flags);
+    void *fresh = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
+    va_end(list);
+    void *result = real(old, old_length, length, flags, fresh);
+    return failed_for_limit(result) ? real(old, old_length, length, flags, fresh) : result;
+}
+
+HW_EXPORT void *sbrk(intptr_t more);
+HW_EXPORT void *sbrk(intptr_t more)
+{
+    HW_REAL(void *, sbrk, (intptr_t));
+    void *result = real(more);
+    return failed_for_limit(result) ? real(more) : result;
+}
+
+/* ---- programs that are started ---- */
+
+/* A program that was started beside this one gets the limit as this one set it, but may raise it again: it may have
+ * reserved memory by now, which is not to be counted either. */
+void hw_limits_of_started(int pid)
+{
+    struct limit now;
+    if (!space.set || hw_quiet || hw_sys(SYS_prlimit64, pid, RLIMIT_AS_, 0, &now) != 0 || !same(&now, &space.given))
+        return;
+    now.soft = space.asked.soft;
+    hw_sys(SYS_prlimit64, pid, RLIMIT_AS_, &now, 0);
+}
 
 /* The next program gets the limits as this one set them. */
 void hw_limits_for_exec(bool begin)

@@ -6,6 +6,8 @@
  * left by a jump. */
 #include "runtime/operations.h"
 
+#include <errno.h>
+
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 
 __thread struct hw_operator *hw_operator_self;
@@ -202,7 +204,7 @@ static __attribute__((noinline)) bool begin_slow(struct operation *operation, ui
     if (hw_runtime.state != HW_STATE_ON && hw_runtime.state != HW_STATE_NEW)
         return false;
     struct hw_operator *op = hw_operator_self;
-    if (op && !op->thread && hw_fork_pending())
+    if (op && !op->thread) /* of before the fork */
         hw_operator_self = op = NULL;
     const uint64_t called = hw_ticks_raw();
     if (!op && !find_operator(operation, frame))
@@ -351,6 +353,14 @@ static inline void end_timing(struct operation *operation)
         leave_real(operation);                                                                                         \
     } while (0)
 
+/* One that may fail for a limit of address space: OKAY says whether it has not. */
+#define PERFORM_SURELY(operation, okay, statement)                                                                     \
+    do {                                                                                                               \
+        PERFORM(operation, statement);                                                                                 \
+        if (hw_unlikely(!(okay)) && hw_limits_make_way())                                                              \
+            PERFORM(operation, statement);                                                                             \
+    } while (0)
+
 /* The end of an allocation: REUSED instead of NEW where the address is known. */
 static inline void allocation_end(struct operation *operation, enum hw_operation_kind kind, size_t size, void *result)
 {
@@ -371,8 +381,8 @@ static inline void allocation_end(struct operation *operation, enum hw_operation
         struct operation operation;                                                                                    \
         void *result;                                                                                                  \
         if (!operation_begin(&operation, FRAME, (size), true))                                                         \
-            return (call);                                                                                             \
-        PERFORM(&operation, result = (call));                                                                          \
+            return HW_PASS(call);                                                                                      \
+        PERFORM_SURELY(&operation, result, result = (call));                                                           \
         allocation_end(&operation, (kind), (size), result);                                                            \
         return result;                                                                                                 \
     } while (0)
@@ -418,9 +428,11 @@ int hw_operation_posix_memalign(void **pointer, size_t alignment, size_t size)
 {
     struct operation operation;
     int error;
-    if (!operation_begin(&operation, FRAME, size, true))
-        return hw_real.posix_memalign(pointer, alignment, size);
-    PERFORM(&operation, error = hw_real.posix_memalign(pointer, alignment, size));
+    if (!operation_begin(&operation, FRAME, size, true)) {
+        HW_TRY(error != ENOMEM, error = hw_real.posix_memalign(pointer, alignment, size));
+        return error;
+    }
+    PERFORM_SURELY(&operation, error != ENOMEM, error = hw_real.posix_memalign(pointer, alignment, size));
     allocation_end(&operation, HW_OPERATION_ALIGNED, size, error ? NULL : *pointer);
     return error;
 }
@@ -459,14 +471,17 @@ static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t siz
     struct hw_block block;
     void *result;
     const bool startup = hw_real_is_startup_block(pointer);
-    if (!operation_begin(&operation, FRAME, size, true))
-        return startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size);
+    if (!operation_begin(&operation, FRAME, size, true)) {
+        HW_TRY(result || !size, result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
+        return result;
+    }
     struct hw_operator *op = operation.op;
     const size_t old_size = startup ? SIZE_MAX : hw_place_freed(op, pointer);
     const bool foreign = startup || (op->places && old_size == SIZE_MAX);
     const bool followed =
         hw_unlikely(hw_times_followed(pointer)) && hw_times_realloc_begin(op, pointer, operation.frame, &block);
-    PERFORM(&operation, result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
+    PERFORM_SURELY(&operation, result || !size,
+                   result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
     if (followed)
         hw_times_realloc_end(op, pointer, result, size, operation.frame, &block);
     if (!result && !size) { /* every allocator that returns NULL here has freed the block */
@@ -577,6 +592,8 @@ static __attribute__((noinline)) void *allocated_otherwise(struct hw_operator *o
                                                            void *result, size_t size)
 {
     const uint32_t bucket = hw_size_bucket(size);
+    if (hw_unlikely(!result) && hw_limits_make_way())
+        result = kind == HW_OPERATION_CALLOC ? hw_real.calloc(1, size) : hw_real.malloc(size);
     if (hw_unlikely(!result)) {
         op->thread->entry->failed++;
     } else {
@@ -678,6 +695,8 @@ static __attribute__((noinline)) void *reallocated_otherwise(struct hw_operator 
                                                              void *result, size_t size)
 {
     const uint32_t bucket = hw_size_bucket(size);
+    if (hw_unlikely(!result) && hw_limits_make_way())
+        result = hw_real.realloc(pointer, size);
     if (hw_likely(result)) {
         hw_place_allocated_slow(op, (uintptr_t)result, size, !hw_places.glibc);
         count_with(op, HW_OPERATION_REALLOC, bucket, grown(old, size));

@@ -65,7 +65,7 @@ void *hw_real_next(const char *name);
 // clang-format off
 #define HW_LIBC_FUNCTIONS(X) \
     X(close) X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
-    X(posix_spawn) X(posix_spawnp) X(fork) X(unshare) X(daemon) X(dlclose) X(mlockall) X(setrlimit) X(getrlimit) X(prlimit) \
+    X(posix_spawn) X(posix_spawnp) X(fork) X(unshare) X(daemon) X(dlclose) X(mlockall) X(mmap) X(mremap) X(sbrk) X(setrlimit) X(getrlimit) X(prlimit) \
     X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit) \
     X(sigaltstack) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd) X(pthread_sigmask) X(sigprocmask) \
     X(sigsuspend) X(ppoll) X(__ppoll_chk) X(pselect) X(epoll_pwait) X(epoll_pwait2)
@@ -375,6 +375,26 @@ uint64_t hw_memory_peak_rss_in(char *buffer, size_t size); /* for small stacks: 
 bool hw_is_traced(char *buffer, size_t size);
 
 /* ---- limits.c ---- */
+
+/* Something that maps memory has failed, perhaps for a limit of address space that nobody was told of. True: it is to
+ * be tried again. */
+bool hw_limits_make_way(void);
+/* STATEMENT, which gives RESULT or NULL, a second time where that may help. */
+#define HW_TRY(result, statement)                                                                                      \
+    do {                                                                                                               \
+        statement;                                                                                                     \
+        if (hw_unlikely(!(result)) && hw_limits_make_way())                                                            \
+            statement;                                                                                                 \
+    } while (0)
+/* The result of CALL, an allocation of which nothing is counted. */
+#define HW_PASS(call)                                                                                                  \
+    ({                                                                                                                 \
+        void *passed_;                                                                                                 \
+        HW_TRY(passed_, passed_ = (call));                                                                             \
+        passed_;                                                                                                       \
+    })
+/* After posix_spawn. */
+void hw_limits_of_started(int pid);
 
 /* Before exec, and after one that failed: the program's own limits instead of the widened ones, and back. */
 void hw_limits_for_exec(bool begin);

@@ -63,10 +63,11 @@ static struct start put_start(struct start *start)
     return copy;
 }
 
-/* Whether threads have to be seen before their first instruction. */
+/* Whether threads have to be seen before their first instruction. A forked child without a profile has no roles. */
 static bool looked_at(void)
 {
-    return hw_quiet || hw_planes_on() || hw_trap_on() || hw_dispatch_on || hw_operations_on;
+    return hw_runtime.state == HW_STATE_ON &&
+           (hw_quiet || hw_planes_on() || hw_trap_on() || hw_dispatch_on || hw_operations_on);
 }
 
 static void attach(uint32_t role, size_t bytes)
@@ -117,17 +118,28 @@ void hw_thread_create_fork(void)
     starts.lock = (struct hw_lock){0};
 }
 
+/* Stacks are mapped inside of libc. EAGAIN, thrd_nomem or thrd_error: the numbers differ. */
+#define TRY(error, statement)                                                                                          \
+    do {                                                                                                               \
+        statement;                                                                                                     \
+        if (hw_unlikely(error) && hw_limits_make_way())                                                                \
+            statement;                                                                                                 \
+    } while (0)
+
 HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument);
 HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument)
 {
     HW_REAL(int, pthread_create, (unsigned long *, const void *, void *(*)(void *), void *));
     struct start *start = prepare();
-    if (!start)
-        return real(thread, attributes, routine, argument);
+    int error;
+    if (!start) {
+        TRY(error, error = real(thread, attributes, routine, argument));
+        return error;
+    }
     uint32_t role = hw_role_of((uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
     *start =
         (struct start){.posix = routine, .argument = argument, .stack_bytes = stack_bytes(attributes), .role = role};
-    int error = real(thread, attributes, run_posix, start);
+    TRY(error, error = real(thread, attributes, run_posix, start));
     if (error)
         give_up(start);
     return error;
@@ -138,11 +150,14 @@ HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *a
 {
     HW_REAL(int, thrd_create, (unsigned long *, int (*)(void *), void *));
     struct start *start = prepare();
-    if (!start)
-        return real(thread, routine, argument);
+    int error;
+    if (!start) {
+        TRY(error, error = real(thread, routine, argument));
+        return error;
+    }
     uint32_t role = hw_role_of((uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
     *start = (struct start){.c11 = routine, .argument = argument, .stack_bytes = stack_bytes(NULL), .role = role};
-    int error = real(thread, run_c11, start);
+    TRY(error, error = real(thread, run_c11, start));
     if (error)
         give_up(start);
     return error;

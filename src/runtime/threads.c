@@ -364,6 +364,10 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
     if (hw_unlikely(hw_lock_in_the_way()))
         return NULL;
     struct hw_thread *thread = hw_self;
+    if (thread && !thread->entry) { /* of before the fork: another thread has set this process up */
+        hw_self = thread = NULL;
+        self_serial = 0;
+    }
     if (!thread)
         return self_ended ? borrow(&no_thread) : first_call();
     if (gate_is_stale(thread, frame)) {

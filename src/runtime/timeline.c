@@ -69,6 +69,8 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
         return;
     if (hw_runtime.threads_many)
         hw_heap_flush(thread);
+    if (!hw_address_space_limited())
+        hw_limits_make_way(); /* before what cannot be tried again fails: a stack that grows, dlopen */
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     if (tick >= timeline.next) {
         timeline.next = tick - tick % timeline.interval + timeline.interval;

@@ -4,11 +4,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -136,10 +138,13 @@ static void case_limit_data(void)
     limit_itself(RLIMIT_DATA);
 }
 
-/* The four ways by which a process may come to a limit. */
+enum { LIMIT_WAYS = 5 };
+
+/* The ways by which a process may come to a limit. Where nobody sees that it was set, there must be a way to raise it.
+ */
 static void limit_by(int way, __typeof__(RLIMIT_AS) resource, rlim_t bytes)
 {
-    struct rlimit limit = {bytes, bytes}, found;
+    struct rlimit limit = {bytes, way < 3 ? bytes : RLIM_INFINITY}, found;
     const pid_t self = getpid();
     if (way == 0)
         MUST(setrlimit(resource, &limit) == 0);
@@ -147,19 +152,51 @@ static void limit_by(int way, __typeof__(RLIMIT_AS) resource, rlim_t bytes)
         MUST(prlimit(self, resource, &limit, NULL) == 0);
     else if (way == 2)
         MUST(syscall(SYS_prlimit64, 0, resource, &limit, NULL) == 0);
-    else {
+    else if (way == 3) {
         pid_t child = fork();
         if (child == 0)
             _exit(prlimit(self, resource, &limit, NULL) != 0);
         wait_for(child);
+    } else {
+        long result;
+        register const void *old __asm__("r10") = NULL;
+        __asm__ volatile("syscall"
+                         : "=a"(result)
+                         : "0"(SYS_prlimit64), "D"(0), "S"(resource), "d"(&limit), "r"(old)
+                         : "rcx", "r11", "memory");
+        MUST(result == 0);
     }
-    MUST(getrlimit(resource, &found) == 0 && found.rlim_cur == bytes && found.rlim_max == bytes);
+    MUST(getrlimit(resource, &found) == 0 && found.rlim_cur == bytes && found.rlim_max == limit.rlim_max);
     MUST(syscall(SYS_prlimit64, 0, resource, NULL, &found) == 0 && found.rlim_cur == bytes);
 }
 
-/* What a limit of 512 MiB allows and what it forbids. */
-static void use_limited(__typeof__(RLIMIT_AS) resource)
+static void *allocate_in_thread(void *unused);
+static char *mapped_before;
+
+/* What a limit of 512 MiB allows and what it forbids. FIRST: what comes first, when nothing has failed yet. */
+static void use_limited(__typeof__(RLIMIT_AS) resource, int first)
 {
+    pthread_t thread;
+    char *moved = mapped_before;
+    if (first == 1) {
+        moved = mremap(moved, 1 << 20, 2 << 20, MREMAP_MAYMOVE);
+        MUST(moved != MAP_FAILED);
+    } else if (first == 2) {
+        MUST(pthread_create(&thread, NULL, allocate_in_thread, NULL) == 0);
+        pthread_join(thread, NULL);
+    } else if (first == 3)
+        MUST(mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    else if (first == 4) {
+        void *block;
+        MUST(posix_memalign(&block, 4096, 3 << 20) == 0);
+        free(block);
+    } else if (first == 5) {
+        void *block = calloc(1, 100);
+        block = realloc(block, 3 << 20);
+        MUST(block);
+        free(block);
+    } else if (first == 6)
+        MUST(sbrk(1 << 20) != (void *)-1);
     for (int i = 0; i < 20; i++) {
         char *block = malloc(3 << 20);
         MUST(block);
@@ -174,6 +211,8 @@ static void use_limited(__typeof__(RLIMIT_AS) resource)
     MUST(setrlimit(resource, &lower) == 0);
     MUST(getrlimit(resource, &found) == 0 && found.rlim_cur == lower.rlim_cur && found.rlim_max == lower.rlim_max);
     MUST(malloc(100));
+    if (resource == RLIMIT_AS && strcmp(arguments[2], "on") == 0)
+        MUST(mmap(NULL, 600l << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
 }
 
 /* Children that limit themselves: "on", with a profile, or "off", because none can be made. */
@@ -181,15 +220,17 @@ static void case_limited_children(void)
 {
     const bool off = strcmp(arguments[2], "off") == 0;
     allocate_some(10);
-    for (int way = 0; way < 7; way++) {
+    mapped_before = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(mapped_before != MAP_FAILED);
+    for (int way = 0; way < 2 * LIMIT_WAYS + 6; way++) {
         pid_t child = fork();
         if (child == 0) {
             const struct rlimit little = {65536, 65536}; /* enough for messages */
             MUST(!off || setrlimit(RLIMIT_FSIZE, &little) == 0);
             allocate_some(10);
-            __typeof__(RLIMIT_AS) resource = way < 4 ? RLIMIT_DATA : RLIMIT_AS;
-            limit_by(way % 4, resource, 512 << 20);
-            use_limited(resource);
+            __typeof__(RLIMIT_AS) resource = way < LIMIT_WAYS ? RLIMIT_DATA : RLIMIT_AS;
+            limit_by(way < 2 * LIMIT_WAYS ? way % LIMIT_WAYS : 4, resource, 512 << 20);
+            use_limited(resource, way - 2 * LIMIT_WAYS + 1);
             _exit(0);
         }
         wait_for(child);
@@ -212,6 +253,25 @@ static void case_limit_lowered(void)
     MUST(getrlimit(RLIMIT_AS, &found) == 0);
     MUST(found.rlim_cur == (rlim_t)2 << 30 && found.rlim_max == (rlim_t)8 << 30);
     allocate_some(10);
+}
+
+/* Runs the test PROGRAM of the shell beside this one: as it is, without the runtime. */
+static void case_limit_handed_on(void)
+{
+    const struct rlimit limit = {(rlim_t)2 << 30, (rlim_t)2 << 30};
+    char *const argv[] = {"sh", "-c", "read go; test $(ulimit -Sv) = 2097152", NULL};
+    char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
+    posix_spawn_file_actions_t actions;
+    int pipes[2];
+    pid_t child;
+    allocate_some(10);
+    MUST(pipe2(pipes, O_CLOEXEC) == 0 && setrlimit(RLIMIT_AS, &limit) == 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipes[0], 0);
+    MUST(posix_spawnp(&child, "sh", &actions, NULL, argv, environment) == 0);
+    MUST(write(pipes[1], "\n", 1) == 1);
+    wait_for(child);
+    MUST(posix_spawn(NULL, "/nonexistent", NULL, NULL, argv, environment) == ENOENT);
 }
 
 static long status_kilobytes(const char *key)
@@ -607,6 +667,7 @@ static const struct {
     {"limit_data", case_limit_data},
     {"limited_children", case_limited_children},
     {"limit_lowered", case_limit_lowered},
+    {"limit_handed_on", case_limit_handed_on},
     {"lock", case_lock},
     {"fork_grows", case_fork_grows},
     {"fork_frees", case_fork_frees},
