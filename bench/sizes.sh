@@ -4,14 +4,17 @@
 #
 # The table goes to stdout as Markdown: nanoseconds, least of the rounds.
 
-sizes_modes=(plain heap allocator access)
+sizes_modes=(plain heap allocator access-64 access-8 access-4)
 
 build_sizes() {
     [ -n "$heapwise" ] || { say "Heapwise is not built" && return 1; }
     mkdir -p "$out/sizes"
     gcc -O2 -g -o "$out/sizes/plain" "$here/kernels/sizes.c"
-    [ -x "$out/sizes/access" ] || "$heapwise" cc -O2 -g -o "$out/sizes/access" "$here/kernels/sizes.c" ||
-        { say "no clang-22: access mode is left out" && sizes_modes=(plain heap allocator); }
+    local granule
+    for granule in 64 8 4; do
+        "$heapwise" cc --granule=$granule -O2 -g -o "$out/sizes/access-$granule" "$here/kernels/sizes.c" ||
+            { say "no clang-22: access mode is left out" && sizes_modes=(plain heap allocator) && break; }
+    done
 }
 
 sizes_once() { # MODE ARGUMENT
@@ -20,7 +23,7 @@ sizes_once() { # MODE ARGUMENT
     plain) "$program" "$2" ;;
     heap) "$heapwise" record -q -f -o "$out/sizes/profile.hwprof" -- "$program" "$2" ;;
     allocator) "$heapwise" record -q -f --no-prediction --mode allocator -o "$out/sizes/profile.hwprof" -- "$program" "$2" ;;
-    access) HEAPWISE_OPTIONS="output=$out/sizes/profile.%p.hwprof" "$out/sizes/access" "$2" ;;
+    access-*) HEAPWISE_OPTIONS="output=$out/sizes/profile.%p.hwprof" "$out/sizes/$1" "$2" ;;
     esac
     rm -f "$out"/sizes/profile*.hwprof
 }

@@ -391,7 +391,6 @@ bool hw_access_start(void)
     moving_count = 0;
     for (int i = 0; i < MOVING_MOST; i++)
         moving[i] = (struct moving){0};
-    hw_cells_start();
     if (!hw_histograms_start() || !hw_words_start() || !hw_layout_start())
         return false;
     if (HW_ENTRIES(HW_POOL_ACCESS_INFO) == 0 && hw_pool_take(HW_POOL_ACCESS_INFO, 1) == HW_NONE)

@@ -58,6 +58,26 @@ struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t co
 void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
                  unsigned words);
 
+/* ---- shadow_pages.c ---- */
+
+/* Which pages of the shadow of a range are there, in several planes: asked of the kernel for many at a time. All pages
+ * are, when it must not be asked. */
+struct hw_shadow_pages {
+    const uintptr_t *plane;
+    uint32_t planes;
+    uintptr_t memprof;            /* one more plane, without cells of writes; 0: none */
+    uintptr_t begin;              /* the shadow of the range: from so far behind each plane's begin on */
+    uint64_t count;               /* its pages */
+    uint64_t first, known, batch; /* THERE is known of [first, first + known): BATCH bytes for each plane, bit 0 */
+    uint8_t there[2048];
+};
+/* The first page from PAGE on that some plane has; COUNT if there is none. */
+uint64_t hw_shadow_pages_next(struct hw_shadow_pages *pages, uint64_t page);
+/* Gives all of the range's pages back: they read as zero. */
+void hw_shadow_pages_drop(const struct hw_shadow_pages *pages);
+/* Of the page that hw_shadow_pages_next has found. PLANE: an index; that of memprof's is behind the others. */
+bool hw_shadow_page_is_there(const struct hw_shadow_pages *pages, uint32_t plane, uint64_t page);
+
 /* ---- cells.c ---- */
 
 /* Adds up the cells of [start, end) in all planes; TAKE: they are zero then. HISTOGRAM may be NULL. */
@@ -73,7 +93,6 @@ void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end);
 /* The cells of [start, end) are added to that of TO; false, and nothing has happened, where that is no place for them:
  * small granules, long ranges. */
 bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to);
-void hw_cells_start(void);
 
 /* The usual case: one plane, a few granules. Which cells are zero, and how many there are, cannot be predicted: so
  * there are no conditions, and up to HW_CELLS_UNROLLED cells the last one is looked at again instead of stopping there.

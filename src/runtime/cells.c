@@ -224,68 +224,48 @@ static inline void scan_cells(const struct list *list, uintptr_t start, uintptr_
 
 /* ---- long ranges: by pages of the shadow ---- */
 
-/* Which of COUNT pages of shadow from AT on are there: a byte each, bit 0. */
-static void resident(uintptr_t at, uint64_t count, uint8_t *there)
+/* Of the shadow for [start, end). START is a multiple of SHADOW_PAGE. */
+static struct hw_shadow_pages pages_of(const struct list *list, uintptr_t start, uintptr_t end)
 {
-    if (hw_quiet || hw_sys(SYS_mincore, at, count * HW_PAGE, there) < 0)
-        for (uint64_t i = 0; i < count; i++)
-            there[i] = 1;
+    return (struct hw_shadow_pages){.plane = list->plane,
+                                    .planes = list->count,
+                                    .memprof = list->memprof,
+                                    .begin = start >> 3,
+                                    .count = (end - start + SHADOW_PAGE - 1) / SHADOW_PAGE};
 }
 
-/* START and END are multiples of SHADOW_PAGE. */
+/* Those of LIST that have PAGE. */
+static struct list present_in(const struct list *list, const struct hw_shadow_pages *pages, uint64_t page,
+                              uintptr_t *present)
+{
+    struct list here = {present, 0, 0};
+    for (uint32_t i = 0; i < list->count; i++)
+        if (hw_shadow_page_is_there(pages, i, page))
+            present[here.count++] = list->plane[i];
+    if (list->memprof && hw_shadow_page_is_there(pages, list->count, page))
+        here.memprof = list->memprof;
+    return here;
+}
+
+/* START and END are multiples of SHADOW_PAGE. TAKE: the shadow is given back, and reads as zero. */
 static void scan_pages(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
                        struct hw_histogram_target *histogram)
 {
-    bool writes_too = hw_shadow.granule == 8;
-    uint8_t there[2048], more[sizeof there + 1];
+    struct hw_shadow_pages pages = pages_of(list, start, end);
     uintptr_t present[HW_PLANES_MOST];
-    uint64_t all = (end - start) / SHADOW_PAGE, batch = sizeof there / (list->count + 1);
-    for (uint64_t first = 0; first < all; first += batch) {
-        uint64_t count = all - first < batch ? all - first : batch;
-        uintptr_t offset = (start >> 3) + first * HW_PAGE;
-        for (uint32_t i = 0; i <= list->count; i++) {
-            uintptr_t plane = i < list->count ? list->plane[i] : list->memprof;
-            uint8_t *row = there + i * batch;
-            if (!plane)
-                continue;
-            resident(plane + offset, count, row);
-            if (writes_too && i < list->count) { /* those cells lie in two pages: the offset is no multiple of one */
-                uintptr_t at = plane + offset + HW_ABI_WRITES_OFFSET;
-                resident(at & ~(HW_PAGE - 1), count + 1, more);
-                for (uint64_t page = 0; page < count; page++)
-                    row[page] |= more[page] | more[page + 1];
-            }
-        }
-        for (uint64_t page = 0; page < count; page++) {
-            struct list here = {present, 0, list->memprof && there[list->count * batch + page] & 1 ? list->memprof : 0};
-            for (uint32_t i = 0; i < list->count; i++)
-                if (there[i * batch + page] & 1)
-                    present[here.count++] = list->plane[i];
-            uintptr_t from = start + (first + page) * SHADOW_PAGE;
-            if (here.count || here.memprof)
-                scan_cells(&here, from, from + SHADOW_PAGE, take, sum, histogram);
-            else
-                sum->granules += SHADOW_PAGE / hw_shadow.granule;
-        }
+    bool any = false;
+    for (uint64_t page = 0, next;; page = next + 1) {
+        next = hw_shadow_pages_next(&pages, page);
+        sum->granules += (next - page) * (SHADOW_PAGE / hw_shadow.granule);
+        if (next == pages.count)
+            break;
+        const struct list here = present_in(list, &pages, next, present);
+        const uintptr_t from = start + next * SHADOW_PAGE;
+        scan_cells(&here, from, from + SHADOW_PAGE, take, sum, histogram);
+        any = true;
     }
-}
-
-/* Gives the shadow of [start, end) back: it reads as zero. Multiples of SHADOW_PAGE. */
-static void drop_pages(const struct list *list, uintptr_t start, uintptr_t end)
-{
-    uintptr_t bytes = (end - start) >> 3;
-    for (uint32_t i = 0; i <= list->count; i++) {
-        uintptr_t plane = i < list->count ? list->plane[i] : list->memprof;
-        if (!plane)
-            continue;
-        hw_sys(SYS_madvise, plane + (start >> 3), bytes, 4 /* MADV_DONTNEED */);
-        if (hw_shadow.granule == 8 && i < list->count) {
-            uintptr_t at = plane + (start >> 3) + HW_ABI_WRITES_OFFSET;
-            uintptr_t first = HW_ALIGN_UP(at, HW_PAGE), last = (at + bytes) & ~(HW_PAGE - 1);
-            if (last > first)
-                hw_sys(SYS_madvise, first, last - first, 4);
-        }
-    }
+    if (any && take && !hw_quiet)
+        hw_shadow_pages_drop(&pages);
 }
 
 void hw_cells_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
@@ -306,8 +286,6 @@ void hw_cells_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum
     scan_pages(&list, first, last, take, sum, histogram);
     if (last < end)
         scan_cells(&list, last, end, take, sum, histogram);
-    if (take && !hw_quiet)
-        drop_pages(&list, first, last);
 }
 
 /* A block that may share its first and last granule with others: what is counted there stays there, for them. */
@@ -359,11 +337,8 @@ void hw_cells_clear(uintptr_t start, uintptr_t end)
         uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
         if (start < first)
             clear_cells(&list, start, first);
-        if (hw_shadow.granule == 8) { /* cells of writes at the edges of pages */
-            struct hw_cell_sum unused = {0};
-            scan_pages(&list, first, last, true, &unused, NULL);
-        }
-        drop_pages(&list, first, last);
+        const struct hw_shadow_pages pages = pages_of(&list, first, last);
+        hw_shadow_pages_drop(&pages);
         if (last < end)
             clear_cells(&list, last, end);
     }
@@ -385,25 +360,13 @@ void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
     uintptr_t present[HW_PLANES_MOST], size = hw_shadow.granule, judged = 0;
     struct hw_cell_sum line = {0};            /* of 64 bytes at `judged` */
     uintptr_t hole_end = start, hole = start; /* the blocks of pools that come next; none yet */
-    for (uintptr_t page = start & ~(SHADOW_PAGE - 1); page < end; page += SHADOW_PAGE) {
-        struct list here = {present, 0, 0};
-        for (uint32_t i = 0; i <= list.count; i++) {
-            uintptr_t plane = i < list.count ? list.plane[i] : list.memprof, at = plane + (page >> 3);
-            uint8_t there[3] = {0};
-            if (!plane)
-                continue;
-            resident(at, 1, there);
-            if (size == 8 && i < list.count)
-                resident((at + HW_ABI_WRITES_OFFSET) & ~(HW_PAGE - 1), 2, there + 1);
-            if (!((there[0] | there[1] | there[2]) & 1))
-                continue;
-            if (i < list.count)
-                present[here.count++] = plane;
-            else
-                here.memprof = plane;
-        }
+    const uintptr_t begin = start & ~(SHADOW_PAGE - 1);
+    struct hw_shadow_pages pages = pages_of(&list, begin, end);
+    for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
+        const uintptr_t page = begin + n * SHADOW_PAGE;
+        const struct list here = present_in(&list, &pages, n, present);
         uintptr_t first = page < start ? start & ~(size - 1) : page;
-        for (uintptr_t at = first; (here.count || here.memprof) && at < end && at < page + SHADOW_PAGE; at += size) {
+        for (uintptr_t at = first; at < end && at < page + SHADOW_PAGE; at += size) {
             while (!take && at >= hole_end && hole < end)
                 hole = hw_pool_hole(hole_end, end, 0, &hole_end);
             if (at >= hole && at < hole_end)
@@ -445,36 +408,30 @@ static void move_cell_64(uintptr_t plane, uintptr_t from, uintptr_t to)
         hw_shadow_side_add((uintptr_t)target, more);
 }
 
-static void move_cells_8(uintptr_t plane, bool memprof, uintptr_t from, uintptr_t to, uintptr_t end)
+static void move_cells_8(const struct list *list, uintptr_t from, uintptr_t to, uintptr_t end)
 {
-    for (uintptr_t word = from >> 3; word <= (end - 1) >> 3; word++) {
-        uint8_t *source = (uint8_t *)(plane + word), *target = (uint8_t *)(plane + (to >> 3) + word - (from >> 3));
-        *target = *source;
-        *source = 0;
-        if (memprof)
-            continue;
-        target[HW_ABI_WRITES_OFFSET] = source[HW_ABI_WRITES_OFFSET];
-        source[HW_ABI_WRITES_OFFSET] = 0;
+    for (uint32_t i = 0; i < list->count + (list->memprof != 0); i++) {
+        const bool memprof = i == list->count;
+        for (uintptr_t word = from >> 3; word <= (end - 1) >> 3; word++) {
+            uint8_t *source = (uint8_t *)((memprof ? list->memprof : list->plane[i]) + word);
+            uint8_t *target = source + (to >> 3) - (from >> 3);
+            *target = *source;
+            *source = 0;
+            if (memprof)
+                continue;
+            target[HW_ABI_WRITES_OFFSET] = source[HW_ABI_WRITES_OFFSET];
+            source[HW_ABI_WRITES_OFFSET] = 0;
+        }
     }
 }
 
-static struct {
-    uintptr_t from, to, end; /* of the part that is moved */
-    uintptr_t plane;
-} move; /* under move_lock */
-static struct hw_lock move_lock;
-
-/* [start, end) of a plane's shadow is there: move the cells in it. */
-static void move_present(uintptr_t start, uintptr_t end)
+static void move_cells_64(const struct list *list, uintptr_t from, uintptr_t to, uintptr_t end)
 {
-    uintptr_t first = (start - move.plane) >> 3, last = (end - move.plane - 1) >> 3;
-    first = first < move.from >> 6 ? move.from >> 6 : first;
-    last = last > (move.end - 1) >> 6 ? (move.end - 1) >> 6 : last;
-    for (uintptr_t granule = first; granule <= last; granule++) {
-        uintptr_t begin = granule << 6 < move.from ? move.from : granule << 6;
-        uintptr_t target = (move.to + (begin - move.from)) >> 6;
-        move_cell_64(move.plane, granule, target);
-    }
+    for (uint32_t i = 0; i < list->count + (list->memprof != 0); i++)
+        for (uintptr_t granule = from >> 6; granule <= (end - 1) >> 6; granule++) {
+            uintptr_t begin = granule << 6 < from ? from : granule << 6;
+            move_cell_64(i < list->count ? list->plane[i] : list->memprof, granule, (to + (begin - from)) >> 6);
+        }
 }
 
 /* The cells of [from, end) go to where [to, …) is; the two do not overlap. */
@@ -484,37 +441,21 @@ void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end)
         hw_words_move(from, to, end);
         return;
     }
-    struct list list = all_planes();
-    if (hw_shadow.granule == 8) {
-        for (uint32_t i = 0; i < list.count; i++)
-            move_cells_8(list.plane[i], false, from, to, end);
-        if (list.memprof)
-            move_cells_8(list.memprof, true, from, to, end);
+    const struct list list = all_planes();
+    void (*const move)(const struct list *, uintptr_t, uintptr_t, uintptr_t) =
+        hw_shadow.granule == 8 ? move_cells_8 : move_cells_64;
+    if (end - from < HW_CELLS_LONG) {
+        move(&list, from, to, end);
         return;
     }
-    bool is_long = end - from >= HW_CELLS_LONG && !hw_quiet;
-    hw_sigset old = 0;
-    if (is_long)
-        old = hw_lock_take(&move_lock);
-    for (uint32_t i = 0; i <= list.count; i++) {
-        uintptr_t plane = i < list.count ? list.plane[i] : list.memprof;
-        if (!plane)
-            continue;
-        if (!is_long) {
-            for (uintptr_t granule = from >> 6; granule <= (end - 1) >> 6; granule++) {
-                uintptr_t begin = granule << 6 < from ? from : granule << 6;
-                move_cell_64(plane, granule, (to + (begin - from)) >> 6);
-            }
-            continue;
-        }
-        move.from = from;
-        move.to = to;
-        move.end = end;
-        move.plane = plane;
-        hw_resident_each(plane + (from >> 6 << 3), plane + ((end - 1) >> 6 << 3) + 8, move_present);
+    const uintptr_t begin = from & ~(SHADOW_PAGE - 1);
+    uintptr_t present[HW_PLANES_MOST];
+    struct hw_shadow_pages pages = pages_of(&list, begin, end);
+    for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
+        const uintptr_t page = begin + n * SHADOW_PAGE, first = page < from ? from : page;
+        const struct list here = present_in(&list, &pages, n, present);
+        move(&here, first, to + (first - from), page + SHADOW_PAGE < end ? page + SHADOW_PAGE : end);
     }
-    if (is_long)
-        hw_lock_drop(&move_lock, old);
 }
 
 bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to)
@@ -526,9 +467,4 @@ bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to)
         for (uintptr_t granule = start >> 6; granule <= (end - 1) >> 6; granule++)
             move_cell_64(list.plane[i], granule, to >> 6);
     return true;
-}
-
-void hw_cells_start(void)
-{
-    move_lock = (struct hw_lock){0};
 }

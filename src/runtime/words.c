@@ -112,9 +112,11 @@ static void move_carries(uintptr_t from, uintptr_t to, uintptr_t end)
     bool unused = false;
     uintptr_t words = (end - from + 3) / 4;
     for (uintptr_t k = 0; k < words; k++) {
-        uintptr_t word = to > from ? words - 1 - k : k;
-        if (!carries_of(from + 4 * word))
+        uintptr_t word = to > from ? words - 1 - k : k, in_page = (from / 4 + word) % PAGE_WORDS;
+        if (!carries_of(from + 4 * word)) { /* on to the next page */
+            k += to > from ? in_page : PAGE_WORDS - 1 - in_page;
             continue;
+        }
         for (unsigned kind = 0; kind < 2; kind++)
             for (uint64_t rest = take_carries(from + 4 * word, kind, true, &unused); rest; rest -= CARRIED)
                 carry(to + 4 * word, kind); /* both places belong to the block of this event */
@@ -573,28 +575,23 @@ void hw_words_freed(const struct hw_mib *mib, uint32_t free_context, uintptr_t s
 
 /* ---- long ranges: by pages of the shadow ---- */
 
-/* Of the pages of shadow for [at, at + SHADOW_PAGE): which planes have any. */
-static struct planes present_planes(const struct planes *planes, uintptr_t at, uintptr_t *present)
+/* The planes that have PAGE. */
+static struct planes present_in(const struct hw_shadow_pages *pages, uint64_t page, uintptr_t *present)
 {
     struct planes here = {present, 0};
-    for (uint32_t i = 0; i < planes->count; i++) {
-        uint8_t there[2] = {1, 1};
-        if (!hw_quiet) {
-            hw_sys(SYS_mincore, planes->plane[i] + (at >> 2), HW_PAGE, &there[0]);
-            hw_sys(SYS_mincore, planes->plane[i] + (at >> 2) + HW_ABI_WRITES_OFFSET, HW_PAGE, &there[1]);
-        }
-        if ((there[0] | there[1]) & 1)
-            present[here.count++] = planes->plane[i];
-    }
+    for (uint32_t i = 0; i < pages->planes; i++)
+        if (hw_shadow_page_is_there(pages, i, page))
+            present[here.count++] = pages->plane[i];
     return here;
 }
 
-static void drop_pages(const struct planes *planes, uintptr_t start, uintptr_t end)
+/* Of the shadow for [start, end). START is a multiple of SHADOW_PAGE. */
+static struct hw_shadow_pages pages_of(const struct planes *planes, uintptr_t start, uintptr_t end)
 {
-    for (uint32_t i = 0; i < planes->count; i++)
-        for (unsigned kind = 0; kind < 2; kind++)
-            hw_sys(SYS_madvise, planes->plane[i] + (start >> 2) + (kind ? HW_ABI_WRITES_OFFSET : 0), (end - start) >> 2,
-                   4 /* MADV_DONTNEED */);
+    return (struct hw_shadow_pages){.plane = planes->plane,
+                                    .planes = planes->count,
+                                    .begin = start >> 2,
+                                    .count = (end - start + SHADOW_PAGE - 1) / SHADOW_PAGE};
 }
 
 void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
@@ -609,17 +606,22 @@ void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum
     uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
     if (start < first)
         scan(&planes, start, first, take, sum, histogram);
-    for (uintptr_t at = first; at < last; at += SHADOW_PAGE) {
-        struct planes here = present_planes(&planes, at, present);
-        if (here.count)
-            scan(&here, at, at + SHADOW_PAGE, take, sum, histogram);
-        else
-            sum->granules += SHADOW_PAGE / 4;
+    struct hw_shadow_pages pages = pages_of(&planes, first, last);
+    bool any = false;
+    for (uint64_t page = 0, next;; page = next + 1) {
+        next = hw_shadow_pages_next(&pages, page);
+        sum->granules += (next - page) * (SHADOW_PAGE / 4);
+        if (next == pages.count)
+            break;
+        const struct planes here = present_in(&pages, next, present);
+        const uintptr_t at = first + next * SHADOW_PAGE;
+        scan(&here, at, at + SHADOW_PAGE, take, sum, histogram);
+        any = true;
     }
+    if (any && take && !hw_quiet)
+        hw_shadow_pages_drop(&pages);
     if (last < end)
         scan(&planes, last, end, take, sum, histogram);
-    if (take && !hw_quiet)
-        drop_pages(&planes, first, last);
 }
 
 /* ---- clearing ---- */
@@ -669,7 +671,8 @@ void hw_words_clear(uintptr_t start, uintptr_t end)
         uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
         if (start < first)
             clear(&planes, start, first);
-        drop_pages(&planes, first, last);
+        const struct hw_shadow_pages pages = pages_of(&planes, first, last);
+        hw_shadow_pages_drop(&pages);
         if (last < end)
             clear(&planes, last, end);
     }
@@ -684,10 +687,13 @@ void hw_words_each(uintptr_t start, uintptr_t end, bool take,
     struct planes planes = all_planes();
     uintptr_t present[HW_PLANES_MOST], judged = 0;
     struct hw_cell_sum line = {0};
-    for (uintptr_t page = start & ~(SHADOW_PAGE - 1); page < end; page += SHADOW_PAGE) {
-        struct planes here = present_planes(&planes, page, present);
+    const uintptr_t begin = start & ~(SHADOW_PAGE - 1);
+    struct hw_shadow_pages pages = pages_of(&planes, begin, end);
+    for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
+        const uintptr_t page = begin + n * SHADOW_PAGE;
+        const struct planes here = present_in(&pages, n, present);
         uintptr_t first = page < start ? start & ~3ul : page;
-        for (uintptr_t at = first & ~31ul; here.count && at < end && at < page + SHADOW_PAGE; at += 32) {
+        for (uintptr_t at = first & ~31ul; at < end && at < page + SHADOW_PAGE; at += 32) {
             uint64_t any = 0;
             for (uint32_t i = 0; i < here.count; i++)
                 any |= *cells_at(here.plane[i], at, 0) | *cells_at(here.plane[i], at, 1);
@@ -714,31 +720,39 @@ void hw_words_each(uintptr_t start, uintptr_t end, bool take,
 
 /* ---- moving ---- */
 
+static void move_in(const struct planes *planes, uintptr_t from, uintptr_t to, uintptr_t end)
+{
+    typedef uint8_t byte __attribute__((may_alias));
+    const uintptr_t count = ((end - 1) >> 2) - (from >> 2) + 1;
+    for (uint32_t i = 0; i < planes->count; i++)
+        for (unsigned kind = 0; kind < 2; kind++) {
+            byte *cells = (byte *)(planes->plane[i] + (from >> 2) + (kind ? HW_ABI_WRITES_OFFSET : 0));
+            byte *target = cells + (to >> 2) - (from >> 2);
+            for (uintptr_t k = 0; k < count; k++) {
+                uintptr_t word = to > from ? count - 1 - k : k;
+                if (cells[word]) {
+                    target[word] = cells[word];
+                    cells[word] = 0;
+                }
+            }
+        }
+}
+
 /* The cells of [from, end) go to where [to, …) is, which is clean but for what the two have in common. */
 void hw_words_move(uintptr_t from, uintptr_t to, uintptr_t end)
 {
-    typedef uint8_t byte __attribute__((may_alias));
     struct planes planes = all_planes();
-    uintptr_t present[HW_PLANES_MOST];
-    bool is_long = end - from >= HW_CELLS_LONG, upwards = to > from;
-    uintptr_t first_page = from / SHADOW_PAGE, pages = (end - 1) / SHADOW_PAGE - first_page + 1;
-    for (uintptr_t n = 0; n < pages; n++) {
-        uintptr_t page = (first_page + (upwards ? pages - 1 - n : n)) * SHADOW_PAGE;
-        struct planes here = is_long ? present_planes(&planes, page, present) : planes;
-        uintptr_t first = (page < from ? from : page) >> 2;
-        uintptr_t count = ((end - 1 < page + SHADOW_PAGE - 1 ? end - 1 : page + SHADOW_PAGE - 1) >> 2) - first + 1;
-        for (uint32_t i = 0; i < here.count; i++)
-            for (unsigned kind = 0; kind < 2; kind++) {
-                byte *cells = (byte *)(here.plane[i] + first + (kind ? HW_ABI_WRITES_OFFSET : 0));
-                byte *target = cells + (to >> 2) - (from >> 2);
-                for (uintptr_t k = 0; k < count; k++) {
-                    uintptr_t word = upwards ? count - 1 - k : k;
-                    if (cells[word]) {
-                        target[word] = cells[word];
-                        cells[word] = 0;
-                    }
-                }
-            }
+    const uintptr_t begin = from & ~(SHADOW_PAGE - 1);
+    if (end - from < HW_CELLS_LONG || (to > from && to < end)) {
+        move_in(&planes, from, to, end);
+    } else {
+        uintptr_t present[HW_PLANES_MOST];
+        struct hw_shadow_pages pages = pages_of(&planes, begin, end);
+        for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
+            const uintptr_t page = begin + n * SHADOW_PAGE, first = page < from ? from : page;
+            const struct planes here = present_in(&pages, n, present);
+            move_in(&here, first, to + (first - from), page + SHADOW_PAGE < end ? page + SHADOW_PAGE : end);
+        }
     }
     if (hw_unlikely(carried.used))
         move_carries(from, to, end);

@@ -12,6 +12,7 @@
 
 #include "base/sys.c"
 #include "runtime/count_words.c"
+#include "runtime/shadow_pages.c"
 #include "runtime/words.c"
 
 #define SPAN      (1u << 20) /* bytes of program memory, addresses from START on */
@@ -347,6 +348,87 @@ static void test_clear(void **state)
 
 /* ---- what goes beyond a cell ---- */
 
+/* ---- long ranges ---- */
+
+/* Sets some cells of both planes in some pages of shadow; what they say is left in MODEL, by kind and word. */
+static uint8_t model[2][WORDS];
+static unsigned other_plane;
+static void scatter(void)
+{
+    hw_words_clear(START, START + SPAN);
+    memset(model, 0, sizeof model);
+    for (uint64_t page = 0; page < SPAN / SHADOW_PAGE; page++)
+        for (uint64_t n = any(3) ? 0 : any(20); n > 0; n--) {
+            const uintptr_t word = page * (SHADOW_PAGE / 4) + any(SHADOW_PAGE / 4), kind = any(2);
+            if (model[kind][word])
+                continue;
+            model[kind][word] = (uint8_t)(1 + any(100));
+            *cell_of(any(2) ? other_plane : 0, START + 4 * word, (unsigned)kind) = model[kind][word];
+        }
+}
+
+static void check_cells(void)
+{
+    for (unsigned kind = 0; kind < 2; kind++) {
+        const uint8_t *first = cell_of(0, START, kind), *second = cell_of(other_plane, START, kind);
+        uint64_t wrong = 0;
+        for (uint64_t word = 0; word < WORDS; word++)
+            wrong += first[word] + second[word] != model[kind][word];
+        assert_int_equal(wrong, 0);
+    }
+}
+
+static void test_long_ranges(void **state)
+{
+    (void)state;
+    const uintptr_t second = hw_shadow.plane[1];
+    other_plane = 60; /* so many that not all pages are asked about at once */
+    for (unsigned i = 1; i < other_plane; i++)
+        hw_shadow.plane[i] = hw_shadow.plane[0] + (1ul << 25) + i * (1ul << 18);
+    hw_shadow.plane[other_plane] = second;
+    hw_shadow.planes_used = other_plane + 1;
+    for (int round = 0; round < 80; round++) {
+        scatter();
+        const uint64_t words = HW_CELLS_LONG / 4 + any(WORDS / 2 - HW_CELLS_LONG / 4), first = any(WORDS - words);
+        const uintptr_t start = START + 4 * first, end = start + 4 * words;
+        struct hw_cell_sum sum = {0};
+        uint64_t wanted[2] = {0}, touched = 0;
+        for (uint64_t word = first; word < first + words; word++) {
+            touched += (model[0][word] | model[1][word]) != 0;
+            for (unsigned kind = 0; kind < 2; kind++)
+                wanted[kind] += model[kind][word];
+        }
+        const bool take = any(2);
+        hw_words_scan(start, end, take, &sum, NULL);
+        assert_int_equal(sum.reads, wanted[0]);
+        assert_int_equal(sum.writes, wanted[1]);
+        assert_int_equal(sum.touched, touched);
+        assert_int_equal(sum.granules, words);
+        for (unsigned kind = 0; take && kind < 2; kind++)
+            memset(model[kind] + first, 0, words);
+        check_cells();
+    }
+    for (int round = 0; round < 80; round++) { /* to a clean place, not always aside */
+        scatter();
+        const uint64_t words = HW_CELLS_LONG / 4 + any(WORDS / 4), from = any(WORDS - words), to = any(WORDS - words);
+        for (uint64_t word = to; word < to + words; word++)
+            if (word < from || word >= from + words) {
+                hw_words_clear(START + 4 * word, START + 4 * word + 4);
+                model[0][word] = model[1][word] = 0;
+            }
+        hw_words_move(START + 4 * from, START + 4 * to, START + 4 * (from + words));
+        for (unsigned kind = 0; kind < 2; kind++) {
+            memmove(model[kind] + to, model[kind] + from, words);
+            for (uint64_t word = from; word < from + words; word++)
+                if (word < to || word >= to + words)
+                    model[kind][word] = 0;
+        }
+        check_cells();
+    }
+    hw_words_clear(START, START + SPAN);
+    hw_shadow.planes_used = 1;
+}
+
 static void test_carries(void **state)
 {
     (void)state;
@@ -401,9 +483,11 @@ static void test_saturation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_marks),   cmocka_unit_test(test_marks_during_folds), cmocka_unit_test(test_freed_blocks),
-        cmocka_unit_test(test_limits),  cmocka_unit_test(test_several_planes),     cmocka_unit_test(test_clear),
-        cmocka_unit_test(test_carries), cmocka_unit_test(test_saturation),
+        cmocka_unit_test(test_marks),          cmocka_unit_test(test_marks_during_folds),
+        cmocka_unit_test(test_freed_blocks),   cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_several_planes), cmocka_unit_test(test_clear),
+        cmocka_unit_test(test_long_ranges),    cmocka_unit_test(test_carries),
+        cmocka_unit_test(test_saturation),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

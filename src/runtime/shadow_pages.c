@@ -1,0 +1,84 @@
+/* shadow_pages.c - which pages of the shadow of a long range of memory are there, in several planes.
+ *
+ * Blocks of many MiB are mostly not used everywhere, and their shadow is there where they were: the kernel is asked
+ * which pages are, for many at a time, and what is not there costs next to nothing. */
+#include "runtime/access.h"
+
+#include "base/abi.h"
+
+#define LANE_LOW 0x0101010101010101ull
+
+/* Which of COUNT pages from AT on are there: a byte each, bit 0. */
+static void look_at_pages(uintptr_t at, uint64_t count, uint8_t *there)
+{
+    if (hw_quiet || hw_sys(SYS_mincore, at, count * HW_PAGE, there) < 0)
+        __builtin_memset(there, 1, count);
+}
+
+/* The same, added to THERE. */
+static void look_at_more_pages(uintptr_t at, uint64_t count, uint8_t *there)
+{
+    uint8_t pages[sizeof((struct hw_shadow_pages *)0)->there];
+    look_at_pages(at, count, pages);
+    for (uint64_t i = 0, more, all; i < count; i += 8) { /* what is behind the last is overwritten, or not asked for */
+        __builtin_memcpy(&more, pages + i, 8);
+        __builtin_memcpy(&all, there + i, 8);
+        all |= more;
+        __builtin_memcpy(there + i, &all, 8);
+    }
+}
+_Static_assert(HW_ABI_WRITES_OFFSET % HW_PAGE == 0, "a page of cells is of reads or of writes, of the same memory");
+
+static void look_from(struct hw_shadow_pages *pages, uint64_t page)
+{
+    const uint32_t rows = pages->planes + (pages->memprof != 0);
+    pages->batch = (sizeof pages->there - 8) / rows;
+    pages->first = page;
+    pages->known = pages->count - page < pages->batch ? pages->count - page : pages->batch;
+    const uintptr_t offset = pages->begin + page * HW_PAGE;
+    for (uint32_t i = 0; i < rows; i++) {
+        uint8_t *there = pages->there + i * pages->batch;
+        look_at_pages((i < pages->planes ? pages->plane[i] : pages->memprof) + offset, pages->known, there);
+        if (hw_shadow.granule != 64 && i < pages->planes)
+            look_at_more_pages(pages->plane[i] + offset + HW_ABI_WRITES_OFFSET, pages->known, there);
+    }
+}
+
+uint64_t hw_shadow_pages_next(struct hw_shadow_pages *pages, uint64_t page)
+{
+    const uint32_t rows = pages->planes + (pages->memprof != 0);
+    while (page < pages->count) {
+        if (page - pages->first >= pages->known)
+            look_from(pages, page);
+        const uint64_t at = page - pages->first, left = pages->known - at;
+        uint64_t any = 0;
+        for (uint32_t i = 0; i < rows; i++) {
+            uint64_t eight = pages->there[i * pages->batch + at];
+            if (left >= 8)
+                __builtin_memcpy(&eight, pages->there + i * pages->batch + at, sizeof eight);
+            any |= eight & LANE_LOW;
+        }
+        if (any)
+            return page + (uint64_t)__builtin_ctzll(any) / 8;
+        page += left >= 8 ? 8 : 1;
+    }
+    return pages->count;
+}
+
+bool hw_shadow_page_is_there(const struct hw_shadow_pages *pages, uint32_t plane, uint64_t page)
+{
+    return pages->there[plane * pages->batch + page - pages->first] & 1;
+}
+
+void hw_shadow_pages_drop(const struct hw_shadow_pages *pages)
+{
+    const uint64_t bytes = pages->count * HW_PAGE;
+    for (uint32_t i = 0; i < pages->planes; i++) {
+        const uintptr_t at = pages->plane[i] + pages->begin;
+        hw_sys(SYS_madvise, at, bytes, 4 /* MADV_DONTNEED */);
+        if (hw_shadow.granule != 64)
+            hw_sys(SYS_madvise, at + HW_ABI_WRITES_OFFSET, bytes, 4);
+    }
+    if (pages->memprof)
+        hw_sys(SYS_madvise, pages->memprof + pages->begin, bytes, 4);
+}
