@@ -317,6 +317,9 @@ static void forget(void)
     hw_pool_set_count(HW_POOL_FIELD_WINDOWS, 0);
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_FIELD_GROUPS); i++)
         HW_ENTRY(HW_POOL_FIELD_GROUPS, struct hw_field_group, i)->executions = 0;
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_CONTEXT_TYPES); i++)
+        for (int k = 0; k < 8; k++)
+            HW_ENTRY(HW_POOL_CONTEXT_TYPES, struct hw_context_type, i)->starts[k] = 0;
     hw_windows_reset();
 }
 

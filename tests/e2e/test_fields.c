@@ -407,6 +407,32 @@ static void test_ends(void **state)
     }
 }
 
+/* Blocks by where they begin in lines, of all types. */
+static void add_starts(const char *mode, uint64_t starts[8])
+{
+    struct build build = usual_build(NULL);
+    struct run_result result = run_program(&build, mode, NULL, NULL);
+    struct hw_profile *profile = read_profile(&build, "0.hwprof");
+    for (size_t i = 0; i < profile->context_count; i++)
+        for (int k = 0; k < 8; k++)
+            starts[k] += profile->contexts[i].starts[k];
+    hw_profile_free(profile);
+    run_result_free(&result);
+    end(&build);
+}
+
+static void test_begins_after_reset(void **state)
+{
+    (void)state;
+    uint64_t starts[2][8] = {{0}}, sum[2] = {0};
+    add_starts("all", starts[0]);
+    add_starts("reset", starts[1]);
+    for (int k = 0; k < 16; k++)
+        sum[k / 8] += starts[k / 8][k % 8];
+    assert_true(sum[0] > 0);
+    assert_int_equal(sum[1], sum[0]);
+}
+
 static void test_dump(void **state)
 {
     (void)state;
@@ -507,6 +533,6 @@ static void test_both(void **state)
 TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_arrays),
           cmocka_unit_test(test_cplusplus_arrays), cmocka_unit_test(test_arrays_otherwise),
           cmocka_unit_test(test_types), cmocka_unit_test(test_wholes), cmocka_unit_test(test_threads),
-          cmocka_unit_test(test_ends), cmocka_unit_test(test_dump), cmocka_unit_test(test_windows),
-          cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time),
-          cmocka_unit_test(test_both))
+          cmocka_unit_test(test_ends), cmocka_unit_test(test_begins_after_reset), cmocka_unit_test(test_dump),
+          cmocka_unit_test(test_windows), cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded),
+          cmocka_unit_test(test_link_time), cmocka_unit_test(test_both))

@@ -521,9 +521,9 @@ TEST_MAIN(cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_10000_threa
           cmocka_unit_test(test_exec_with_empty_environment), cmocka_unit_test(test_daemon),
           cmocka_unit_test(test_closes_all_descriptors), cmocka_unit_test(test_chroot_and_setuid),
           cmocka_unit_test(test_namespaces), cmocka_unit_test(test_undisturbed),
-          cmocka_unit_test(test_children_without_profile),
-          cmocka_unit_test(test_no_folder), cmocka_unit_test(test_name_of_a_program_without_file),
-          cmocka_unit_test(test_cleared_environment), cmocka_unit_test(test_ends), cmocka_unit_test(test_fatal_signals),
+          cmocka_unit_test(test_children_without_profile), cmocka_unit_test(test_no_folder),
+          cmocka_unit_test(test_name_of_a_program_without_file), cmocka_unit_test(test_cleared_environment),
+          cmocka_unit_test(test_ends), cmocka_unit_test(test_fatal_signals),
           cmocka_unit_test(test_own_handler_of_a_fatal_signal), cmocka_unit_test(test_exit_while_threads_allocate),
           cmocka_unit_test(test_allocation_in_handlers), cmocka_unit_test(test_jump_out_of_handlers),
           cmocka_unit_test(test_jump_out_of_the_hooks))
