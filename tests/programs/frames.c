@@ -1,6 +1,7 @@
 /* frames.c - calls whose frames are hard to find, in programs that do not keep frame pointers everywhere: assembly
  * without unwind tables, functions of libc that allocate, callbacks, threads. test_frames.c knows the stacks. */
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ void through_straight(void (*function)(void));
 void through_branches(void (*function)(void), long times);
 void through_frame(void (*function)(void));
 void through_blind(void (*function)(void));
+void through_last(void (*function)(void));
 
 __asm__(".text\n"
         /* The frame pointer is still the caller's. */
@@ -61,6 +63,16 @@ __asm__(".text\n"
         "    call *%rdi\n"
         "    jmp *%rbx\n"
         "1:  pop %rbx\n"
+        "    ret\n"
+        /* It does not come back: what follows is another function. */
+        "through_last:\n"
+        "    push %rbx\n"
+        "    call *%rdi\n"
+        "behind_last:\n"
+        "    push %rbp\n"
+        "    mov %rsp, %rbp\n"
+        "    call *%rdi\n"
+        "    leave\n"
         "    ret\n");
 
 NOINLINE static void straight_leaf(void)
@@ -82,6 +94,12 @@ NOINLINE static void blind_leaf(void)
 {
     kept = malloc(103);
     HERE();
+}
+static jmp_buf back;
+NOINLINE static void last_leaf(void)
+{
+    kept = malloc(106);
+    longjmp(back, 1);
 }
 NOINLINE static void twice_leaf(void)
 {
@@ -107,6 +125,12 @@ NOINLINE static void case_frame(void)
 NOINLINE static void case_blind(void)
 {
     through_blind(blind_leaf);
+    HERE();
+}
+NOINLINE static void case_last(void)
+{
+    if (setjmp(back) == 0)
+        through_last(last_leaf);
     HERE();
 }
 
@@ -164,6 +188,7 @@ int main(void)
     case_branches();
     case_frame();
     case_blind();
+    case_last();
     case_strdup();
     case_fopen();
     case_getline();

@@ -117,6 +117,8 @@ static enum effect modrm_effect(const struct parts *parts, struct way *way)
         const unsigned to = op == 0x89 ? rm : reg, from = op == 0x89 ? reg : rm;
         if (mod == 3 && to == RSP)
             return parts->wide && from == RBP && stack_from_fp(way, 0) ? GOES_ON : STOPS;
+        if (mod == 3 && to == RBP && from == RSP)
+            return STOPS; /* a frame begins: most likely that of another function */
         if (op == 0x8b && reg == RSP)
             return STOPS;
         if (op == 0x8b && mod != 3 && reg == RBP && parts->wide && !parts->rex_b &&
