@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/profile.h"
+
 /* The first page of a profile. */
 struct first_page {
     struct hw_file_header header;
@@ -27,6 +29,7 @@ static void read_process(int file, const struct first_page *page, struct hw_proc
         size_t size = section->used < sizeof *process ? section->used : sizeof *process;
         if (pread(file, process, size, (off_t)section->offset) != (ssize_t)size)
             memset(process, 0, sizeof *process);
+        process->peak_bytes = hw_sampled_peak(process, process->live_bytes);
         return;
     }
 }
@@ -103,7 +106,8 @@ void hw_session_find(struct hw_session *session, const char *wildcard, uint64_t 
             continue;
         }
         uint64_t start = file.process.start_time_jiffies;
-        file.running = start && file.process.exit_kind == HW_EXIT_UNKNOWN && hw_process_start_time(file.process.pid) == start;
+        file.running =
+            start && file.process.exit_kind == HW_EXIT_UNKNOWN && hw_process_start_time(file.process.pid) == start;
         file.path = strdup(found.gl_pathv[i]);
         if (file.path)
             session->files[session->count++] = file;

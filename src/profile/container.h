@@ -204,6 +204,8 @@ bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_pr
 
 /* Makes what contexts are estimated to have agree with the totals that are known exactly. Last of all. */
 void hw_profile_fit_observed(struct hw_profile *profile);
+/* Sampled runs: makes the peak, its variance and the shares of contexts of what the two halves say. */
+void hw_profile_fit_sampled_peak(struct hw_profile *profile);
 
 /* ---- invariants.c ---- */
 

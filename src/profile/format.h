@@ -207,7 +207,14 @@ struct hw_process_info {
     /* Forked children that could not write a profile, counted by themselves; errno of the first (0: the process had
      * given up system calls). */
     uint32_t children_lost, children_error;
-    uint64_t reserved[8];
+    /* Sampled runs, see sampling.c: the samples fall into two halves that know nothing of each other. By each half,
+     * what was live when the other one knew most, in bytes, and its variance in units of 2^20 bytes squared; and the
+     * most that blocks which were looked at took together, which is certain. All 0: an older file, or nothing was
+     * looked at. */
+    int64_t peak_by_half[2], peak_half_variance[2];
+    uint64_t peak_seen_bytes;
+    uint64_t peak_variance; /* merged: that of peak_bytes */
+    uint64_t reserved[2];
 };
 
 /* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */
@@ -310,7 +317,8 @@ struct hw_mib {
     uint32_t lifetime_total_high; /* bits 64 to 95 of lifetime_total: a million blocks fill 64 bits in two hours */
     /* In sampled runs a reallocation is a free and an allocation. There the same places hold sums over the samples that
      * estimate variances: of the numbers of allocations and of freed blocks, in sixteenths; of their bytes, in units of
-     * 2^20 bytes squared. All 0: an older file, or nothing is uncertain. */
+     * 2^20 bytes squared. Freed ones: also those from before a reset, whose variances INHERITED has. All 0: an older
+     * file, or nothing is uncertain. */
     union {
         struct {
             uint64_t reallocations;
@@ -403,7 +411,7 @@ enum hw_note_code {
     HW_NOTE_NOT_SWEPT = 18,   /* seconds of computing passed between two looks for cells about to overflow */
     HW_NOTE_NO_DISPATCH = 19, /* system calls inside the allocator were not seen, or not any more: text says why */
     HW_NOTE_NO_EVENTS = 20,   /* the processor's events during operations could not be counted: text says why */
-    HW_NOTE_LEFT = 21, /* calls of the allocator that were left by a jump (count): each may be counted in part */
+    HW_NOTE_LEFT = 21,        /* calls of the allocator that were left by a jump (count): each may be counted in part */
 };
 
 struct hw_note {
@@ -417,6 +425,7 @@ struct hw_note {
 struct hw_inherited {
     uint32_t context, reserved0;
     int64_t blocks, bytes;
+    uint64_t count_variance, bytes_variance; /* of these, in sampled runs: as in hw_mib */
 };
 
 #include "profile/format_access.h"
@@ -580,6 +589,6 @@ _Static_assert(sizeof(struct hw_timeline_point) == 40, "timeline");
 _Static_assert(sizeof(struct hw_free_stack) == 24, "free stack");
 _Static_assert(sizeof(struct hw_memory_breakdown) == 80, "memory");
 _Static_assert(sizeof(struct hw_note) == 24, "note");
-_Static_assert(sizeof(struct hw_inherited) == 24, "inherited");
+_Static_assert(sizeof(struct hw_inherited) == 40, "inherited");
 
 #endif

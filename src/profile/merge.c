@@ -449,6 +449,7 @@ static void add_process(struct hw_merge *merge, const struct hw_profile *profile
     hw_sum_signed(&to->live_bytes, from->live_bytes);
     hw_sum_signed(&to->live_blocks, from->live_blocks);
     hw_sum(&to->peak_bytes, from->peak_bytes);
+    hw_sum(&to->peak_variance, from->peak_variance);
     hw_keep_greater(&to->peak_bytes_most, merged ? from->peak_bytes_most : from->peak_bytes);
     hw_sum(&to->threads_seen, from->threads_seen);
     hw_keep_greater(&to->threads_most, from->threads_most);

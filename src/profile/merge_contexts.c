@@ -186,6 +186,8 @@ static bool add_own(struct hw_merge_entry *entry, const struct hw_profile_contex
     hw_sum(&to->bytes_variance, from->bytes_variance);
     hw_sum(&to->freed_count_variance, from->freed_count_variance);
     hw_sum(&to->freed_bytes_variance, from->freed_bytes_variance);
+    hw_sum(&to->inherited_count_variance, from->inherited_count_variance);
+    hw_sum(&to->inherited_bytes_variance, from->inherited_bytes_variance);
     hw_sum(&to->inherited_frees, from->inherited_frees);
     hw_sum(&to->inherited_freed_bytes, from->inherited_freed_bytes);
     hw_sum_signed(&to->inherited_blocks, from->inherited_blocks);

@@ -462,7 +462,12 @@ static void make_own_counts(struct finisher *finisher)
         *mib++ = make_mib(sum, (uint32_t)i, entry->pool, finisher->merge->process.sample_bytes);
         if (has_inherited(entry))
             *had++ = (struct hw_inherited){
-                .context = (uint32_t)i, .blocks = sum->inherited_blocks, .bytes = sum->inherited_bytes};
+                .context = (uint32_t)i,
+                .blocks = sum->inherited_blocks,
+                .bytes = sum->inherited_bytes,
+                .count_variance = sum->inherited_count_variance,
+                .bytes_variance = sum->inherited_bytes_variance,
+            };
         if (counted && sum->access)
             *access = make_access(&sum->access->all, &sum->access->live, (uint32_t)i);
         else if (counted)

@@ -408,6 +408,10 @@ static void add_inherited(struct builder *builder, struct hw_profile_context *co
         sums[id].told = true;
         add_signed(&contexts[id].inherited_blocks, inherited[i].blocks);
         add_signed(&contexts[id].inherited_bytes, inherited[i].bytes);
+        if (builder->profile->process.flags & HW_PROCESS_RESET) {
+            contexts[id].inherited_count_variance += inherited[i].count_variance;
+            contexts[id].inherited_bytes_variance += inherited[i].bytes_variance;
+        }
     }
 }
 
@@ -644,6 +648,7 @@ static bool build(struct builder *builder)
         !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;
     hw_profile_fit_observed(profile);
+    hw_profile_fit_sampled_peak(profile);
     profile->duration_ns = hw_profile_ticks_to_ns(profile, builder->last_tick);
     profile->peak_time_ns = hw_profile_ticks_to_ns(profile, profile->process.peak_tick);
     return !builder->arena->failed;

@@ -145,6 +145,8 @@ static const struct hw_pack_field inherited[] = {
     F(2, hw_inherited, reserved0, VALUE),
     F(3, hw_inherited, blocks, SIGNED),
     F(4, hw_inherited, bytes, SIGNED),
+    F(5, hw_inherited, count_variance, VALUE),
+    F(6, hw_inherited, bytes_variance, VALUE),
 };
 
 static const struct hw_pack_field access_info[] = {

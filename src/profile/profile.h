@@ -268,6 +268,8 @@ struct hw_profile_context {
     uint64_t count_variance, bytes_variance, freed_count_variance, freed_bytes_variance;
     uint64_t inherited_frees, inherited_freed_bytes;
     int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
+    /* Of what was live at a reset and is among the live blocks, in sampled runs. */
+    uint64_t inherited_count_variance, inherited_bytes_variance;
     uint64_t first_ns;
     bool pool;         /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
     uint64_t type;     /* id of the blocks' type, the first if they have several; 0 when it is not known */
@@ -500,6 +502,9 @@ static inline uint64_t hw_profile_access_shared(const struct hw_profile_access *
     return access->shared_granules ? access->shared_granules : access->lines_false_shared;
 }
 
+/* The peak of a sampled run without the bias of the greatest of many estimates; of another one what it says. For the
+ * process section as the process wrote it; hw_profile.process has it already. */
+uint64_t hw_sampled_peak(const struct hw_process_info *process, int64_t live_bytes);
 uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks);
 /* When counts of events begin: at the start, or at the latest reset. Of one run; 0 for merged ones. */
 uint64_t hw_profile_counted_from_ns(const struct hw_profile *profile);

@@ -186,20 +186,23 @@ static double kept_variance(enum hw_measure_id id, const struct hw_profile_conte
     const double freed = (double)sum->freed_count_variance / HW_COUNT_VARIANCE_UNIT;
     const double bytes = (double)sum->bytes_variance * HW_BYTES_VARIANCE_UNIT;
     const double freed_bytes = (double)sum->freed_bytes_variance * HW_BYTES_VARIANCE_UNIT;
+    const double older = (double)sum->inherited_count_variance / HW_COUNT_VARIANCE_UNIT;
+    const double older_bytes = (double)sum->inherited_bytes_variance * HW_BYTES_VARIANCE_UNIT;
     switch (id) {
     case HW_MEASURE_COUNT:
         return count;
     case HW_MEASURE_FREES:
         return freed;
     case HW_MEASURE_LIVE_COUNT:
-        return count > freed ? count - freed : 0;
+        return count + older > freed ? count + older - freed : 0;
     case HW_MEASURE_LEAKED:
-        return bytes > freed_bytes ? bytes - freed_bytes : 0;
+        return bytes + older_bytes > freed_bytes ? bytes + older_bytes - freed_bytes : 0;
     case HW_MEASURE_BYTES:
+        return bytes;
     case HW_MEASURE_PEAK:
-        return bytes * value / (double)sum->bytes;
+        return (bytes + older_bytes) * value / ((double)sum->bytes + (double)hw_not_negative(sum->inherited_bytes));
     default:
-        return count * value / (double)sum->allocations;
+        return sum->allocations ? count * value / (double)sum->allocations : 0;
     }
 }
 
@@ -211,12 +214,18 @@ double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id)
     for (size_t i = 0; hw_view_sampled(view) && i < view->context_count; i++) {
         const struct hw_profile_context *sum = &view->contexts[i].sum;
         const double value = (double)hw_measure_value(view, id, &view->contexts[i]);
-        if (!(value > 0) || !sum->allocations || !sum->bytes)
+        if (!(value > 0))
             continue;
-        if (sum->count_variance | sum->bytes_variance)
+        if (sum->count_variance | sum->bytes_variance | sum->inherited_count_variance | sum->inherited_bytes_variance)
             variance += kept_variance(id, sum, value);
-        else
+        else if (sum->allocations && sum->bytes)
             rough += rough_variance(view, id, sum, value);
+    }
+    const struct hw_process_info *process = &view->profile->process;
+    if (id == HW_MEASURE_PEAK && !view->function && process->peak_variance) {
+        const double peak = (double)process->peak_variance * HW_BYTES_VARIANCE_UNIT;
+        if (!(process->flags & HW_PROCESS_MERGED) || peak > variance) /* some of them may be older files */
+            return 2 * sqrt(peak);
     }
     /* Older files have no sums; with mixed sizes the truth was up to 2.6 times as uncertain as the mean size says. */
     const double wider = view->profile->process.sample_bytes ? 2.6 * 2.6 : 1;

@@ -207,6 +207,8 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
     to->bytes_variance = hw_add_saturating(to->bytes_variance, from->bytes_variance);
     to->freed_count_variance = hw_add_saturating(to->freed_count_variance, from->freed_count_variance);
     to->freed_bytes_variance = hw_add_saturating(to->freed_bytes_variance, from->freed_bytes_variance);
+    to->inherited_count_variance = hw_add_saturating(to->inherited_count_variance, from->inherited_count_variance);
+    to->inherited_bytes_variance = hw_add_saturating(to->inherited_bytes_variance, from->inherited_bytes_variance);
     to->inherited_frees += from->inherited_frees;
     to->inherited_freed_bytes += from->inherited_freed_bytes;
     to->inherited_blocks += from->inherited_blocks;

@@ -73,6 +73,8 @@ void hw_heap_start(void)
     store.sets = 0;
     pairs.slots = NULL; /* a forked child starts anew */
     pairs.mask = pairs.count = 0;
+    if (hw_options.sample_bytes)
+        hw_sample_peaks_start();
     if (!hw_options.table_entries)
         return;
     uint32_t sets = (uint32_t)(hw_options.table_entries / 4);
@@ -310,6 +312,7 @@ static inline __attribute__((always_inline)) void allocated(struct hw_thread *th
     if (hw_unlikely(hw_options.sample_bytes != 0)) {
         mib->count_variance += sample.count_variance;
         mib->bytes_variance += sample.bytes_variance;
+        hw_sample_live(&block, 1, thread->interrupted);
     }
     if (size < mib->size_min)
         mib->size_min = size;
@@ -406,6 +409,12 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
         mib->live_blocks -= (int64_t)weight;
         mib->live_ticks -= is_inherited(block) ? 0 : weight * file_tick(block->stamp);
     }
+    if (hw_options.sample_bytes && live) {
+        mib->freed_count_variance += sample.count_variance;
+        mib->freed_bytes_variance += sample.bytes_variance;
+        hw_sample_live(block, -1, true);
+    } else if (hw_options.sample_bytes)
+        hw_sample_inherited_freed(block);
     mib->inherited_frees += weight;
     mib->inherited_freed_bytes += (uint64_t)bytes;
     if (hw_access_on()) /* what was counted since */
@@ -438,6 +447,7 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     if (hw_unlikely(hw_options.sample_bytes != 0)) {
         mib->freed_count_variance += sample.count_variance;
         mib->freed_bytes_variance += sample.bytes_variance;
+        hw_sample_live(block, -1, true);
     }
     if (temporary) {
         mib->temporary += weight;

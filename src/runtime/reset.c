@@ -10,7 +10,7 @@
  * A forked child does not have what it inherited among its live blocks. With its first reset it gets it there. */
 #include "runtime/places.h"
 
-/* What is live, by context. */
+/* What is live, by context. Variances: of sampled runs. */
 struct live {
     struct hw_inherited *of;    /* private pages; behind them a number for each context */
     int64_t blocks, live_bytes; /* of all contexts but pools', whose blocks lie in others */
@@ -23,6 +23,14 @@ static void add(struct live *live, uint32_t context, int64_t blocks, int64_t byt
     if (context < live->contexts) {
         live->of[context].blocks += blocks;
         live->of[context].bytes += bytes;
+    }
+}
+
+static void add_variance(struct live *live, uint32_t context, uint64_t count, uint64_t bytes)
+{
+    if (hw_options.sample_bytes && context < live->contexts) {
+        live->of[context].count_variance += count;
+        live->of[context].bytes_variance += bytes;
     }
 }
 
@@ -43,6 +51,7 @@ static void take_over_inherited(struct live *live)
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_INHERITED); i++) {
         const struct hw_inherited *entry = HW_ENTRY(HW_POOL_INHERITED, struct hw_inherited, i);
         add(live, entry->context, entry->blocks, entry->bytes);
+        add_variance(live, entry->context, entry->count_variance, entry->bytes_variance);
     }
     for (uint32_t i = 1; i < mibs; i++) {
         const struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
@@ -71,6 +80,10 @@ static void take_over_inherited(struct live *live)
             mib->live_blocks += rest->blocks;
             mib->live_bytes += rest->bytes;
         }
+        if (mib && hw_options.sample_bytes) {
+            mib->count_variance += rest->count_variance;
+            mib->bytes_variance += rest->bytes_variance;
+        }
         if (taken != HW_NONE) {
             struct hw_thread_entry *entry = HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, taken);
             entry->live_blocks += rest->blocks;
@@ -82,6 +95,17 @@ static void take_over_inherited(struct live *live)
     }
     hw_pool_publish(HW_POOL_MIBS);
     hw_pool_publish(HW_POOL_THREADS);
+    if (hw_options.sample_bytes)
+        hw_sample_take_inherited();
+}
+
+/* What was live at an earlier reset: variances of what has been freed since are in those of the freed blocks. */
+static void add_earlier_variances(struct live *live)
+{
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_INHERITED); i++) {
+        const struct hw_inherited *entry = HW_ENTRY(HW_POOL_INHERITED, struct hw_inherited, i);
+        add_variance(live, entry->context, entry->count_variance, entry->bytes_variance);
+    }
 }
 
 static void reset_mibs(struct live *live, uint64_t epoch)
@@ -90,6 +114,8 @@ static void reset_mibs(struct live *live, uint64_t epoch)
         struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
         if (!(mib->flags & HW_MIB_POOL)) {
             add(live, mib->context, mib->live_blocks, mib->live_bytes);
+            add_variance(live, mib->context, mib->count_variance - mib->freed_count_variance,
+                         mib->bytes_variance - mib->freed_bytes_variance);
             live->blocks += mib->live_blocks;
             live->live_bytes += mib->live_bytes;
         }
@@ -174,6 +200,8 @@ static void reset(struct live *live)
     struct hw_process_info *process = hw_runtime.process;
     if ((process->flags & HW_PROCESS_FORKED) && !(process->flags & HW_PROCESS_RESET))
         take_over_inherited(live);
+    else if (process->flags & HW_PROCESS_RESET)
+        add_earlier_variances(live);
     reset_mibs(live, ++process->peak_epoch);
     int64_t live_bytes = reset_threads();
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_FREE_STACKS); i++) {
@@ -189,6 +217,8 @@ static void reset(struct live *live)
     process->peak_bytes = live_bytes > 0 ? (uint64_t)live_bytes : 0;
     process->peak_tick = process->reset_tick;
     hw_runtime.peak_limit = process->peak_bytes;
+    if (hw_options.sample_bytes)
+        hw_sample_peaks_reset();
     if (hw_places.even)
         reset_places();
     process->evictions = 0;

@@ -496,6 +496,17 @@ void hw_fork_prepare(void)
         if (mib->context < at_fork.count) {
             at_fork.entry[mib->context].blocks += mib->live_blocks;
             at_fork.entry[mib->context].bytes += mib->live_bytes;
+            if (hw_options.sample_bytes) {
+                at_fork.entry[mib->context].count_variance += mib->count_variance - mib->freed_count_variance;
+                at_fork.entry[mib->context].bytes_variance += mib->bytes_variance - mib->freed_bytes_variance;
+            }
+        }
+    }
+    for (uint32_t i = 0; hw_runtime.process->flags & HW_PROCESS_RESET && i < HW_ENTRIES(HW_POOL_INHERITED); i++) {
+        const struct hw_inherited *older = HW_ENTRY(HW_POOL_INHERITED, struct hw_inherited, i);
+        if (older->context < at_fork.count) {
+            at_fork.entry[older->context].count_variance += older->count_variance;
+            at_fork.entry[older->context].bytes_variance += older->bytes_variance;
         }
     }
     hw_lock_drop(&hw_runtime.lock, old);

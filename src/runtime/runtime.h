@@ -758,6 +758,15 @@ struct hw_sample {
     uint64_t count_variance, bytes_variance;
 };
 struct hw_sample hw_sample_of(const struct hw_block *block);
+/* Peaks of sampled runs. A process begins: what was live so far, in its parent, is inherited. */
+void hw_sample_peaks_start(void);
+/* A block is live, or not any more (SIGN -1). QUIET: in the middle of another event, when no peak is noted. */
+void hw_sample_live(const struct hw_block *block, int sign, bool quiet);
+void hw_sample_inherited_freed(const struct hw_block *block);
+/* From now on what was inherited is live, too. No event is under way, in this and the next. */
+void hw_sample_take_inherited(void);
+/* The peak begins anew, with what is live now. */
+void hw_sample_peaks_reset(void);
 
 #include "runtime/counting.h"
 

@@ -9,6 +9,13 @@
  * whatever the mix of sizes, plus what the rounding adds: f (1 - f), where f is the fraction of 1 / p. For bytes it is
  * size^2 (1 - p) / p^2. Those sums are kept with each context.
  *
+ * The peak needs more: the greatest of many estimates lies above the truth, since the moment is chosen by their errors.
+ * So each block that was drawn is given to one of two halves, or to both, as if each half had points of its own, half
+ * as many: they are independent of each other. The moment at which one half knows most says nothing of the errors of
+ * the other, whose estimate at that moment has no bias. The mean of both ways is the peak; it costs nothing in
+ * precision. The moment of a half lasts until that half changes: of the other one's estimates meanwhile the greatest
+ * is taken, so that what is allocated last before the top is in it.
+ *
  * The unit test of the estimator is made of this file: it uses nothing of the rest. */
 #include "runtime/runtime.h"
 
@@ -110,4 +117,123 @@ struct hw_sample hw_sample_of(const struct hw_block *block)
         .bytes_variance = rounded((double)block->size * (double)block->size * variance / HW_BYTES_VARIANCE_UNIT,
                                   chance_of(block, 0x27d4eb2f)),
     };
+}
+
+/* ---- the peak ---- */
+
+/* What one half makes of the live blocks, in bytes; its variance, in units of HW_BYTES_VARIANCE_UNIT. */
+struct half {
+    int64_t bytes, variance;
+};
+
+static struct {
+    struct half live[2], inherited[2];
+    int64_t seen, inherited_seen; /* bytes of the blocks themselves */
+    int64_t most[2];              /* the greatest live[i].bytes so far */
+    bool at_most[2];              /* … and it has not changed since */
+} peaks;
+static uint32_t noting; /* a thread is noting a peak */
+
+/* What BLOCK is to each half. */
+static void halve(const struct hw_block *block, struct half halves[2])
+{
+    const double size = block->size ? (double)block->size : 1;
+    halves[0] = halves[1] = (struct half){0};
+    if (block->size >= hw_options.sample_bytes) {
+        halves[0].bytes = halves[1].bytes = (int64_t)block->size;
+        return;
+    }
+    /* With p that it is looked at, and q that one half would have done so: in one half only, given that it was. */
+    const double x = size / (double)hw_options.sample_bytes, p = one_minus_exp(x), q = one_minus_exp(x / 2);
+    const double one = q * (1 - q) / p, u = chance_of(block, 0x165667b1);
+    const struct half half = {
+        (int64_t)rounded((double)block->size / q, 0.5),
+        (int64_t)rounded((double)block->size * (double)block->size * (1 - q) / (q * q) / HW_BYTES_VARIANCE_UNIT,
+                         chance_of(block, 0xc2b2ae35))};
+    if (u < one || u >= 2 * one)
+        halves[0] = half;
+    if (u >= one)
+        halves[1] = half;
+}
+
+static int64_t change(struct half *half, const struct half *by, int sign)
+{
+    __atomic_fetch_add(&half->variance, sign * by->variance, __ATOMIC_RELAXED);
+    return __atomic_add_fetch(&half->bytes, sign * by->bytes, __ATOMIC_RELAXED);
+}
+
+/* The other half has a moment of its own: what this one knows of it. */
+static void note(int half)
+{
+    const int by = !half;
+    hw_runtime.process->peak_by_half[by] = __atomic_load_n(&peaks.live[by].bytes, __ATOMIC_RELAXED);
+    hw_runtime.process->peak_half_variance[by] = __atomic_load_n(&peaks.live[by].variance, __ATOMIC_RELAXED);
+}
+
+static void look_for_peaks(void)
+{
+    for (int half = 0; half < 2; half++) {
+        const int64_t now = __atomic_load_n(&peaks.live[half].bytes, __ATOMIC_RELAXED);
+        if (now > peaks.most[half]) {
+            peaks.most[half] = now;
+            peaks.at_most[half] = true;
+            note(half);
+        } else if (peaks.at_most[half] && __atomic_load_n(&peaks.live[!half].bytes, __ATOMIC_RELAXED) >
+                                              hw_runtime.process->peak_by_half[!half])
+            note(half);
+    }
+    if ((uint64_t)peaks.seen > hw_runtime.process->peak_seen_bytes)
+        hw_runtime.process->peak_seen_bytes = (uint64_t)peaks.seen;
+}
+
+void hw_sample_live(const struct hw_block *block, int sign, bool quiet)
+{
+    struct half by[2];
+    uint32_t idle = 0;
+    halve(block, by);
+    for (int half = 0; half < 2; half++)
+        if (by[half].bytes && change(&peaks.live[half], &by[half], sign) < peaks.most[half])
+            peaks.at_most[half] = false;
+    __atomic_fetch_add(&peaks.seen, sign * (int64_t)block->size, __ATOMIC_RELAXED);
+    /* Another thread that is here notes a moment that is as good. */
+    if (quiet || !__atomic_compare_exchange_n(&noting, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    look_for_peaks();
+    __atomic_store_n(&noting, 0, __ATOMIC_RELEASE);
+}
+
+void hw_sample_inherited_freed(const struct hw_block *block)
+{
+    struct half by[2];
+    halve(block, by);
+    for (int half = 0; half < 2; half++)
+        change(&peaks.inherited[half], &by[half], -1);
+    __atomic_fetch_sub(&peaks.inherited_seen, (int64_t)block->size, __ATOMIC_RELAXED);
+}
+
+void hw_sample_peaks_start(void)
+{
+    for (int half = 0; half < 2; half++) {
+        peaks.inherited[half] = peaks.live[half];
+        peaks.live[half] = (struct half){0};
+        peaks.most[half] = 0;
+        peaks.at_most[half] = false;
+    }
+    peaks.inherited_seen = peaks.seen;
+    peaks.seen = 0;
+    noting = 0;
+}
+
+void hw_sample_take_inherited(void)
+{
+    for (int half = 0; half < 2; half++)
+        change(&peaks.live[half], &peaks.inherited[half], 1);
+    peaks.seen += peaks.inherited_seen;
+}
+
+void hw_sample_peaks_reset(void)
+{
+    peaks.most[0] = peaks.most[1] = INT64_MIN;
+    hw_runtime.process->peak_seen_bytes = 0;
+    look_for_peaks();
 }

@@ -138,6 +138,63 @@ static void test_uncertainty_of_a_merge(void **state)
     recording_free(&recording);
 }
 
+/* The peak has no bias although it is the greatest of many estimates, and is as uncertain as it says. The greatest
+ * estimate was 1.9 standard deviations too high. */
+static void test_peak(void **state)
+{
+    enum { RUNS = 16 };
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    const char *const argv[] = {program, "steady", NULL}, *const arguments[] = {"-q", "--sample-bytes=64K", NULL};
+    double sum = 0, squares = 0;
+    for (int i = 0; i < RUNS; i++) {
+        struct recording recording = record_and_load(argv, &(struct record_options){.arguments = arguments});
+        const double peak = check_number(recording.files[0], "--max-peak=1", "value");
+        const double sigma = check_number(recording.files[0], "--max-peak=1", "uncertainty") / 2;
+        assert_true(sigma > 0 && peak == (double)sampled(json_object_get(recording.report, "totals"), "peak_bytes"));
+        int64_t shares = 0;
+        size_t index;
+        const json_t *context;
+        json_array_foreach(json_object_get(recording.report, "contexts"), index, context) shares +=
+            sampled(context, "peak_bytes");
+        assert_int_equal(shares, (int64_t)peak);
+        sum += (peak - 2000 * 4000) / sigma;
+        squares += pow((peak - 2000 * 4000) / sigma, 2);
+        recording_free(&recording);
+    }
+    print_message("mean of %d errors: %.2f standard deviations; sum of squares %.1f\n", RUNS, sum / RUNS, squares);
+    assert_true(fabs(sum / RUNS) < 1);
+    assert_true(squares < 40);
+}
+
+/* What is live at a reset is as uncertain afterwards as it was before. */
+static void test_uncertainty_after_reset(void **state)
+{
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    const char *const argv[] = {program, "reset", NULL}, *const arguments[] = {"-q", "--sample-bytes=64K", NULL};
+    struct recording recording =
+        record_and_load(argv, &(struct record_options){.arguments = arguments, .no_report = true});
+    char *merged = join_path(recording.directory, "merged");
+    const char *const merge[] = {"merge", "-o", merged, recording.files[0], NULL};
+    struct run_result result = heapwise(merge, NULL);
+    assert_exit(&result, 0, "merge");
+    /* of 8,000,000 bytes in blocks of 4,000, with 65,536 from one sample to the next */
+    const double stated = 2 * sqrt(8e6 * 4000 * exp(-4000. / 65536) / -expm1(-4000. / 65536));
+    for (int i = 0; i < 2; i++) {
+        const char *file = i ? merged : recording.files[0];
+        const double live = check_number(file, "--max-leaked=1", "uncertainty");
+        if (fabs(live / stated - 1) > 0.35)
+            fail_msg("live bytes are uncertain by %.0f, not %.0f", live, stated);
+        assert_true(fabs(check_number(file, "--max-peak=1", "uncertainty") / stated - 1.1) < 0.35);
+    }
+    run_result_free(&result);
+    free(merged);
+    recording_free(&recording);
+}
+
 /* Blocks of the sample distance or more are all looked at: one at a time of 100,000 bytes is a peak of so many. */
 static void test_peak_of_large_blocks(void **state)
 {
@@ -263,6 +320,7 @@ static void test_bounded_table_with_threads(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(test_estimates), cmocka_unit_test(test_samples_differ), cmocka_unit_test(test_uncertainty),
-          cmocka_unit_test(test_uncertainty_of_a_merge), cmocka_unit_test(test_peak_of_large_blocks),
+          cmocka_unit_test(test_uncertainty_of_a_merge), cmocka_unit_test(test_peak),
+          cmocka_unit_test(test_uncertainty_after_reset), cmocka_unit_test(test_peak_of_large_blocks),
           cmocka_unit_test(test_exact_without_sampling), cmocka_unit_test(test_bounded_table),
           cmocka_unit_test(test_bounded_table_with_threads))

@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+extern int heapwise_reset(void) __attribute__((weak));
 
 static uint32_t next_random(uint32_t *state)
 {
@@ -120,6 +123,24 @@ NOINLINE static void one_at_a_time(void)
     HERE();
 }
 
+/* 2,000 blocks of 4,000 bytes live at each moment, ten times as many in all: the heap is at its peak most of the time.
+ * RESET: counts begin anew then, and nothing more happens. */
+NOINLINE static void steady(bool reset)
+{
+    enum { LIVE = 2000 };
+    static void *live[LIVE];
+    for (int i = 0; i < 10 * LIVE; i++) {
+        free(live[i % LIVE]);
+        live[i % LIVE] = malloc(4000);
+        KEEP(live[i % LIVE]);
+    }
+    if (reset)
+        MUST(heapwise_reset && heapwise_reset() == 0);
+    for (int i = 0; !reset && i < LIVE; i++)
+        free(live[i]);
+    HERE();
+}
+
 static void *worker(void *seed)
 {
     changes((uint32_t)(uintptr_t)seed);
@@ -137,6 +158,8 @@ int main(int argc, char **argv)
         mixed();
     else if (!strcmp(what, "one"))
         one_at_a_time();
+    else if (!strcmp(what, "steady") || !strcmp(what, "reset"))
+        steady(!strcmp(what, "reset"));
     else if (!strcmp(what, "threads")) {
         pthread_t threads[4];
         for (uintptr_t i = 0; i < 4; i++)

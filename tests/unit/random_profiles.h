@@ -489,7 +489,11 @@ static struct hw_profile *make_own(uint32_t wanted, const struct placing *placin
     }
     struct hw_inherited *inherited = make_table(&maker, HW_SECTION_INHERITED, 3);
     for (size_t i = 0; i < 3; i++)
-        inherited[i] = (struct hw_inherited){(uint32_t)below(contexts), 0, (int64_t)below(9), (int64_t)below(99)};
+        inherited[i] = (struct hw_inherited){.context = (uint32_t)below(contexts),
+                                             .blocks = (int64_t)below(9),
+                                             .bytes = (int64_t)below(99),
+                                             .count_variance = below(999),
+                                             .bytes_variance = below(999)};
     struct hw_free_stack *freed = make_table(&maker, HW_SECTION_FREE_STACKS, 4);
     for (size_t i = 0; i < 4; i++)
         freed[i] =

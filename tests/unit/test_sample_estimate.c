@@ -1,6 +1,7 @@
 /* test_sample_estimate.c - estimates of sampled runs lie where they say they do: over 500 seeds they are right on
  * average, spread as much as the sums for the variance say, and the truth is within two standard deviations as often as
- * it should be. For mixed sizes, too, where the mean size says too little.
+ * it should be. For mixed sizes, too, where the mean size says too little; and of the peak, which is the greatest of
+ * many values, however they come and go.
  *
  * What is tested is the runtime's own source. */
 #include "support/check.h"
@@ -9,9 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/sampled_peak.c"
 #include "runtime/sampling.c"
 
 struct hw_options hw_options;
+struct hw_runtime hw_runtime;
 __thread uint64_t hw_until_sample;
 
 enum { SEEDS = 500 };
@@ -144,4 +147,201 @@ static void test_large_blocks(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(test_estimates), cmocka_unit_test(test_large_blocks))
+/* ---- the peak ---- */
+
+enum { DISTANCE = 65536, BLOCKS_MOST = 400000 };
+
+/* A program's heap, of which blocks of these sizes come and go. */
+struct heap {
+    uint64_t seed, number;
+    struct hw_thread *thread;
+    struct hw_block *live; /* those that are looked at, by the number of the block; size 0: not */
+    int64_t bytes, most, estimate, estimate_most;
+};
+
+static void obtain(struct heap *heap, uint64_t size)
+{
+    struct hw_block *block = &heap->live[heap->number];
+    assert_true(heap->number < BLOCKS_MOST);
+    *block = (struct hw_block){0};
+    heap->bytes += (int64_t)size;
+    heap->most = heap->bytes > heap->most ? heap->bytes : heap->most;
+    if (looked_at(heap->thread, size)) {
+        *block = (struct hw_block){.size = size, .stamp = hw_mix(heap->seed << 32 ^ heap->number)};
+        heap->estimate += (int64_t)hw_sample_of(block).bytes;
+        heap->estimate_most = heap->estimate > heap->estimate_most ? heap->estimate : heap->estimate_most;
+        hw_sample_live(block, 1, false);
+    }
+    heap->number++;
+}
+
+static void release(struct heap *heap, uint64_t number, uint64_t size)
+{
+    const struct hw_block *block = &heap->live[number];
+    heap->bytes -= (int64_t)size;
+    if (!block->size)
+        return;
+    heap->estimate -= (int64_t)hw_sample_of(block).bytes;
+    hw_sample_live(block, -1, true);
+}
+
+/* Sizes of 1 to 64 KiB with the distance, so that some are as good as certain; by the number of the block. */
+static uint64_t mixed_size(uint64_t i)
+{
+    return 64 + hw_mix(i) % (i % 50 ? 4000 : 60000);
+}
+
+static uint64_t small_size(uint64_t i)
+{
+    return 100;
+}
+
+static uint64_t medium_size(uint64_t i) /* two thirds of the distance: most of them are looked at */
+{
+    return 40000;
+}
+
+typedef uint64_t size_of(uint64_t i);
+
+/* As many live as COUNT says at each moment. First in first out. */
+static void steady(struct heap *heap, size_of *size, uint64_t count)
+{
+    for (uint64_t i = 0; i < 6 * count; i++) {
+        if (i >= count)
+            release(heap, i - count, size(i - count));
+        obtain(heap, size(i));
+    }
+    for (uint64_t i = 5 * count; i < 6 * count; i++)
+        release(heap, i, size(i));
+}
+
+static void ramp(struct heap *heap, size_of *size, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        obtain(heap, size(i));
+    for (uint64_t i = count; i-- > 0;)
+        release(heap, i, size(i));
+}
+
+static void growing(struct heap *heap, size_of *size, uint64_t count) /* what is live at the end is the peak */
+{
+    for (uint64_t i = 0; i < count; i++)
+        obtain(heap, size(i));
+}
+
+static void sawtooth(struct heap *heap, size_of *size, uint64_t count) /* down to half, ten times */
+{
+    uint64_t first = 0, next = 0;
+    for (int tooth = 0; tooth < 10; tooth++) {
+        for (; next - first < count; next++)
+            obtain(heap, size(next));
+        for (; next - first > count / 2; first++)
+            release(heap, first, size(first));
+    }
+}
+
+static void kept_steady(struct heap *heap, size_of *size, uint64_t count) /* as much at the end as ever */
+{
+    for (uint64_t i = 0; i < 6 * count; i++) {
+        if (i >= count)
+            release(heap, i - count, size(i - count));
+        obtain(heap, size(i));
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct heap *heap, size_of *size, uint64_t count);
+    size_of *size;
+    uint64_t count;
+    double bias; /* in standard deviations of one run: most. Where the heap itself wavers, the moment that a half finds
+                  * is not quite the greatest one. */
+} courses[] = {
+    {"steady, 100 bytes", steady, small_size, 40000, 0.2},
+    {"steady, 100 bytes, little", steady, small_size, 3000, 0.3},
+    {"steady, mixed sizes", steady, mixed_size, 5000, 0.45},
+    {"steady, 40,000 bytes", steady, medium_size, 1000, 0.2},
+    {"ramp, 100 bytes", ramp, small_size, 40000, 0.2},
+    {"ramp, mixed sizes", ramp, mixed_size, 5000, 0.2},
+    {"ramp, 40,000 bytes", ramp, medium_size, 1000, 0.2},
+    {"growing, mixed sizes", growing, mixed_size, 5000, 0.2},
+    {"sawtooth, 100 bytes", sawtooth, small_size, 40000, 0.2},
+    {"sawtooth, mixed sizes", sawtooth, mixed_size, 5000, 0.4},
+    {"kept steady, mixed sizes", kept_steady, mixed_size, 5000, 0.8}, /* never less than what is live at the end */
+};
+
+static void check_course(size_t which)
+{
+    static struct hw_block live[BLOCKS_MOST];
+    double error = 0, squares = 0, stated = 0, greatest = 0, truth = 0;
+    int covered = 0;
+    hw_options.sample_bytes = DISTANCE;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct hw_thread thread = {.random = hw_mix(seed * 31 + which)};
+        struct hw_process_info process = {.sample_bytes = DISTANCE};
+        struct heap heap = {.seed = seed, .thread = &thread, .live = live};
+        hw_runtime.process = &process;
+        peaks.live[0] = peaks.live[1] = (struct half){0};
+        peaks.seen = 0;
+        hw_sample_peaks_start();
+        hw_sample_begin(&thread);
+        courses[which].run(&heap, courses[which].size, courses[which].count);
+        process.peak_bytes = (uint64_t)heap.estimate_most;
+        struct hw_profile_context context = {.bytes = 1 << 20, .bytes_variance = 1, .peak_bytes = heap.estimate_most};
+        struct hw_profile profile = {.process = process, .contexts = &context, .context_count = 1};
+        profile.totals.live_bytes = heap.estimate;
+        hw_profile_fit_sampled_peak(&profile);
+        assert_true(context.peak_bytes == (int64_t)profile.process.peak_bytes);
+        truth = (double)heap.most;
+        const double off = (double)profile.process.peak_bytes - truth;
+        const double variance = (double)profile.process.peak_variance * HW_BYTES_VARIANCE_UNIT;
+        error += off;
+        squares += off * off;
+        stated += variance;
+        greatest += (double)heap.estimate_most - truth;
+        covered += fabs(off) <= 2 * sqrt(variance);
+    }
+    const double sigma = sqrt(stated / SEEDS);
+    print_message("%s: bias %.2f standard deviations (of the greatest estimate %.2f), spread %.2f of what is stated, "
+                  "%.1f %% covered; %.2f MiB\n",
+                  courses[which].name, error / SEEDS / sigma, greatest / SEEDS / sigma, sqrt(squares / SEEDS) / sigma,
+                  100. * covered / SEEDS, truth / 0x1p20);
+    assert_true(fabs(error / SEEDS / sigma) < courses[which].bias);
+    assert_true(covered >= SEEDS * 92 / 100);
+    assert_true(sqrt(squares / SEEDS) / sigma > 0.75 && sqrt(squares / SEEDS) / sigma < 1.12);
+}
+
+static void test_peaks(void **state)
+{
+    for (size_t i = 0; i < sizeof courses / sizeof *courses; i++)
+        check_course(i);
+}
+
+/* One block at a time, of less than the distance: it is certain that so much was live at once. */
+static void test_peak_of_one_block(void **state)
+{
+    static struct hw_block live[BLOCKS_MOST];
+    int right = 0;
+    hw_options.sample_bytes = DISTANCE;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        struct hw_thread thread = {.random = hw_mix(seed)};
+        struct hw_process_info process = {.sample_bytes = DISTANCE};
+        struct heap heap = {.seed = seed, .thread = &thread, .live = live};
+        hw_runtime.process = &process;
+        hw_sample_peaks_start();
+        hw_sample_begin(&thread);
+        for (uint64_t i = 0; i < 1000; i++) {
+            obtain(&heap, 20000);
+            release(&heap, i, 20000);
+        }
+        process.peak_bytes = (uint64_t)heap.estimate_most;
+        const uint64_t peak = hw_sampled_peak(&process, 0);
+        assert_true(peak >= 20000 && heap.estimate_most > 60000);
+        right += peak == 20000;
+    }
+    print_message("%d of 100 are exact\n", right);
+    assert_true(right > 60);
+}
+
+TEST_MAIN(cmocka_unit_test(test_estimates), cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_peaks),
+          cmocka_unit_test(test_peak_of_one_block))
