@@ -32,7 +32,7 @@ enum hw_course_kind {
     HW_COURSE_FREE,
     HW_COURSE_TOUCHED, /* only in traces: a large block was touched in `size` pages, before it is freed or moves, or at
                         * the end of the run */
-    HW_COURSE_WAIT, /* these only in courses */
+    HW_COURSE_WAIT,    /* these only in courses */
     HW_COURSE_WALK,
 };
 
@@ -65,7 +65,7 @@ struct hw_course_event {
     uint64_t size;
     uint32_t slot;
     uint8_t kind;
-    uint8_t align; /* ALIGNED: logarithm of the alignment */
+    uint8_t align;    /* ALIGNED: logarithm of the alignment */
     uint16_t touched; /* pages of the block that the program touched, also in its FREE; 0: that is not known */
 };
 

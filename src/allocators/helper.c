@@ -91,7 +91,7 @@ static void ending_signals(sigset_t *set)
         sigaddset(set, signals[i]);
 }
 
-bool hw_helper_interrupted(void)
+int hw_helper_interrupted(void)
 {
     sigset_t set, pending, blocked;
     ending_signals(&set);
@@ -99,8 +99,8 @@ bool hw_helper_interrupted(void)
     sigprocmask(SIG_BLOCK, NULL, &blocked);
     for (int signal = 1; signal < SIGRTMIN; signal++)
         if (sigismember(&set, signal) && sigismember(&pending, signal) && sigismember(&blocked, signal))
-            return true;
-    return false;
+            return signal;
+    return 0;
 }
 
 /* Waits for the end of CHILD; kills it after SECONDS, or when this process is asked to end. False: it was killed. */

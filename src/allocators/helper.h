@@ -14,8 +14,8 @@
 char *hw_helper_run(const char *name, const char *const arguments[], const char *preload, const char *input,
                     unsigned seconds, size_t most, struct hw_error *error);
 
-/* Is there a signal (SIGINT, SIGTERM, SIGHUP, SIGQUIT) that asks this process to end, and that it has blocked? Helpers
- * are not run then, or killed. */
-bool hw_helper_interrupted(void);
+/* The signal (SIGINT, SIGTERM, SIGHUP, SIGQUIT) that asks this process to end, and that it has blocked; 0: there is
+ * none. Helpers are not run then, or killed. */
+int hw_helper_interrupted(void);
 
 #endif

@@ -92,8 +92,12 @@ static void signals_taken(sigset_t *set)
 {
     static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
     sigemptyset(set);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        sigaddset(set, taken[i]);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        struct sigaction action;
+        sigaction(taken[i], NULL, &action); /* ignored and blocked, it would be kept all the same */
+        if (action.sa_handler != SIG_IGN || taken[i] == SIGCHLD)
+            sigaddset(set, taken[i]);
+    }
 }
 
 static double seconds_since(const struct timespec *begin)
@@ -263,7 +267,7 @@ static bool run_with_files(const struct hw_run_request *request, int input, int 
     int problem = child < 0 ? errno : 0;
     if (child == 0) {
         sigaction(SIGCHLD, &before, NULL);
-        run_child(request, input, &mask, report[1]);
+        run_child(request, input, request->mask ? request->mask : &mask, report[1]);
     }
     close(report[1]);
     report[1] = -1;
@@ -277,8 +281,9 @@ static bool run_with_files(const struct hw_run_request *request, int input, int 
     }
     sigaction(SIGCHLD, &before, NULL);
     const struct timespec at_once = {0};
-    while (sigtimedwait(&taken, NULL, &at_once) == SIGCHLD)
-        ;
+    for (int signal; (signal = sigtimedwait(&taken, NULL, &at_once)) > 0;)
+        if (signal != SIGCHLD)
+            cost->interrupted = signal;
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (problem)
         hw_error_set(error, "%s: %s", request->path, strerror(problem));

@@ -2,6 +2,7 @@
 #ifndef HW_ALLOCATORS_MEASURE_H
 #define HW_ALLOCATORS_MEASURE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -29,8 +30,9 @@ struct hw_run_request {
     bool text;           /* as hw_launch.text */
     const char *preload; /* first in LD_PRELOAD; NULL: LD_PRELOAD stays as it is */
     const struct hw_input *input;
-    bool show;           /* its output goes to our stderr, else nowhere */
-    double seconds_most; /* then it is killed, with its process group; 0: no limit */
+    bool show;            /* its output goes to our stderr, else nowhere */
+    double seconds_most;  /* then it is killed, with its process group; 0: no limit */
+    const sigset_t *mask; /* of the run; NULL: as this process has it */
 };
 
 struct hw_run_cost {

@@ -106,22 +106,30 @@ void hw_replay_all(const struct hw_mix *mix, double ns_per_tick, const struct hw
         snprintf(problems[i], sizeof *problems, "%s", printed ? "" : "not enough memory");
     }
     const uint64_t begin = now_ns();
-    for (size_t round = 0; printed && round < rounds && round < HW_REPLAYS_MOST; round++) {
+    bool interrupted = false;
+    for (size_t round = 0; printed && !interrupted && round < rounds && round < HW_REPLAYS_MOST; round++) {
         if (round >= REPLAYS_USED && now_ns() - begin > REPLAYS_S * 1000000000ull)
             break;
         for (size_t k = 0; k < count; k++) {
             const size_t i = round % 2 ? count - 1 - k : k;
             struct hw_error error = {""};
-            if (!allocators[i] || problems[i][0])
+            if (!allocators[i] || problems[i][0] || interrupted)
                 continue;
             if (replay_once(&results[i].of[round], text, allocators[i], ns_per_tick, &error)) {
                 results[i].count = round + 1;
+            } else if (hw_helper_interrupted()) {
+                interrupted = true;
             } else {
                 results[i].count = 0;
                 snprintf(problems[i], sizeof *problems, "%.250s", error.message);
             }
         }
     }
+    for (size_t i = 0; interrupted && i < count; i++)
+        if (allocators[i] && results[i].count < REPLAYS_USED && !problems[i][0]) {
+            results[i].count = 0; /* too few for a range */
+            snprintf(problems[i], sizeof *problems, REPLAY " was interrupted");
+        }
     free(text);
 }
 

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "allocators/helper.h"
 #include "allocators/observe.h"
 #include "cli/cli.h"
 #include "cli/target.h"
@@ -41,6 +42,7 @@ struct command {
     struct hw_traced traced;    /* the course of another one; its path is "" when there is none */
     struct hw_comparison comparison;
     double slowest_s;
+    sigset_t mask; /* of signals, as it was: the runs have it: since then what ends this process is blocked */
     int interrupted;
 };
 
@@ -251,6 +253,7 @@ static struct hw_run_request request_of(const struct command *command, const cha
         .text = command->target.text,
         .preload = preload,
         .input = &command->input,
+        .mask = &command->mask,
         .show = show || command->show,
         .seconds_most = command->timeout_s       ? (double)command->timeout_s
                         : command->slowest_s > 0 ? command->slowest_s * SLOWER_MOST + SECONDS_MORE
@@ -258,13 +261,41 @@ static struct hw_run_request request_of(const struct command *command, const cha
     };
 }
 
+/* Was this process asked to end: in the run of COST (may be NULL), or since? ERROR says so then. */
 static bool was_interrupted(struct command *command, const struct hw_run_cost *cost, struct hw_error *error)
 {
-    if (!cost->interrupted)
-        return false;
-    command->interrupted = cost->interrupted;
-    hw_error_set(error, "interrupted by signal %d (%s)", cost->interrupted, strsignal(cost->interrupted));
-    return true;
+    if (!command->interrupted)
+        command->interrupted = cost && cost->interrupted ? cost->interrupted : hw_helper_interrupted();
+    if (command->interrupted)
+        hw_error_set(error, "interrupted by signal %d (%s)", command->interrupted, strsignal(command->interrupted));
+    return command->interrupted != 0;
+}
+
+/* From now on signals end a run, or a replay, and then this process: with what was measured, and leaving nothing
+ * behind. Ignored ones stay so. */
+static void block_signals(struct command *command)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action;
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&set, signals[i]);
+    sigprocmask(SIG_BLOCK, &set, &command->mask);
+}
+
+/* Those that came count as taken. */
+static void release_signals(const struct command *command)
+{
+    const struct timespec at_once = {0};
+    for (int signal; (signal = hw_helper_interrupted()) != 0;) {
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, signal);
+        sigtimedwait(&one, NULL, &at_once);
+    }
+    sigprocmask(SIG_SETMASK, &command->mask, NULL);
 }
 
 /* One run. False with ERROR when it could not be started, or was interrupted. */
@@ -357,9 +388,10 @@ static void replay(struct command *command, size_t index)
 {
     struct hw_compared *one = &command->comparison.of[index];
     struct hw_error error;
-    if (!command->traced.path[0] || one->replay_problem[0] || one->replays.count == HW_COURSE_REPLAYS_MOST)
+    if (!command->traced.path[0] || one->replay_problem[0] || one->replays.count == HW_COURSE_REPLAYS_MOST ||
+        command->interrupted)
         return;
-    if (!hw_course_replay(command->traced.path, one->allocator, &one->replays, &error))
+    if (!hw_course_replay(command->traced.path, one->allocator, &one->replays, &error) && !hw_helper_interrupted())
         snprintf(one->replay_problem, sizeof one->replay_problem, "%.250s", error.message);
 }
 
@@ -426,7 +458,7 @@ static void predict(struct command *command)
     show_progress(command, "replaying", "");
     if (command->traced.path[0])
         predict_course(command);
-    else
+    else if (!command->interrupted)
         predict_profile(command);
     show_progress(command, "", "");
 }
@@ -469,9 +501,27 @@ static bool measure(struct command *command, struct hw_error *error)
                 return false;
             note_run(command, index);
             replay(command, index);
+            if (was_interrupted(command, NULL, error))
+                return false;
         }
     }
     return true;
+}
+
+/* After an interruption rounds count that all allocators have had. False: there is none. */
+static bool keep_whole_rounds(struct command *command)
+{
+    struct hw_comparison *comparison = &command->comparison;
+    const size_t count = comparison->count + comparison->packed;
+    size_t whole = comparison->rounds;
+    for (size_t i = 0; i < count; i++)
+        if (!comparison->candidates[i].failed && comparison->candidates[i].rounds < whole)
+            whole = comparison->candidates[i].rounds;
+    for (size_t i = 0; i < count; i++)
+        if (comparison->candidates[i].rounds > whole)
+            comparison->candidates[i].rounds = whole;
+    comparison->rounds = whole;
+    return whole > 0;
 }
 
 static bool print_list(struct command *command, struct hw_error *error)
@@ -495,9 +545,10 @@ static bool compare(struct command *command, struct hw_error *error)
     if (!command->no_prediction && !profile_once(command, error))
         return false;
     fill_comparison(command);
-    const bool fine = warm_up(command, error) && trace_once(command, error) && measure(command, error);
+    const bool ready = warm_up(command, error) && trace_once(command, error);
+    const bool fine = ready && measure(command, error);
     show_progress(command, "", "");
-    if (!fine)
+    if (!fine && (!ready || !command->interrupted || !keep_whole_rounds(command)))
         return false;
     if (comparison->candidates[comparison->present].rounds == 0) {
         hw_error_set(error, "%s does not end in the same way each time: %s", command->program[0],
@@ -507,6 +558,10 @@ static bool compare(struct command *command, struct hw_error *error)
     hw_compare(comparison->candidates, comparison->count + comparison->packed, comparison->present);
     comparison->choice = hw_choose(comparison->candidates, comparison->count, comparison->present);
     predict(command);
+    struct hw_error interruption;
+    if (was_interrupted(command, NULL, &interruption))
+        hw_say("%s: this is what %zu of %zu rounds%s say", interruption.message, comparison->rounds,
+               (size_t)command->rounds, fine ? ", and fewer replays," : "");
     return true;
 }
 
@@ -529,14 +584,20 @@ int hw_verb_allocators(int argc, char **argv)
         return code;
     struct hw_error error = {""};
     bool fine = command.list ? print_list(&command, &error) : prepare(&command, &error);
-    if (!command.list)
-        fine = fine && compare(&command, &error) && print_result(&command, &error);
+    if (fine && !command.list) {
+        block_signals(&command);
+        fine = compare(&command, &error);
+        if (!fine)
+            was_interrupted(&command, NULL, &error); /* that is why */
+        hw_comparison_trace_free(&command.traced);
+        release_signals(&command);
+        fine = fine && print_result(&command, &error);
+    }
     if (!fine)
         hw_say("%s", error.message);
     hw_profile_free(command.profile);
-    code = fine ? HW_VERB_FINE : command.interrupted ? 128 + command.interrupted : HW_VERB_USAGE;
+    code = command.interrupted ? 128 + command.interrupted : fine ? HW_VERB_FINE : HW_VERB_USAGE;
     hw_input_free(&command.input);
-    hw_comparison_trace_free(&command.traced);
     hw_allocators_free(&command.allocators);
     return code;
 }

@@ -4,9 +4,12 @@
 #include "support/recording.h"
 #include "test_config.h"
 
+#include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define VERB "allocators"
@@ -304,6 +307,121 @@ static void test_a_signal_ends_it(void **state)
     run_result_free(&result);
 }
 
+/* ---- Ctrl-C while operations are replayed ---- */
+
+/* Waits until PARENT has had WANTED children called NAME. */
+static void wait_for_helpers(pid_t parent, const char *name, unsigned wanted)
+{
+    pid_t latest = 0;
+    for (unsigned seen = 0; seen < wanted;) {
+        DIR *folder = opendir("/proc");
+        assert_non_null(folder);
+        for (const struct dirent *entry; (entry = readdir(folder));) {
+            char path[300], called[64] = "";
+            int pid, of;
+            snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+            FILE *file = *entry->d_name >= '1' && *entry->d_name <= '9' ? fopen(path, "re") : NULL;
+            if (file && fscanf(file, "%d (%60[^)]) %*c %d", &pid, called, &of) == 3 && of == parent && pid != latest &&
+                strcmp(called, name) == 0) {
+                latest = pid;
+                seen++;
+            }
+            if (file)
+                fclose(file);
+        }
+        closedir(folder);
+        siginfo_t end = {0};
+        assert_int_equal(waitid(P_PID, (id_t)parent, &end, WEXITED | WNOHANG | WNOWAIT), 0);
+        if (end.si_pid == parent)
+            fail_msg("it ended after %u of %u replays", seen, wanted);
+        usleep(500);
+    }
+}
+
+/* Ctrl-C, when so many children called NAME have been seen: nothing of the command is left, no file either. */
+static struct run_result interrupt(const char *const argv[], const char *name, unsigned wanted)
+{
+    char variable[4096];
+    size_t left;
+    char *folder = make_directory();
+    snprintf(variable, sizeof variable, "TMPDIR=%s", folder);
+    const char *const environment[] = {variable, cache_variable, "LD_PRELOAD", NULL};
+    struct run_process process = run_start(argv, &(struct run_options){.environment = environment});
+    wait_for_helpers(process.pid, name, wanted);
+    const pid_t group = process.pid;
+    kill(-group, SIGINT);
+    struct run_result result = run_finish(&process, 120);
+    assert_false(result.timed_out);
+    assert_int_equal(kill(-group, 0), -1);
+    char **files = list_files(folder, "", &left);
+    assert_int_equal(left, 0);
+    free_list(files);
+    return result;
+}
+
+static const char *replayed_program(void)
+{
+    const char *path = program_path("operations");
+    if (!path || TEST_SANITIZED)
+        SKIP("the program was not built, or has a sanitizer's allocator");
+    return path;
+}
+
+static void test_ctrl_c_in_the_first_replay(void **state)
+{
+    const char *const argv[] = {heapwise_path(), VERB, "--", replayed_program(), "many", NULL};
+    struct run_result result = interrupt(argv, "heapwise-course", 1);
+    assert_exit(&result, 130, "Ctrl-C in the first replay");
+    assert_contains(result.err, "interrupted by signal 2");
+    assert_string_equal(result.out, "");
+    run_result_free(&result);
+}
+
+/* What was measured before is told. */
+static void test_ctrl_c_in_later_replays(void **state)
+{
+    const char *const list[] = {VERB, "--list", NULL};
+    const char *const argv[] = {heapwise_path(), VERB, "-n", "101", "--", replayed_program(), "many", NULL};
+    struct run_result listed = verb(list, NULL);
+    unsigned count = 1; /* and with small blocks packed */
+    for (const char *at = listed.out; (at = strstr(at, "\nname = ")); at++)
+        count++;
+    run_result_free(&listed);
+    struct run_result result = interrupt(argv, "heapwise-course", 2 * (count + 1) + 1);
+    unsigned rounds = 0;
+    assert_exit(&result, 130, "Ctrl-C in a later replay");
+    const char *told = strstr(result.err, "interrupted by signal 2 (Interrupt): this is what ");
+    assert_non_null(told);
+    assert_int_equal(sscanf(strstr(told, "what "), "what %u of 101 rounds say", &rounds), 1);
+    assert_true(rounds >= 2 && rounds <= 101);
+    char title[64];
+    snprintf(title, sizeof title, ": %u rounds\n", rounds);
+    assert_contains(result.out, title);
+    assert_contains(result.out, "* glibc");
+    run_result_free(&result);
+}
+
+/* The program has ended, its profile is whole; what others would do is not in it. */
+static void test_ctrl_c_in_the_replays_of_record(void **state)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/it.hwprof", make_directory());
+    const char *const argv[] = {heapwise_path(), "record", "--mode=allocator", "-o", path, "--", replayed_program(),
+                                "many",          NULL};
+    struct run_result result = interrupt(argv, "heapwise-replay", 1);
+    assert_exit(&result, 0, "Ctrl-C in a replay of record");
+    assert_contains(result.err, "interrupted: what other allocators would do is not, or not fully, in the profile");
+    run_result_free(&result);
+    const char *const report[] = {"report", "--json", path, NULL};
+    result = verb(report, NULL);
+    assert_exit(&result, 0, "its profile");
+    json_t *profile = json_loads(result.out, 0, NULL);
+    assert_non_null(profile);
+    assert_true(json_number(profile, "totals.allocations") >= 300000);
+    json_decref(profile);
+    run_result_free(&result);
+}
+
 /* ---- the cache ---- */
 
 static char *contents(const char *path)
@@ -539,6 +657,9 @@ int main(void)
         cmocka_unit_test(test_a_failing_run_is_told),
         cmocka_unit_test(test_wrong_usage),
         cmocka_unit_test(test_a_signal_ends_it),
+        cmocka_unit_test(test_ctrl_c_in_the_first_replay),
+        cmocka_unit_test(test_ctrl_c_in_later_replays),
+        cmocka_unit_test(test_ctrl_c_in_the_replays_of_record),
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_without_a_cache),
         cmocka_unit_test(test_settings_change_facts),
