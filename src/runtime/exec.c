@@ -76,7 +76,8 @@ static void look_at(const char *path, struct target *target)
         const Elf64_Phdr *segments = (const Elf64_Phdr *)(head + elf->e_phoff);
         unsigned count = 0;
         bool interpreted = false;
-        while (count < elf->e_phnum && elf->e_phoff + (count + 1) * sizeof *segments <= (uint64_t)length)
+        while (count < elf->e_phnum && elf->e_phoff < (uint64_t)length &&
+               elf->e_phoff + (count + 1) * sizeof *segments <= (uint64_t)length)
             interpreted |= segments[count++].p_type == PT_INTERP;
         target->why = elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_machine != HW_ARCH_ELF_MACHINE
                           ? "it is built for another architecture"
@@ -127,6 +128,8 @@ static const char *find_program(const char *name, char *buffer, size_t size)
 static void note_target(const char *name, char *const *environment)
 {
     char path[1024], text[1400];
+    if (!hw_readable((uintptr_t)name) || (environment && !hw_readable((uintptr_t)environment)))
+        return; /* which the kernel says */
     const char *program = find_program(name, path, sizeof path);
     struct target target, interpreter;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);

@@ -525,6 +525,8 @@ static void case_wrong_addresses(void)
         MUST(getrlimit(RLIMIT_AS, wrong[i]) == -1 && errno == EFAULT);
         MUST(syscall(SYS_setrlimit, RLIMIT_AS, wrong[i]) == -1 && errno == EFAULT);
         MUST(syscall(SYS_prlimit64, 0, RLIMIT_AS, wrong[i], NULL) == -1 && errno == EFAULT);
+        MUST(execve(wrong[i], arguments, environ) == -1 && errno == EFAULT);
+        MUST(execve("/bin/true", arguments, wrong[i]) == -1 && errno == EFAULT);
     }
     child_work();
 }
