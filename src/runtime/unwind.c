@@ -12,6 +12,10 @@
 #include "runtime/operators.h"
 #include "runtime/runtime.h"
 
+#include <sys/auxv.h>
+
+extern unsigned long getauxval(unsigned long) __attribute__((weak));
+
 /* ---- rules by pc ---- */
 
 /* A cache: lock-free, lossy. key = pc | generation << 48; 0 while a slot changes. Of the table only a part is used,
@@ -34,8 +38,13 @@ static void note_rule(void)
     }
 }
 
+/* Above all frames of the first thread: where the kernel has put the program's name. The environment may be elsewhere,
+ * after setenv. 0: not known. */
+static uintptr_t first_stack_end;
+
 void hw_unwind_start(void)
 {
+    first_stack_end = getauxval ? getauxval(AT_EXECFN) : 0;
     if (!rules)
         rules = hw_own_pages(RULE_SLOTS * sizeof *rules, false);
 }
@@ -128,8 +137,6 @@ static inline uint64_t rule_at(uintptr_t pc)
 
 /* ---- how far the stack goes ---- */
 
-extern char **environ __attribute__((weak));
-
 #define STACK_NEAR (1ul << 20) /* farther away /proc/self/maps is cheaper than asking page by page */
 
 bool hw_readable(uintptr_t address)
@@ -183,7 +190,7 @@ static uintptr_t mapping_end(uintptr_t address)
 
 /* ---- where the kernel cannot be asked ---- */
 
-#define FIRST_STACK (64ul << 20) /* below its environment nothing else lies: the kernel keeps more than that free */
+#define FIRST_STACK (64ul << 20) /* below its end nothing else lies: the kernel keeps more than that free */
 #define STACK_SLACK (64ul << 10) /* guard pages, and what libc keeps at the top */
 
 static __thread struct hw_stack own_stack; /* of a thread that began after the program had given up system calls */
@@ -197,11 +204,10 @@ void hw_unwind_thread(size_t stack_bytes)
 
 static bool known_stack(struct hw_stack *stack, uintptr_t sp)
 {
-    uintptr_t first = (uintptr_t)(&environ ? environ : NULL);
     if (sp >= own_stack.low && sp < own_stack.high)
         *stack = own_stack;
-    else if (sp < first && first - sp < FIRST_STACK)
-        *stack = (struct hw_stack){sp, first};
+    else if (sp < first_stack_end && first_stack_end - sp < FIRST_STACK)
+        *stack = (struct hw_stack){sp, first_stack_end};
     else
         return false;
     return true;
@@ -251,9 +257,9 @@ static bool find_stack(struct hw_stack *stack, uintptr_t sp)
         end = above; /* a thread's stack lies below its control block */
     else
         end = mapping_end(sp);
-    above = (uintptr_t)(&environ ? environ : NULL);
+    above = first_stack_end;
     if (!end && sp < above && above - sp < STACK_NEAR && pages_readable(sp, above))
-        end = above; /* no /proc: the first thread's stack reaches at least to its environment */
+        end = above; /* no /proc: that of the first thread */
     if (!end)
         return false;
     stack->low = sp & ~(HW_PAGE - 1);

@@ -69,6 +69,7 @@ static void check_counts(const char *program)
     const json_t *report = recording.report;
     assert_int_equal(report_sums(report, "free_work").allocations, OF_ONE_LIST);
     assert_int_equal(report_sums(report, "confined_work").allocations, OF_ONE_LIST);
+    assert_true(report_sums(report, "main").allocations >= 2 * OF_ONE_LIST);
     assert_int_equal(report_sums(report, "thread_work").allocations, 5 * OF_ONE_LIST);
     assert_int_equal(report_sums(report, "thread_work").frees, 5 * OF_ONE_LIST);
     assert_int_equal(report_sums(report, "in_thread").allocations, 4 * OF_ONE_LIST);

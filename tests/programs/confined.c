@@ -160,6 +160,17 @@ NOINLINE static void deep_work(int depth)
     HERE();
 }
 
+NOINLINE static void deep_main(int depth)
+{
+    char room[16384];
+    KEEP(room);
+    if (depth)
+        deep_main(depth - 1);
+    else
+        confined_work();
+    HERE();
+}
+
 static pthread_barrier_t barrier;
 
 static void *in_thread(void *argument)
@@ -237,8 +248,9 @@ int main(int argc, char **argv)
         MUST(pthread_create(&before, NULL, waits, NULL) == 0);
         pthread_barrier_wait(&started);
     }
+    MUST(setenv("CONFINED", what, 1) == 0); /* the environment is not at the end of the stack any more */
     confine(argc > 2);
-    confined_work();
+    deep_main(DEPTH);
     if (threads) {
         pthread_barrier_wait(&confined);
         MUST(pthread_join(before, NULL) == 0);
