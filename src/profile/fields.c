@@ -521,7 +521,7 @@ static void add_type(struct hw_profile_context *context, uint64_t type, bool dif
     if (!type)
         return;
     context->types_differ |= differ || (context->type && context->type != type);
-    context->type = context->type ? context->type : type;
+    context->type = context->type && context->type < type ? context->type : type;
 }
 
 static void take_types(struct taker *taker)

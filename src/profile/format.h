@@ -204,8 +204,8 @@ struct hw_process_info {
     uint32_t llvm_known;
     uint16_t llvm_kind, llvm_version;
     uint32_t llvm_dumps, llvm_flags;
-    /* Forked children that could not write a profile, counted by themselves; errno of the first (0: the process had
-     * given up system calls). */
+    /* Forked children that could not write a profile, counted by themselves; errno of the first, merged: the greatest
+     * one (0: the process had given up system calls). */
     uint32_t children_lost, children_error;
     /* Sampled runs, see sampling.c: the samples fall into two halves that know nothing of each other. By each half,
      * what was live when the other one knew most, in bytes, and its variance in units of 2^20 bytes squared; and the

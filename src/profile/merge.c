@@ -457,8 +457,7 @@ static void add_process(struct hw_merge *merge, const struct hw_profile *profile
     hw_sum_signed(&to->inherited_blocks, from->inherited_blocks);
     hw_sum_signed(&to->inherited_bytes, from->inherited_bytes);
     hw_sum(&to->evictions, from->evictions);
-    if (from->children_lost && !to->children_lost)
-        to->children_error = from->children_error;
+    hw_keep_greater_short(&to->children_error, from->children_error);
     add_short(&to->children_lost, from->children_lost);
     hw_keep_greater(&to->reset_tick, hw_profile_ticks_to_ns(profile, from->reset_tick));
     if (!profile->llvm)

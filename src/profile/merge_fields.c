@@ -100,9 +100,7 @@ static void new_struct(struct reader *reader, struct hw_struct *to, const struct
                                    .line = field->line,
                                    .member_offset = field->member_offset,
                                    .member_size = field->member_size,
-                                   .member_alignment = field->member_alignment,
-                                   .part = field->part,
-                                   .part_offset = field->part_offset};
+                                   .member_alignment = field->member_alignment};
     }
 }
 
@@ -137,6 +135,10 @@ static void take_struct(struct reader *reader, size_t index)
         struct hw_field *entry = hw_store_at(&reader->to->fields, to->first_field + i);
         entry->flags |= field->flags;
         entry->line = field->line < entry->line ? field->line : entry->line;
+        if (field->part > entry->part || (field->part == entry->part && field->part_offset > entry->part_offset)) {
+            entry->part = field->part; /* files of older versions have none */
+            entry->part_offset = field->part_offset;
+        }
         hw_sum(&entry->reads, field->apart_reads);
         hw_sum(&entry->writes, field->apart_writes);
     }
@@ -158,7 +160,7 @@ static void take_group(struct reader *reader, const struct hw_profile_field_grou
         list[i] =
             (struct hw_group_member){members[i].field == HW_NONE ? HW_NONE : members[i].field - (uint32_t)first,
                                      members[i].reads, members[i].writes, from->inherited ? HW_MEMBER_INHERITED : 0};
-    const uint32_t place[4] = {structure, function, file, from->line};
+    const uint32_t place[5] = {structure, function, file, from->line, from->object};
     bool added;
     struct hw_field_group *to =
         hw_store_intern(&reader->to->groups, &reader->to->group_index,
@@ -168,6 +170,7 @@ static void take_group(struct reader *reader, const struct hw_profile_field_grou
                                       .function = function,
                                       .file = file,
                                       .line = from->line,
+                                      .object = from->object,
                                       .first_member = reader->to->members.count,
                                       .member_count = (uint32_t)from->member_count};
         for (size_t i = 0; i < from->member_count; i++) {
@@ -287,6 +290,7 @@ static int compare_groups(const void *left, const void *right, void *closure)
     int order = strcmp(text_at(writer->from, a->function), text_at(writer->from, b->function));
     order = order ? order : strcmp(text_at(writer->from, a->file), text_at(writer->from, b->file));
     order = order ? order : (a->line > b->line) - (a->line < b->line);
+    order = order ? order : (a->object > b->object) - (a->object < b->object);
     order = order ? order : (a->member_count > b->member_count) - (a->member_count < b->member_count);
     for (uint32_t i = 0; i < a->member_count && !order; i++) {
         const struct hw_group_member *of_a = hw_store_at(&writer->from->members, a->first_member + i);

@@ -478,7 +478,18 @@ static void make_own_counts(struct finisher *finisher)
     }
 }
 
-/* Types of contexts that have no entry of accesses to say them. */
+/* Whether the context's entry of accesses says all that is known of its type. */
+static bool type_is_said(const struct finisher *finisher, const struct hw_profile_context *sum)
+{
+    if (!finisher->merge->access_counted || !sum->access)
+        return false;
+    const struct hw_profile_access *access = &sum->access->all;
+    uint64_t starts = 0;
+    for (size_t i = 0; i < sizeof sum->starts / sizeof *sum->starts; i++)
+        starts |= sum->starts[i];
+    return !starts && access->type == sum->type && !(access->flags & HW_ACCESS_TYPES_DIFFER) == !sum->types_differ;
+}
+
 static void make_types(struct finisher *finisher)
 {
     size_t count = 0;
@@ -487,7 +498,7 @@ static void make_types(struct finisher *finisher)
         for (size_t i = 0; i < finisher->context_count && (to || !store); i++) {
             const struct hw_merge_entry *entry = finisher->order[i].entry;
             const struct hw_profile_context *sum = entry && entry->told ? &entry->sum.own : NULL;
-            if (!sum || !sum->type || (finisher->merge->access_counted && sum->access && sum->access->all.type))
+            if (!sum || !sum->type || type_is_said(finisher, sum))
                 continue;
             if (!store) {
                 count++;

@@ -272,7 +272,7 @@ struct hw_profile_context {
     uint64_t inherited_count_variance, inherited_bytes_variance;
     uint64_t first_ns;
     bool pool;         /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
-    uint64_t type;     /* id of the blocks' type, the first if they have several; 0 when it is not known */
+    uint64_t type;     /* id of the blocks' type, the least if they have several; 0 when it is not known */
     bool types_differ; /* they have several */
     uint64_t starts[8];                 /* see struct hw_context_type; all 0: not known */
     struct hw_profile_accesses *access; /* NULL when accesses were not counted */

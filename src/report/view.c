@@ -162,7 +162,9 @@ static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t
 void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_context *from)
 {
     to->types_differ |= from->types_differ || (to->type && from->type && to->type != from->type);
-    to->type = to->type ? to->type : from->type;
+    to->type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
+    for (size_t i = 0; i < sizeof to->starts / sizeof *to->starts; i++)
+        to->starts[i] = hw_add_saturating(to->starts[i], from->starts[i]);
     if (from->allocations) {
         to->size_min = to->allocations ? smaller(to->size_min, from->size_min) : from->size_min;
         to->size_max = greater(to->size_max, from->size_max);

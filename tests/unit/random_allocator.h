@@ -6,7 +6,7 @@
 static void make_info(struct maker *maker)
 {
     struct hw_allocator_info *info = make_table(maker, HW_SECTION_ALLOCATOR_INFO, 1);
-    *info = (struct hw_allocator_info){.flags = (uint32_t)below(2),
+    *info = (struct hw_allocator_info){.flags = (uint32_t)(below(2) | (below(3) ? HW_ALLOCATOR_BYTES : 0)),
                                        .phase = (uint32_t)below(2),
                                        .clock_ticks = below(100),
                                        .timed = any_count(),
@@ -19,7 +19,9 @@ static void make_info(struct maker *maker)
                                        .interrupted_ticks = any_count(),
                                        .tracked = any_count(),
                                        .tracked_live = below(1000),
-                                       .stages = below(20)};
+                                       .stages = below(20),
+                                       .hook_ticks = any_count(),
+                                       .call_ticks = any_count()};
 }
 
 static uint32_t any_bucket(void)
@@ -34,7 +36,7 @@ static void make_operations(struct maker *maker)
     struct hw_operation_times *times = make_table(maker, HW_SECTION_OPERATION_TIMES, timed);
     struct hw_operation_lives *lives = make_table(maker, HW_SECTION_OPERATION_LIVES, lived);
     for (size_t i = 0; i < 30; i++)
-        counts[below(slots * HW_SIZE_BUCKETS)].count[below(HW_PHASES)][below(HW_OPERATION_KINDS)] = any_count();
+        counts[below(slots * HW_SIZE_BUCKETS)].count[below(HW_PHASES)][below(HW_OPERATION_BYTES + 1)] = any_count();
     for (size_t i = 0; i < timed; i++) {
         times[i] = (struct hw_operation_times){.phase = (uint32_t)below(HW_PHASES),
                                                .kind = (uint32_t)below(HW_OPERATION_KINDS),

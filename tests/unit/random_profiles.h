@@ -141,7 +141,9 @@ static void make_maps(struct maker *maker, const struct placing *placing)
                                      .flags = i == 0   ? HW_MAP_MAIN
                                               : i == 3 ? HW_MAP_ANONYMOUS
                                               : i == 5 ? HW_MAP_RUNTIME
-                                                       : 0};
+                                                       : 0,
+                                     .unseen_operations = (uint32_t)below(3)};
+        map->flags |= below(2) ? HW_MAP_NOTES_READ | (below(2) ? HW_MAP_COUNTS | HW_MAP_COUNTS_FIELDS : 0) : 0;
         if (i != 2 && i != 3) {
             map->build_id_size = 20;
             memset(map->build_id, 'a' + (int)i, 20);
@@ -246,6 +248,7 @@ static struct hw_access make_access(uint32_t context)
                                .line_passes = any_count(),
                                .saturated_cells = below(5) ? 0 : below(10),
                                .not_owned = part_of(blocks)};
+    access.lines_hot = part_of(access.lines_false_shared);
     return access;
 }
 
@@ -399,7 +402,7 @@ static void make_accesses(struct maker *maker, const struct placing *placing, si
         living[i] = make_access((uint32_t)i + 1);
     for (size_t i = 0; i < globals; i++)
         global[i] = (struct hw_global_granule){.map = map_of(placing, (uint32_t)below(3)),
-                                               .flags = (uint32_t)below(16),
+                                               .flags = (uint32_t)below(256),
                                                .offset = 64 * below(6),
                                                .reads = any_count(),
                                                .writes = any_count()};
@@ -436,7 +439,9 @@ static void make_process(struct maker *maker, uint64_t end, bool accesses)
                                         .peak_epoch = 1,
                                         .threads_seen = any_count(),
                                         .threads_most = any_count(),
-                                        .inherited_blocks = (int64_t)below(10)};
+                                        .inherited_blocks = (int64_t)below(10),
+                                        .children_lost = (uint32_t)below(3),
+                                        .children_error = (uint32_t)below(30)};
     add_string(maker, below(3) ? "-x" : "-y"); /* the second argument */
     for (int i = 0; i < 2; i++)
         threads[i] = (struct hw_thread_entry){.serial = 1,
@@ -460,6 +465,19 @@ static void make_notes(struct maker *maker)
                                     .tick = below(1000)};
 }
 
+/* Of blocks whose type is known, and of what code that counts fields knows of their places. */
+static void make_types(struct maker *maker, size_t contexts)
+{
+    const size_t count = below(2) ? below(30) : 0;
+    struct hw_context_type *types = make_table(maker, HW_SECTION_CONTEXT_TYPES, count);
+    for (size_t i = 0; i < count; i++) {
+        types[i] = (struct hw_context_type){
+            .context = (uint32_t)below(contexts), .flags = (uint32_t)!below(9), .type = 1 + below(3)};
+        for (size_t k = 0; k < 8; k++)
+            types[i].starts[k] = below(2) ? any_count() : 0;
+    }
+}
+
 #include "random_allocator.h"
 
 /* In place of a granule: the allocator was observed, and accesses were not counted. */
@@ -480,7 +498,7 @@ static struct hw_profile *make_own(uint32_t wanted, const struct placing *placin
     struct hw_context_entry *entries = make_table(&maker, HW_SECTION_CONTEXTS, contexts);
     for (size_t i = 1; i < contexts; i++)
         entries[i] = (struct hw_context_entry){
-            .leaf = (uint32_t)below(nodes), .flags = (uint16_t)(below(8) ? 0 : 1 + below(2)), .first_tick = below(end)};
+            .leaf = (uint32_t)below(nodes), .flags = (uint16_t)(below(8) ? 0 : 1u << (below(2) ? 0 : below(2) ? 1 : 3)), .first_tick = below(end)};
     struct hw_mib *mibs = make_table(&maker, HW_SECTION_MIBS, contexts);
     for (size_t i = 0; i < contexts; i++) {
         mibs[i] = make_mib((uint32_t)below(contexts), end);
@@ -499,6 +517,7 @@ static struct hw_profile *make_own(uint32_t wanted, const struct placing *placin
         freed[i] =
             (struct hw_free_stack){(uint32_t)below(contexts), (uint32_t)below(contexts), any_count(), any_count()};
     make_notes(&maker);
+    make_types(&maker, contexts);
     const bool sampled = !granule && below(4);
     if (granule)
         make_accesses(&maker, placing, contexts, granule, end);

@@ -345,9 +345,11 @@ static void test_doubling(void **unused)
 }
 
 /* Sums of all counts of all contexts, in the order of the structure. */
-static void add_up(const struct hw_profile *profile, uint64_t sums[32])
+enum { SUMS = 48 };
+
+static void add_up(const struct hw_profile *profile, uint64_t sums[SUMS])
 {
-    memset(sums, 0, 32 * sizeof *sums);
+    memset(sums, 0, SUMS * sizeof *sums);
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *c = &profile->contexts[i];
         static const struct hw_profile_accesses none;
@@ -383,9 +385,25 @@ static void add_up(const struct hw_profile *profile, uint64_t sums[32])
                                    a->all.lines_false_shared,
                                    a->all.not_owned,
                                    a->live.reads,
-                                   a->all.utilization_total};
-        _Static_assert(sizeof values == 32 * sizeof *sums, "sums");
-        for (size_t k = 0; k < 32; k++)
+                                   a->all.utilization_total,
+                                   a->all.lines_handed_over,
+                                   a->all.line_passes,
+                                   a->all.lines_hot,
+                                   a->live.lines_hot,
+                                   c->count_variance,
+                                   c->bytes_variance,
+                                   c->freed_count_variance,
+                                   c->freed_bytes_variance,
+                                   c->starts[0],
+                                   c->starts[1],
+                                   c->starts[2],
+                                   c->starts[3],
+                                   c->starts[4],
+                                   c->starts[5],
+                                   c->starts[6],
+                                   c->starts[7]};
+        _Static_assert(sizeof values == SUMS * sizeof *sums, "sums");
+        for (size_t k = 0; k < SUMS; k++)
             sums[k] = hw_add_saturating(sums[k], values[k]);
     }
 }
@@ -498,7 +516,7 @@ static void test_nothing_is_lost(void **unused)
             for (size_t i = 0; i < both[k]->note_count; i++)
                 noted[k] = hw_add_saturating(noted[k], both[k]->notes[i].count);
         }
-        uint64_t sums[2][32];
+        uint64_t sums[2][SUMS];
         uint64_t signed_sums[2][6] = {{0}}; /* modulo 2^64 */
         for (int k = 0; k < 2; k++) {
             add_up(both[k], sums[k]);
@@ -510,7 +528,7 @@ static void test_nothing_is_lost(void **unused)
                     signed_sums[k][v] += (uint64_t)values[v];
             }
         }
-        for (size_t k = 0; k < 32; k++)
+        for (size_t k = 0; k < SUMS; k++)
             if (sums[0][k] != sums[1][k])
                 fail_msg("sum %zu: %#llx became %#llx", k, (unsigned long long)sums[0][k],
                          (unsigned long long)sums[1][k]);

@@ -218,12 +218,16 @@ static void two_profiles(struct hw_profile *profiles[2])
     sample = sample_new();
     struct field_sample added = sample_add_fields(&sample);
     struct hw_struct *structs = image_data(&sample.image, added.structs);
+    struct hw_field *fields = image_data(&sample.image, added.fields);
     struct hw_field_group *groups = image_data(&sample.image, added.groups);
     struct hw_context_type *types = image_data(&sample.image, added.types);
     structs[2].identity = 1002;
     structs[0].flags |= HW_STRUCT_ABI;
     groups[0].executions = 1000;
     groups[1].line = 99;
+    groups[2].object = 77;
+    fields[0].part = 4711;
+    fields[0].part_offset = 8;
     types[0].type = 5;
     profiles[1] = read_image(&sample.image, NULL);
 }
@@ -252,8 +256,13 @@ static void test_several_processes(void **state)
     while (node->field_count != 6)
         node++;
     assert_int_equal(node->flags, HW_STRUCT_BIT_FIELDS | HW_STRUCT_WHOLE | HW_STRUCT_ABI);
-    assert_int_equal(node->group_count, 3);
-    assert_int_equal(fields->groups[node->first_group].executions, 111 + 1011);
+    assert_int_equal(node->group_count, 4);
+    assert_int_equal(fields->groups[node->first_group].executions, 111 + 1000);
+    assert_int_equal(fields->groups[node->first_group].object, 0);
+    assert_int_equal(fields->groups[node->first_group + 1].executions, 11);
+    assert_int_equal(fields->groups[node->first_group + 1].object, 77);
+    assert_int_equal(fields->fields[node->first_field].part, 4711);
+    assert_int_equal(fields->fields[node->first_field].part_offset, 8);
     assert_int_equal(fields->fields[node->first_field].reads, 111 + 1011 + 5 + 5);
     assert_int_equal(node->whole_reads, 10);
     assert_int_equal(fields->windows[node->first_window].weight, 2 * 60);

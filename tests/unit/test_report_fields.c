@@ -177,6 +177,28 @@ static void json_of_fields(void **state)
     close_sample(&reported);
 }
 
+/* Two contexts of one stack are one: where the blocks of both begin. */
+static void starts_of_one_stack(void **state)
+{
+    struct field_maker *maker = maker_new(false);
+    add_spread_node(maker, 1000, 50000);
+    maker_blocks(maker, "node", 500, 136);
+    maker->sample->contexts[2].leaf = maker->sample->contexts[1].leaf;
+    maker->types[0].starts[2] = 1000;
+    maker->types[1].starts[2] = 100;
+    maker->types[1].starts[6] = 400;
+    struct reported reported = open_image(maker_image(maker, true));
+    json_t *object = parse(&reported, &(struct hw_report_options){.sections = SECTIONS});
+    json_t *objects = json_object_get(json_array_get(json_object_get(object, "fields"), 0), "objects"),
+           *starts = json_object_get(objects, "starts");
+    assert_int_equal(json_integer_value(json_object_get(objects, "at_once")), 1500);
+    assert_int_equal(json_array_size(starts), 8);
+    assert_int_equal(json_integer_value(json_array_get(starts, 2)), 1100);
+    assert_int_equal(json_integer_value(json_array_get(starts, 6)), 400);
+    json_decref(object);
+    close_sample(&reported);
+}
+
 static void json_without_fields(void **state)
 {
     struct reported reported = open_sample(report_sample(), true);
@@ -232,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_texts),
         cmocka_unit_test(json_of_fields),
+        cmocka_unit_test(starts_of_one_stack),
         cmocka_unit_test(json_without_fields),
         cmocka_unit_test(damaged_files),
     };
