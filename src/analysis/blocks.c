@@ -159,10 +159,9 @@ static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
     const uint32_t granule = finder->analysis->input.profile->access_info.granule;
     const bool fine = granule && granule < HW_LINE;
     const double touched = (double)access->granules_touched * (fine ? (double)granule / HW_LINE : 1);
-    const uint64_t shared =
-        fine ? access->lines_false_shared
-             : access->shared_writers - (access->lines_handed_over < access->shared_writers ? access->lines_handed_over
-                                                                                            : access->shared_writers);
+    uint64_t shared = fine ? access->lines_false_shared : access->shared_writers;
+    if (!fine)
+        shared -= access->lines_handed_over < shared ? access->lines_handed_over : shared;
     const double share = touched > 0 && (double)shared < touched ? (double)shared / touched : 1;
     const double lines =
         access->line_passes ? (double)access->line_passes : share * (double)hw_profile_access_total(access);

@@ -79,9 +79,10 @@ static void shares_of(const struct hw_ground *ground, uint64_t size, double shar
     }
     if (step == chunk_of(ground->size) % HW_LINE)
         return;
+    memset(share, 0, sizeof ground->share);
     for (unsigned i = 0; i < 8; i++)
-        for (unsigned k = share[i] = 0; k < 4; k++)
-            share[i] += ground->share[(i + 8 - k * step / 8 % 8) % 8] / 4;
+        for (unsigned k = 0; k < 4; k++)
+            share[(i + k * step / 8) % 8] += ground->share[i] / 4;
 }
 
 /* ---- counting ---- */

@@ -80,7 +80,7 @@ int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, cons
 
 /* ---- the terminal ---- */
 
-#define NARROWEST 60 /* tables do not fit into less */
+#define NARROWEST 60  /* tables do not fit into less */
 #define WIDEST    120 /* lines are hard to follow beyond */
 
 /* Columns of the page: COLUMNS where it is a number, also in files and pipes; else the terminal's; else 80. */

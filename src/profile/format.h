@@ -236,7 +236,7 @@ enum hw_map_flags {
     HW_MAP_RUNTIME = 1u << 1,         /* Heapwise's own runtime: frames there are never stored */
     HW_MAP_ALLOCATOR = 1u << 2,       /* the module whose malloc is used */
     HW_MAP_ANONYMOUS = 1u << 3,       /* code without a file: generated at run time */
-    HW_MAP_NOTES_READ = 1u << 4,      /* whether its code counts was looked for: the next two hold */
+    HW_MAP_NOTES_READ = 1u << 4,      /* whether its code counts was looked for: the next ones hold */
     HW_MAP_COUNTS = 1u << 5,          /* …accesses to memory */
     HW_MAP_COUNTS_FIELDS = 1u << 6,   /* …accesses to fields of structs */
     HW_MAP_COUNTS_BY_CALLS = 1u << 7, /* part of its code is gcc's: what is unseen in it is not known */

@@ -78,10 +78,10 @@ struct hw_allocator_info {
     uint64_t reserved[8];
 };
 
-/* Exact numbers of operations of one slot that did not fail for one size bucket (base/size_bucket.h): entry i is bucket i modulo
- * HW_SIZE_BUCKETS. By phase and kind. Slots are those of threads that did an operation, one after the other, in any
- * order; the reader adds them up (all but reset_slot). Frees are counted by the size that was requested for the block;
- * the last bucket is for blocks whose size is not known, since they are older than the profile. */
+/* Exact numbers of operations of one slot that did not fail for one size bucket (base/size_bucket.h): entry i is bucket
+ * i modulo HW_SIZE_BUCKETS. By phase and kind. Slots are those of threads that did an operation, one after the other,
+ * in any order; the reader adds them up (all but reset_slot). Frees are counted by the size that was requested for the
+ * block; the last bucket is for blocks whose size is not known, since they are older than the profile. */
 struct hw_operation_counts {
     uint64_t count[HW_PHASES][HW_OPERATION_KINDS_ROOM];
 };

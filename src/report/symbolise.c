@@ -184,8 +184,8 @@ static struct hw_data_name make_data(struct symboliser *symboliser, uint32_t map
         .address = address, .size = size, .map = map, .flags = flags, .name = add_string(symboliser, name)};
 }
 
-/* The variables that entries of the report name, and locks (granules that they share are in several), and all sections of modules
- * with data that has no symbol. */
+/* The variables that entries of the report name, and locks (granules that they share are in several), and all sections
+ * of modules with data that has no symbol. */
 static void add_data(struct symboliser *symboliser)
 {
     const struct hw_view *view = symboliser->view;

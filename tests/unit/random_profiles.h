@@ -496,9 +496,10 @@ static struct hw_profile *make_own(uint32_t wanted, const struct placing *placin
     make_maps(&maker, placing);
     const size_t nodes = make_stacks(&maker, placing);
     struct hw_context_entry *entries = make_table(&maker, HW_SECTION_CONTEXTS, contexts);
+    static const uint16_t not_whole[] = {HW_CONTEXT_TRUNCATED, HW_CONTEXT_INCOMPLETE, HW_CONTEXT_GAP};
     for (size_t i = 1; i < contexts; i++)
         entries[i] = (struct hw_context_entry){
-            .leaf = (uint32_t)below(nodes), .flags = (uint16_t)(below(8) ? 0 : 1u << (below(2) ? 0 : below(2) ? 1 : 3)), .first_tick = below(end)};
+            .leaf = (uint32_t)below(nodes), .flags = below(8) ? 0 : not_whole[below(3)], .first_tick = below(end)};
     struct hw_mib *mibs = make_table(&maker, HW_SECTION_MIBS, contexts);
     for (size_t i = 0; i < contexts; i++) {
         mibs[i] = make_mib((uint32_t)below(contexts), end);
