@@ -169,16 +169,25 @@ static int find_newest(struct hw_cc_compiler *compiler, bool cplusplus, struct h
     return HW_VERB_NOT_FOUND;
 }
 
-/* gcc compiles C++ but does not link it: g++ beside it does both. */
+/* gcc and cc compile C++ but do not link it: g++ and c++ beside them do both. False: there is none; nothing has changed
+ * then. */
 static bool find_gxx(struct hw_cc_compiler *compiler)
 {
-    char *slash = strrchr(compiler->path, '/'), *name = slash ? slash + 1 : compiler->path;
-    char *gcc = NULL;
-    for (char *at = name; (at = strstr(at, "gcc")); at++)
-        gcc = at;
-    if (gcc)
-        memcpy(gcc, "g++", 3);
-    return gcc && is_program(compiler->path);
+    static const char *const names[][2] = {{"gcc", "g++"}, {"cc", "c++"}};
+    struct hw_cc_compiler other = *compiler;
+    const char *slash = strrchr(compiler->path, '/'), *name = slash ? slash + 1 : compiler->path, *at = NULL;
+    size_t i = 0;
+    for (; i < sizeof names / sizeof *names && !at; i++)
+        for (const char *next = name; (next = strstr(next, names[i][0])); next++)
+            at = next; /* the last one: x86_64-linux-gnu-gcc-12 */
+    if (!at)
+        return false;
+    const int length = snprintf(other.path, sizeof other.path, "%.*s%s%s", (int)(at - compiler->path), compiler->path,
+                                names[i - 1][1], at + strlen(names[i - 1][0]));
+    if (length >= (int)sizeof other.path || !is_program(other.path) || !ask(&other) || other.kind != HW_CC_GCC)
+        return false;
+    *compiler = other;
+    return true;
 }
 
 int hw_cc_compiler_find(struct hw_cc_compiler *compiler, const char *name, bool cplusplus, struct hw_error *error)
@@ -196,7 +205,8 @@ int hw_cc_compiler_find(struct hw_cc_compiler *compiler, const char *name, bool 
     }
     compiler->must_be_told = compiler->kind == HW_CC_CLANG && cplusplus && !name_says_cplusplus(compiler->path);
     if (compiler->kind == HW_CC_GCC && cplusplus && !name_says_cplusplus(compiler->path) && !find_gxx(compiler)) {
-        hw_error_set(error, "%s does not link C++, and there is no %s: name one with --compiler", name, compiler->path);
+        hw_error_set(error, "%s does not link C++, and no g++ or c++ is beside it: name one with --compiler",
+                     compiler->path);
         return HW_VERB_NOT_FOUND;
     }
     if (compiler->kind == HW_CC_CLANG && !find_plugin(compiler)) {

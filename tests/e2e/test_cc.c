@@ -256,6 +256,7 @@ static const struct {
     {"$CC -fmemory-profile -c count.c", 1, "-fmemory-profile"},
     {"$CC -m32 -c count.c", 1, "64-bit"},
     {"$CC --compiler=gcc --fields -c count.c", 1, "--fields is for clang"},
+    {"ln -s $(command -v gcc) mygcc; $HW c++ --compiler=./mygcc -c count.cc", 127, "no g++ or c++ is beside it"},
     {"$CC --granule=16 -c count.c", 2, "64, 8 or 4"},
     {"$CC --granule", 2, "64, 8 or 4"},
     {"$CC --ignore-list=absent -c count.c", 2, "absent"},
@@ -359,6 +360,9 @@ static const struct build_case {
     {"without standard libraries", "$CC -O2 -fPIC -shared -nostdlib -DNAME=one part.c -o libone.so -lc", 0, 0, ANY},
     {"as needed", "$CC -O2 -Wl,--as-needed count.c -o count; ./count", 1, 1, ANY},
     {"C++ by gcc", "$HW c++ --compiler=gcc -O2 count.cc -o count; ./count", 1, 1, ANY},
+    {"C++ by cc",
+     "ln -s $(command -v gcc) cc; ln -s $(command -v g++) c++; $HW c++ --compiler=./cc -O2 count.cc -o count; ./count",
+     1, 1, ANY},
     {"modules in two steps",
      "sed 's/^int main/export int run/; s/^__attr/export __attr/; 1i module;' count.cc > all.cppm\n"
      "sed -i '/^#include <string>/a export module all;' all.cppm; echo 'import all; int main() { return run(); }' > one.cc\n"
