@@ -37,9 +37,7 @@ static struct finished finish_with(const char *program, const char *const argv[]
 
 static struct finished finish(const char *program)
 {
-    const char *path = program_path(program);
-    if (!path)
-        SKIP("%s was not built", program);
+    const char *path = need_program(program);
     const char *const argv[] = {path, NULL};
     return finish_with(program, argv, NULL);
 }
@@ -128,9 +126,7 @@ static void test_gcc_no_pie(void **state)
 
 static void test_gcc_needs_no_libtsan(void **state)
 {
-    const char *path = program_path("abi-gcc-O2");
-    if (!path)
-        SKIP("abi-gcc-O2 was not built");
+    const char *path = need_program("abi-gcc-O2");
     const char *const argv[] = {"ldd", path, NULL};
     struct run_result result = run(argv, NULL);
     assert_contains(result.out, "libheapwise.so");
@@ -238,9 +234,7 @@ static void test_memprof_early(void **state)
 /* Its own way to say where the profile goes, and its functions. */
 static void test_memprof_output_and_dump(void **state)
 {
-    const char *path = program_path("abi-memprof");
-    if (!path)
-        SKIP("abi-memprof was not built");
+    const char *path = need_program("abi-memprof");
     char *directory = make_directory(), *inner = join_path(directory, "memprof");
     assert_int_equal(mkdir(inner, 0777), 0);
     const char *const argv[] = {path, "dump", NULL};
@@ -301,9 +295,7 @@ static void check_pool_blocks(const json_t *report)
 static void test_pools(void **state)
 {
     for (int i = 0; i < 2; i++) {
-        const char *path = program_path(i ? "pools-cxx" : "pools");
-        if (!path)
-            SKIP("pools was not built");
+        const char *path = need_program(i ? "pools-cxx" : "pools");
         const char *const argv[] = {path, NULL};
         struct recording recording = record_and_load(argv, NULL);
         assert_exit(&recording.run, 0, path);

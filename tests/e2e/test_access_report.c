@@ -10,32 +10,13 @@
 
 #include "test_config.h"
 
-static char *directory;
-
-static int make_place(void **state)
-{
-    directory = make_directory();
-    return 0;
-}
-
-static int remove_place(void **state)
-{
-    remove_directory(directory);
-    return 0;
-}
-
 /* The program built with ARGUMENT besides; NULL when no compiler for it is there. */
 static char *build(const char *name, const char *argument)
 {
-    char *program = join_path(directory, name), *source = join_path(TEST_SOURCES, "programs/told.c");
+    char *program = join_path(test_directory, name), *source = join_path(TEST_SOURCES, "programs/told.c");
     const char *const argv[] = {heapwise_path(), "cc",   argument,   "-O1", "-g", "-std=gnu17", "-w", "-o",
                                 program,         source, "-pthread", NULL};
-    struct run_result built = run(argv, NULL);
-    if (built.code == 127 || strstr(built.err, "not found"))
-        SKIP("no compiler for %s", argument);
-    if (built.code != 0)
-        fail_msg("%s cannot be built:\n%s", name, built.err);
-    run_result_free(&built);
+    compile_or_skip(argv, argument);
     free(source);
     return program;
 }
@@ -147,11 +128,11 @@ static void test_text(void **state)
 static void test_alone(void **state)
 {
     char *program = build("told_alone", "--granule=64"), *options;
-    assert_true(asprintf(&options, "HEAPWISE_OPTIONS=output=%s/alone.hwprof", directory) > 0);
+    assert_true(asprintf(&options, "HEAPWISE_OPTIONS=output=%s/alone.hwprof", test_directory) > 0);
     const char *const argv[] = {program, NULL}, *const environment[] = {options, NULL};
     struct run_result ran = run(argv, &(struct run_options){.environment = environment});
     assert_exit(&ran, 0, "told");
-    char *file = join_path(directory, "alone.hwprof");
+    char *file = join_path(test_directory, "alone.hwprof");
     json_t *report = load_report(file, 0);
     assert_string_equal(json_text(report, "process.state"), "ended");
     check_report(report, 64);
@@ -162,13 +143,5 @@ static void test_alone(void **state)
     free(program);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_64),
-        cmocka_unit_test(test_8),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_alone),
-    };
-    return cmocka_run_group_tests(tests, make_place, remove_place);
-}
+TEST_MAIN_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_64), cmocka_unit_test(test_8),
+               cmocka_unit_test(test_text), cmocka_unit_test(test_alone))

@@ -102,9 +102,7 @@ static void test_facts_of_mimalloc(void **state)
 static const char *class_option(void)
 {
     static char option[4096];
-    const char *library = program_path("libclassmalloc.so");
-    if (!library)
-        SKIP("the test allocator was not built");
+    const char *library = need_program("libclassmalloc.so");
     snprintf(option, sizeof option, "--allocator=class=%s", library);
     return option;
 }
@@ -154,9 +152,7 @@ static const json_t *run_named(const json_t *runs, const char *name)
 
 static const char *differs(void)
 {
-    const char *program = program_path("differs");
-    if (!program)
-        SKIP("the program was not built");
+    const char *program = need_program("differs");
     return program;
 }
 
@@ -637,42 +633,31 @@ static void test_predictions(void **state)
 
 static void test_a_linked_allocator_is_refused(void **state)
 {
-    const char *program = program_path("workload-jemalloc-static");
-    if (!program)
-        SKIP("the program was not built");
+    const char *program = need_program("workload-jemalloc-static");
     check_refused((const char *const[]){VERB, "-q", "-n1", program, NULL}, 2, "linked into its executable");
 }
 
-int main(void)
+static int make_cache(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_facts_of_glibc),
-        cmocka_unit_test(test_facts_of_jemalloc),
-        cmocka_unit_test(test_facts_of_tcmalloc),
-        cmocka_unit_test(test_facts_of_mimalloc),
-        cmocka_unit_test(test_facts_of_a_known_allocator),
-        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_input),
-        cmocka_unit_test(test_a_failing_run_is_told),
-        cmocka_unit_test(test_wrong_usage),
-        cmocka_unit_test(test_a_signal_ends_it),
-        cmocka_unit_test(test_ctrl_c_in_the_first_replay),
-        cmocka_unit_test(test_ctrl_c_in_later_replays),
-        cmocka_unit_test(test_ctrl_c_in_the_replays_of_record),
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_without_a_cache),
-        cmocka_unit_test(test_settings_change_facts),
-        cmocka_unit_test(test_profile_tells_how_the_allocator_works),
-        cmocka_unit_test(test_facts_from_a_file),
-        cmocka_unit_test(test_predictions),
-        cmocka_unit_test(test_a_linked_allocator_is_refused),
-    };
-    if (getenv("HEAPWISE_TEST"))
-        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
     cache = make_directory();
     snprintf(cache_variable, sizeof cache_variable, "XDG_CACHE_HOME=%s", cache);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    remove_directory(cache);
-    return failed;
+    return 0;
 }
+
+static int remove_cache(void **state)
+{
+    remove_directory(cache);
+    return 0;
+}
+
+TEST_MAIN_WITH(make_cache, remove_cache, cmocka_unit_test(test_facts_of_glibc),
+               cmocka_unit_test(test_facts_of_jemalloc), cmocka_unit_test(test_facts_of_tcmalloc),
+               cmocka_unit_test(test_facts_of_mimalloc), cmocka_unit_test(test_facts_of_a_known_allocator),
+               cmocka_unit_test(test_runs), cmocka_unit_test(test_text), cmocka_unit_test(test_input),
+               cmocka_unit_test(test_a_failing_run_is_told), cmocka_unit_test(test_wrong_usage),
+               cmocka_unit_test(test_a_signal_ends_it), cmocka_unit_test(test_ctrl_c_in_the_first_replay),
+               cmocka_unit_test(test_ctrl_c_in_later_replays), cmocka_unit_test(test_ctrl_c_in_the_replays_of_record),
+               cmocka_unit_test(test_cache), cmocka_unit_test(test_without_a_cache),
+               cmocka_unit_test(test_settings_change_facts),
+               cmocka_unit_test(test_profile_tells_how_the_allocator_works), cmocka_unit_test(test_facts_from_a_file),
+               cmocka_unit_test(test_predictions), cmocka_unit_test(test_a_linked_allocator_is_refused))

@@ -13,9 +13,7 @@ enum { OF_ONE_LIST = 20020 }; /* blocks */
 
 static const char *plain(void)
 {
-    const char *path = program_path("confined");
-    if (!path)
-        SKIP("confined was not built");
+    const char *path = need_program("confined");
     return path;
 }
 

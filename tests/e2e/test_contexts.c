@@ -294,9 +294,7 @@ static void test_depth(void **state)
 
 static void check_exceptions(const char *name)
 {
-    const char *program = program_path(name);
-    if (!program)
-        SKIP("%s was not built", name);
+    const char *program = need_program(name);
     const char *const argv[] = {program, NULL};
     struct counted counted;
     struct recording recording = record_with_counter(argv, NULL, &counted);
@@ -346,9 +344,7 @@ static void test_files_and_lines(void **state)
 /* Every form of operator new: its caller's frame pointer is all that the way on rests on. */
 static void test_operators_with_frame_pointers(void **state)
 {
-    const char *program = program_path("new-frame-pointers");
-    if (!program)
-        SKIP("new-frame-pointers was not built");
+    const char *program = need_program("new-frame-pointers");
     struct recording recording = record_and_load((const char *const[]){program, NULL}, NULL);
     const json_t *contexts = json_object_get(recording.report, "contexts"), *context;
     size_t index, forms = 0;

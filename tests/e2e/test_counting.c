@@ -9,20 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *directory;
-
-static int make_place(void **state)
-{
-    directory = make_directory();
-    return 0;
-}
-
-static int remove_place(void **state)
-{
-    remove_directory(directory);
-    return 0;
-}
-
 /* A run of a program, built from tests/programs/SOURCE. */
 struct profiled {
     struct run_result ran;
@@ -36,7 +22,7 @@ static bool count(struct profiled *counted, const char *verb, const char *source
     static int number;
     char name[32], *program, *profile, *options, *from;
     snprintf(name, sizeof name, "program%d", ++number);
-    program = join_path(directory, name);
+    program = join_path(test_directory, name);
     assert_true(asprintf(&profile, "%s.hwprof", program) > 0 &&
                 asprintf(&options, "HEAPWISE_OPTIONS=output=%s", profile) > 0);
     assert_true(asprintf(&from, "%s/programs/%s", TEST_SOURCES, source) > 0);
@@ -192,7 +178,8 @@ static void uncounted_library(void **state)
 {
     static const char library[] =
         "void lib_write(volatile int *p, int n) { for (int i = 0; i < n; i++) p[i & 15] = i; }\n";
-    char *source = join_path(directory, "library.c"), *object = join_path(directory, "libuncounted.so"), *search;
+    char *source = join_path(test_directory, "library.c"), *object = join_path(test_directory, "libuncounted.so"),
+         *search;
     FILE *file = fopen(source, "w");
     assert_non_null(file);
     fputs(library, file);
@@ -203,7 +190,7 @@ static void uncounted_library(void **state)
     struct run_result built = run(gcc, NULL);
     assert_exit(&built, 0, "gcc");
     run_result_free(&built);
-    assert_true(asprintf(&search, "-Wl,-rpath,%s", directory) > 0);
+    assert_true(asprintf(&search, "-Wl,-rpath,%s", test_directory) > 0);
     const char *const flags[] = {object, search, NULL};
     struct profiled counted;
     if (!count(&counted, "cc", "uses_library.c", flags))
@@ -282,11 +269,5 @@ static void parts(void **state)
         SKIP("no clang with a plugin");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(instructions),      cmocka_unit_test(signals), cmocka_unit_test(signals_and_fields),
-        cmocka_unit_test(uncounted_library), cmocka_unit_test(parts),
-    };
-    return cmocka_run_group_tests(tests, make_place, remove_place);
-}
+TEST_MAIN_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(instructions), cmocka_unit_test(signals),
+               cmocka_unit_test(signals_and_fields), cmocka_unit_test(uncounted_library), cmocka_unit_test(parts))

@@ -201,17 +201,13 @@ static void compare_with_dhat(const char *const argv[], const char *const *envir
 
 static void test_workload(void **state)
 {
-    const char *program = program_path("workload");
-    if (!program)
-        SKIP("workload was not built");
+    const char *program = need_program("workload");
     compare_with_dhat((const char *const[]){program, NULL}, NULL, true);
 }
 
 static void test_walks(void **state)
 {
-    const char *program = program_path("stacks");
-    if (!program)
-        SKIP("stacks was not built");
+    const char *program = need_program("stacks");
     compare_with_dhat((const char *const[]){program, ".", "walks", "qsort", "alloca", "realigned", "many_arguments",
                                             "large_frame", "getline", NULL},
                       NULL, true);

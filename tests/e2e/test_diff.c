@@ -42,18 +42,6 @@ static int remove_place(void **state)
     return 0;
 }
 
-static json_t *json_of(const char *const arguments[], int code)
-{
-    struct run_result result = heapwise(arguments, NULL);
-    json_error_t error;
-    assert_exit(&result, code, arguments[0]);
-    json_t *object = json_loads(result.out, 0, &error);
-    if (!object)
-        fail_msg("%s: %s", arguments[0], error.text);
-    run_result_free(&result);
-    return object;
-}
-
 static const json_t *place(const json_t *diff, size_t index, const char *function, const char *state, int64_t change)
 {
     const json_t *object = json_array_get(json_object_get(diff, "places"), index);
@@ -424,18 +412,8 @@ static void test_columns(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),     cmocka_unit_test(test_names_missing),
-        cmocka_unit_test(test_no_change),   cmocka_unit_test(test_text),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_sampled),
-        cmocka_unit_test(test_check),       cmocka_unit_test(test_baseline),
-        cmocka_unit_test(test_annotations), cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_cut_files),   cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_allocator),
-    };
-    if (getenv("HEAPWISE_TEST"))
-        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
-    return cmocka_run_group_tests(tests, make_place, remove_place);
-}
+TEST_MAIN_WITH(make_place, remove_place, cmocka_unit_test(test_changes), cmocka_unit_test(test_names_missing),
+               cmocka_unit_test(test_no_change), cmocka_unit_test(test_text), cmocka_unit_test(test_limits),
+               cmocka_unit_test(test_sampled), cmocka_unit_test(test_check), cmocka_unit_test(test_baseline),
+               cmocka_unit_test(test_annotations), cmocka_unit_test(test_wrong_arguments),
+               cmocka_unit_test(test_cut_files), cmocka_unit_test(test_columns), cmocka_unit_test(test_allocator))

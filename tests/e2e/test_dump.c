@@ -79,9 +79,7 @@ static struct victim wait_until_ready(const char *program, const char *name, con
 /* Starts a case of the program `dump`; waits until it says that it is ready. */
 static struct victim start(const char *name, const char *more_options)
 {
-    const char *program = program_path("dump");
-    if (!program)
-        SKIP("dump was not built");
+    const char *program = need_program("dump");
     return wait_until_ready(program, name, more_options);
 }
 
@@ -123,9 +121,7 @@ static struct victim run_program(const char *program, const char *name, const ch
 /* Runs a case to its end. */
 static struct victim run_case(const char *name, const char *more_options)
 {
-    const char *program = program_path("dump");
-    if (!program)
-        SKIP("dump was not built");
+    const char *program = need_program("dump");
     return run_program(program, name, more_options);
 }
 
@@ -201,9 +197,7 @@ static void test_three_dumps_of_one_block(void **state)
 
 static void test_record_tells_dumps_from_processes(void **state)
 {
-    const char *program = program_path("dump");
-    if (!program)
-        SKIP("dump was not built");
+    const char *program = need_program("dump");
     const char *const argv[] = {program, "three", NULL};
     char *directory = make_directory(), *file = join_path(directory, "p.hwprof");
     struct recording recording = record_and_load(argv, &(struct record_options){.file = file, .no_report = true});
@@ -426,9 +420,7 @@ static void limit_files(void *unused)
 
 static void test_dump_without_room(void **state)
 {
-    const char *program = program_path("dump");
-    if (!program)
-        SKIP("dump was not built");
+    const char *program = need_program("dump");
     struct victim victim;
     memset(&victim, 0, sizeof victim);
     victim.directory = make_directory();
@@ -650,9 +642,7 @@ static void test_deleted_profile(void **state)
 /* It may end at any moment: there is a complete dump, or none and a reason. */
 static void test_process_that_ends(void **state)
 {
-    const char *program = program_path("dump");
-    if (!program)
-        SKIP("dump was not built");
+    const char *program = need_program("dump");
     for (int round = 0; round < 10; round++) {
         struct victim victim;
         start_program(&victim, program, "short_life", round % 2 ? ":dump-signal=62" : "");

@@ -127,9 +127,7 @@ static void test_values(void **state)
 
 static void test_sampled(void **state)
 {
-    const char *program = program_path("workload");
-    if (!program)
-        SKIP("workload was not built");
+    const char *program = need_program("workload");
     char *profile = record("sampled.hwprof", (const char *const[]){"--sample-bytes=16K", NULL},
                            (const char *const[]){program, "2", "20000", NULL});
     char *report = keep_report(profile, "sampled.json");
@@ -164,9 +162,7 @@ static void test_accesses(void **state)
 {
     static const char *const programs[] = {"access", "access-8", NULL};
     for (size_t i = 0; programs[i]; i++) {
-        const char *program = program_path(programs[i]);
-        if (!program)
-            SKIP("%s was not built", programs[i]);
+        const char *program = need_program(programs[i]);
         char *profile = record("access.hwprof", NULL, (const char *const[]){program, "types", "0", "0", NULL});
         char *report = keep_report(profile, "access.json");
         check_all(profile, report);
@@ -297,15 +293,7 @@ static void test_cut_files(void **state)
     free(out);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heap),      cmocka_unit_test(test_values),   cmocka_unit_test(test_sampled),
-        cmocka_unit_test(test_merged),    cmocka_unit_test(test_accesses), cmocka_unit_test(test_go_pprof),
-        cmocka_unit_test(test_output),    cmocka_unit_test(test_terminal), cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_cut_files),
-    };
-    if (getenv("HEAPWISE_TEST"))
-        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
-    return cmocka_run_group_tests(tests, make_place, remove_place);
-}
+TEST_MAIN_WITH(make_place, remove_place, cmocka_unit_test(test_heap), cmocka_unit_test(test_values),
+               cmocka_unit_test(test_sampled), cmocka_unit_test(test_merged), cmocka_unit_test(test_accesses),
+               cmocka_unit_test(test_go_pprof), cmocka_unit_test(test_output), cmocka_unit_test(test_terminal),
+               cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_cut_files))

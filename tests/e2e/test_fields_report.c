@@ -9,20 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *directory;
-
-static int make_place(void **state)
-{
-    directory = make_directory();
-    return 0;
-}
-
-static int remove_place(void **state)
-{
-    remove_directory(directory);
-    return 0;
-}
-
 /* ---- the example ---- */
 
 /* The number behind "LABEL: " in what the example printed. */
@@ -36,28 +22,20 @@ static double counted(const char *out, const char *label)
 
 static json_t *fields_of(const char *file)
 {
-    struct run_result result = heapwise((const char *const[]){"fields", "--json", file, NULL}, NULL);
-    json_error_t error;
-    if (result.code)
-        fail_msg("fields ended with %d: %s", result.code, result.err);
-    json_t *object = json_loads(result.out, 0, &error);
-    if (!object)
-        fail_msg("fields --json: %s", error.text);
-    run_result_free(&result);
-    return object;
+    return json_of((const char *const[]){"fields", "--json", file, NULL}, 0);
 }
 
 static void example_suggests_what_cachegrind_counts(void **state)
 {
     char *script = join_path(TEST_SOURCES, "../examples/layout/run"),
-         *profile = join_path(directory, "profiled.hwprof");
+         *profile = join_path(test_directory, "profiled.hwprof");
     char variable[4096];
     if (!have_command("valgrind") || !have_command("cc"))
         SKIP("valgrind or cc is missing");
     snprintf(variable, sizeof variable, "HEAPWISE=%s", heapwise_path());
     const char *const environment[] = {variable, "ORDERS=20000", "ROUNDS=3", "SIMULATE=yes", NULL};
     const struct run_options options = {.environment = environment, .timeout_s = 300};
-    struct run_result ran = run((const char *const[]){script, directory, NULL}, &options);
+    struct run_result ran = run((const char *const[]){script, test_directory, NULL}, &options);
     if (ran.code && strstr(ran.err, "not found"))
         SKIP("no compiler for heapwise cc --fields");
     if (ran.code)
@@ -111,9 +89,9 @@ static void lines_are_of_where_blocks_begin(void **state)
 {
     if (!have_command("valgrind") || !have_command("gcc"))
         SKIP("valgrind or gcc is missing");
-    char *source = join_path(TEST_SOURCES, "programs/placement.c"), *counting = join_path(directory, "placement"),
-         *profile = join_path(directory, "placement.hwprof"), *header = join_path(directory, "layout.h");
-    char *plain[2] = {join_path(directory, "before"), join_path(directory, "after")}, variable[4096];
+    char *source = join_path(TEST_SOURCES, "programs/placement.c"), *counting = join_path(test_directory, "placement"),
+         *profile = join_path(test_directory, "placement.hwprof"), *header = join_path(test_directory, "layout.h");
+    char *plain[2] = {join_path(test_directory, "before"), join_path(test_directory, "after")}, variable[4096];
     const char *const build[] = {heapwise_path(), "cc", "--fields", "-O1", "-g", "-o", counting, source, NULL};
     compile_or_skip(build, "heapwise cc --fields");
     snprintf(variable, sizeof variable, "HEAPWISE_OPTIONS=output=%s", profile);
@@ -141,7 +119,7 @@ static void lines_are_of_where_blocks_begin(void **state)
     assert_non_null(file);
     fputs(json_text(rec, "suggestion.definition"), file);
     fclose(file);
-    snprintf(variable, sizeof variable, "-I%s", directory);
+    snprintf(variable, sizeof variable, "-I%s", test_directory);
     for (int after = 0; after < 2; after++) {
         const char *const compile[] = {"gcc", "-O1",        variable, after ? "-DLAYOUT" : "-UNOTHING",
                                        "-o",  plain[after], source,   NULL};
@@ -187,19 +165,14 @@ static void a_search_is_one_use(void **state)
         "        sum += find(list, 10 * i);\n" /* 1000 - 10 i items each: 50,500; the last of them is the one */
         "    return sum != 49500;\n"
         "}\n";
-    char *source = join_path(directory, "find.c"), *program = join_path(directory, "find");
-    char *profile = join_path(directory, "find.hwprof"), variable[4096];
+    char *source = join_path(test_directory, "find.c"), *program = join_path(test_directory, "find");
+    char *profile = join_path(test_directory, "find.hwprof"), variable[4096];
     FILE *file = fopen(source, "w");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
-    struct run_result built =
-        heapwise((const char *const[]){"cc", "--fields", "-O2", "-g", source, "-o", program, NULL}, NULL);
-    if (built.code && strstr(built.err, "not found"))
-        SKIP("no compiler for heapwise cc --fields");
-    if (built.code)
-        fail_msg("%s", built.err);
-    run_result_free(&built);
+    const char *const build[] = {heapwise_path(), "cc", "--fields", "-O2", "-g", "-o", program, source, NULL};
+    compile_or_skip(build, "heapwise cc --fields");
     snprintf(variable, sizeof variable, "HEAPWISE_OPTIONS=output=%s", profile);
     const char *const environment[] = {variable, NULL};
     const struct run_options options = {.environment = environment};
@@ -250,9 +223,7 @@ static void usage(void **state)
 /* A program that was not built so: said, and the rest of the report is as ever. */
 static void nothing_counted(void **state)
 {
-    const char *program = program_path("hello");
-    if (!program)
-        SKIP("hello could not be built");
+    const char *program = need_program("hello");
     struct recording recording = record_and_load((const char *const[]){program, NULL}, NULL);
     expect((const char *const[]){"fields", recording.files[0], NULL}, 0, "heapwise cc --fields", "");
     json_t *report = fields_of(recording.files[0]);
@@ -263,14 +234,6 @@ static void nothing_counted(void **state)
     recording_free(&recording);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(example_suggests_what_cachegrind_counts, make_place, remove_place),
-        cmocka_unit_test_setup_teardown(lines_are_of_where_blocks_begin, make_place, remove_place),
-        cmocka_unit_test_setup_teardown(a_search_is_one_use, make_place, remove_place),
-        cmocka_unit_test(usage),
-        cmocka_unit_test(nothing_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(example_suggests_what_cachegrind_counts),
+               cmocka_unit_test(lines_are_of_where_blocks_begin), cmocka_unit_test(a_search_is_one_use),
+               cmocka_unit_test(usage), cmocka_unit_test(nothing_counted))

@@ -397,17 +397,9 @@ static void test_text(void **state)
     recording_free(&recording);
 }
 
-int main(void)
-{
-    if (getenv("HEAPWISE_TEST"))
-        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls), cmocka_unit_test(test_futex),
-        cmocka_unit_test(test_handed_back),  cmocka_unit_test(test_handlers),    cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_shared_lines), cmocka_unit_test(test_arena),       cmocka_unit_test(test_own_sigsys),
-        cmocka_unit_test(test_filters),      cmocka_unit_test(test_processes),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_locks),        cmocka_unit_test(test_contention),  cmocka_unit_test(test_events),
-        cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls), cmocka_unit_test(test_futex),
+          cmocka_unit_test(test_handed_back), cmocka_unit_test(test_handlers), cmocka_unit_test(test_masks),
+          cmocka_unit_test(test_shared_lines), cmocka_unit_test(test_arena), cmocka_unit_test(test_own_sigsys),
+          cmocka_unit_test(test_filters), cmocka_unit_test(test_processes), cmocka_unit_test(test_threads),
+          cmocka_unit_test(test_locks), cmocka_unit_test(test_contention), cmocka_unit_test(test_events),
+          cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text))

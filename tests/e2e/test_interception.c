@@ -85,9 +85,7 @@ static const struct expectation calls[] = {
 
 static void check_calls(const char *name)
 {
-    const char *program = program_path(name);
-    if (!program)
-        SKIP("%s was not built", name);
+    const char *program = need_program(name);
     const char *const argv[] = {program, NULL};
     struct recording recording = compare_with_counter(argv, NULL);
     check_expectations(recording.report, calls, CALLS);
@@ -116,9 +114,7 @@ static void test_calls_clang(void **state)
 
 static void test_calls_lazy_and_immediate_binding(void **state)
 {
-    const char *program = program_path("calls");
-    if (!program)
-        SKIP("calls was not built");
+    const char *program = need_program("calls");
     /* lazy and immediate binding: the PLT of the program must lead to the hooks in both */
     static const char *const bindings[] = {"LD_BIND_NOW=1", "LD_BIND_NOW"};
     for (int i = 0; i < 2; i++) {
@@ -133,9 +129,7 @@ static void test_calls_lazy_and_immediate_binding(void **state)
 
 static void test_sizes_of_blocks(void **state)
 {
-    const char *program = program_path("calls");
-    if (!program)
-        SKIP("calls was not built");
+    const char *program = need_program("calls");
     const char *const argv[] = {program, NULL};
     struct recording recording = record_and_load(argv, NULL);
     const json_t *context = only_context(recording.report, "case_malloc");
@@ -153,9 +147,7 @@ static void test_sizes_of_blocks(void **state)
 /* 5 GiB and more, never touched: sizes are exact, above 32 bits. */
 static void test_more_than_4_gib(void **state)
 {
-    const char *program = program_path("calls");
-    if (!program)
-        SKIP("calls was not built");
+    const char *program = need_program("calls");
     const char *const argv[] = {program, "huge", NULL};
     struct run_result plain = run(argv, NULL);
     assert_exit(&plain, 0, "the program alone");
@@ -197,9 +189,7 @@ static const struct expectation forms[] = {
 
 static void check_new(const char *name)
 {
-    const char *program = program_path(name);
-    if (!program)
-        SKIP("%s was not built", name);
+    const char *program = need_program(name);
     const char *const argv[] = {program, NULL};
     struct run_result plain = run(argv, NULL);
     assert_exit(&plain, 0, "the program alone");
@@ -241,9 +231,7 @@ static void test_operator_new_static_libstdcxx(void **state)
 /* The hooks' own frames are never shown. */
 static void test_own_frames_are_hidden(void **state)
 {
-    const char *program = program_path("new");
-    if (!program)
-        SKIP("new was not built");
+    const char *program = need_program("new");
     const char *const argv[] = {program, NULL};
     struct recording recording = record_and_load(argv, NULL);
     size_t index;
@@ -284,9 +272,7 @@ static void test_foreign_blocks(void **state)
 
 static void test_canonical_plt_entries(void **state)
 {
-    const char *program = program_path("canonical");
-    if (!program)
-        SKIP("canonical was not built");
+    const char *program = need_program("canonical");
     const char *const argv[] = {program, NULL};
     struct recording recording = record_and_load(argv, &(struct record_options){.run.timeout_s = 20});
     assert_exit(&recording.run, 0, "canonical");

@@ -163,9 +163,7 @@ static void test_peak(void **state)
 
 static void test_peak_of_two_threads(void **state)
 {
-    const char *program = program_path("mib");
-    if (!program)
-        SKIP("mib was not built");
+    const char *program = need_program("mib");
     const char *const argv[] = {program, "shared", NULL};
     struct recording shared = record_and_load(argv, NULL);
     assert_exit(&shared.run, 0, "mib shared");
@@ -215,22 +213,8 @@ static void test_process(void **state)
     assert_contexts_sum_to_totals(recording.report);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lifetimes),
-        cmocka_unit_test(test_overlaps),
-        cmocka_unit_test(test_cpus),
-        cmocka_unit_test(test_reallocation),
-        cmocka_unit_test(test_temporary),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_live_at_exit),
-        cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_peak_of_two_threads),
-        cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_process),
-    };
-    if (getenv("HEAPWISE_TEST"))
-        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
-    return cmocka_run_group_tests(tests, record_once, forget);
-}
+TEST_MAIN_WITH(record_once, forget, cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_overlaps),
+               cmocka_unit_test(test_cpus), cmocka_unit_test(test_reallocation), cmocka_unit_test(test_temporary),
+               cmocka_unit_test(test_threads), cmocka_unit_test(test_live_at_exit), cmocka_unit_test(test_peak),
+               cmocka_unit_test(test_peak_of_two_threads), cmocka_unit_test(test_timeline),
+               cmocka_unit_test(test_process))

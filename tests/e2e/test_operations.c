@@ -37,9 +37,7 @@ static struct recording record_mode(const char *mode, const char *argument, cons
 {
     static const char *const arguments[] = {"--mode=allocator", "--no-prediction", NULL};
     char variable[1024];
-    const char *program = program_path("operations");
-    if (!program)
-        SKIP("operations was not built");
+    const char *program = need_program("operations");
     if (preload && TEST_SANITIZED)
         SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
     snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload ? preload : "");

@@ -267,21 +267,7 @@ static void test_samples(void **unused)
     recording_free(&recording);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_internal),
-        cmocka_unit_test(test_external),
-        cmocka_unit_test(test_other_allocators),
-        cmocka_unit_test(test_blowup),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_peaks),
-        cmocka_unit_test(test_short_runs),
-        cmocka_unit_test(test_peak_of_threads),
-        cmocka_unit_test(test_odd_ones),
-        cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(cmocka_unit_test(test_internal), cmocka_unit_test(test_external), cmocka_unit_test(test_other_allocators),
+          cmocka_unit_test(test_blowup), cmocka_unit_test(test_lines), cmocka_unit_test(test_peaks),
+          cmocka_unit_test(test_short_runs), cmocka_unit_test(test_peak_of_threads), cmocka_unit_test(test_odd_ones),
+          cmocka_unit_test(test_many_threads), cmocka_unit_test(test_fork), cmocka_unit_test(test_samples))

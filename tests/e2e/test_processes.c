@@ -13,9 +13,7 @@
 
 static struct recording record_case(const char *name, const char *argument, const struct record_options *options)
 {
-    const char *program = program_path("processes");
-    if (!program)
-        SKIP("processes was not built");
+    const char *program = need_program("processes");
     const char *const argv[] = {program, name, argument, NULL};
     return record_and_load(argv, options);
 }
@@ -354,9 +352,7 @@ static void test_children_without_profile(void **state)
 
 static void test_no_folder(void **state)
 {
-    const char *program = program_path("processes");
-    if (!program)
-        SKIP("processes was not built");
+    const char *program = need_program("processes");
     char *directory = make_directory(), *folder = join_path(directory, "a"), *away = join_path(directory, "b"),
          *file = join_path(folder, "%e.%p.hwprof");
     assert_int_equal(mkdir(folder, 0700), 0);
@@ -461,9 +457,7 @@ static struct recording record_interruptible(const char *name)
 {
     if (TEST_SANITIZED)
         SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
-    const char *library = program_path("libsafemalloc.so");
-    if (!library)
-        SKIP("libsafemalloc.so was not built");
+    const char *library = need_program("libsafemalloc.so");
     char variable[4200];
     snprintf(variable, sizeof variable, "LD_PRELOAD=%s", library);
     const char *const environment[] = {variable, NULL};

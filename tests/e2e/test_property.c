@@ -375,6 +375,7 @@ static void test_seed(void **state)
 
 int main(void)
 {
+    set_surroundings();
     unsigned long long first = 1, last = USUAL_SEEDS;
     const char *chosen = getenv("HEAPWISE_PROPERTY_SEEDS");
     if (chosen) {

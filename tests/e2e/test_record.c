@@ -18,14 +18,6 @@ static struct run_result heapwise_in(const char *directory, const char *const ar
     return heapwise(arguments, &(struct run_options){.directory = directory});
 }
 
-static const char *need(const char *name)
-{
-    const char *path = program_path(name);
-    if (!path)
-        SKIP("%s was not built", name);
-    return path;
-}
-
 static size_t count_profiles(const char *directory)
 {
     size_t count;
@@ -35,7 +27,7 @@ static size_t count_profiles(const char *directory)
 
 static void test_exit_codes_are_the_programs(void **state)
 {
-    const char *hello = need("hello");
+    const char *hello = need_program("hello");
     static const char *const codes[] = {"0", "1", "2", "77", "124", "125", "126", "127", "128", "255"};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         const char *const argv[] = {hello, codes[i], NULL};
@@ -90,19 +82,19 @@ static void check_refused(const char *program, const char *reason)
 
 static void test_static_programs(void **state)
 {
-    check_refused(need("hello-static"), "static");
-    check_refused(need("hello-static-pie"), "static");
+    check_refused(need_program("hello-static"), "static");
+    check_refused(need_program("hello-static-pie"), "static");
 }
 
 static void test_static_musl_program(void **state)
 {
-    check_refused(need("hello-musl-static"), "static");
+    check_refused(need_program("hello-musl-static"), "static");
 }
 
 /* With musl as the C library: recorded, or not, but then it says so; the program runs in any case. */
 static void test_musl_program(void **state)
 {
-    const char *program = need("hello-musl");
+    const char *program = need_program("hello-musl");
     struct run_result plain = run((const char *const[]){program, "3", NULL}, NULL);
     if (plain.code != 3)
         SKIP("musl's dynamic linker is not installed");
@@ -175,8 +167,8 @@ static void test_under_valgrind(void **state)
     if (TEST_SANITIZED)
         SKIP("as in the other presets");
     char *directory = make_directory();
-    struct run_result result =
-        heapwise_in(directory, (const char *const[]){"record", "-v", "--", "valgrind", "-q", need("hello"), "3", NULL});
+    struct run_result result = heapwise_in(
+        directory, (const char *const[]){"record", "-v", "--", "valgrind", "-q", need_program("hello"), "3", NULL});
     assert_exit(&result, 3, "hello under Valgrind");
     assert_string_equal(result.out, "hello\n");
     assert_contains(result.err, "not profiled: this program runs under Valgrind");
@@ -202,7 +194,7 @@ static void become_nobody(void *closure)
 static void test_setuid_program(void **state)
 {
     char *directory = make_directory();
-    char *program = copy_program(directory, "hello-setuid", need("hello"));
+    char *program = copy_program(directory, "hello-setuid", need_program("hello"));
     if (geteuid() != 0)
         SKIP("needs root: a set-user-id program of another user");
     assert_int_equal(chmod(directory, 0777), 0);
@@ -242,7 +234,7 @@ static void test_setuid_program(void **state)
 static void test_foreign_programs(void **state)
 {
     char *directory = make_directory();
-    char *program = copy_program(directory, "hello-foreign", need("hello"));
+    char *program = copy_program(directory, "hello-foreign", need_program("hello"));
     int file = open(program, O_RDWR);
     Elf64_Half machine = EM_AARCH64;
 #if defined __aarch64__
@@ -256,7 +248,7 @@ static void test_foreign_programs(void **state)
     run_result_free(&result);
 
     free(program);
-    program = copy_program(directory, "hello-cut", need("hello"));
+    program = copy_program(directory, "hello-cut", need_program("hello"));
     assert_int_equal(truncate(program, 40), 0);
     result = heapwise_in(directory, (const char *const[]){"record", "--", program, NULL});
     assert_true(result.code == 125 || result.code == 126);
@@ -305,7 +297,8 @@ static void test_scripts(void **state)
 static void test_default_name(void **state)
 {
     char *directory = make_directory();
-    struct run_result result = heapwise_in(directory, (const char *const[]){"record", "--", need("hello"), NULL});
+    struct run_result result =
+        heapwise_in(directory, (const char *const[]){"record", "--", need_program("hello"), NULL});
     assert_exit(&result, 0, "hello");
     size_t count;
     char **files = list_files(directory, ".hwprof", &count);
@@ -327,8 +320,8 @@ static void test_pattern(void **state)
     char *directory = make_directory();
     char host[256];
     gethostname(host, sizeof host);
-    struct run_result result =
-        heapwise_in(directory, (const char *const[]){"record", "-o", "100%%-%e-%h.hwprof", "--", need("hello"), NULL});
+    struct run_result result = heapwise_in(
+        directory, (const char *const[]){"record", "-o", "100%%-%e-%h.hwprof", "--", need_program("hello"), NULL});
     assert_exit(&result, 0, "hello");
     char name[600];
     snprintf(name, sizeof name, "%s/100%%-hello-%s.hwprof", directory, host);
@@ -336,7 +329,7 @@ static void test_pattern(void **state)
     run_result_free(&result);
 
     const char *const environment[] = {"HEAPWISE_OPTIONS=output=from-variable.hwprof", NULL};
-    result = heapwise((const char *const[]){"record", "--", need("hello"), NULL},
+    result = heapwise((const char *const[]){"record", "--", need_program("hello"), NULL},
                       &(struct run_options){.directory = directory, .environment = environment});
     assert_exit(&result, 0, "hello");
     snprintf(name, sizeof name, "%s/from-variable.hwprof", directory);
@@ -354,7 +347,7 @@ static void test_existing_file(void **state)
     fputs("precious", file);
     fclose(file);
     struct run_result result =
-        heapwise_in(directory, (const char *const[]){"record", "-o", "mine.hwprof", "--", need("hello"), NULL});
+        heapwise_in(directory, (const char *const[]){"record", "-o", "mine.hwprof", "--", need_program("hello"), NULL});
     assert_contains(result.err, "mine.hwprof");
     char text[20] = "";
     file = fopen(name, "r");
@@ -363,8 +356,8 @@ static void test_existing_file(void **state)
     assert_string_equal(text, "precious");
     run_result_free(&result);
 
-    result =
-        heapwise_in(directory, (const char *const[]){"record", "-f", "-o", "mine.hwprof", "--", need("hello"), NULL});
+    result = heapwise_in(directory,
+                         (const char *const[]){"record", "-f", "-o", "mine.hwprof", "--", need_program("hello"), NULL});
     assert_exit(&result, 0, "record -f");
     json_t *report = load_report(name, 0);
     assert_int_equal(report_sums(report, "hello_work").allocations, 100);
@@ -378,8 +371,8 @@ static void test_existing_file(void **state)
 static void test_streams(void **state)
 {
     char *directory = make_directory();
-    struct run_result result =
-        heapwise_in(directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need("hello"), NULL});
+    struct run_result result = heapwise_in(
+        directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need_program("hello"), NULL});
     assert_exit(&result, 0, "record -q");
     assert_string_equal(result.out, "hello\n");
     assert_string_equal(result.err, "");
@@ -489,7 +482,7 @@ static void test_help(void **state)
     }
     const char *const environment[] = {"HEAPWISE_OPTIONS=help=1", NULL};
     struct recording recording =
-        record_and_load((const char *const[]){need("hello"), NULL},
+        record_and_load((const char *const[]){need_program("hello"), NULL},
                         &(struct record_options){.run.environment = environment, .no_report = true});
     assert_exit(&recording.run, 0, "hello with help=1");
     assert_contains(recording.run.err, "sample-bytes");
@@ -514,7 +507,7 @@ static void test_without_record(void **state)
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
     const char *const environment[] = {options, preload, NULL};
     struct run_result result =
-        run((const char *const[]){need("hello"), "5", NULL}, &(struct run_options){.environment = environment});
+        run((const char *const[]){need_program("hello"), "5", NULL}, &(struct run_options){.environment = environment});
     assert_exit(&result, 5, "hello with the runtime preloaded");
     assert_string_equal(result.out, "hello\n");
     assert_string_equal(result.err, "");
@@ -530,7 +523,7 @@ static void test_without_record(void **state)
 /* Unknown keys of the variable are said, and harm nothing. */
 static void test_unknown_option(void **state)
 {
-    struct recording recording = record_and_load((const char *const[]){need("hello"), NULL},
+    struct recording recording = record_and_load((const char *const[]){need_program("hello"), NULL},
                                                  &(struct record_options){.options = "no-such-key=1"});
     assert_exit(&recording.run, 0, "hello");
     assert_contains(recording.run.err, "no-such-key");
@@ -543,8 +536,8 @@ static void test_unknown_option(void **state)
 static void test_report_options(void **state)
 {
     char *directory = make_directory();
-    struct run_result result =
-        heapwise_in(directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need("hello"), NULL});
+    struct run_result result = heapwise_in(
+        directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need_program("hello"), NULL});
     run_result_free(&result);
     result = heapwise_in(directory, (const char *const[]){"report", "--json", "--top", "1", "a.hwprof", NULL});
     assert_exit(&result, 0, "report --top 1");
@@ -564,8 +557,8 @@ static void test_report_options(void **state)
 static void test_quiet_everywhere(void **state)
 {
     char *directory = make_directory();
-    struct run_result result =
-        heapwise_in(directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need("hello"), NULL});
+    struct run_result result = heapwise_in(
+        directory, (const char *const[]){"record", "-q", "-o", "a.hwprof", "--", need_program("hello"), NULL});
     assert_exit(&result, 0, "record -q");
     assert_string_equal(result.err, "");
     run_result_free(&result);
@@ -599,7 +592,7 @@ static void test_a_file_that_is_being_written(void **state)
         usleep(10000);
     usleep(200000);
     struct run_result result =
-        heapwise_in(directory, (const char *const[]){"record", "-f", "-o", file, "--", need("hello"), NULL});
+        heapwise_in(directory, (const char *const[]){"record", "-f", "-o", file, "--", need_program("hello"), NULL});
     assert_exit(&result, 125, "record -f");
     assert_contains(result.err, "is being written by process");
     run_result_free(&result);

@@ -25,9 +25,7 @@ struct steady {
 
 static void start_steady(struct steady *steady, int milliseconds)
 {
-    const char *program = program_path("steady");
-    if (!program)
-        SKIP("steady was not built");
+    const char *program = need_program("steady");
     steady->directory = make_directory();
     steady->progress_file = join_path(steady->directory, "progress");
     steady->profile = join_path(steady->directory, "steady.hwprof");
@@ -110,9 +108,7 @@ static void test_killed_at_50_moments(void **state)
 /* Under record, a killed program gets its way of ending written down. */
 static void test_killed_under_record(void **state)
 {
-    const char *program = program_path("processes");
-    if (!program)
-        SKIP("processes was not built");
+    const char *program = need_program("processes");
     const char *const argv[] = {program, "end", "9", NULL};
     struct recording recording = record_and_load(argv, NULL);
     assert_exit(&recording.run, 137, "killed by SIGKILL");
@@ -302,15 +298,7 @@ static void test_extreme_words(void **state)
     free(bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_at_50_moments), cmocka_unit_test(test_killed_under_record),
-        cmocka_unit_test(test_running_process),      cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_flipped_bits),         cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_extreme_words),
-    };
-    if (getenv("HEAPWISE_TEST"))
-        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
-    return cmocka_run_group_tests(tests, make_profile, NULL);
-}
+TEST_MAIN_WITH(make_profile, NULL, cmocka_unit_test(test_killed_at_50_moments),
+               cmocka_unit_test(test_killed_under_record), cmocka_unit_test(test_running_process),
+               cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped_bits), cmocka_unit_test(test_garbage),
+               cmocka_unit_test(test_extreme_words))

@@ -15,9 +15,7 @@
 
 static struct recording record_program(const char *name, const char *what, const char *how_often)
 {
-    const char *program = program_path(name);
-    if (!program)
-        SKIP("%s was not built", name);
+    const char *program = need_program(name);
     const char *const argv[] = {program, what, how_often, NULL};
     const char *const arguments[] = {"--sample-accesses=1000", "--single-steps", NULL};
     return record_and_load(argv, &(struct record_options){.arguments = arguments});
@@ -30,7 +28,8 @@ static int64_t of_samples(const struct recording *recording, const char *key)
     return json_number(recording->report, path);
 }
 
-/* Until there have been enough bursts in a run: a busy machine gives the program the processor between its own ticks. */
+/* Until there have been enough bursts in a run: a busy machine gives the program the processor between its own ticks.
+ */
 static struct recording record_bursts(const char *program, const char *what, int64_t least)
 {
     for (int tries = 1;; tries++) {
@@ -159,9 +158,7 @@ static void test_known_shares(void **state)
 /* The same program built so that it counts each access, in words of 8 bytes. */
 static void test_counted_shares(void **state)
 {
-    const char *program = program_path("samples-counted");
-    if (!program)
-        SKIP("samples-counted was not built");
+    const char *program = need_program("samples-counted");
     const char *const argv[] = {program, "shares", "30" /* so that no cell overflows */, NULL};
     struct recording counted = record_and_load(argv, &(struct record_options){0});
     struct recording sampled = record_program("samples", "shares", "800000");
@@ -320,9 +317,7 @@ static void test_traced(void **state)
 /* Where blocks cannot be found by what is inside them, nothing is sampled and the reason is said. */
 static void test_limited(void **state)
 {
-    const char *program = program_path("samples");
-    if (!program)
-        SKIP("samples was not built");
+    const char *program = need_program("samples");
     const char *const argv[] = {"sh", "-c", "ulimit -v 4000000; exec \"$0\" shares 200000", program, NULL};
     const char *const arguments[] = {"--sample-accesses", NULL};
     struct recording recording = record_and_load(argv, &(struct record_options){.arguments = arguments});
@@ -372,9 +367,7 @@ struct picked {
 
 static struct picked pick(const char *name, const char *what, bool any)
 {
-    const char *program = program_path(name);
-    if (!program)
-        SKIP("%s was not built", name);
+    const char *program = need_program(name);
     char *devices = make_devices(any), *directory = make_directory(), *file = join_path(directory, "picked.hwprof");
     char preload[4096], options[8192];
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
@@ -526,29 +519,10 @@ static void test_text(void **state)
     recording_free(&recording);
 }
 
-int main(void)
-{
-    if (getenv("HEAPWISE_TEST"))
-        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_shares),
-        cmocka_unit_test(test_counted_shares),
-        cmocka_unit_test(test_sharing),
-        cmocka_unit_test(test_merged),
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_unnoticed),
-        cmocka_unit_test(test_musl),
-        cmocka_unit_test(test_steps_aside),
-        cmocka_unit_test(test_killed_by_a_trap),
-        cmocka_unit_test(test_traced),
-        cmocka_unit_test(test_limited),
-        cmocka_unit_test(test_counting_program),
-        cmocka_unit_test(test_picked),
-        cmocka_unit_test(test_picked_unnoticed),
-        cmocka_unit_test(test_picked_steps_aside),
-        cmocka_unit_test(test_not_picked),
-        cmocka_unit_test(test_wrong_numbers),
-        cmocka_unit_test(test_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(cmocka_unit_test(test_known_shares), cmocka_unit_test(test_counted_shares), cmocka_unit_test(test_sharing),
+          cmocka_unit_test(test_merged), cmocka_unit_test(test_strings), cmocka_unit_test(test_unnoticed),
+          cmocka_unit_test(test_musl), cmocka_unit_test(test_steps_aside), cmocka_unit_test(test_killed_by_a_trap),
+          cmocka_unit_test(test_traced), cmocka_unit_test(test_limited), cmocka_unit_test(test_counting_program),
+          cmocka_unit_test(test_picked), cmocka_unit_test(test_picked_unnoticed),
+          cmocka_unit_test(test_picked_steps_aside), cmocka_unit_test(test_not_picked),
+          cmocka_unit_test(test_wrong_numbers), cmocka_unit_test(test_text))

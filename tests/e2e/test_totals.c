@@ -212,9 +212,7 @@ static void test_xz(void **state)
 /* Behind the runtime, since operator new is the runtime's own: the counter sees what that asks for. */
 static void test_cplusplus(void **state)
 {
-    const char *program = program_path("exceptions");
-    if (!program)
-        SKIP("exceptions was not built");
+    const char *program = need_program("exceptions");
     for (size_t i = 0; i < MODES; i++) {
         struct counted counted;
         struct recording recording =
@@ -227,9 +225,7 @@ static void test_cplusplus(void **state)
 
 static void test_reallocations(void **state)
 {
-    const char *program = program_path("totals");
-    if (!program)
-        SKIP("totals was not built");
+    const char *program = need_program("totals");
     check_program(ARGV(program), NULL);
     check_program(ARGV(program, "null"), NULL);
     check_program(ARGV(program, "grow"), NULL);
@@ -237,18 +233,14 @@ static void test_reallocations(void **state)
 
 static void test_threads(void **state)
 {
-    const char *program = program_path("totals");
-    if (!program)
-        SKIP("totals was not built");
+    const char *program = need_program("totals");
     check_program(ARGV(program, "threads"), NULL);
 }
 
 /* Known without any counter. */
 static void test_realloc_of_null(void **state)
 {
-    const char *program = program_path("totals");
-    if (!program)
-        SKIP("totals was not built");
+    const char *program = need_program("totals");
     for (size_t i = 0; i < MODES; i++) {
         struct recording recording =
             record_and_load(ARGV(program, "null"), &(struct record_options){.options = modes[i].options});
@@ -265,9 +257,7 @@ static void test_realloc_of_null(void **state)
  * known, and nobody says that it was. */
 static void test_limited_address_space(void **state)
 {
-    const char *program = program_path("totals");
-    if (!program)
-        SKIP("totals was not built");
+    const char *program = need_program("totals");
     char command[600];
     snprintf(command, sizeof command, "ulimit -v 4000000; exec %.500s grow", program);
     struct both both = count_both(ARGV("sh", "-c", command), "mode=allocator", NULL);

@@ -443,14 +443,9 @@ static void check_comparison(const char *text, const char *old_stream, const cha
     int64_t *old_ids = column_of(&old, "context.id", &old_count), *new_ids = column_of(&new, "context.id", &new_count);
     static const char *const keys[] = {"peak", "bytes", "count", "leaked"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        struct run_result result =
-            heapwise((const char *const[]){"diff", "--json", "--sort", keys[i], other, profile, NULL}, NULL);
-        assert_exit(&result, 0, "diff");
-        json_t *diff = json_loads(result.out, 0, NULL);
-        assert_non_null(diff);
+        json_t *diff = json_of((const char *const[]){"diff", "--json", "--sort", keys[i], other, profile, NULL}, 0);
         check_places(&stream, diff, keys[i], old_ids, new_ids);
         json_decref(diff);
-        run_result_free(&result);
     }
     /* Every context has a path; parents of paths come first. */
     int64_t *above = column_of(&stream, "path.above", &paths), *leaf = column_of(&stream, "path.new_leaf", &count);
@@ -489,16 +484,10 @@ static void test_with_a_baseline_the_page_has_what_diff_says(void **state)
     free(other);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_usage_is_told),
-        cmocka_unit_test(test_pages_are_not_overwritten_unasked),
-        cmocka_unit_test(test_a_template_must_be_there_and_of_this_version),
-        cmocka_unit_test(test_no_desktop_is_no_failure),
-        cmocka_unit_test(test_of_a_damaged_profile_what_is_left_is_shown),
-        cmocka_unit_test(test_the_stream_says_what_the_report_says),
-        cmocka_unit_test(test_with_a_baseline_the_page_has_what_diff_says),
-    };
-    return cmocka_run_group_tests(tests, make_place, remove_place);
-}
+TEST_MAIN_WITH(make_place, remove_place, cmocka_unit_test(test_wrong_usage_is_told),
+               cmocka_unit_test(test_pages_are_not_overwritten_unasked),
+               cmocka_unit_test(test_a_template_must_be_there_and_of_this_version),
+               cmocka_unit_test(test_no_desktop_is_no_failure),
+               cmocka_unit_test(test_of_a_damaged_profile_what_is_left_is_shown),
+               cmocka_unit_test(test_the_stream_says_what_the_report_says),
+               cmocka_unit_test(test_with_a_baseline_the_page_has_what_diff_says))

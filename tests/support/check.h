@@ -23,14 +23,17 @@
     } while (0)
 
 /* The main function: HEAPWISE_TEST=PATTERN in the environment runs only the tests whose names match. */
-#define TEST_MAIN(...)                                                                                                 \
+#define TEST_MAIN(...) TEST_MAIN_WITH(NULL, NULL, __VA_ARGS__)
+
+/* Likewise, with a fixture of all tests. */
+#define TEST_MAIN_WITH(set_up, tear_down, ...)                                                                         \
     int main(void)                                                                                                     \
     {                                                                                                                  \
         const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
         set_surroundings();                                                                                            \
         if (getenv("HEAPWISE_TEST"))                                                                                   \
             cmocka_set_test_filter(getenv("HEAPWISE_TEST"));                                                           \
-        return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
+        return cmocka_run_group_tests(tests, set_up, tear_down);                                                       \
     }
 
 #endif

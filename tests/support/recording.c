@@ -40,6 +40,14 @@ const char *program_path(const char *name)
     return access(path, R_OK) == 0 ? path : NULL;
 }
 
+const char *need_program(const char *name)
+{
+    const char *path = program_path(name);
+    if (!path)
+        SKIP("%s was not built", name);
+    return path;
+}
+
 static char *made[64];
 static size_t made_count;
 static pid_t made_by;
@@ -87,6 +95,22 @@ void remove_directory(char *path)
     if (!getenv("HEAPWISE_TEST_KEEP"))
         nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(path);
+}
+
+char *test_directory;
+
+int make_test_directory(void **state)
+{
+    (void)state;
+    test_directory = make_directory();
+    return 0;
+}
+
+int remove_test_directory(void **state)
+{
+    (void)state;
+    remove_directory(test_directory);
+    return 0;
 }
 
 char *join_path(const char *directory, const char *name)
@@ -161,6 +185,18 @@ struct run_result heapwise(const char *const arguments[], const struct run_optio
     struct run_result result = run(argv, options);
     free(argv);
     return result;
+}
+
+json_t *json_of(const char *const arguments[], int code)
+{
+    struct run_result result = heapwise(arguments, NULL);
+    json_error_t error;
+    assert_exit(&result, code, arguments[0]);
+    json_t *object = json_loads(result.out, 0, &error);
+    if (!object)
+        fail_msg("heapwise %s: not JSON: %s at line %d", arguments[0], error.text, error.line);
+    run_result_free(&result);
+    return object;
 }
 
 /* Every profile that a test reads: its numbers can all be true (src/profile/invariants.c). */

@@ -15,9 +15,15 @@ const char *heapwise_path(void);
 const char *runtime_path(void);
 /* The built test program or library; NULL when it could not be built here (its compiler or library is missing). */
 const char *program_path(const char *name);
+/* Likewise; the test is skipped where it could not be built. */
+const char *need_program(const char *name);
 /* A directory of this test alone; removed by remove_directory or at exit. */
 char *make_directory(void);
 void remove_directory(char *path);
+/* One for all tests of a program: a fixture for TEST_MAIN_WITH. */
+extern char *test_directory;
+int make_test_directory(void **state);
+int remove_test_directory(void **state);
 /* DIRECTORY/NAME, allocated. */
 char *join_path(const char *directory, const char *name);
 /* Names in DIRECTORY that end in SUFFIX, sorted, with the directory in front; *COUNT of them. */
@@ -56,6 +62,9 @@ json_t *load_report(const char *file, int expected_code);
 
 /* Runs heapwise with ARGUMENTS (ended by NULL). */
 struct run_result heapwise(const char *const arguments[], const struct run_options *options);
+
+/* What heapwise with ARGUMENTS, which ends with CODE, prints as JSON. */
+json_t *json_of(const char *const arguments[], int code);
 
 /* ---- what a report says ---- */
 
