@@ -26,6 +26,7 @@ struct received {
     int reply; /* descriptor to answer to; -1: none */
 };
 
+/* False: there is nothing more, since the socket was shut down. */
 static bool receive(int file, struct received *received)
 {
     union {
@@ -37,11 +38,13 @@ static bool receive(int file, struct received *received)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
     received->pid = 0;
     received->reply = -1;
+    bool sent = false; /* by somebody, who is told: empty messages are none of ours, and no end either */
     ssize_t got;
     while ((got = recvmsg(file, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
         ;
-    for (struct cmsghdr *part_of = got > 0 ? CMSG_FIRSTHDR(&message) : NULL; part_of;
+    for (struct cmsghdr *part_of = got >= 0 ? CMSG_FIRSTHDR(&message) : NULL; part_of;
          part_of = CMSG_NXTHDR(&message, part_of)) {
+        sent = true;
         if (part_of->cmsg_level == SOL_SOCKET && part_of->cmsg_type == SCM_CREDENTIALS) {
             struct ucred sender;
             memcpy(&sender, CMSG_DATA(part_of), sizeof sender);
@@ -54,8 +57,8 @@ static bool receive(int file, struct received *received)
                 memcpy(&received->reply, CMSG_DATA(part_of) + at, sizeof received->reply);
             }
     }
-    if (got <= 0)
-        return false; /* the end: shutdown */
+    if (got <= 0 && !sent)
+        return false;
     if (got != (ssize_t)sizeof received->request)
         received->request.kind = 0;
     received->request.text[sizeof received->request.text - 1] = '\0';
@@ -117,10 +120,16 @@ static void *serve(void *argument)
     struct received received;
     struct pollfd ready[2] = {{.fd = service->sockets[0], .events = POLLIN},
                               {.fd = service->sockets[1], .events = POLLIN}};
-    while (poll(ready, 2, -1) >= 0 || errno == EINTR) {
-        if (!receive(service->sockets[ready[0].revents ? 0 : 1], &received)) {
-            if (ready[0].revents)
-                break; /* shutdown */
+    for (;;) {
+        if (poll(ready, 2, -1) < 0) {
+            if (errno == EINTR)
+                continue;
+            break;
+        }
+        const int which = ready[1].revents ? 1 : 0; /* the end is told by the other one */
+        if (!receive(service->sockets[which], &received)) {
+            if (which == 0)
+                break;
             ready[1].fd = -1;
             continue;
         }
