@@ -101,20 +101,9 @@ void *hw_own_pages(size_t bytes, bool wipe_on_fork)
     void *taken = take_from_arena(bytes, wipe_on_fork);
     if (taken)
         return taken;
-    if (hw_quiet)
-        return NULL;
-    long result =
-        hw_sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    void *pages = (void *)result;
-    if (hw_sys_failed(result))
-        return NULL;
-    hw_sys(SYS_madvise, pages, bytes, 15 /* MADV_NOHUGEPAGE */);
-    hw_sys(SYS_madvise, pages, bytes, 16 /* MADV_DONTDUMP */);
-    if (wipe_on_fork)
+    void *pages = hw_quiet ? NULL : hw_own_reserve(0, bytes);
+    if (pages && wipe_on_fork)
         hw_sys(SYS_madvise, pages, bytes, 18 /* MADV_WIPEONFORK */);
-    if (hw_own_unlocked)
-        hw_sys(SYS_munlock, pages, bytes);
-    hw_own_range(pages, bytes);
     return pages;
 }
 

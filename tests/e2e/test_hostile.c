@@ -120,6 +120,11 @@ static void test_limits_of_children(void **state)
     check_limited_children("on", &(struct record_options){.arguments = allocator});
     check_limited_children("off", &(struct record_options){.arguments = allocator});
     check_limited_children("on", &(struct record_options){.arguments = sampled});
+    if (TEST_SANITIZED)
+        return;
+    /* where reservations are small, too, they are no data */
+    const struct run_limit limits[] = {{RLIMIT_AS, (rlim_t)64 << 30}, {-1, 0}};
+    check_limited_children("on", &(struct record_options){.run.limits = limits});
 }
 
 static void test_limits_of_children_that_count(void **state)
