@@ -152,11 +152,31 @@ static void note_target(const char *name, char *const *environment)
     hw_note(HW_NOTE_EXEC_UNPROFILED, text);
 }
 
+/* After system calls were given up nothing can be looked at, and the program that comes may not be able to say what it
+ * lacks. */
+static void note_quiet(const char *name)
+{
+    char text[600];
+    struct hw_text to;
+    if (hw_fork_pending()) { /* a child of which nothing else is known */
+        hw_file_fork_quiet();
+        return;
+    }
+    hw_text_init(&to, text, sizeof text);
+    hw_text_string(&to, name);
+    hw_text_string(&to,
+                   " was started after system calls had been given up (seccomp): it has no profile if they include "
+                   "those that make a file");
+    hw_note(HW_NOTE_OTHER, text);
+}
+
 /* True when the file was told that the process ends by exec; a failed exec takes that back. */
 static bool begin(const char *name, char *const *environment)
 {
     hw_limits_for_exec(true);
     hw_handlers_for_exec(true);
+    if (hw_runtime.state == HW_STATE_ON && hw_quiet && name)
+        note_quiet(name);
     if (hw_runtime.state != HW_STATE_ON || hw_quiet || hw_fork_pending() || !name)
         return false;
     note_target(name, environment);
@@ -284,6 +304,16 @@ HW_EXPORT int execle(const char *path, const char *first, ...)
     return execve(path, vector, environment);
 }
 
+static void note_started(const char *name, char *const *environment)
+{
+    if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || !name)
+        return;
+    if (hw_quiet)
+        note_quiet(name);
+    else
+        note_target(name, environment);
+}
+
 static int tell_started(int *pid, int started, int error)
 {
     if (error)
@@ -301,8 +331,7 @@ HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const
                           char *const arguments[], char *const environment[])
 {
     HW_REAL(int, posix_spawn, (int *, const char *, const void *, const void *, char *const[], char *const[]));
-    if (hw_runtime.state == HW_STATE_ON && !hw_quiet && !hw_fork_pending() && path)
-        note_target(path, environment);
+    note_started(path, environment);
     int started = 0, error = real(&started, path, actions, attributes, arguments, environment);
     return tell_started(pid, started, error);
 }
@@ -313,8 +342,7 @@ HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, cons
                            char *const arguments[], char *const environment[])
 {
     HW_REAL(int, posix_spawnp, (int *, const char *, const void *, const void *, char *const[], char *const[]));
-    if (hw_runtime.state == HW_STATE_ON && !hw_quiet && !hw_fork_pending() && file)
-        note_target(file, environment);
+    note_started(file, environment);
     int started = 0, error = real(&started, file, actions, attributes, arguments, environment);
     return tell_started(pid, started, error);
 }

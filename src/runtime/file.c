@@ -758,33 +758,39 @@ bool hw_file_fork(void)
     return true;
 }
 
-void hw_file_make_room(void)
+/* How much is allocated in what comes does not depend on what has been, but on how much code there is: PART of its
+ * bytes (0: none) at the last opportunity. Chromium's renderers need a third of that for a plain page. */
+static const struct {
+    enum hw_pool_id pool;
+    uint32_t bytes, part;
+} room[] = {{HW_POOL_STRINGS, 16 * K, 0},           {HW_POOL_STACKS, 512 * K, 32},
+            {HW_POOL_CONTEXTS, 64 * K, 128},        {HW_POOL_MIBS, 512 * K, 8},
+            {HW_POOL_THREADS, 32 * K, 0},           {HW_POOL_NOTES, 4 * K, 0},
+            {HW_POOL_ACCESS, 512 * K, 8},           {HW_POOL_HISTOGRAM, 512 * K, 16},
+            {HW_POOL_WORDS, 512 * K, 16},           {HW_POOL_SIDES, 64 * K, 0},
+            {HW_POOL_FREE_STACKS, 64 * K, 0},       {HW_POOL_STAGES, 16 * K, 0},
+            {HW_POOL_OPERATION_COUNTS, 128 * K, 0}, {HW_POOL_OPERATION_LOCKS, 16 * K, 0},
+            {HW_POOL_OPERATION_TIMES, 64 * K, 0},   {HW_POOL_OPERATION_SITES, 64 * K, 0}};
+
+static void make_room(uint64_t code)
 {
-    static const struct {
-        enum hw_pool_id pool;
-        uint32_t bytes;
-    } room[] = {{HW_POOL_STRINGS, 16 * K},
-                {HW_POOL_STACKS, 512 * K},
-                {HW_POOL_CONTEXTS, 64 * K},
-                {HW_POOL_MIBS, 512 * K},
-                {HW_POOL_THREADS, 32 * K},
-                {HW_POOL_NOTES, 4 * K},
-                {HW_POOL_ACCESS, 512 * K},
-                {HW_POOL_HISTOGRAM, 512 * K},
-                {HW_POOL_WORDS, 512 * K},
-                {HW_POOL_SIDES, 64 * K},
-                {HW_POOL_FREE_STACKS, 64 * K},
-                {HW_POOL_STAGES, 16 * K},
-                {HW_POOL_OPERATION_COUNTS, 128 * K},
-                {HW_POOL_OPERATION_LOCKS, 16 * K},
-                {HW_POOL_OPERATION_TIMES, 64 * K},
-                {HW_POOL_OPERATION_SITES, 64 * K}};
-    hw_sigset old = hw_lock_take(&hw_runtime.lock);
     for (size_t i = 0; i < sizeof room / sizeof *room; i++) {
         struct hw_pool *pool = &hw_pools[room[i].pool];
-        if (pool->base && pool->mapped - pool->used < room[i].bytes)
-            grow(pool, room[i].bytes);
+        uint64_t bytes = room[i].part ? code / room[i].part : 0, most = 32 * M;
+        bytes = bytes < room[i].bytes ? room[i].bytes : bytes > most ? most : bytes;
+        const uint64_t free = pool->mapped - pool->used;
+        if (pool->base && free < bytes)
+            grow(pool, bytes - free);
     }
+}
+
+void hw_file_make_room(bool last)
+{
+    const uint64_t code = last ? hw_modules_code_bytes() : 0;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    make_room(0); /* that much each, before there is none left */
+    if (last)
+        make_room(code);
     hw_lock_drop(&hw_runtime.lock, old);
 }
 

@@ -293,7 +293,7 @@ HW_EXPORT int mlockall(int flags)
         return real(flags); /* which says why not */
     if (flags & LOCK_FUTURE) {
         if (on)
-            hw_file_make_room();
+            hw_file_make_room(false);
         hw_own_unlocked = true;
         int result = real(flags & ~LOCK_CURRENT);
         if (result != 0)
@@ -331,7 +331,7 @@ static void become_quiet(void)
     hw_signals_quiet();
     hw_unwind_quiet();
     hw_clock_quiet();
-    hw_file_make_room();
+    hw_file_make_room(true);
     hw_note(HW_NOTE_OTHER,
             "the program gave up system calls (seccomp): no timeline from then on, no room for more stacks "
             "than had been prepared, and no profiles of its children");

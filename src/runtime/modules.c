@@ -513,6 +513,15 @@ bool hw_module_still_there(const struct hw_module *module)
     return false;
 }
 
+uint64_t hw_modules_code_bytes(void)
+{
+    const struct hw_modules *list = __atomic_load_n(&modules.list, __ATOMIC_ACQUIRE);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; list && i < list->count; i++)
+        bytes += list->module[i].end - list->module[i].start;
+    return bytes;
+}
+
 uint32_t hw_module_map(uintptr_t pc)
 {
     const struct hw_module *module = search(pc);

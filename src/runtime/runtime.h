@@ -310,8 +310,8 @@ bool hw_file_fork(void);
 void hw_file_fork_quiet(void);
 /* In a forked child that has no profile: counts it in its parent's. ERROR: errno; 0: system calls were given up. */
 void hw_file_tell_parent(int error);
-/* Room for a good number of entries more, while the file can still grow. */
-void hw_file_make_room(void);
+/* Room for a good number of entries more, while the file can still grow. LAST: for all that is to come. */
+void hw_file_make_room(bool last);
 /* The descriptor is closed: the file does not grow any more. */
 void hw_file_let_go(void);
 /* The exit status in the process section is final. */
@@ -432,6 +432,8 @@ void *hw_function_find(const char *name, size_t *size);
 const struct hw_module *hw_module_of_data(uintptr_t address);
 /* MAPS index of the module that holds PC, HW_NONE. Takes no lock and looks for nothing new. */
 uint32_t hw_module_map(uintptr_t pc);
+/* Bytes of code in all modules that are known. Takes no lock. */
+uint64_t hw_modules_code_bytes(void);
 /* All modules the dynamic linker knows; notices what is gone. Not from inside an allocator call. */
 void hw_modules_rescan(void);
 void hw_modules_fork(void);

@@ -313,11 +313,24 @@ static void test_strict_seccomp(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_stacks_next_to_guard_pages), cmocka_unit_test(test_limits_of_its_own),
-          cmocka_unit_test(test_limits_of_children), cmocka_unit_test(test_limits_of_children_that_count),
-          cmocka_unit_test(test_limit_is_handed_on), cmocka_unit_test(test_limit_that_is_lowered),
-          cmocka_unit_test(test_mlockall), cmocka_unit_test(test_fork_with_little_address_space),
-          cmocka_unit_test(test_fork_with_free_stacks), cmocka_unit_test(test_jump_out_of_the_allocator),
-          cmocka_unit_test(test_handlers_and_a_full_table), cmocka_unit_test(test_close_while_a_library_is_opened),
-          cmocka_unit_test(test_other_code_in_the_same_place), cmocka_unit_test(test_operators_of_a_library),
-          cmocka_unit_test(test_strict_seccomp))
+/* The program that takes the place of one with a filter cannot say that it has no profile: the other one does. */
+static void test_exec_after_seccomp(void **state)
+{
+    struct recording recording = record_case("exec_confined", "exec", NULL, NULL);
+    assert_int_equal(recording.file_count, 1);
+    assert_true(report_says(recording.report, "was started after system calls had been given up"));
+    recording_free(&recording);
+    recording = record_case("exec_confined", "fork", NULL, NULL);
+    assert_int_equal(recording.file_count, 1);
+    assert_contains(recording.run.err, "1 process left no profile");
+    recording_free(&recording);
+}
+
+TEST_MAIN(cmocka_unit_test(test_exec_after_seccomp), cmocka_unit_test(test_stacks_next_to_guard_pages),
+          cmocka_unit_test(test_limits_of_its_own), cmocka_unit_test(test_limits_of_children),
+          cmocka_unit_test(test_limits_of_children_that_count), cmocka_unit_test(test_limit_is_handed_on),
+          cmocka_unit_test(test_limit_that_is_lowered), cmocka_unit_test(test_mlockall),
+          cmocka_unit_test(test_fork_with_little_address_space), cmocka_unit_test(test_fork_with_free_stacks),
+          cmocka_unit_test(test_jump_out_of_the_allocator), cmocka_unit_test(test_handlers_and_a_full_table),
+          cmocka_unit_test(test_close_while_a_library_is_opened), cmocka_unit_test(test_other_code_in_the_same_place),
+          cmocka_unit_test(test_operators_of_a_library), cmocka_unit_test(test_strict_seccomp))

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -144,7 +146,11 @@ enum { LIMIT_WAYS = 5 };
  */
 static void limit_by(int way, __typeof__(RLIMIT_AS) resource, rlim_t bytes)
 {
-    struct rlimit limit = {bytes, way < 3 ? bytes : RLIM_INFINITY}, found;
+    struct rlimit limit, found;
+    MUST(getrlimit(resource, &limit) == 0);
+    limit.rlim_cur = bytes;
+    if (way < 3)
+        limit.rlim_max = bytes;
     const pid_t self = getpid();
     if (way == 0)
         MUST(setrlimit(resource, &limit) == 0);
@@ -657,6 +663,39 @@ static void case_confined(void)
     syscall(SYS_exit, write(1, ok, 3) == 3 ? 0 : 95);
 }
 
+/* Goes on as another program when no file can be made any more, and nobody be asked for one. */
+static void case_exec_confined(void)
+{
+    if (strcmp(arguments[2], "again") == 0) {
+        allocate_some(10);
+        MUST(open("made", O_CREAT | O_WRONLY, 0600) == -1 && errno == EACCES);
+        return;
+    }
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 5, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + 16),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_CREAT, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+    };
+    const struct sock_fprog program = {sizeof code / sizeof *code, code};
+    allocate_some(10);
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        not_possible("seccomp");
+    if (strcmp(arguments[2], "fork") == 0) {
+        pid_t child = fork();
+        if (child) {
+            wait_for(child);
+            return;
+        }
+    }
+    execl("/proc/self/exe", arguments[0], arguments[1], "again", NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -666,6 +705,7 @@ static const struct {
     {"limit_address_space", case_limit_address_space},
     {"limit_data", case_limit_data},
     {"limited_children", case_limited_children},
+    {"exec_confined", case_exec_confined},
     {"limit_lowered", case_limit_lowered},
     {"limit_handed_on", case_limit_handed_on},
     {"lock", case_lock},
