@@ -572,10 +572,16 @@ static void say_totals(const char *path)
         return;
     }
     hw_say_contradictions(profile, short_path(path));
-    hw_say("wrote %s: %s allocation%s, %s at the peak, %s not freed%s", short_path(path),
-           HW_COUNT(profile->totals.allocations), profile->totals.allocations == 1 ? "" : "s",
-           HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
-           profile->process.sample_bytes ? " (estimates)" : "");
+    const uint64_t allocations = profile->totals.allocations;
+    if (profile->process.sample_bytes && !allocations)
+        hw_say("wrote %s: none of the program's allocations was in the sample", short_path(path));
+    else if (!hw_profile_measured(profile, HW_MEASURED_PEAK))
+        hw_say("wrote %s: %s; the peak and what was not freed are not known, as address space was limited (ulimit -v)",
+               short_path(path), HW_OF(allocations, "allocation"));
+    else
+        hw_say("wrote %s: %s, %s at the peak, %s not freed%s", short_path(path), HW_OF(allocations, "allocation"),
+               HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
+               profile->process.sample_bytes ? " (estimates)" : "");
     hw_profile_free(profile);
 }
 

@@ -23,20 +23,21 @@
 #define USED_BYTES_MOST (16ull << 30)
 
 static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
-    [HW_SECTION_DIRECTORY] = {"directory", 64, sizeof(struct hw_section), false},
-    [HW_SECTION_PROCESS] = {"process", 344, sizeof(struct hw_process_info), false},
-    [HW_SECTION_STRINGS] = {"strings", 1, 1, true},
-    [HW_SECTION_MAPS] = {"maps", 128, sizeof(struct hw_map_entry), true},
-    [HW_SECTION_STACKS] = {"stacks", 16, sizeof(struct hw_stack_node), true},
-    [HW_SECTION_CONTEXTS] = {"contexts", 16, sizeof(struct hw_context_entry), true},
-    [HW_SECTION_MIBS] = {"MIBs", 256, sizeof(struct hw_mib), false},
-    [HW_SECTION_THREADS] = {"threads", 128, sizeof(struct hw_thread_entry), false},
-    [HW_SECTION_TIMELINE] = {"timeline", 40, sizeof(struct hw_timeline_point), false},
-    [HW_SECTION_FREE_STACKS] = {"free stacks", 24, sizeof(struct hw_free_stack), false},
-    [HW_SECTION_MEMORY] = {"memory", 80, sizeof(struct hw_memory_breakdown), false},
+    [HW_SECTION_DIRECTORY] = {"table of contents", 64, sizeof(struct hw_section), false},
+    [HW_SECTION_PROCESS] = {"program, command, duration and peak of the process", 344, sizeof(struct hw_process_info),
+                            false},
+    [HW_SECTION_STRINGS] = {"names of files and functions", 1, 1, true},
+    [HW_SECTION_MAPS] = {"the list of program and libraries", 128, sizeof(struct hw_map_entry), true},
+    [HW_SECTION_STACKS] = {"call stacks", 16, sizeof(struct hw_stack_node), true},
+    [HW_SECTION_CONTEXTS] = {"the list of places", 16, sizeof(struct hw_context_entry), true},
+    [HW_SECTION_MIBS] = {"the numbers of each place", 256, sizeof(struct hw_mib), false},
+    [HW_SECTION_THREADS] = {"the totals", 128, sizeof(struct hw_thread_entry), false},
+    [HW_SECTION_TIMELINE] = {"memory over time", 40, sizeof(struct hw_timeline_point), false},
+    [HW_SECTION_FREE_STACKS] = {"who freed the blocks", 24, sizeof(struct hw_free_stack), false},
+    [HW_SECTION_MEMORY] = {"the parts of resident memory", 80, sizeof(struct hw_memory_breakdown), false},
     [HW_SECTION_NOTES] = {"notes", 24, sizeof(struct hw_note), false},
-    [HW_SECTION_INHERITED] = {"inherited", 24, sizeof(struct hw_inherited), false},
-    [HW_SECTION_ACCESS_INFO] = {"access info", 120, sizeof(struct hw_access_info), false},
+    [HW_SECTION_INHERITED] = {"what was inherited", 24, sizeof(struct hw_inherited), false},
+    [HW_SECTION_ACCESS_INFO] = {"how accesses were counted", 120, sizeof(struct hw_access_info), false},
     [HW_SECTION_ACCESS] = {"accesses", 256, sizeof(struct hw_access), false},
     [HW_SECTION_ACCESS_LIVE] = {"accesses of live blocks", 256, sizeof(struct hw_access), false},
     [HW_SECTION_GLOBALS] = {"globals", 40, sizeof(struct hw_global_granule), false},
@@ -257,8 +258,9 @@ static void judge_seal(struct hw_container *container)
         header->flags |= HW_FILE_SEALED;
         container->sealed = true;
     } else if (!matches) {
-        hw_problem(container->problems, "The first page is damaged (its checksum is wrong): of the sections only those "
-                                        "were kept whose own checksum is right.");
+        hw_problem(container->problems,
+                   "The first page is damaged (its checksum is wrong): of the rest only those parts "
+                   "were kept whose own checksum is right.");
         /* Checksums of extents tell better than a doubtful flag. */
         container->sealed = true;
     }
@@ -297,9 +299,9 @@ static const char *flags_fault(const struct hw_container *container, const struc
     if (!(entry->flags & HW_SECTION_PACKED))
         return NULL;
     if (!container->sealed)
-        return "is packed, in a file that is not sealed";
+        return "is compressed, in a file that is not complete";
     if (entry->type != HW_SECTION_STRINGS && !hw_pack_fields(entry->type, &fields))
-        return "is packed, which it must not be";
+        return "is compressed, which it must not be";
     if (entry->entries > USED_BYTES_MOST / entry->entry_size ||
         entry->entries * entry->entry_size > entry->used * HW_PACK_RATIO_MOST)
         return "claims more than it can hold";
@@ -331,8 +333,7 @@ static bool add_entry(struct hw_container *container, const struct hw_section *e
     if (!fault && container->extent_count >= EXTENTS_MOST)
         fault = "is one of too many";
     if (fault) {
-        hw_problem(container->problems,
-                   "The directory is damaged: an extent of the %s section (type %u) %s; it was left out.",
+        hw_problem(container->problems, "The file is damaged; lost, in whole or in part: %s (type %u, which %s).",
                    section_name(entry->type), entry->type, fault);
         return true;
     }
@@ -371,8 +372,9 @@ static bool add_directory(struct hw_container *container, const unsigned char *e
         if (entry.type == 0)
             continue;
         if (entry.type == HW_SECTION_DIRECTORY && i + 1 < last) {
-            hw_problem(container->problems, "The directory is damaged: it goes on elsewhere before its last entry; "
-                                            "that branch was left out.");
+            hw_problem(container->problems,
+                       "The table of contents is damaged: it goes on elsewhere before its last entry; "
+                       "that branch was left out.");
             continue;
         }
         size_t before = container->extent_count;
@@ -395,16 +397,16 @@ static bool read_directory(struct hw_container *container, const struct hw_exten
         return false;
     int64_t got = hw_container_read(container->fd, *entries, size, extent->entry.offset);
     if (got < 0 || (uint64_t)got < extent->entry.used) {
-        hw_problem(container->problems, "A part of the directory is missing: the sections listed there are lost.");
+        hw_problem(container->problems, "A part of the table of contents is missing: what is listed there is lost.");
         *trusted = false;
     } else if (container->sealed && XXH64(*entries, size, 0) != extent->entry.checksum) {
         hw_problem(container->problems,
-                   "A part of the directory is damaged (its checksum is wrong): of the sections listed "
+                   "A part of the table of contents is damaged (its checksum is wrong): of what is listed "
                    "there only those were kept whose own checksum is right.");
         *trusted = false;
     }
     if (extent->entry.used % sizeof(struct hw_section) != 0)
-        hw_problem(container->problems, "The directory is damaged: it ends within an entry.");
+        hw_problem(container->problems, "The table of contents is damaged: it ends within an entry.");
     *count = got < 0 ? 0 : (size_t)got / sizeof(struct hw_section);
     return true;
 }
@@ -416,7 +418,7 @@ static bool load_directories(struct hw_container *container)
     uint64_t position = 0;
     size_t chain;
     if (container->header.directory_capacity > HW_FIRST_DIRECTORY_MOST || used > container->header.directory_capacity) {
-        hw_problem(container->problems, "The directory is damaged: it claims %u entries of %u.", used,
+        hw_problem(container->problems, "The table of contents is damaged: it claims %u entries of %u.", used,
                    container->header.directory_capacity);
         used = used < HW_FIRST_DIRECTORY_MOST ? used : HW_FIRST_DIRECTORY_MOST;
     }
@@ -427,7 +429,7 @@ static bool load_directories(struct hw_container *container)
         struct hw_extent extent = container->extents[chain];
         /* Extents are appended, so a later directory lies behind an earlier one; this also excludes circles. */
         if (extent.entry.offset <= position) {
-            hw_problem(container->problems, "The directory is damaged: it goes on before its own place.");
+            hw_problem(container->problems, "The table of contents is damaged: it goes on before its own place.");
             container->extent_count = chain; /* the entry that leads back is the last one */
             break;
         }
@@ -485,8 +487,7 @@ static bool drop_overlaps(struct hw_container *container)
         size_t victim = later ? i : last;
         drop[spans[victim].index] = true;
         hw_problem(container->problems,
-                   "The directory is damaged: an extent of the %s section overlaps another one; it was "
-                   "left out.",
+                   "The file is damaged; lost, in whole or in part: %s (which overlaps another part).",
                    section_name(container->extents[spans[victim].index].entry.type));
         if (!later)
             last = i;

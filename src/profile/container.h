@@ -120,6 +120,7 @@ struct hw_table {
     size_t count;
     struct hw_hole *holes; /* ascending; only in indexed sections */
     size_t hole_count;
+    bool damaged; /* not all of it could be read */
 };
 
 struct hw_tables {

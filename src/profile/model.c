@@ -113,17 +113,19 @@ static void take_process(struct builder *builder)
     struct hw_profile *profile = builder->profile;
     const struct hw_table *table = &builder->tables->of[HW_SECTION_PROCESS];
     if (table->count == 0)
-        hw_problem(builder->problems, "The process section is missing: program, clock and peak of the run are unknown, "
-                                      "times are in ticks.");
+        hw_problem(builder->problems,
+                   "Program, command, duration and peak of the run are not known, as that part of the "
+                   "file is lost. Times are told as if a tick of the processor's clock took 1 ns.");
     else
         memcpy(&profile->process, table->entries, sizeof profile->process);
+    profile->process_lost = table->count == 0;
     struct hw_process_info *process = &profile->process;
     uint32_t *strings[] = {&process->executable, &process->allocator, &process->allocator_path, &process->options,
                            &process->command};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
         check_string(builder, strings[i], "process");
     if ((process->clock_ticks == 0) != (process->clock_ns == 0)) {
-        hw_problem(builder->problems, "The clock of the run is damaged: times are in ticks.");
+        hw_problem(builder->problems, "The clock of the run is damaged: times are told as if a tick of it took 1 ns.");
         process->clock_ticks = process->clock_ns = 0;
     }
     profile->ns_per_tick = process->clock_ticks ? (double)process->clock_ns / (double)process->clock_ticks : 1;
@@ -238,8 +240,15 @@ bool hw_profile_measured(const struct hw_profile *profile, enum hw_measured what
         [HW_MEASURED_LAST] = 1u << HW_LLVM_ALLOC_TIME | 1u << HW_LLVM_ALLOC_CPU,
         [HW_MEASURED_CPUS] = 1u << HW_LLVM_MIGRATED_CPU | 1u << HW_LLVM_LIFETIME_OVERLAPS,
     };
+    const bool lives =
+        !profile->totals_lost && !(profile->observed && !(profile->observed->info.flags & HW_ALLOCATOR_PLACES));
+    if (what == HW_MEASURED_TOTALS)
+        return !profile->totals_lost;
     if (!profile->llvm)
-        return true;
+        return what == HW_MEASURED_PROCESS ? !profile->process_lost
+               : what == HW_MEASURED_LIVE  ? lives
+               : what == HW_MEASURED_PEAK  ? lives && !profile->process_lost
+                                           : true;
     return what > HW_MEASURED_EVENTS && (profile->llvm->known & needed[what]) == needed[what];
 }
 
@@ -375,8 +384,7 @@ static void merge_mibs(struct builder *builder, struct hw_profile_context *conte
             continue; /* a slot that nobody has used so far */
         if (id >= builder->profile->context_entry_count) {
             hw_problem(builder->problems,
-                       "The MIBs section is damaged: it names a context that does not exist; its numbers "
-                       "count as of an unknown stack.");
+                       "The file is damaged: numbers of a call stack that is not there count as of an unknown stack.");
             id = 0;
         }
         sums[id].told = true;
@@ -402,7 +410,8 @@ static void add_inherited(struct builder *builder, struct hw_profile_context *co
         if (inherited[i].blocks == 0 && inherited[i].bytes == 0)
             continue;
         if (id >= builder->profile->context_entry_count) {
-            hw_problem(builder->problems, "The inherited section is damaged: it names a context that does not exist.");
+            hw_problem(builder->problems,
+                       "The file is damaged: inherited blocks are of a call stack that is not there.");
             id = 0;
         }
         sums[id].told = true;
@@ -506,9 +515,16 @@ static bool take_contexts(struct builder *builder)
 
 /* ---- threads, timeline, the rest ---- */
 
+static bool is_lost(const struct builder *builder, uint32_t section)
+{
+    const struct hw_table *table = &builder->tables->of[section];
+    return table->damaged || (!table->count && builder->problems->count);
+}
+
 static void take_threads(struct builder *builder)
 {
     const struct hw_table *table = &builder->tables->of[HW_SECTION_THREADS];
+    builder->profile->totals_lost = is_lost(builder, HW_SECTION_THREADS) && is_lost(builder, HW_SECTION_MIBS);
     const struct hw_thread_entry *threads = table->entries;
     struct hw_profile_totals *totals = &builder->profile->totals;
     for (size_t i = 0; i < table->count; i++) {

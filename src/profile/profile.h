@@ -304,11 +304,15 @@ struct hw_profile_llvm {
     const struct hw_llvm_mib *mibs; /* by context id: sums of all that the file says of it, as LLVM has them */
 };
 
-/* What Heapwise's own files always tell and others may not. */
+/* What Heapwise's own files tell and others may not. Own ones lack what a damaged part of them held, and those of
+ * allocator mode with limited address space what is live. */
 enum hw_measured {
     HW_MEASURED_PROCESS,    /* pid, command, start, duration, exit, threads, timeline, RSS */
     HW_MEASURED_GRANULES,   /* which parts of blocks were accessed, by whom, and whether a block was at all; globals */
-    HW_MEASURED_EVENTS,     /* frees apart from the end of lives, reallocations, temporary, live and peak figures */
+    HW_MEASURED_TOTALS,     /* how many blocks and bytes were allocated in all */
+    HW_MEASURED_LIVE,       /* what is live, or was at the end */
+    HW_MEASURED_PEAK,       /* what was live at the peak */
+    HW_MEASURED_EVENTS,     /* frees apart from the end of lives, reallocations, temporary */
     HW_MEASURED_SIZE_RANGE, /* size_min, size_max */
     HW_MEASURED_LIFETIMES,  /* lifetime_total_ns */
     HW_MEASURED_LIFETIME_RANGE, /* lifetime_min_ns, lifetime_max_ns */
@@ -324,6 +328,7 @@ struct hw_profile {
     bool sealed;
     bool running; /* the process that writes it still lives on this machine (pid and start time agree) */
     bool cut;     /* the file is shorter than it says: what was there has been read, see problems */
+    bool process_lost, totals_lost; /* of a damaged file: what the process was; all numbers of allocations */
     double ns_per_tick;
     uint64_t duration_ns; /* of the run so far */
     uint64_t peak_time_ns;

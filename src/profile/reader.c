@@ -30,27 +30,28 @@ static void fit(char *target, size_t size, const char *source, size_t entry_size
         memcpy(target + i * size, source + i * entry_size, shared);
 }
 
+/* Each once for a section, however many extents are concerned. */
+static void say_damaged(struct hw_container *container, const struct hw_extent *extent)
+{
+    hw_problem(container->problems, "The file is damaged; lost, in whole or in part: %s.", name_of(extent));
+}
+
+static void say_cut(struct hw_container *container, const struct hw_extent *extent)
+{
+    hw_problem(container->problems, "The file is cut short; lost, in whole or in part: %s.", name_of(extent));
+}
+
 /* True when the bytes of an extent may be used. Reports why not, and what is missing. */
 static bool bytes_are_good(struct hw_container *container, const struct hw_extent *extent, const char *bytes,
                            size_t got)
 {
     if (got < extent->entry.used) {
-        if (container->sealed && !extent->trusted) {
-            hw_problem(container->problems,
-                       "An extent of the %s section is cut short and cannot be checked; it was left out.",
-                       name_of(extent));
-            return false;
-        }
-        /* Once for a section, however many extents are missing. */
-        hw_problem(container->problems, "The file is cut short: not all of the %s section is there.", name_of(extent));
-        return true;
+        say_cut(container, extent);
+        return !container->sealed || extent->trusted; /* it cannot be checked */
     }
     if (!container->sealed || XXH64(bytes, got, 0) == extent->entry.checksum)
         return true;
-    hw_problem(container->problems,
-               "An extent of the %s section is damaged (its checksum is wrong); its %llu bytes were "
-               "left out.",
-               name_of(extent), (unsigned long long)extent->entry.used);
+    say_damaged(container, extent);
     return false;
 }
 
@@ -67,13 +68,13 @@ static size_t load_extent(struct hw_container *container, const struct hw_extent
     int64_t got = hw_container_read(container->fd, bytes, available, extent->entry.offset);
     bool good = got >= 0;
     if (!good)
-        hw_problem(container->problems, "An extent of the %s section cannot be read (%s); it was left out.",
-                   name_of(extent), strerror(errno));
+        hw_problem(container->problems, "The file cannot be read in full (%s); lost, in whole or in part: %s.",
+                   strerror(errno), name_of(extent));
     good = good && bytes_are_good(container, extent, bytes, (size_t)got);
     if (good) {
         count = (size_t)got / entry_size;
         if ((size_t)got == extent->entry.used && extent->entry.used % entry_size != 0)
-            hw_problem(container->problems, "An extent of the %s section ends within an entry.", name_of(extent));
+            say_damaged(container, extent);
     }
     if (good && !direct)
         fit(target, size, bytes, entry_size, count);
@@ -149,17 +150,15 @@ static void add_hole(struct hw_table *table, size_t first, size_t end)
         table->holes[table->hole_count++] = (struct hw_hole){first, end};
 }
 
-static void say_packed(struct hw_container *container, const struct hw_extent *extent, enum hw_packed_outcome outcome,
-                       const char *part)
+/* What a file of this version holds and this version cannot read is damage. */
+static void say_packed(struct hw_container *container, const struct hw_extent *extent, enum hw_packed_outcome outcome)
 {
     if (outcome == HW_PACKED_CUT)
-        hw_problem(container->problems, "The file is cut short: not all of the %s section is there.", name_of(extent));
-    else if (outcome == HW_PACKED_NEWER)
-        hw_problem(container->problems,
-                   "An extent of the %s section can only be read by a newer heapwise; it was left out.",
-                   name_of(extent));
+        say_cut(container, extent);
+    else if (outcome == HW_PACKED_NEWER && container->header.version_minor > HW_FILE_VERSION_MINOR)
+        hw_problem(container->problems, "Left out, as only a newer heapwise can read it: %s.", name_of(extent));
     else
-        hw_problem(container->problems, "%s of the %s section is damaged; it was left out.", part, name_of(extent));
+        say_damaged(container, extent);
 }
 
 /* Unpacks an extent behind the entries that TABLE has; CLAIMED is what there is room for. Chunks that are not good are
@@ -173,7 +172,7 @@ static bool load_packed(struct hw_container *container, const struct hw_extent *
     enum hw_packed_outcome outcome = hw_packed_open(&packed, container->fd, extent);
     *good = 0;
     if (outcome != HW_PACKED_GOOD && outcome != HW_PACKED_NO_MEMORY)
-        say_packed(container, extent, outcome, "An extent");
+        say_packed(container, extent, outcome);
     for (size_t i = 0; outcome == HW_PACKED_GOOD && i < packed.header.chunk_count; i++) {
         const size_t count = hw_packed_entries(&packed, i);
         char *target = (char *)table->entries + table->count * rule->size;
@@ -187,7 +186,7 @@ static bool load_packed(struct hw_container *container, const struct hw_extent *
             *good += count;
             continue;
         }
-        say_packed(container, extent, outcome, "A part");
+        say_packed(container, extent, outcome);
         memset(target, 0, count * rule->size);
         if (rule->indexed) {
             add_hole(table, table->count, table->count + count);
@@ -224,6 +223,7 @@ static bool read_section(struct hw_container *container, struct hw_arena *arena,
     const struct hw_section_rule *rule = hw_section_rule(type);
     struct hw_table *table = &tables->of[type];
     uint64_t claimed_bytes = 0;
+    const size_t known = container->problems->count + container->problems->left_out;
     if (!allocate_table(container, arena, type, table))
         return false;
     for (size_t i = 0; i < container->extent_count; i++) {
@@ -237,13 +237,13 @@ static bool read_section(struct hw_container *container, struct hw_arena *arena,
         if (good > 0)
             tables->extents_read++;
         if (!believed) {
-            hw_problem(container->problems, "What follows in the %s section cannot be placed and was left out.",
-                       rule->name);
+            say_damaged(container, extent);
             break;
         }
     }
+    table->damaged = container->problems->count + container->problems->left_out > known;
     if (rule->indexed && table->count >= HW_NONE && type != HW_SECTION_STRINGS) {
-        hw_problem(container->problems, "The %s section has more entries than an index can name.", rule->name);
+        hw_problem(container->problems, "The file is damaged: there are more entries than can be of: %s.", rule->name);
         table->count = HW_NONE - 1;
     }
     return true;

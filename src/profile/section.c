@@ -76,7 +76,7 @@ uint64_t hw_section_entries(const struct hw_section_reader *reader)
 
 static bool fail(const struct hw_section_reader *reader, const char *why, struct hw_error *error)
 {
-    hw_error_set(error, "cannot read the %s of '%s': %s", reader->rule ? reader->rule->name : "section",
+    hw_error_set(error, "cannot read %s of '%s': %s", reader->rule ? reader->rule->name : "section",
                  reader->container->path, why);
     return false;
 }

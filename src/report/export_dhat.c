@@ -123,7 +123,7 @@ bool hw_export_dhat(const struct hw_view *view, const struct hw_export_options *
                     struct hw_error *error)
 {
     const struct hw_profile *profile = view->profile;
-    const bool lives = hw_view_measured(view, HW_MEASURED_EVENTS) && hw_view_measured(view, HW_MEASURED_LIFETIMES);
+    const bool lives = hw_view_measured(view, HW_MEASURED_PEAK) && hw_view_measured(view, HW_MEASURED_LIFETIMES);
     uint32_t unknown;
     uint32_t *first = make_table(view, &unknown);
     struct hw_buffer text = {0};

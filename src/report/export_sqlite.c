@@ -93,7 +93,8 @@ static void put_profile(struct database *database, const struct hw_export_option
     const struct hw_profile *profile = view->profile;
     const struct hw_process_info *process = &profile->process;
     const bool known = hw_view_measured(view, HW_MEASURED_PROCESS), merged = hw_is_merged(profile);
-    const bool events = hw_view_measured(view, HW_MEASURED_EVENTS);
+    const bool events = hw_view_measured(view, HW_MEASURED_EVENTS), totals = hw_view_measured(view, HW_MEASURED_TOTALS);
+    const bool live = hw_view_measured(view, HW_MEASURED_LIVE), peak = hw_view_measured(view, HW_MEASURED_PEAK);
     struct hw_buffer command = {0};
     hw_export_command(&command, view, HW_CLEAN_JSON);
     sqlite3_stmt *put = statement(database, "INSERT INTO profile VALUES(?, ?)");
@@ -109,15 +110,15 @@ static void put_profile(struct database *database, const struct hw_export_option
         {"exit_signal", process->exit_kind == HW_EXIT_SIGNAL, (uint64_t)process->exit_value},
         {"sample_bytes", process->sample_bytes != 0, process->sample_bytes},
         {"runs", merged, process->runs},
-        {"allocations", true, view->totals.allocations},
-        {"bytes_allocated", true, view->totals.bytes},
+        {"allocations", totals, view->totals.allocations},
+        {"bytes_allocated", totals, view->totals.bytes},
         {"frees", events, view->totals.frees},
         {"reallocations", !hw_measure_unknown(view, HW_MEASURE_REALLOC), view->totals.reallocations},
         {"temporary_allocations", !hw_measure_unknown(view, HW_MEASURE_TEMPORARY), view->totals.temporary},
-        {"live_allocations", events, hw_not_negative(view->totals.live_blocks)},
-        {"live_bytes", events, hw_not_negative(view->totals.live_bytes)},
-        {"peak_bytes", events, process->peak_bytes},
-        {"peak_time_ns", events && !merged, profile->peak_time_ns},
+        {"live_allocations", live, hw_not_negative(view->totals.live_blocks)},
+        {"live_bytes", live, hw_not_negative(view->totals.live_bytes)},
+        {"peak_bytes", peak, process->peak_bytes},
+        {"peak_time_ns", peak && !merged, profile->peak_time_ns},
         {"peak_rss_bytes", hw_view_peak_rss(profile) != 0, hw_view_peak_rss(profile)},
         {"threads", known, process->threads_seen},
         {"granule", profile->access_counted, profile->access_info.granule},
@@ -274,6 +275,7 @@ static void put_context(struct database *database, sqlite3_stmt *put, const stru
     static const struct hw_profile_access none;
     const struct hw_profile_access *access = sum->access ? &sum->access->all : &none;
     const bool events = hw_view_measured(view, HW_MEASURED_EVENTS), sampled = hw_view_sampled(view);
+    const bool live = hw_view_measured(view, HW_MEASURED_LIVE), peak = hw_view_measured(view, HW_MEASURED_PEAK);
     const bool sizes = sum->allocations && hw_view_measured(view, HW_MEASURED_SIZE_RANGE);
     const bool lives = hw_view_measured(view, HW_MEASURED_LIFETIMES);
     const bool range = sum->frees && hw_view_measured(view, HW_MEASURED_LIFETIME_RANGE);
@@ -291,8 +293,8 @@ static void put_context(struct database *database, sqlite3_stmt *put, const stru
     insert(database, put, "uktuukuukkkkkkkkkkkkkkkkkkkkkkkkkk", id, headline != 0, headline, hw_view_type(view, sum),
            (uint64_t)sum->pool, (uint64_t)(sum->leaf && !(sum->flags & HW_CONTEXT_NOT_WHOLE)), sampled, sum->samples,
            sum->allocations, sum->bytes, events, sum->frees, events && !sampled, sum->reallocations, events && !sampled,
-           sum->temporary, sizes, sum->size_min, sizes, sum->size_max, events, hw_not_negative(sum->live_blocks),
-           events, hw_not_negative(sum->live_bytes), events, hw_not_negative(sum->peak_blocks), events,
+           sum->temporary, sizes, sum->size_min, sizes, sum->size_max, live, hw_not_negative(sum->live_blocks), live,
+           hw_not_negative(sum->live_bytes), peak, hw_not_negative(sum->peak_blocks), peak,
            hw_not_negative(sum->peak_bytes), lives,
            sum->lifetime_total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)sum->lifetime_total_ns, range,
            sum->lifetime_min_ns, range, sum->lifetime_max_ns, events && sum->live_age_total_ns != UINT64_MAX,

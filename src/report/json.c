@@ -73,11 +73,13 @@ static void hide_unmeasured(struct json_writer *writer, json_t *object)
         {"realloc", HW_MEASURED_EVENTS},
         {"temporary", HW_MEASURED_EVENTS},
         {"temporary_allocations", HW_MEASURED_EVENTS},
-        {"live_allocations", HW_MEASURED_EVENTS},
-        {"live_bytes", HW_MEASURED_EVENTS},
-        {"live_age_ns", HW_MEASURED_EVENTS},
-        {"peak_allocations", HW_MEASURED_EVENTS},
-        {"peak_bytes", HW_MEASURED_EVENTS},
+        {"allocations", HW_MEASURED_TOTALS},
+        {"bytes_allocated", HW_MEASURED_TOTALS},
+        {"live_allocations", HW_MEASURED_LIVE},
+        {"live_bytes", HW_MEASURED_LIVE},
+        {"live_age_ns", HW_MEASURED_LIVE},
+        {"peak_allocations", HW_MEASURED_PEAK},
+        {"peak_bytes", HW_MEASURED_PEAK},
         {"lifetime_ns", HW_MEASURED_LIFETIMES},
         {"last_alloc", HW_MEASURED_LAST},
         {"last_free", HW_MEASURED_LAST},
@@ -91,14 +93,17 @@ static void hide_unmeasured(struct json_writer *writer, json_t *object)
         enum hw_measured what;
     } parts[] = {{"size", {"min", "max"}, HW_MEASURED_SIZE_RANGE},
                  {"lifetime_ns", {"min", "max"}, HW_MEASURED_LIFETIME_RANGE},
-                 {"accesses", {"live", "live_blocks"}, HW_MEASURED_EVENTS}};
+                 {"accesses", {"live", "live_blocks"}, HW_MEASURED_LIVE},
+                 {"sampled", {"live_allocations", "live_bytes"}, HW_MEASURED_LIVE},
+                 {"sampled", {"peak_allocations", "peak_bytes"}, HW_MEASURED_PEAK}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!hw_view_measured(writer->view, keys[i].what) && json_object_get(object, keys[i].key))
             set(writer, object, keys[i].key, json_null());
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         json_t *part = json_object_get(object, parts[i].object);
         for (size_t k = 0; k < 2 && json_is_object(part) && !hw_view_measured(writer->view, parts[i].what); k++)
-            set(writer, part, parts[i].keys[k], json_null());
+            if (json_object_get(part, parts[i].keys[k]))
+                set(writer, part, parts[i].keys[k], json_null());
     }
 }
 

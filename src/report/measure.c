@@ -80,11 +80,20 @@ const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id
         return access_unknown(view, id);
     if (hw_view_sampled(view) && (id == HW_MEASURE_TEMPORARY || id == HW_MEASURE_REALLOC))
         return "the run was sampled";
-    if (id == HW_MEASURE_BYTES || id == HW_MEASURE_COUNT || id == HW_MEASURE_POOLS)
-        return NULL;
-    return hw_view_measured(view, id == HW_MEASURE_LIFETIME ? HW_MEASURED_LIFETIMES : HW_MEASURED_EVENTS)
-               ? NULL
-               : "this kind of profile does not tell it";
+    static const enum hw_measured needed[HW_MEASURE_ACCESSES] = {
+        [HW_MEASURE_PEAK] = HW_MEASURED_PEAK,      [HW_MEASURE_PEAK_COUNT] = HW_MEASURED_PEAK,
+        [HW_MEASURE_BYTES] = HW_MEASURED_TOTALS,   [HW_MEASURE_COUNT] = HW_MEASURED_TOTALS,
+        [HW_MEASURE_LEAKED] = HW_MEASURED_LIVE,    [HW_MEASURE_LIVE_COUNT] = HW_MEASURED_LIVE,
+        [HW_MEASURE_FREES] = HW_MEASURED_EVENTS,   [HW_MEASURE_TEMPORARY] = HW_MEASURED_EVENTS,
+        [HW_MEASURE_REALLOC] = HW_MEASURED_EVENTS, [HW_MEASURE_LIFETIME] = HW_MEASURED_LIFETIMES,
+        [HW_MEASURE_POOLS] = HW_MEASURED_TOTALS,
+    };
+    return hw_view_measured(view, needed[id]) ? NULL
+           : view->profile->llvm              ? "this kind of profile does not tell it"
+           : view->profile->totals_lost       ? "that part of the file is damaged"
+           : view->profile->process_lost      ? "that part of the file is damaged"
+                                              : "address space was limited (ulimit -v), so sizes of freed blocks "
+                                                "are not known";
 }
 
 static uint64_t of_accesses(const struct hw_view *view, enum hw_measure_id id, const struct hw_profile_access *access)

@@ -93,6 +93,10 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
 {
     for (size_t i = 0; i < profile->problem_count; i++)
         hw_buffer_add(out, "%s\n", profile->problems[i]);
+    if (profile->problem_count && profile->sealed)
+        hw_buffer_add(out,
+                      "All other numbers were checked and are as they were recorded. Sums over what was left out are "
+                      "too low.\n");
     for (size_t i = 0; i < profile->contradiction_count; i++)
         hw_buffer_add(out, "%s That is a defect of Heapwise: do not rely on this profile, and report it.\n",
                       profile->contradictions[i]);
@@ -616,9 +620,14 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
         add_llvm(view, out);
         return;
     }
-    if (!view->profile->observed && !view->context_count && !view->function)
-        hw_buffer_add(
-            out, "No allocation was seen at all: the program makes none, or its allocator could not be observed.\n");
+    const uint64_t distance = view->profile->process.sample_bytes;
+    if (!view->profile->observed && !view->context_count && !view->function && !view->profile->problem_count)
+        hw_buffer_add(out,
+                      "No allocation was seen%s: the program makes none, or its allocator could not be observed%s.\n",
+                      distance ? "" : " at all",
+                      distance ? ", or it allocates so little that none was in the sample (record it with a smaller "
+                                 "--sample-bytes, or without)"
+                               : "");
     const bool merged = hw_is_merged(view->profile);
     if (!merged && view->context_count && view->profile->timeline_count < 2)
         hw_buffer_add(out, "There are too few points in time for a timeline.\n");

@@ -6,6 +6,7 @@
 
 #include "report/analyse.h"
 #include "report/human.h"
+#include "report/measure.h"
 #include "report/merged.h"
 #include "report/not_observed.h"
 
@@ -87,6 +88,10 @@ static void add_run(const struct hw_text *text, struct hw_buffer *out)
                       (unsigned)profile->llvm->version);
         return;
     }
+    if (profile->process_lost) {
+        hw_buffer_add(out, "not known: that part of the file is damaged");
+        return;
+    }
     hw_buffer_add(out, "process %u, %s, ", (unsigned)profile->process.pid,
                   HW_NS(profile->duration_ns, text->page.utf8));
     describe_end(profile, out);
@@ -97,8 +102,16 @@ static void add_run(const struct hw_text *text, struct hw_buffer *out)
 static void add_allocated(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile_totals *totals = &text->view->totals;
-    if (totals->allocations)
-        hw_buffer_add(out, "%s in %s", HW_BYTES(totals->bytes), HW_OF(totals->allocations, "block"));
+    const struct hw_profile *profile = text->view->profile;
+    if (!hw_view_measured(text->view, HW_MEASURED_TOTALS))
+        hw_buffer_add(out, "not known: that part of the file is damaged");
+    else if (totals->allocations)
+        hw_buffer_add(
+            out, "%s%s in %s",
+            profile->observed && profile->observed->bytes_known && !hw_profile_bytes_exact(profile) ? "at least " : "",
+            HW_BYTES(totals->bytes), HW_OF(totals->allocations, "block"));
+    else if (hw_view_sampled(text->view))
+        hw_buffer_add(out, "not known: none of the blocks was in the sample");
     else
         hw_buffer_add(out, "nothing");
     if (totals->reallocations)
@@ -110,7 +123,10 @@ static void add_allocated(const struct hw_text *text, struct hw_buffer *out)
 static void add_peak(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile *profile = text->view->profile;
-    if (!profile->process.peak_bytes)
+    const char *unknown = hw_measure_unknown(text->view, HW_MEASURE_PEAK);
+    if (unknown && !profile->llvm)
+        hw_buffer_add(out, "not known: %s", unknown);
+    if (unknown || !profile->process.peak_bytes)
         return;
     if (hw_is_merged(profile)) {
         hw_merged_peak(profile, out);
@@ -125,7 +141,10 @@ static void add_live(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile *profile = text->view->profile;
     const struct hw_profile_totals *totals = &text->view->totals;
-    if (!totals->allocations || !hw_view_measured(text->view, HW_MEASURED_EVENTS))
+    const char *unknown = hw_measure_unknown(text->view, HW_MEASURE_LEAKED);
+    if (unknown && !profile->llvm)
+        hw_buffer_add(out, "not known: %s", unknown);
+    if (unknown || !totals->allocations)
         return;
     if (!totals->live_blocks) {
         hw_buffer_add(out, profile->running ? "nothing is live" : "nothing: every block was freed");
@@ -286,6 +305,8 @@ static void print_title(struct hw_text *text)
     const char *name = hw_page_clean(page, &text->name, slash && slash[1] ? slash + 1 : profile->executable);
     if (!*name && hw_is_merged(profile))
         name = profile->llvm ? "merged runs" : "several programs";
+    if (!*name)
+        name = "a program that is not known";
     const char *file = hw_page_clean(page, &text->place, profile->path ? profile->path : "");
     const char *what = text->options->fields ? "Fields of structs" : "Heap profile";
     const size_t used = hw_text_width(what) + 4 + hw_text_width(name), width = hw_text_width(file);
@@ -406,7 +427,11 @@ static uint32_t sections_with_content(const struct hw_view *view, bool findings)
     if (hw_view_sampled(view) || view->totals.temporary < view->totals.allocations / 100)
         sections &= ~LIST(HW_SORT_TEMPORARY); /* the summary has the number */
     if (!hw_view_measured(view, HW_MEASURED_EVENTS))
-        sections &= ~(LIST(HW_SORT_PEAK) | LIST(HW_SORT_LEAKED) | LIST(HW_SORT_TEMPORARY));
+        sections &= ~LIST(HW_SORT_TEMPORARY);
+    if (!hw_view_measured(view, HW_MEASURED_LIVE))
+        sections &= ~LIST(HW_SORT_LEAKED);
+    if (!hw_view_measured(view, HW_MEASURED_PEAK))
+        sections &= ~(LIST(HW_SORT_PEAK) | LIST(HW_SORT_COLD));
     for (size_t i = 0; i < view->context_count; i++)
         if (view->contexts[i].sum.pool)
             sections |= LIST(HW_SORT_POOLS);

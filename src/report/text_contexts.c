@@ -87,27 +87,30 @@ static void pools_title(const struct hw_text *text, struct hw_buffer *out)
 enum value_kind { VALUE_BYTES, VALUE_COUNT, VALUE_NS, VALUE_THREADS, VALUE_MANY, VALUE_PER_BYTE, VALUE_GRANULES };
 
 static const struct {
+    const char *name;                                                 /* for a list that cannot be given */
     void (*title)(const struct hw_text *text, struct hw_buffer *out); /* NULL: hw_text_access_title */
     const char *nothing;                                              /* said when the list is empty */
     enum value_kind kind;
     bool shared; /* the values add up to a total */
 } lists[HW_SORT_KEYS] = {
-    [HW_SORT_PEAK] = {peak_title, "Nothing was live.", VALUE_BYTES, true},
-    [HW_SORT_BYTES] = {bytes_title, "Nothing was allocated.", VALUE_BYTES, true},
-    [HW_SORT_COUNT] = {count_title, "Nothing was allocated.", VALUE_COUNT, true},
-    [HW_SORT_LEAKED] = {leaked_title, "Everything was freed.", VALUE_BYTES, true},
-    [HW_SORT_TEMPORARY] = {temporary_title, "There were none.", VALUE_COUNT, true},
-    [HW_SORT_LIFETIME] = {lifetime_title, "No block was freed.", VALUE_NS, false},
-    [HW_SORT_REALLOC] = {realloc_title, "There were none.", VALUE_COUNT, true},
-    [HW_SORT_THREADS] = {threads_title, "Nothing was allocated.", VALUE_THREADS, false},
-    [HW_SORT_POOLS] = {pools_title, "The program announces none (heapwise/heapwise.h).", VALUE_BYTES, true},
-    [HW_SORT_ACCESSES] = {NULL, "There were none.", VALUE_MANY, true},
-    [HW_SORT_DENSITY] = {NULL, "There were none.", VALUE_PER_BYTE, false},
-    [HW_SORT_COLD] = {NULL, "There are none.", VALUE_BYTES, true},
-    [HW_SORT_UTILIZATION] = {NULL, "Every granule was touched.", VALUE_GRANULES, true},
-    [HW_SORT_NEVER_ACCESSED] = {NULL, "Every block was accessed.", VALUE_COUNT, true},
-    [HW_SORT_NEVER_READ] = {NULL, "There are none.", VALUE_COUNT, true},
-    [HW_SORT_SHARED] = {NULL, "There are none.", VALUE_MANY, true},
+    [HW_SORT_PEAK] = {"Live at the peak", peak_title, "Nothing was live.", VALUE_BYTES, true},
+    [HW_SORT_BYTES] = {"Allocated over the whole run", bytes_title, "Nothing was allocated.", VALUE_BYTES, true},
+    [HW_SORT_COUNT] = {"Number of allocations", count_title, "Nothing was allocated.", VALUE_COUNT, true},
+    [HW_SORT_LEAKED] = {"Not freed", leaked_title, "Everything was freed.", VALUE_BYTES, true},
+    [HW_SORT_TEMPORARY] = {"Temporary, freed before the thread allocated again", temporary_title, "There were none.",
+                           VALUE_COUNT, true},
+    [HW_SORT_LIFETIME] = {"Lifetimes", lifetime_title, "No block was freed.", VALUE_NS, false},
+    [HW_SORT_REALLOC] = {"Reallocations", realloc_title, "There were none.", VALUE_COUNT, true},
+    [HW_SORT_THREADS] = {"Threads that use the heap", threads_title, "Nothing was allocated.", VALUE_THREADS, false},
+    [HW_SORT_POOLS] = {"In pools of the program", pools_title, "The program announces none (heapwise/heapwise.h).",
+                       VALUE_BYTES, true},
+    [HW_SORT_ACCESSES] = {"Most accesses", NULL, "There were none.", VALUE_MANY, true},
+    [HW_SORT_DENSITY] = {"Most accesses per byte", NULL, "There were none.", VALUE_PER_BYTE, false},
+    [HW_SORT_COLD] = {"Cold blocks", NULL, "There are none.", VALUE_BYTES, true},
+    [HW_SORT_UTILIZATION] = {"Never touched", NULL, "Every granule was touched.", VALUE_GRANULES, true},
+    [HW_SORT_NEVER_ACCESSED] = {"Never accessed", NULL, "Every block was accessed.", VALUE_COUNT, true},
+    [HW_SORT_NEVER_READ] = {"Written but never read", NULL, "There are none.", VALUE_COUNT, true},
+    [HW_SORT_SHARED] = {"Shared between threads", NULL, "There are none.", VALUE_MANY, true},
 };
 
 /* What the shares of a list refer to. Contexts and totals agree but for events in flight: never less than the sum. */
@@ -188,7 +191,7 @@ static void life_facts(const struct hw_text *text, const struct hw_profile_conte
         hw_buffer_add(facts, "%s %s in %s, mean age %s\n", profile->running ? "live" : "not freed",
                       HW_BYTES(hw_not_negative(sum->live_bytes)), HW_OF((uint64_t)sum->live_blocks, "block"),
                       HW_NS(sum->live_age_total_ns / (uint64_t)sum->live_blocks, utf8));
-    else if (hw_view_measured(text->view, HW_MEASURED_EVENTS))
+    else if (hw_view_measured(text->view, HW_MEASURED_LIVE))
         hw_buffer_add(facts, "all freed\n");
     if (!hw_view_measured(text->view, HW_MEASURED_LIFETIMES))
         return;
@@ -349,19 +352,24 @@ static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, cons
 /* Why the file cannot answer the list's question, or NULL. */
 static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
 {
-    const bool events = key == HW_SORT_PEAK || key == HW_SORT_LEAKED || key == HW_SORT_TEMPORARY ||
-                        key == HW_SORT_REALLOC || key == HW_SORT_THREADS || key == HW_SORT_COLD;
+    const enum hw_measured needed = key == HW_SORT_PEAK || key == HW_SORT_COLD ? HW_MEASURED_PEAK
+                                    : key == HW_SORT_LEAKED                    ? HW_MEASURED_LIVE
+                                    : key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC || key == HW_SORT_THREADS
+                                        ? HW_MEASURED_EVENTS
+                                    : key == HW_SORT_LIFETIME ? HW_MEASURED_LIFETIMES
+                                                              : HW_MEASURED_TOTALS;
     const bool granules = key == HW_SORT_UTILIZATION || key == HW_SORT_NEVER_ACCESSED || key == HW_SORT_NEVER_READ ||
                           key == HW_SORT_SHARED;
     if (hw_profile_counts_periods(view->profile) && (key == HW_SORT_DENSITY || key == HW_SORT_COLD))
         return "With 4-byte granules it is not counted how often words are used.";
     if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC))
         return "A sample of the allocations does not tell.";
-    if ((events && !hw_view_measured(view, HW_MEASURED_EVENTS)) ||
-        (granules && !hw_view_measured(view, HW_MEASURED_GRANULES)) ||
-        (key == HW_SORT_LIFETIME && !hw_view_measured(view, HW_MEASURED_LIFETIMES)))
-        return "A heap profile of LLVM's does not tell.";
-    return NULL;
+    if (hw_view_measured(view, needed) && (!granules || hw_view_measured(view, HW_MEASURED_GRANULES)))
+        return NULL;
+    return view->profile->llvm                                         ? "A heap profile of LLVM's does not tell."
+           : view->profile->totals_lost || view->profile->process_lost ? "That part of the file is damaged."
+                                                                       : "Address space was limited (ulimit -v): sizes "
+                                                                         "of freed blocks are not known.";
 }
 
 void hw_text_list(struct hw_text *text, enum hw_sort_key key)
@@ -376,8 +384,8 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
     }
     const char *reason = unanswered(view, key);
     hw_buffer_clear(&text->line);
-    if (reason && !hw_view_sampled(view))
-        hw_buffer_add(&text->line, "By %s", hw_report_section_names[HW_REPORT_LISTS + key]);
+    if (reason)
+        hw_buffer_add(&text->line, "%s", lists[key].name);
     else if (lists[key].title)
         lists[key].title(text, &text->line);
     else

@@ -102,7 +102,7 @@ static void print_name(struct hw_text *text, const struct by_function *sum)
 static void print_function(struct hw_text *text, const struct by_function *sum, uint64_t peak)
 {
     FILE *stream = text->page.stream;
-    if (hw_view_measured(text->view, HW_MEASURED_EVENTS))
+    if (hw_view_measured(text->view, HW_MEASURED_PEAK))
         fprintf(stream, "%10s %8s", HW_BYTES(sum->peak), HW_PERCENT((double)sum->peak, (double)peak));
     else
         fprintf(stream, "%10s %8s", "-", HW_PERCENT((double)sum->bytes, (double)text->view->totals.bytes));

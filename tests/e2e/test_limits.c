@@ -93,6 +93,37 @@ static void test_address_space_is_said(void **state)
     recording_free(&recording);
 }
 
+/* Allocator mode knows no sizes of freed blocks there: what is live is not known, which is not the same as nothing. */
+static void test_live_is_not_known(void **state)
+{
+    if (TEST_SANITIZED)
+        SKIP("AddressSanitizer needs address space without limit");
+    const struct run_limit limits[] = {{RLIMIT_AS, (rlim_t)1 << 30}, {-1, 0}};
+    const char *const argv[] = {need("workload"), NULL};
+    struct recording recording =
+        record_and_load(argv, &(struct record_options){.options = "mode=allocator", .run.limits = limits});
+    assert_non_null(strstr(recording.run.err, "the peak and what was not freed are not known"));
+    const json_t *totals = json_object_get(recording.report, "totals"), *sampled = json_object_get(totals, "sampled");
+    const char *const keys[] = {"live_allocations", "live_bytes", "peak_bytes"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        assert_true(json_is_null(json_object_get(sampled, keys[i])));
+        assert_null(json_object_get(totals, keys[i]));
+    }
+    struct run_result report = heapwise((const char *const[]){"report", recording.files[0], NULL}, NULL);
+    assert_exit(&report, 0, "report");
+    assert_non_null(strstr(report.out, "Peak        not known"));
+    assert_non_null(strstr(report.out, "Not freed   not known"));
+    assert_non_null(strstr(report.out, "Allocated   at least "));
+    assert_null(strstr(report.out, "every block was freed"));
+    run_result_free(&report);
+    struct run_result check =
+        heapwise((const char *const[]){"check", "--max-leaked=1G", recording.files[0], NULL}, NULL);
+    assert_exit(&check, 2, "check of what is not known");
+    assert_null(strstr(check.out, "kept"));
+    run_result_free(&check);
+    recording_free(&recording);
+}
+
 /* What is reserved is no data: blocks are kept as ever. */
 static void test_data(void **state)
 {
@@ -362,8 +393,8 @@ static void test_without_proc(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
-          cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit), cmocka_unit_test(test_descriptors),
-          cmocka_unit_test(test_file_size), cmocka_unit_test(test_file_size_with_pools),
-          cmocka_unit_test(test_locked_memory_and_stack), cmocka_unit_test(test_unwritable_directory),
-          cmocka_unit_test(test_directory_of_another_user), cmocka_unit_test(test_full_disk),
-          cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))
+          cmocka_unit_test(test_live_is_not_known), cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit),
+          cmocka_unit_test(test_descriptors), cmocka_unit_test(test_file_size),
+          cmocka_unit_test(test_file_size_with_pools), cmocka_unit_test(test_locked_memory_and_stack),
+          cmocka_unit_test(test_unwritable_directory), cmocka_unit_test(test_directory_of_another_user),
+          cmocka_unit_test(test_full_disk), cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))

@@ -247,7 +247,7 @@ static void test_lost_extent(void **state)
     image_add(&sample.image, HW_SECTION_ACCESS, sizeof more, &more, sizeof more, 0);
     image_seal(&sample.image);
     sample.image.bytes[image_section(&sample.image, added.freed)->offset + 40] ^= 1;
-    struct hw_profile *profile = read_image(&sample.image, "checksum is wrong");
+    struct hw_profile *profile = read_image(&sample.image, "lost, in whole or in part: accesses");
     assert_int_equal(context_by_id(profile, 1)->access->all.blocks, 1);
     assert_int_equal(context_by_id(profile, 2)->access->all.reads, 3);
     hw_profile_free(profile);

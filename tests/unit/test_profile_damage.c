@@ -480,7 +480,7 @@ static void test_lies(void **state)
         {"entry size", lie_small_entry},
         {"entry size", lie_no_entry},
         {"entry size", lie_odd_entry},
-        {"ends within an entry", lie_partial},
+        {"in part: the numbers of each place", lie_partial},
         {"overlaps", lie_overlap},
         {"cut short", lie_beyond},
         {"larger than any", lie_absurd},

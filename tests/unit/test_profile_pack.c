@@ -460,7 +460,7 @@ static void test_some_entries(void **state)
         }
         assert_false(hw_section_read(reader, MANY, 1, some, &error));
         assert_string_equal(error.message,
-                            "cannot read the MIBs of 'test': there are fewer entries than are asked for");
+                            "cannot read the numbers of each place of 'test': there are fewer entries than are asked for");
         assert_false(hw_section_read(reader, UINT64_MAX, 2, some, &error));
         hw_section_close(reader);
         reader = hw_section_open(&container, HW_SECTION_STRINGS, &error);
@@ -502,8 +502,8 @@ static void test_damaged_chunk(void **state)
         bytes[entry->offset + index[1].offset + index[1].size / 2] ^= 0x10;
         struct hw_profile *profile = hw_profile_read_bytes(bytes, size, "test", NULL);
         assert_non_null(profile);
-        char sentence[80];
-        snprintf(sentence, sizeof sentence, "A part of the %s section is damaged; it was left out.",
+        char sentence[120];
+        snprintf(sentence, sizeof sentence, "The file is damaged; lost, in whole or in part: %s.",
                  hw_section_rule(types[i])->name);
         assert_true(says(profile, sentence));
         assert_int_equal(profile->node_count, MANY);
@@ -585,9 +585,9 @@ static void test_directory(void **state)
         {HW_SECTION_MIBS, HW_SECTION_PACKED, UINT64_MAX, "claims more than it can hold"},
         {HW_SECTION_MIBS, HW_SECTION_PACKED | 0x100, MANY, "can only be read by a newer heapwise"},
         {HW_SECTION_MIBS, HW_SECTION_PACKED | 2, MANY, NULL}, /* a mark that need not be known */
-        {HW_SECTION_PROCESS, HW_SECTION_PACKED, 1, "is packed, which it must not be"},
+        {HW_SECTION_PROCESS, HW_SECTION_PACKED, 1, "is compressed, which it must not be"},
         {HW_SECTION_MIBS, HW_SECTION_PACKED, MANY - 1, NULL}, /* the same chunks, the last one shorter */
-        {HW_SECTION_MIBS, HW_SECTION_PACKED, 4, "damaged; it was left out"},
+        {HW_SECTION_MIBS, HW_SECTION_PACKED, 4, "damaged; lost"},
     };
     const struct hw_write_options options = {.packed = true, .zstd_level = 3};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -8,6 +8,7 @@
 #include "report_check.h"
 
 #include "report/human.h"
+#include "report/measure.h"
 #include "report/places.h"
 #include "report/stack_fold.h"
 
@@ -678,6 +679,49 @@ static void foreign_text_is_made_fit(void **state)
     }
 }
 
+/* What a damaged part of the file held is not known: neither nothing nor zero, in no reader. */
+static void lost_parts_are_not_known(void **state)
+{
+    struct image image = report_image(report_sample(), true);
+    const uint32_t lost[] = {HW_SECTION_PROCESS, HW_SECTION_THREADS, HW_SECTION_MIBS};
+    const struct hw_section *entries = (const void *)(image.bytes + sizeof(struct hw_file_header));
+    for (size_t i = 0; i < image.directory_used; i++)
+        for (size_t k = 0; k < sizeof lost / sizeof *lost; k++)
+            if (entries[i].type == lost[k])
+                image.bytes[entries[i].offset] ^= 1;
+    struct hw_error error = {""};
+    struct reported reported = {.profile = hw_profile_read_bytes(image.bytes, image.size, "damaged", &error)};
+    image_free(&image);
+    assert_non_null(reported.profile);
+    assert_int_equal(reported.profile->problem_count, 4);
+    for (size_t i = 0; i < reported.profile->problem_count; i++)
+        assert_null(strstr(reported.profile->problems[i], "newer"));
+    reported.view = hw_view_new(reported.profile, &(struct hw_view_options){.no_symbols = true}, &error);
+    assert_non_null(reported.view);
+    char *text = report_string(hw_report_text, &reported, &(struct hw_report_options){.width = 200});
+    const char *const rows[] = {"Heap profile of a program that is not known",
+                                "Run         not known",
+                                "Allocated   not known",
+                                "Peak        not known",
+                                "Not freed   not known",
+                                "Sums over what was left out are too low"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strstr(text, rows[i]))
+            fail_msg("'%s' is not in\n%s", rows[i], text);
+    assert_null(strstr(text, "No allocation was seen"));
+    free(text);
+    for (enum hw_measure_id id = 0; id <= HW_MEASURE_LIVE_COUNT; id++)
+        assert_string_equal(hw_measure_unknown(reported.view, id), "that part of the file is damaged");
+    char *json = report_string(hw_report_json, &reported, &(struct hw_report_options){0});
+    json_t *report = json_loads(json, 0, NULL), *totals = json_object_get(report, "totals");
+    const char *const keys[] = {"allocations", "bytes_allocated", "peak_bytes", "live_bytes", "live_allocations"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        assert_true(json_is_null(json_object_get(totals, keys[i])));
+    json_decref(report);
+    free(json);
+    close_sample(&reported);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -705,6 +749,7 @@ int main(void)
         cmocka_unit_test(start_code_is_left_out),
         cmocka_unit_test(numbers_are_readable),
         cmocka_unit_test(foreign_text_is_made_fit),
+        cmocka_unit_test(lost_parts_are_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
