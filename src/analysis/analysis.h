@@ -77,11 +77,13 @@ struct hw_visits {
 
 /* Lines that the uses of a struct bring in, under one layout. Means over uses. */
 struct hw_lines {
-    double per_use;      /* 64-byte lines with a byte that the use touches */
-    double needed;       /* lines that as many bytes take if they lie together: bytes / 64, at least 1 for a use that
-                            comes to the object by itself */
-    double bytes_needed; /* bytes touched */
-    double missed;       /* sum over all uses of lines brought into a first-level cache */
+    double per_use;         /* 64-byte lines with a byte that the use touches */
+    double needed;          /* lines that as many bytes take if they lie together: bytes / 64, at least 1 for a use that
+                               comes to the object by itself */
+    double bytes_needed;    /* bytes touched */
+    double missed;          /* sum over all uses of lines brought into a first-level cache */
+    double missed_in_order; /* likewise, if each use is part of a walk through blocks that lie side by side, from one to
+                               the next: they share lines. Where it is not known how blocks lie: as `missed` */
 };
 
 /* Which fields are used together. */
@@ -144,8 +146,9 @@ struct hw_finding {
     size_t field_count;
     const uint32_t *contexts; /* indexes into the input's; context_count of them */
     size_t context_count;
-    double lines; /* gain: lines not brought in any more; 0: none */
-    double bytes; /* gain: memory not needed any more; 0: none */
+    double lines;          /* gain: lines not brought in any more; 0: none */
+    double lines_in_order; /* layout: that gain with hw_lines.missed_in_order */
+    double bytes;          /* gain: memory not needed any more; 0: none */
     /* Of blocks: */
     uint64_t blocks, block_bytes;  /* how many at once, bytes of each (mean) */
     uint64_t first_byte, end_byte; /* unused words: the longest run; header: the hot bytes */

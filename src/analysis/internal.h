@@ -45,6 +45,7 @@ struct hw_ground {
     bool counted, chunks; /* with glibc's chunks, one behind the other; else anywhere */
     uint64_t size;        /* it was counted for this one */
     uint64_t beside;      /* bytes of a chunk that each object has beside its own: the other part of a split */
+    uint64_t stride;      /* not 0: blocks so many bytes apart are visited one after the other */
 };
 struct hw_ground hw_ground_of(const struct hw_analysis_input *input, const struct hw_struct_analysis *of);
 

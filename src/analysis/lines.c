@@ -2,7 +2,8 @@
  *
  * Objects in blocks of their own, and those of an array that are visited in no order: the mean over the places in a
  * line where objects begin. An array that is walked: distinct lines of the whole walk, divided by its elements;
- * neighbours share lines.
+ * neighbours share lines. Blocks, too, may be visited in the order in which they lie: whether they are is not recorded,
+ * so that both are computed where it is known how they lie.
  *
  * Where blocks begin in lines is counted by programs that count fields and no granules, whose blocks lie as they do in
  * the plain program; else all places that the allocator may give are equally likely. */
@@ -146,21 +147,26 @@ double hw_lines_of_visit(struct hw_line_counter *counter, const struct hw_ground
                          uint64_t size, uint64_t extra)
 {
     const struct object object = {&visits->touches[visit->first_touch], visit->touch_count, offsets, extra};
-    const unsigned period = ground->placement == HW_PLACE_ARRAY ? period_of(size) : 1;
-    const uint64_t lines = visit->walk ? period * size / HW_LINE : 0;
+    const bool walk = visit->walk || ground->stride;
+    const uint64_t step = ground->stride ? ground->stride : size;
+    const unsigned period = ground->placement == HW_PLACE_ARRAY || ground->stride ? period_of(step) : 1;
+    const uint64_t lines = walk ? period * step / HW_LINE : 0;
     double share[8], sum = 0;
-    shares_of(ground, size, share);
+    if (ground->stride)
+        memcpy(share, ground->share, sizeof share);
+    else
+        shares_of(ground, size, share);
     for (unsigned start = 0; start < 8; start++) {
         uint64_t found = 0;
         if (!(share[start] > 0))
             continue;
-        if (visit->walk)
+        if (walk)
             new_stamp(counter);
         for (unsigned i = 0; i < period; i++) {
-            if (!visit->walk)
+            if (!walk)
                 new_stamp(counter);
-            const uint64_t at = start * 8 + i * size;
-            found += mark_object(counter, &object, visit->walk ? at : at % HW_LINE, lines);
+            const uint64_t at = start * 8 + i * step;
+            found += mark_object(counter, &object, walk ? at : at % HW_LINE, lines);
         }
         sum += share[start] * (double)found;
     }
@@ -183,6 +189,28 @@ static bool touches_any(const struct hw_visits *visits, const struct hw_visit *v
     return false;
 }
 
+/* An object, and what it is split into. */
+struct parts {
+    struct hw_line_counter *counter;
+    const struct hw_visits *visits;
+    const struct hw_layout *layout, *cold;
+    uint64_t pointer;
+};
+
+static double lines_of_parts(const struct parts *parts, const struct hw_ground *hot, const struct hw_ground *apart,
+                             const struct hw_visit *visit)
+{
+    const struct hw_layout *layout = parts->layout, *cold = parts->cold;
+    const bool both = cold && touches_any(parts->visits, visit, cold->offsets);
+    const double lines = hw_lines_of_visit(parts->counter, hot, parts->visits, visit, layout->offsets, layout->size,
+                                           both ? parts->pointer : UINT64_MAX);
+    struct hw_visit alone = *visit;
+    alone.walk = false;
+    return !both ? lines
+                 : lines + hw_lines_of_visit(parts->counter, apart, parts->visits, &alone, cold->offsets, cold->size,
+                                             UINT64_MAX);
+}
+
 struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct hw_ground *ground,
                                  const struct hw_visits *visits, const struct hw_layout *layout,
                                  const struct hw_layout *cold, uint64_t pointer, double *each)
@@ -196,16 +224,13 @@ struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct h
         hot.beside = chunk_of(cold->size);
         apart.beside = chunk_of(layout->size);
     }
+    const struct parts parts = {counter, visits, layout, cold, pointer};
+    struct hw_ground hot_row = hot, apart_row = apart;
+    hot_row.stride = apart_row.stride = ground->counted && ground->chunks ? chunk_of(layout->size) + hot.beside : 0;
     for (size_t i = 0; i < visits->count; i++) {
         const struct hw_visit *visit = &visits->visits[i];
-        const bool both = cold && touches_any(visits, visit, cold->offsets);
-        double lines =
-            hw_lines_of_visit(counter, &hot, visits, visit, layout->offsets, layout->size, both ? pointer : UINT64_MAX);
-        if (both) {
-            struct hw_visit alone = *visit;
-            alone.walk = false;
-            lines += hw_lines_of_visit(counter, &apart, visits, &alone, cold->offsets, cold->size, UINT64_MAX);
-        }
+        const double lines = lines_of_parts(&parts, &hot, &apart, visit);
+        const double in_order = hot_row.stride ? lines_of_parts(&parts, &hot_row, &apart_row, visit) : lines;
         if (each)
             each[i] = lines;
         double needed = (double)visit->bytes / HW_LINE;
@@ -214,6 +239,7 @@ struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct h
         sum.per_use += visit->executions * lines;
         sum.needed += visit->executions * (needed < lines ? needed : lines);
         sum.missed += visit->executions * lines * hw_miss_share(ground, lines);
+        sum.missed_in_order += visit->executions * in_order * hw_miss_share(ground, in_order);
     }
     if (visits->executions > 0) {
         sum.per_use /= visits->executions;

@@ -312,8 +312,12 @@ static bool find_layout(struct struct_finder *finder)
     const double lines = of->lines.missed - suggestion->lines.missed;
     const uint64_t size = suggestion->kind == HW_SUGGEST_REORDER ? suggestion->hot.size : of->structure->size;
     const double bytes = (double)(of->structure->size - size) * (double)of->objects.live;
-    if (suggestion->lines.per_use <= WORTH_SHARE * of->lines.per_use && is_worth(finder, lines))
-        return add(finder, HW_FINDING_LAYOUT, lines, bytes) != NULL;
+    if (suggestion->lines.per_use <= WORTH_SHARE * of->lines.per_use && is_worth(finder, lines)) {
+        struct hw_finding *finding = add(finder, HW_FINDING_LAYOUT, lines, bytes);
+        if (finding)
+            finding->lines_in_order = of->lines.missed_in_order - suggestion->lines.missed_in_order;
+        return finding != NULL;
+    }
     if (bytes >= WORTH_BYTES && size < of->structure->size)
         add(finder, HW_FINDING_PADDING, lines > 0 ? lines : 0, bytes);
     return false;

@@ -1,5 +1,6 @@
 /* finding_words.c - findings as sentences: what was seen, what to do, what it gains. Text and JSON say the same. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "report/analyse.h"
@@ -87,6 +88,13 @@ static void add_gain(const struct words *words)
                                 : "",
                       HW_MANY(hw_count_of(finding->lines)), HW_BYTES(hw_count_of(finding->lines * HW_LINE)),
                       shared ? "not passed between threads" : "not brought in");
+    if (finding->kind == HW_FINDING_LAYOUT && fabs(finding->lines_in_order / finding->lines - 1) > 0.05) {
+        if (finding->lines_in_order < 1)
+            hw_buffer_add(out, " (none if blocks are visited in the order in which they lie)");
+        else
+            hw_buffer_add(out, " (%s if blocks are visited in the order in which they lie)",
+                          HW_MANY(hw_count_of(finding->lines_in_order)));
+    }
     if (finding->bytes >= 1)
         hw_buffer_add(out, "%s%s of memory", finding->lines >= 1 ? "; " : "", HW_BYTES(hw_count_of(finding->bytes)));
 }

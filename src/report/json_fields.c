@@ -231,6 +231,9 @@ static json_t *finding_value(struct json_writer *writer, const struct hw_finding
     set_text(writer, object, "what_to_do", hw_buffer_text(&words->what));
     set_text(writer, object, "expected_gain", known(hw_buffer_text(&words->gain)));
     set(writer, object, "gain_lines", finding->lines >= 1 ? json_real(finding->lines) : json_null());
+    if (finding->kind == HW_FINDING_LAYOUT)
+        set(writer, object, "gain_lines_in_order",
+            finding->lines_in_order >= 1 ? json_real(finding->lines_in_order) : json_null());
     set(writer, object, "gain_bytes", finding->bytes >= 1 ? json_real(finding->bytes) : json_null());
     set(writer, object, "certain", json_boolean(finding->certain));
     set_text(writer, object, "struct",
