@@ -83,11 +83,10 @@ HW_HOOK(void *, calloc, (size_t count, size_t size))
 HW_EXPORT void *calloc(size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes))
-        return hw_real.calloc(count, size); /* fails and sets errno */
+    const bool fails = __builtin_mul_overflow(count, size, &bytes);
     if (hw_unlikely(hw_operations_on))
         return hw_operation_calloc(count, size);
-    if (not_sampled(bytes))
+    if (!fails && not_sampled(bytes))
         return HW_PASS(hw_real.calloc(count, size));
     return counted_calloc(count, size);
 }
@@ -266,7 +265,7 @@ HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
-        return hw_real.calloc(count, size); /* fails the same way: NULL and ENOMEM */
+        return hw_operations_on ? hw_operation_calloc(count, size) : counted_calloc(count, size); /* fails as well */
     if (hw_unlikely(hw_operations_on))
         return hw_operation_realloc(pointer, bytes);
     return pointer              ? counted_realloc(pointer, bytes)
@@ -419,9 +418,10 @@ static void *operation_new(int form, bool aligned, size_t size, size_t second, c
         find_real_new(form);
         return hw_operation_new(form, size, second, third, aligned);
     }
-    void *result = aligned ? hw_operation_memalign(second, size ? size : 1) : hw_operation_malloc(size ? size : 1);
+    void *result = aligned ? hw_operation_memalign(second, size) : hw_operation_malloc(size);
     if (hw_likely(result != NULL))
         return result;
+    hw_operation_tried_again();
     find_real_new(form);
     return hw_real.op_new[form](size, second, third);
 }
@@ -432,7 +432,7 @@ static inline void *operator_new(int form, bool aligned, size_t size, size_t sec
         hw_start();
     if (hw_unlikely(hw_operations_on))
         return operation_new(form, aligned, size, second, third);
-    if (!hw_real.new_is_malloc || (aligned && !hw_access_on()))
+    if (!hw_real.new_is_malloc)
         return call_real_new(form, size, second, third, frame);
     void *result;
     struct hw_thread *thread = NULL;

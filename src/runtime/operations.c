@@ -361,12 +361,27 @@ static inline void end_timing(struct operation *operation)
             PERFORM(operation, statement);                                                                             \
     } while (0)
 
+static void count_failed(struct hw_operator *op)
+{
+    op->thread->entry->failed++;
+    op->failed = true;
+}
+
+void hw_operation_tried_again(void)
+{
+    struct hw_operator *op = hw_operator_self;
+    if (!op || !op->failed)
+        return;
+    op->thread->entry->failed--;
+    op->failed = false;
+}
+
 /* The end of an allocation: REUSED instead of NEW where the address is known. */
 static inline void allocation_end(struct operation *operation, enum hw_operation_kind kind, size_t size, void *result)
 {
     struct hw_operator *op = operation->op;
     if (hw_unlikely(!result)) {
-        op->thread->entry->failed++;
+        count_failed(op);
         operation_end_uncounted(operation, kind, size);
         return;
     }
@@ -394,7 +409,10 @@ static __attribute__((noinline)) void *careful_malloc(size_t size)
 
 static __attribute__((noinline)) void *careful_calloc(size_t number, size_t size)
 {
-    ALLOCATE(HW_OPERATION_CALLOC, number * size, hw_real.calloc(number, size));
+    size_t all;
+    if (__builtin_mul_overflow(number, size, &all))
+        all = PTRDIFF_MAX; /* it will fail */
+    ALLOCATE(HW_OPERATION_CALLOC, all, hw_real.calloc(number, size));
 }
 
 void *hw_operation_memalign(size_t alignment, size_t size)
@@ -493,7 +511,7 @@ static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t siz
         hw_place_reallocated(op, result, size);
         operation_end(&operation, HW_OPERATION_REALLOC, hw_size_bucket(size), size, grown(old_size, size), NULL);
     } else {
-        op->thread->entry->failed++;
+        count_failed(op);
         if (old_size != SIZE_MAX)
             hw_place_reallocated(op, pointer, old_size);
         operation_end_uncounted(&operation, HW_OPERATION_REALLOC, size);
@@ -595,7 +613,7 @@ static __attribute__((noinline)) void *allocated_otherwise(struct hw_operator *o
     if (hw_unlikely(!result) && hw_limits_make_way())
         result = kind == HW_OPERATION_CALLOC ? hw_real.calloc(1, size) : hw_real.malloc(size);
     if (hw_unlikely(!result)) {
-        op->thread->entry->failed++;
+        count_failed(op);
     } else {
         if (hw_place_allocated_slow(op, (uintptr_t)result, size, false) && kind == HW_OPERATION_NEW)
             kind = HW_OPERATION_REUSED;
@@ -701,7 +719,7 @@ static __attribute__((noinline)) void *reallocated_otherwise(struct hw_operator 
         hw_place_allocated_slow(op, (uintptr_t)result, size, !hw_places.glibc);
         count_with(op, HW_OPERATION_REALLOC, bucket, grown(old, size));
     } else {
-        op->thread->entry->failed++;
+        count_failed(op);
         hw_place_reallocated(op, pointer, old);
     }
     return hw_unlikely(op->events) ? short_end(op, HW_OPERATION_REALLOC, bucket, result) : result;

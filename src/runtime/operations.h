@@ -42,6 +42,7 @@ struct hw_operator {
     uint32_t until_large;     /* likewise of large operations, which are timed more often */
     uint32_t until_hardware;  /* timed operations up to the next whose hardware events are read */
     uint8_t allocated;        /* the thread's first allocation is over */
+    bool failed;              /* an allocation has failed, and is not known to be tried again */
     uint8_t guest;            /* nobody says when this thread ends: see operation_threads.c */
     uint64_t random;
     uint64_t clock;       /* operations done, when until_timed is subtracted; goes on when the next thread comes */
@@ -114,6 +115,8 @@ void hw_operation_free_aligned_sized(void *pointer, size_t alignment, size_t siz
 /* Operators of C++ libraries that have an allocator of their own: hw_real.op_new[FORM] and the like, which are there.
  */
 void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned);
+/* The caller tries again what has just failed: that attempt is the one that counts. */
+void hw_operation_tried_again(void);
 void hw_operation_delete(int form, void *pointer, size_t second, size_t third); /* not NULL */
 
 /* ---- operation_times.c: how long operations take ---- */

@@ -16,7 +16,8 @@ struct extent {
     bool unmapped; /* a free gives the memory back to the system */
 };
 
-/* What the allocator says; which may allocate on the way: that is its own business. */
+/* What the allocator says of the block at ADDRESS; 0: of one that it hands out for SIZE, and is given back. It may
+ * allocate on the way: that is its own business. */
 static uint64_t ask(uintptr_t address, uint64_t size)
 {
     struct hw_operator *op = hw_operator_self;
@@ -24,7 +25,10 @@ static uint64_t ask(uintptr_t address, uint64_t size)
     if (op)
         op->selector = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint64_t usable = hw_real.malloc_usable_size ? hw_real.malloc_usable_size((void *)address) : 0;
+    void *block = address ? (void *)address : hw_real.malloc(size);
+    uint64_t usable = block && hw_real.malloc_usable_size ? hw_real.malloc_usable_size(block) : 0;
+    if (!address)
+        hw_real.free(block);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (op)
         op->selector = inside;
@@ -49,19 +53,18 @@ static struct extent extent_of(uintptr_t address, uint64_t size, bool odd_one)
         return extent;
     }
     uint64_t known = hw_places.units[size] * 8ul;
-    if (known && !odd_one) {
-        extent.usable = known;
-        return extent;
+    if (!known && !odd_one) {
+        known = ask(address, size);
+        hw_places.units[size] = (uint16_t)(known / 8 > UINT16_MAX ? 0 : known / 8);
     }
-    extent.usable = ask(address, size);
-    if (!odd_one)
-        hw_places.units[size] = (uint16_t)(extent.usable / 8 > UINT16_MAX ? 0 : extent.usable / 8);
-    else if (extent.usable < 64 && known) /* too small to hold its size in another form */
+    extent.usable = odd_one ? ask(address, size) : known;
+    if (odd_one && extent.usable < 64) { /* too small to hold its size in another form: it counts as the others do */
+        if (!known)
+            known = ask(0, size);
+        hw_places.units[size] = (uint16_t)(known / 8);
         extent.usable = known;
-    else if (extent.usable < 64)
-        hw_places.units[size] = (uint16_t)(extent.usable / 8);
-    else
-        extent.ask = extent.usable != known;
+    }
+    extent.ask = extent.usable != known;
     return extent;
 }
 
@@ -209,7 +212,8 @@ static uint8_t *byte_of(uintptr_t address)
 
 struct found {
     struct hw_place place;
-    uint32_t code, index; /* of its entry, if it is big */
+    uint8_t first;        /* its byte, as it was read */
+    uint32_t code, index; /* index: of its entry, if it is big */
     uint64_t untouched;   /* bytes */
     bool unmapped;
 };
@@ -225,8 +229,8 @@ static inline bool begins(uint8_t value)
 static bool look(uintptr_t address, struct found *found, bool deep)
 {
     const uint8_t *byte = byte_of(address);
-    const uint32_t value = *byte;
-    *found = (struct found){.place = {.start = address}};
+    const uint32_t value = __atomic_load_n(byte, __ATOMIC_RELAXED);
+    *found = (struct found){.place = {.start = address}, .first = (uint8_t)value};
     struct hw_place *place = &found->place;
     if (value & HW_PLACE_START) {
         place->live = true;
@@ -472,18 +476,41 @@ size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address)
 
 /* ---- handing out ---- */
 
-/* What is known of FOUND gives way to a new block. AGAIN: as of count_taken. KEEP: its entry is used again. */
-static void give_way(struct hw_place_thread *self, const struct found *found, bool again, bool keep)
+/* Puts VALUE in the place of *OLD; false, and *OLD is what is there, if that was another. With one thread it need only
+ * be one instruction, for signal handlers. */
+#define REPLACE(suffix)                                                                                                \
+    (hw_places.many ? __atomic_compare_exchange_n(where, old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) : ({   \
+        bool done;                                                                                                     \
+        __asm__("cmpxchg" suffix " %3, %1\n\tsete %0" : "=q"(done), "+m"(*where), "+a"(*old) : "q"(value) : "cc");     \
+        done;                                                                                                          \
+    }))
+static inline bool replace_8(uint8_t *where, uint8_t *old, uint8_t value)
 {
+    return REPLACE("b");
+}
+
+static inline bool replace_16(uint16_t *where, uint16_t *old, uint16_t value)
+{
+    return REPLACE("w");
+}
+
+/* What is known of FOUND gives way to a new block. AGAIN: as of count_taken. KEEP: its entry is used again. False:
+ * another thread was faster. The allocator has split a free block, say, and both were given a part: the one with the
+ * begin may have written its own byte by now. */
+static bool give_way(struct hw_place_thread *self, const struct found *found, bool again, bool keep)
+{
+    uint8_t old = found->first;
+    if (!replace_8(byte_of(found->place.start), &old, HW_PLACE_BEGUN))
+        return false;
     if (found->place.live) {
         self->unseen++;
         release(self, found, false);
-        return;
+        return true;
     }
     count_taken(self, found, again);
-    *byte_of(found->place.start) = HW_PLACE_BEGUN;
     if (found->code == HW_PLACE_FREE_BIG && !keep)
         put_big(self, found->index);
+    return true;
 }
 
 /* Bit 7 of each byte of eight in which a block, live or listed, begins: begins() of all of them. */
@@ -620,17 +647,6 @@ bool hw_places_none(uintptr_t start, uintptr_t end)
     return true;
 }
 
-/* Puts HIGH in the place of *OLD; false, and *OLD is what there is, if that was another. With one thread it need only
- * be one instruction, for signal handlers. */
-static inline bool raise_high(uint16_t *where, uint16_t *old, uint16_t high)
-{
-    bool done;
-    if (hw_places.many)
-        return __atomic_compare_exchange_n(where, old, high, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    __asm__("cmpxchgw %3, %1\n\tsete %0" : "=q"(done), "+m"(*where), "+a"(*old) : "r"(high) : "cc");
-    return done;
-}
-
 #define AHEAD 16u
 
 /* The first block comes into REGION: its page of the plane, and those of some regions behind it if this is a heap that
@@ -653,7 +669,7 @@ static void raise_region(struct hw_place_region *region, uintptr_t bytes)
     uint16_t old = __atomic_load_n(&region->high, __ATOMIC_RELAXED);
     if (!old && high < REGION / 16) /* others may begin behind it, or it began here */
         enter_region(region);
-    while (old < high && !raise_high(&region->high, &old, high))
+    while (old < high && !replace_16(&region->high, &old, high))
         ;
 }
 
@@ -698,10 +714,13 @@ static bool make_room(struct hw_place_thread *self, uintptr_t address, uint64_t 
     if (look(address, &found, true)) {
         const bool same = !found.place.live && found.place.usable == usable;
         again = !found.place.live && hw_place_class(found.place.usable) == hw_place_class(usable);
-        *kept = same ? found.index : 0;
-        if (same && *touched < usable - found.untouched)
-            *touched = usable - found.untouched;
-        give_way(self, &found, again, *kept != 0);
+        if (give_way(self, &found, again, same)) {
+            *kept = same ? found.index : 0;
+            if (same && *touched < usable - found.untouched)
+                *touched = usable - found.untouched;
+        } else {
+            again = false;
+        }
         clear = address + HW_ALIGN_UP(found.place.usable, 8) - 8;
     } else if (look_before(address, &found, true)) {
         give_way(self, &found, false, false);
@@ -789,7 +808,7 @@ static inline bool allocate_small(struct hw_place_thread *self, uintptr_t addres
     }
     if ((address & (REGION - 1)) / 16 < old || big_at(address))
         again = make_room(self, address, units * 8ul, &kept, &touched);
-    while (old < high && !raise_high(&region->high, &old, high))
+    while (old < high && !replace_16(&region->high, &old, high))
         ;
     if (is_mid(code))
         put_payload(byte, 2, units);

@@ -174,7 +174,7 @@ static const struct expectation forms[] = {
     {"form_array", 1, 1, 0, 200},
     {"form_nothrow", 1, 1, 0, 300},
     {"form_array_nothrow", 1, 1, 0, 400},
-    {"form_aligned", 1, 1, 0, 512},
+    {"form_aligned", 1, 1, 0, 500},
     {"form_array_aligned", 1, 1, 0, 1024},
     {"form_aligned_nothrow", 1, 1, 0, 128},
     {"form_array_aligned_nothrow", 1, 1, 0, 192},

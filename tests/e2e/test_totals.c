@@ -253,6 +253,92 @@ static void test_realloc_of_null(void **state)
     }
 }
 
+/* Under each allocator: the room of a block is that of its size, whatever the first one of that size was. */
+static void test_small_blocks(void **state)
+{
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    static const char *const libraries[] = {NULL, "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        char preload[300] = "LD_PRELOAD=";
+        if (libraries[i])
+            snprintf(preload, sizeof preload, "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/%s", libraries[i]);
+        if (libraries[i] && (TEST_SANITIZED || access(strchr(preload, '/'), R_OK) != 0)) {
+            print_message("%s is not there, or cannot be preloaded: left out\n", libraries[i]);
+            continue;
+        }
+        const char *const environment[] = {libraries[i] ? preload : NULL, NULL};
+        for (size_t mode = 0; mode < MODES; mode++) {
+            struct recording recording =
+                record_and_load(ARGV(program, "small"), &(struct record_options){.options = modes[mode].options,
+                                                                                 .run.environment = environment});
+            const json_t *report = recording.report;
+            /* the library may have some of its own, at its start */
+            const int64_t own = json_number(report, "totals.allocations") - 8008;
+            assert_in_range(own, 0, 10);
+            assert_in_range(json_number(report, "totals.frees"), 8008, 8008 + own);
+            assert_int_equal(json_number(report, "totals.reallocations"), 8000);
+            assert_in_range(json_number(report, "totals.bytes_allocated"), 8 * 500000 + 36,
+                            8 * 500000 + 36 + (own ? 80000 : 0));
+            assert_int_equal(json_number(report, "totals.foreign_frees"), 0);
+            assert_int_equal(json_number(report, "totals.foreign_reallocations"), 0);
+            recording_free(&recording);
+        }
+    }
+}
+
+static void test_failures(void **state)
+{
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    for (size_t i = 0; i < MODES; i++) {
+        struct recording recording =
+            record_and_load(ARGV(program, "failing"), &(struct record_options){.options = modes[i].options});
+        assert_int_equal(json_number(recording.report, "totals.failed_allocations"), 60);
+        recording_free(&recording);
+    }
+}
+
+/* The forms of operator new: what was asked for, and each failure once. */
+static void test_operators(void **state)
+{
+    const char *program = program_path("new");
+    if (!program)
+        SKIP("new was not built");
+    int64_t bytes = 0, failed = 0;
+    for (size_t i = 0; i < MODES; i++) {
+        struct recording recording =
+            record_and_load(ARGV(program), &(struct record_options){.options = modes[i].options});
+        const int64_t now = json_number(recording.report, "totals.bytes_allocated");
+        const int64_t failed_now = json_number(recording.report, "totals.failed_allocations");
+        bytes = i ? bytes : now;
+        failed = i ? failed : failed_now;
+        assert_int_equal(now, bytes);
+        assert_int_equal(failed_now, failed);
+        recording_free(&recording);
+    }
+    assert_true(failed > 0);
+}
+
+static void test_exchange(void **state)
+{
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    for (int round = 0; round < 3; round++) {
+        struct recording recording =
+            record_and_load(ARGV(program, "exchange"), &(struct record_options){.options = "mode=allocator"});
+        assert_int_equal(json_number(recording.report, "totals.foreign_frees"), 0);
+        assert_int_equal(json_number(recording.report, "totals.foreign_reallocations"), 0);
+        assert_int_equal(json_number(recording.report, "totals.live_allocations"),
+                         json_number(recording.report, "totals.allocations") -
+                             json_number(recording.report, "totals.frees"));
+        recording_free(&recording);
+    }
+}
+
 /* Where it cannot be followed what lies where, numbers of calls are exact all the same; what reallocations added is not
  * known, and nobody says that it was. */
 static void test_limited_address_space(void **state)
@@ -310,4 +396,6 @@ TEST_MAIN(cmocka_unit_test(test_lua), cmocka_unit_test(test_perl), cmocka_unit_t
           cmocka_unit_test(test_jq), cmocka_unit_test(test_git), cmocka_unit_test(test_shell),
           cmocka_unit_test(test_awk), cmocka_unit_test(test_xz), cmocka_unit_test(test_cplusplus),
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_threads), cmocka_unit_test(test_realloc_of_null),
-          cmocka_unit_test(test_limited_address_space), cmocka_unit_test(test_counted_accesses))
+          cmocka_unit_test(test_small_blocks), cmocka_unit_test(test_failures), cmocka_unit_test(test_operators),
+          cmocka_unit_test(test_exchange), cmocka_unit_test(test_limited_address_space),
+          cmocka_unit_test(test_counted_accesses))

@@ -147,6 +147,55 @@ static void *worker(void *seed)
     return NULL;
 }
 
+/* The first block of a size is an aligned one, which may have more room than others of that size. */
+NOINLINE static void small(void)
+{
+    enum { BLOCKS = 1000 };
+    static void *blocks[BLOCKS];
+    for (size_t size = 1; size <= 8; size++) {
+        void *aligned;
+        MUST(posix_memalign(&aligned, 32, size) == 0);
+        for (int i = 0; i < BLOCKS; i++)
+            blocks[i] = malloc(size);
+        for (int i = 0; i < BLOCKS; i++)
+            blocks[i] = realloc(blocks[i], 500);
+        for (int i = 0; i < BLOCKS; i++)
+            free(blocks[i]);
+        free(aligned);
+    }
+    HERE();
+}
+
+/* Threads take blocks from each other: what one splits off another one is given at once. */
+enum { SLOTS = 512, TAKERS = 200 };
+static void *slots[SLOTS];
+static void *taker(void *closure)
+{
+    uint32_t seed = (uint32_t)(uintptr_t)closure * 2654435761u;
+    for (int i = 0; i < 20000; i++) {
+        void **slot = &slots[next_random(&seed) % SLOTS];
+        const size_t size = 8 + next_random(&seed) % 24;
+        void *block = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
+        if (block && next_random(&seed) % 4) {
+            free(block);
+            continue;
+        }
+        block = block ? realloc(block, size) : aligned_alloc(64, size);
+        MUST(block);
+        free(__atomic_exchange_n(slot, block, __ATOMIC_ACQ_REL));
+    }
+    return NULL;
+}
+
+static void run_threads(unsigned count, void *(*function)(void *))
+{
+    pthread_t threads[TAKERS];
+    for (uintptr_t i = 0; i < count; i++)
+        MUST(pthread_create(&threads[i], NULL, function, (void *)(i + 1)) == 0);
+    for (unsigned i = 0; i < count; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -160,12 +209,16 @@ int main(int argc, char **argv)
         one_at_a_time();
     else if (!strcmp(what, "steady") || !strcmp(what, "reset"))
         steady(!strcmp(what, "reset"));
-    else if (!strcmp(what, "threads")) {
-        pthread_t threads[4];
-        for (uintptr_t i = 0; i < 4; i++)
-            MUST(pthread_create(&threads[i], NULL, worker, (void *)(i + 1)) == 0);
-        for (int i = 0; i < 4; i++)
-            MUST(pthread_join(threads[i], NULL) == 0);
+    else if (!strcmp(what, "small"))
+        small();
+    else if (!strcmp(what, "failing"))
+        nothing_and_impossible();
+    else if (!strcmp(what, "threads"))
+        run_threads(4, worker);
+    else if (!strcmp(what, "exchange")) {
+        run_threads(TAKERS, taker);
+        for (int i = 0; i < SLOTS; i++)
+            free(slots[i]);
     } else {
         changes(7);
         nothing_and_impossible();
