@@ -205,7 +205,12 @@ static void check_new(const char *name)
     }
     assert_totals_equal("against the counter in the same run", other, totals);
     assert_contexts_sum_to_totals(recording.report);
-    check_expectations(recording.report, forms, sizeof forms / sizeof *forms);
+    struct expectation here[sizeof forms / sizeof *forms];
+    memcpy(here, forms, sizeof forms);
+    if (strstr(name, "static")) /* the operator is not seen, only what it asks for */
+        for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+            here[i].bytes = strcmp(here[i].function, "form_aligned") ? here[i].bytes : 512;
+    check_expectations(recording.report, here, sizeof forms / sizeof *forms);
     struct sums handler = report_sums(recording.report, "form_handler");
     assert_true(handler.allocations >= 3); /* the handler's own, and the exception */
     recording_free(&recording);
