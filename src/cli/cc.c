@@ -40,8 +40,10 @@ static void print_usage(FILE *out)
           "      --help                 this text\n"
           "\n"
           "Everything else goes to the compiler as it is. HEAPWISE_CC and HEAPWISE_CXX\n"
-          "choose the compiler as well. Exits with the compiler's code, 127 when there is\n"
-          "none.\n",
+          "choose the compiler as well.\n"
+          "\n"
+          "Exits with the compiler's code; 1 when this cannot be built so, 2 for wrong\n"
+          "usage, 126 when the compiler cannot be executed, 127 when there is none.\n",
           out);
 }
 
