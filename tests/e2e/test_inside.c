@@ -298,6 +298,26 @@ static void test_threads(void **state)
 
 /* ---- locks ---- */
 
+/* How long a lock is held, against a timing inside of it in the same run: no less, and no more than calls take. Who
+ * loses the processor between the two is seen in one of them alone: one of three runs is enough. */
+static void test_held(void **state)
+{
+    double by = 0;
+    for (int tries = 0; tries < 3; tries++) {
+        struct recording recording = record_inside("held", "3000", "libinsidemalloc.so", NULL, false);
+        unsigned long ticks, sections;
+        const char *said = strstr(recording.run.out, "held ");
+        assert_true(said && sscanf(said, "held %lu in %lu", &ticks, &sections) == 2);
+        const json_t *mutex = lock(recording.report, "mutex", "known_mutex");
+        assert_int_equal(json_number(mutex, "acquisitions"), sections);
+        by = (double)json_number(mutex, "held_cycles") / (double)ticks;
+        recording_free(&recording);
+        if (by > 0.97 && by < 1.08)
+            return;
+    }
+    fail_msg("the lock is held %.3f times as long as it is", by);
+}
+
 static void test_locks(void **state)
 {
     struct recording recording = record_inside("mutex", "100", "libinsidemalloc.so", NULL, false);
@@ -401,5 +421,5 @@ TEST_MAIN(cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls
           cmocka_unit_test(test_handed_back), cmocka_unit_test(test_handlers), cmocka_unit_test(test_masks),
           cmocka_unit_test(test_shared_lines), cmocka_unit_test(test_arena), cmocka_unit_test(test_own_sigsys),
           cmocka_unit_test(test_filters), cmocka_unit_test(test_processes), cmocka_unit_test(test_threads),
-          cmocka_unit_test(test_locks), cmocka_unit_test(test_contention), cmocka_unit_test(test_events),
-          cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text))
+          cmocka_unit_test(test_held), cmocka_unit_test(test_locks), cmocka_unit_test(test_contention),
+          cmocka_unit_test(test_events), cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text))

@@ -443,6 +443,7 @@ static const struct {
     {"checked", NULL, SIZE_CHECKED},
     {"fork-inside", NULL, SIZE_FORK},
     {"faults", NULL, SIZE_FAULTS},
+    {"held", NULL, SIZE_HELD},
     {"timed", NULL, SIZE_TIMED},
     {"interrupted", interrupted, 0},
     {"jumped", jumped, 0},

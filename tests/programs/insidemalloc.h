@@ -16,6 +16,7 @@ enum {
     SIZE_FORK = 70011,      /* a child, which only ends; then one madvise */
     SIZE_FAULTS = 70012,    /* eight pages are touched for the first time */
     SIZE_HOLD = 70014,      /* likewise, and for a millisecond more */
+    SIZE_HELD = 70015,      /* known_mutex for a thousand turns of a loop; at the end it prints how long these took */
     SIZE_TIMED = 70013,     /* pthread_mutex_timedlock of known_mutex, which it has already: times out */
 };
 
