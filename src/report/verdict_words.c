@@ -17,6 +17,7 @@ static const char *name_of(const struct hw_verdict_input *input)
 
 /* ---- the whole ---- */
 
+#define ROUGH     0.5  /* of the time in operations: two standard errors beyond which they are no range around it */
 #define OWN_LEAST 0.01 /* of the run: what Heapwise took is worth a word */
 
 static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
@@ -36,7 +37,10 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
         hw_buffer_add(out, " (without %s that Heapwise itself took)", TIME(input->wall - input->run));
     if (input->threads_most > 1)
         hw_buffer_add(out, " (the slowest thread counts; in all threads %s)", TIME(input->operations));
-    if (input->error > 0.005)
+    if (2 * input->error > ROUGH)
+        hw_buffer_add(out, ", known only roughly since few operations were timed: at most %s",
+                      HW_PERCENT(fmin(input->critical * (1 + 2 * input->error), input->run), input->run));
+    else if (input->error > 0.005)
         hw_buffer_add(out, ", give or take %s of that", HW_HUNDREDTHS(2 * input->error));
     hw_buffer_add(out, ". ");
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/share.h"
 #include "analysis/verdict.h"
+#include "report/verdict_words.h"
 
 #include <cmocka.h>
 #include <stdio.h>
@@ -339,6 +340,29 @@ static void test_names_of_glibc(void **state)
     }
 }
 
+/* However few operations were timed, no percentage is above 100. */
+static void test_words_of_doubt(void **state)
+{
+    (void)state;
+    static const struct {
+        double error;
+        const char *said;
+    } cases[] = {{0.05, ": 20.0 % of 10.0 s, give or take 10.0 % of that. "},
+                 {0.6, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 44.0 %. "},
+                 {3, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 100 %. "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hw_verdict_input input = slow();
+        struct hw_buffer out = {0};
+        struct hw_verdict verdict;
+        input.error = cases[i].error;
+        hw_verdict_make(&verdict, &input);
+        hw_verdict_summary(&out, &verdict, &input);
+        if (!strstr(hw_buffer_text(&out), cases[i].said))
+            fail_msg("\"%s\" has no \"%s\"", hw_buffer_text(&out), cases[i].said);
+        hw_buffer_free(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_rate),
         cmocka_unit_test(test_system_calls),
         cmocka_unit_test(test_doubt),
+        cmocka_unit_test(test_words_of_doubt),
         cmocka_unit_test(test_locks),
         cmocka_unit_test(test_new_memory),
         cmocka_unit_test(test_memory),
