@@ -10,12 +10,17 @@ static double positive(double value)
     return value > 0 ? value : 0;
 }
 
-/* The variance of a byte of this context: as if its sizes at the peak were those of the whole run. */
-static double variance_of_byte(const struct hw_profile_context *context)
+/* The variance of a byte of this context: as if its sizes at the peak were those of the whole run. Of few blocks it may
+ * be less than the unit, and 0 then: it is about what blocks much smaller than the distance of samples have. */
+static double variance_of_byte(const struct hw_profile *profile, const struct hw_profile_context *context)
 {
     const double bytes = (double)context->bytes + positive((double)context->inherited_bytes);
     const double variance = (double)context->bytes_variance + (double)context->inherited_bytes_variance;
-    return context->pool || !(bytes > 0) ? 0 : variance * HW_BYTES_VARIANCE_UNIT / bytes;
+    if (context->pool || !(bytes > 0))
+        return 0;
+    if (!(variance > 0) && context->samples < context->allocations)
+        return (double)profile->process.sample_bytes;
+    return variance * HW_BYTES_VARIANCE_UNIT / bytes;
 }
 
 /* What a unit of variance has to give so that all give EXCESS, and nobody more than he has. */
@@ -26,7 +31,7 @@ static double part_to_give(const struct hw_profile *profile, double excess)
         double given = 0, rest = 0;
         for (size_t i = 0; i < profile->context_count; i++) {
             const double share = positive((double)profile->contexts[i].peak_bytes);
-            const double variance = variance_of_byte(&profile->contexts[i]);
+            const double variance = variance_of_byte(profile, &profile->contexts[i]);
             given += part * variance < 1 ? 0 : share;
             rest += part * variance < 1 ? variance * share : 0;
         }
@@ -46,7 +51,7 @@ static void fit_contexts(struct hw_profile *profile, double excess)
         struct hw_profile_context *context = &profile->contexts[i];
         if (context->pool || context->peak_bytes <= 0)
             continue;
-        const double left = positive(1 - part * variance_of_byte(context));
+        const double left = positive(1 - part * variance_of_byte(profile, context));
         sum += (double)context->peak_bytes * left;
         context->peak_blocks = (int64_t)((double)context->peak_blocks * left + 0.5);
         context->peak_bytes = (int64_t)positive(sum - given + 0.5);
@@ -67,7 +72,7 @@ static uint64_t peak_variance(const struct hw_profile *profile)
         positive((double)process->peak_half_variance[0]) + positive((double)process->peak_half_variance[1]);
     bool uncertain = false;
     for (size_t i = 0; i < profile->context_count; i++)
-        uncertain |= profile->contexts[i].peak_bytes > 0 && variance_of_byte(&profile->contexts[i]) > 0;
+        uncertain |= profile->contexts[i].peak_bytes > 0 && variance_of_byte(profile, &profile->contexts[i]) > 0;
     const double variance = SPREAD_OF_MOMENTS * halves / 4 + distance * distance / HW_BYTES_VARIANCE_UNIT + 1;
     return !uncertain ? 0 : variance < 0x1p63 ? (uint64_t)variance : UINT64_MAX >> 1;
 }

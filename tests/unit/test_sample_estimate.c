@@ -343,5 +343,28 @@ static void test_peak_of_one_block(void **state)
     assert_true(right > 60);
 }
 
-TEST_MAIN(cmocka_unit_test(test_estimates), cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_peaks),
-          cmocka_unit_test(test_peak_of_one_block))
+/* Shares add up to the peak, also those of contexts whose variance is less than the unit; what is certain stays. */
+static void test_shares_of_small_contexts(void **state)
+{
+    (void)state;
+    struct hw_profile_context contexts[5] = {
+        {.samples = 1, .allocations = 8, .bytes = 545, .bytes_variance = 1, .peak_bytes = 545, .peak_blocks = 8},
+        {.samples = 1, .allocations = 17, .bytes = 528, .peak_bytes = 528, .peak_blocks = 17},
+        {.samples = 1, .allocations = 16, .bytes = 528, .peak_bytes = 528, .peak_blocks = 16},
+        {.samples = 1, .allocations = 32, .bytes = 520, .peak_bytes = 520, .peak_blocks = 32},
+        {.samples = 1, .allocations = 1, .bytes = 600, .peak_bytes = 600, .peak_blocks = 1},
+    };
+    struct hw_profile profile = {.contexts = contexts, .context_count = 5};
+    profile.process = (struct hw_process_info){
+        .sample_bytes = 512, .peak_bytes = 2721, .peak_by_half = {1500, 1700}, .peak_seen_bytes = 700};
+    hw_profile_fit_sampled_peak(&profile);
+    int64_t sum = 0;
+    for (size_t i = 0; i < 5; i++)
+        sum += contexts[i].peak_bytes;
+    assert_int_equal(profile.process.peak_bytes, 1600);
+    assert_int_equal(sum, 1600);
+    assert_int_equal(contexts[4].peak_bytes, 600);
+}
+
+TEST_MAIN(cmocka_unit_test(test_shares_of_small_contexts), cmocka_unit_test(test_estimates),
+          cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_peaks), cmocka_unit_test(test_peak_of_one_block))
