@@ -520,8 +520,10 @@ static double bytes_allocated(const struct hw_profile *profile)
 static uint64_t total_bytes(const struct hw_profile *profile)
 {
     uint64_t sum = 0;
-    if (!profile->observed->bytes_known)
-        return (uint64_t)(bytes_allocated(profile) + 0.5);
+    if (!profile->observed->bytes_known) {
+        const double bytes = bytes_allocated(profile);
+        return bytes < 0x1p63 ? (uint64_t)(bytes + 0.5) : UINT64_MAX;
+    }
     for (int phase = 0; phase < HW_PHASES; phase++)
         for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
             add(&sum, profile->observed->bytes[phase][bucket]);

@@ -378,8 +378,9 @@ static bool take_groups(struct taker *taker)
 static int compare_identity(const void *left, const void *right, void *closure)
 {
     const struct hw_profile_struct *structs = closure;
-    const uint64_t a = structs[*(const uint32_t *)left].identity, b = structs[*(const uint32_t *)right].identity;
-    return (a > b) - (a < b);
+    const uint32_t one = *(const uint32_t *)left, other = *(const uint32_t *)right;
+    const uint64_t a = structs[one].identity, b = structs[other].identity;
+    return a != b ? (a > b) - (a < b) : (one > other) - (one < other);
 }
 
 static bool ends_with(const char *text, const char *end)

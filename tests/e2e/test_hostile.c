@@ -9,19 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *need(const char *name)
-{
-    const char *path = program_path(name);
-    if (!path)
-        SKIP("%s was not built", name);
-    return path;
-}
-
 /* Records hostile NAME FIRST SECOND; skips the test where the program says that it cannot be done here. */
 static struct recording record_case(const char *name, const char *first, const char *second,
                                     const struct record_options *options)
 {
-    const char *const argv[] = {need("hostile"), name, first, second, NULL};
+    const char *const argv[] = {need_program("hostile"), name, first, second, NULL};
     struct recording recording = record_and_load(argv, options);
     if (recording.run.code == 77) {
         print_message("%s", recording.run.out);
@@ -37,7 +29,7 @@ static struct recording record_preloading(const char *library, const char *name,
     if (TEST_SANITIZED)
         SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
     char variable[4200];
-    snprintf(variable, sizeof variable, "LD_PRELOAD=%s", need(library));
+    snprintf(variable, sizeof variable, "LD_PRELOAD=%s", need_program(library));
     const char *const environment[] = {variable, NULL};
     return record_case(name, NULL, NULL,
                        &(struct record_options){.arguments = arguments, .run.environment = environment});
@@ -252,7 +244,7 @@ static void test_handlers_and_a_full_table(void **state)
 static void test_close_while_a_library_is_opened(void **state)
 {
     struct recording recording =
-        record_case("closer", need("libcloser.so"), NULL, &(struct record_options){.run.timeout_s = 10});
+        record_case("closer", need_program("libcloser.so"), NULL, &(struct record_options){.run.timeout_s = 10});
     assert_all_freed(recording.report, "closer_work", 10, 100);
     assert_complete(recording.report);
     recording_free(&recording);
@@ -279,7 +271,8 @@ static void check_generated(const json_t *report)
 /* Each of three pieces of code in one place gets what it did itself. */
 static void test_other_code_in_the_same_place(void **state)
 {
-    struct recording recording = record_case("same_place", need("libplugin_one.so"), need("libplugin_two.so"), NULL);
+    struct recording recording =
+        record_case("same_place", need_program("libplugin_one.so"), need_program("libplugin_two.so"), NULL);
     assert_all_freed(recording.report, "plugin_one_run", 10, 1000);
     check_generated(recording.report);
     assert_all_freed(recording.report, "plugin_two_run", 10, 2000);

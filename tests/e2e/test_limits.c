@@ -12,14 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *need(const char *name)
-{
-    const char *path = program_path(name);
-    if (!path)
-        SKIP("%s was not built", name);
-    return path;
-}
-
 /* The totals of the workload's functions; one context may be missing when the profile could not grow. */
 static void check_workload(const json_t *report)
 {
@@ -33,7 +25,7 @@ static void check_workload(const json_t *report)
 
 static void check_limits(const struct run_limit *limits, const char *what, bool exact)
 {
-    const char *const argv[] = {need("workload"), NULL};
+    const char *const argv[] = {need_program("workload"), NULL};
     const struct run_options options = {.limits = limits};
     struct run_result plain = run(argv, &options);
     if (plain.code != 0)
@@ -70,7 +62,7 @@ static void test_address_space(void **state)
     for (int code = -1; code != 0 && needed < 100; needed += code == 0 ? 0 : 4) {
         const struct run_limit limits[] = {{RLIMIT_AS, needed << 20}, {-1, 0}};
         struct run_result plain =
-            run((const char *const[]){need("workload"), NULL}, &(struct run_options){.limits = limits});
+            run((const char *const[]){need_program("workload"), NULL}, &(struct run_options){.limits = limits});
         code = plain.code;
         run_result_free(&plain);
     }
@@ -87,7 +79,7 @@ static void test_address_space_is_said(void **state)
     if (TEST_SANITIZED)
         SKIP("AddressSanitizer needs address space without limit");
     const struct run_limit limits[] = {{RLIMIT_AS, (rlim_t)1 << 30}, {-1, 0}};
-    const char *const argv[] = {need("workload"), NULL};
+    const char *const argv[] = {need_program("workload"), NULL};
     struct recording recording = record_and_load(argv, &(struct record_options){.run.limits = limits});
     assert_true(report_says(recording.report, "table"));
     recording_free(&recording);
@@ -99,7 +91,7 @@ static void test_live_is_not_known(void **state)
     if (TEST_SANITIZED)
         SKIP("AddressSanitizer needs address space without limit");
     const struct run_limit limits[] = {{RLIMIT_AS, (rlim_t)1 << 30}, {-1, 0}};
-    const char *const argv[] = {need("workload"), NULL};
+    const char *const argv[] = {need_program("workload"), NULL};
     struct recording recording =
         record_and_load(argv, &(struct record_options){.options = "mode=allocator", .run.limits = limits});
     assert_non_null(strstr(recording.run.err, "the peak and what was not freed are not known"));
@@ -131,8 +123,8 @@ static void test_data(void **state)
         SKIP("AddressSanitizer needs more data than that");
     const struct run_limit limits[] = {{RLIMIT_DATA, (rlim_t)64 << 20}, {-1, 0}};
     check_limits(limits, "ulimit -d 64M", true);
-    struct recording recording =
-        record_and_load((const char *const[]){need("workload"), NULL}, &(struct record_options){.run.limits = limits});
+    struct recording recording = record_and_load((const char *const[]){need_program("workload"), NULL},
+                                                 &(struct record_options){.run.limits = limits});
     assert_false(report_says(recording.report, "table"));
     recording_free(&recording);
 }
@@ -147,7 +139,7 @@ static void test_overcommit(void **state)
     char before[8] = "";
     assert_true(read(file, before, sizeof before - 1) > 0);
     assert_int_equal(pwrite(file, "2", 1, 0), 1);
-    const char *const argv[] = {need("workload"), NULL};
+    const char *const argv[] = {need_program("workload"), NULL};
     struct recording recording = record_and_load(argv, &(struct record_options){.may_fail = true});
     assert_int_equal(pwrite(file, before, strlen(before), 0), strlen(before));
     close(file);
@@ -164,7 +156,7 @@ static void test_descriptors(void **state)
     for (rlim_t limit = 4; limit < 8; limit++) {
         const struct run_limit limits[] = {{RLIMIT_NOFILE, limit}, {-1, 0}};
         char *directory = make_directory();
-        const char *const arguments[] = {"record", "-q", "--", need("hello"), "3", NULL};
+        const char *const arguments[] = {"record", "-q", "--", need_program("hello"), "3", NULL};
         struct run_result result = heapwise(arguments, &(struct run_options){.limits = limits, .directory = directory});
         if (result.code == 125)
             assert_contains(result.err, "open files");
@@ -189,7 +181,7 @@ static void test_file_size(void **state)
     static const rlim_t sizes[] = {0, 1, 4096, 8192, 65536, 1 << 18, 1 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const struct run_limit limits[] = {{RLIMIT_FSIZE, sizes[i]}, {-1, 0}};
-        const char *const argv[] = {need("workload"), NULL};
+        const char *const argv[] = {need_program("workload"), NULL};
         char what[40];
         snprintf(what, sizeof what, "ulimit -f with %lu bytes", (unsigned long)sizes[i]);
         struct recording recording = record_and_load(
@@ -204,7 +196,7 @@ static void test_file_size(void **state)
 static void test_file_size_with_pools(void **state)
 {
     const struct run_limit limits[] = {{RLIMIT_FSIZE, 300 << 10}, {-1, 0}};
-    const char *const argv[] = {need("pools"), "sites", NULL};
+    const char *const argv[] = {need_program("pools"), "sites", NULL};
     struct recording recording = record_and_load(
         argv,
         &(struct record_options){.options = "table=4", .run = {.limits = limits, .timeout_s = 20}, .may_fail = true});
@@ -228,7 +220,7 @@ static void test_unwritable_directory(void **state)
     const char *const folders[] = {"/proc", "/sys/kernel", directory};
     places[2] = inside;
     for (int i = 0; places[i]; i++) {
-        const char *const arguments[] = {"record", "-o", places[i], "--", need("hello"), "3", NULL};
+        const char *const arguments[] = {"record", "-o", places[i], "--", need_program("hello"), "3", NULL};
         struct run_result result = heapwise(arguments, &(struct run_options){.directory = directory});
         assert_contains(result.err, folders[i]);
         /* either it runs without a profile or it is not started at all: the user knows which */
@@ -242,8 +234,8 @@ static void test_unwritable_directory(void **state)
         snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s", places[i]);
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
         const char *const environment[] = {options, preload, NULL};
-        result =
-            run((const char *const[]){need("hello"), "3", NULL}, &(struct run_options){.environment = environment});
+        result = run((const char *const[]){need_program("hello"), "3", NULL},
+                     &(struct run_options){.environment = environment});
         assert_exit(&result, 3, "preloaded, with an output that cannot be made");
         assert_string_equal(result.out, "hello\n");
         assert_contains(result.err, folders[i]);
@@ -269,7 +261,8 @@ static void test_directory_of_another_user(void **state)
     if (reachable.code != 0)
         SKIP("heapwise is where other users cannot go");
     run_result_free(&reachable);
-    struct run_result result = heapwise((const char *const[]){"record", "--", need("hello"), "3", NULL}, &nobody);
+    struct run_result result =
+        heapwise((const char *const[]){"record", "--", need_program("hello"), "3", NULL}, &nobody);
     if (result.code != 125) {
         assert_exit(&result, 3, "record in a directory of another user");
         assert_string_equal(result.out, "hello\n");
@@ -296,9 +289,9 @@ static void test_full_disk(void **state)
     char *directory = make_directory();
     static const char *const sizes[] = {"size=4k",   "size=16k",  "size=64k", "size=128k",
                                         "size=256k", "size=512k", "size=1m"};
-    const char *library = need("libnofp.so");
+    const char *library = need_program("libnofp.so");
     (void)library;
-    const char *const argv[] = {need("stacks"), ".", "walks", "recursion", "qsort", NULL};
+    const char *const argv[] = {need_program("stacks"), ".", "walks", "recursion", "qsort", NULL};
     struct run_result plain = run(argv, NULL);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         assert_int_equal(mount("heapwise-test", directory, "tmpfs", 0, sizes[i]), 0);
@@ -347,7 +340,7 @@ static void test_disk_fills_up(void **state)
     assert_int_equal(mount("heapwise-test", directory, "tmpfs", 0, "size=2m"), 0);
     char *file = join_path(directory, "full.hwprof"), script[8300];
     snprintf(script, sizeof script, "dd if=/dev/zero of=%s/filler bs=4k 2>/dev/null; exec %s . walks recursion qsort",
-             directory, need("stacks"));
+             directory, need_program("stacks"));
     const char *const arguments[] = {"record", "-o", file, "--", "sh", "-c", script, NULL};
     struct run_result result = heapwise(arguments, NULL);
     assert_exit(&result, 0, "a disk that fills up");
@@ -374,7 +367,7 @@ static void test_without_proc(void **state)
     snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s/a.hwprof", directory);
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
     const char *const environment[] = {options, preload, NULL};
-    struct run_result result = run((const char *const[]){need("workload"), NULL},
+    struct run_result result = run((const char *const[]){need_program("workload"), NULL},
                                    &(struct run_options){.environment = environment, .prepare = hide_proc});
     if (result.code == 99)
         SKIP("mounts cannot be changed here");

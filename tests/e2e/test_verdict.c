@@ -15,9 +15,7 @@
 static struct recording record_any(const char *what, const char *const environment[])
 {
     static const char *const arguments[] = {"--mode=allocator", "--no-prediction", NULL};
-    const char *program = program_path("verdict");
-    if (!program)
-        SKIP("verdict was not built");
+    const char *program = need_program("verdict");
     const char *const argv[] = {program, what, NULL};
     struct recording recording =
         record_and_load(argv, &(struct record_options){.arguments = arguments, .run.environment = environment});
@@ -336,19 +334,7 @@ static void test_known(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_mapping_and_its_setting),
-        cmocka_unit_test(test_when),
-        cmocka_unit_test(test_when_locks),
-        cmocka_unit_test(test_when_lines),
-        cmocka_unit_test(test_when_holes),
-        cmocka_unit_test(test_short_peak),
-        cmocka_unit_test(test_short_peak_of_threads),
-        cmocka_unit_test(test_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(cmocka_unit_test(test_quiet), cmocka_unit_test(test_rate), cmocka_unit_test(test_mapping_and_its_setting),
+          cmocka_unit_test(test_when), cmocka_unit_test(test_when_locks), cmocka_unit_test(test_when_lines),
+          cmocka_unit_test(test_when_holes), cmocka_unit_test(test_short_peak),
+          cmocka_unit_test(test_short_peak_of_threads), cmocka_unit_test(test_known))
