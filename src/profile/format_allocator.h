@@ -53,7 +53,7 @@ struct hw_allocator_info {
     uint64_t timed_weight;   /* sum of their weights */
     uint32_t shift_most;     /* the greatest shift that any thread has had; 0: every operation was timed */
     uint32_t threads_alive;  /* now, also of those that have done no operation */
-    uint64_t own_ticks;      /* what timing took */
+    uint64_t own_ticks;      /* what timing took, and looking at the heap */
     uint64_t first_left_out; /* first allocations of threads */
     uint64_t interrupted;    /* timed ones inside which another thread had the processor, although they waited for
                               * nothing: short ones are in no time, long ones with their processor time */

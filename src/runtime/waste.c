@@ -451,6 +451,12 @@ static bool is_look_old(uint64_t tick)
            waste.spent_old + waste.look_cost < tick / (changed ? LOOK_PART : LOOK_PART * 3 / 2);
 }
 
+/* It is no time of the program's. */
+static void note_own(uint64_t ticks)
+{
+    __atomic_fetch_add(&hw_allocator_info()->own_ticks, ticks, __ATOMIC_RELAXED);
+}
+
 /* Looks at the resident heap, after sum_all. */
 static void look(uint64_t tick, bool peak)
 {
@@ -460,6 +466,7 @@ static void look(uint64_t tick, bool peak)
     waste.look_at = waste.requested;
     waste.look_cost = hw_ticks_raw() - begin;
     *(peak ? &waste.spent : &waste.spent_old) += waste.look_cost;
+    note_own(waste.look_cost);
 }
 
 static void write_all(uint64_t tick)
@@ -483,6 +490,7 @@ void hw_places_tick(uint64_t tick)
     write_all(tick);
     cost += hw_ticks_raw() - begin;
     waste.summing += cost;
+    note_own(cost);
     const bool rare = waste.summing > tick / SUMS_PART + waste.interval_first / 2;
     waste.next_sum = tick + (rare && cost * SUMS_PART > waste.interval ? cost * SUMS_PART : waste.interval);
     hw_places_look_above = next_look();
