@@ -478,15 +478,14 @@ static void add_picked(const struct hw_sample_info *info, struct hw_buffer *out)
 /* Accesses that were seen step by step. */
 static void add_bursts(const struct hw_sample_info *info, struct hw_buffer *out)
 {
-    hw_buffer_add(out,
-                  "Accesses were sampled (%s): shares are estimates, places with few samples may be missing, and what "
-                  "is weighed is time: slow instructions draw more samples than fast ones. How many accesses there "
-                  "were is not known.\n",
-                  HW_OF(hw_add_saturating(info->reads, info->writes), "sample"));
-    hw_buffer_add(out,
-                  "Samples miss accesses by the kernel, by threads made by a bare clone, and what comes within %u "
-                  "instructions after a system call is seen less often.\n",
-                  (unsigned)info->burst_length);
+    hw_buffer_add(
+        out,
+        "Accesses were sampled (%s): shares are estimates, places with few samples may be missing, and what "
+        "is weighed is time: slow stretches of code draw more samples than fast ones. How many accesses there "
+        "were is not known.\n",
+        HW_OF(hw_add_saturating(info->reads, info->writes), "sample"));
+    hw_buffer_add(out, "Samples miss accesses by the kernel, by threads made by a bare clone, and what comes soon "
+                       "after a system call is seen less often.\n");
 }
 
 /* Of merged processes, those of one and those of the other. */

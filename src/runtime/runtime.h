@@ -595,6 +595,8 @@ void hw_samples_thread(void);
 /* One access by the instruction at PC, STACK being where the stack pointer is. FLAGS: enum hw_touch_flags. Signal
  * safe, no lock. */
 void hw_samples_take(struct hw_hits *hits, uint64_t address, uint32_t flags, uint64_t pc, uint64_t stack);
+/* Forgets the accesses that were gathered. */
+void hw_samples_forget(struct hw_hits *hits);
 /* Adds what was gathered to the profile. Takes the lock, in a signal handler as well. */
 void hw_samples_flush(struct hw_hits *hits);
 /* No more samples, for this reason. */

@@ -60,6 +60,16 @@ void hw_samples_take(struct hw_hits *hits, uint64_t address, uint32_t flags, uin
         sums->lost++;
 }
 
+void hw_samples_forget(struct hw_hits *hits)
+{
+    struct hw_sample_info *sums = &hits->sums;
+    sums->instructions = sums->reads = sums->writes = sums->lost = 0;
+    sums->heap_reads = sums->heap_writes = sums->global_reads = sums->global_writes = 0;
+    sums->stack_reads = sums->stack_writes = sums->thread_reads = sums->thread_writes = 0;
+    hits->places = (struct hw_place_hits){0};
+    hits->count = 0;
+}
+
 /* ---- indexes: open addressing over the entries of a section ---- */
 
 struct index {

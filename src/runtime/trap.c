@@ -31,7 +31,8 @@
 #include "runtime/arch/x86_64/decode.h"
 #include "runtime/dispatch.h"
 
-#define BURST_LENGTH  64  /* instructions of the program */
+#define BURST_LENGTH  64 /* instructions of the program */
+#define APPROACH      24 /* instructions before those: a burst begins where time is spent, and has left that place then */
 #define STEPS_BETWEEN 400 /* most steps in the runtime within a burst, outside of hooks and around them */
 #define TRAP_FLAG     0x100
 #define STOP_WAIT_NS  100000000ull
@@ -51,7 +52,7 @@ struct sampler {
     uint64_t random;
     uint32_t active;        /* a burst is on its way */
     bool paused;            /* until the hook ends that it has come into */
-    uint32_t left, between; /* instructions, and steps in the runtime, that it may still take */
+    uint32_t left, between; /* instructions with the approach, and steps in the runtime, that it may still take */
     uint64_t last_pc;       /* of the instruction looked at last */
     bool repeating;         /* which is a string instruction that has been counted, and goes on */
     uintptr_t code_page;    /* known to be readable */
@@ -254,11 +255,21 @@ void hw_trap_resume(void)
                      : "memory", "cc");
 }
 
+/* What was seen so far was as often as time was spent there: mispredicted branches, page faults, what the kernel
+ * returns to. Only a burst that ends before has nothing better. */
+static void end_approach(struct sampler *sampler)
+{
+    hw_samples_forget(&sampler->hits);
+    sampler->left = BURST_LENGTH;
+}
+
 /* A string instruction takes a step for each iteration; the burst sees as many of them as it has steps left. They are
  * counted at once, one access for each 8 bytes as a copy is. */
 static void take_string(struct sampler *sampler, const struct hw_machine *machine)
 {
     const struct hw_decoded *decoded = &sampler->decoded;
+    if (sampler->left > BURST_LENGTH && decoded->iterations >= sampler->left - BURST_LENGTH)
+        end_approach(sampler);
     uint64_t iterations = decoded->iterations < sampler->left ? decoded->iterations : sampler->left;
     for (uint32_t i = 0; i < decoded->count; i++) {
         const struct hw_touch *touch = &decoded->touch[i];
@@ -286,7 +297,8 @@ static void take_plain(struct sampler *sampler, const struct hw_machine *machine
     sums->stack_reads += pops;
     sums->reads += pops;
     sums->instructions++;
-    sampler->left--;
+    if (--sampler->left == BURST_LENGTH)
+        end_approach(sampler);
 }
 
 /* Looks at the instruction that is next, and lets the thread execute it alone or go on freely. */
@@ -376,7 +388,7 @@ static void begin_burst(struct sampler *sampler, ucontext_t *context)
         return;
     }
     sums->bursts++;
-    sampler->left = BURST_LENGTH;
+    sampler->left = APPROACH + BURST_LENGTH;
     sampler->between = STEPS_BETWEEN;
     sampler->repeating = sampler->paused = false;
     __atomic_store_n(&sampler->active, 1, __ATOMIC_SEQ_CST);

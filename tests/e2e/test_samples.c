@@ -169,6 +169,31 @@ static void test_counted_shares(void **state)
     recording_free(&sampled);
 }
 
+static double share_of(const json_t *report, int64_t size)
+{
+    const json_t *share = json_object_get(json_object_get(context_of_size(report, size), "sampled"), "accesses");
+    return json_number_value(json_object_get(share, "share_percent"));
+}
+
+/* Bursts begin where time is spent. What is seen is how often instructions are executed all the same: mispredicted ways
+ * were seen twice as often as they are taken. */
+static void test_uneven_pace(void **state)
+{
+    struct recording recording = record_bursts("samples", "branches", 250);
+    double share[3];
+    for (int i = 0; i < 3; i++)
+        share[i] = share_of(recording.report, 5000 + 1000 * i);
+    print_message("%.1f, %.1f and %.1f %%\n", share[0], share[1], share[2]);
+    assert_true(share[0] > 86.5 && share[0] < 93.5); /* of 1,500 samples and more: four standard deviations */
+    assert_true(share[1] > 5.5 && share[1] < 12.5 && share[2] < 2.5);
+    recording_free(&recording);
+    recording = record_bursts("samples", "system-calls", 100);
+    const double behind = share_of(recording.report, 8000);
+    print_message("behind system calls: %.1f %%\n", behind);
+    assert_true(behind > 2 && behind < 6); /* 3.8 */
+    recording_free(&recording);
+}
+
 static void test_sharing(void **state)
 {
     struct recording recording = record_program("samples", "sharing", NULL);
@@ -519,10 +544,10 @@ static void test_text(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_known_shares), cmocka_unit_test(test_counted_shares), cmocka_unit_test(test_sharing),
-          cmocka_unit_test(test_merged), cmocka_unit_test(test_strings), cmocka_unit_test(test_unnoticed),
-          cmocka_unit_test(test_musl), cmocka_unit_test(test_steps_aside), cmocka_unit_test(test_killed_by_a_trap),
-          cmocka_unit_test(test_traced), cmocka_unit_test(test_limited), cmocka_unit_test(test_counting_program),
-          cmocka_unit_test(test_picked), cmocka_unit_test(test_picked_unnoticed),
-          cmocka_unit_test(test_picked_steps_aside), cmocka_unit_test(test_not_picked),
-          cmocka_unit_test(test_wrong_numbers), cmocka_unit_test(test_text))
+TEST_MAIN(cmocka_unit_test(test_known_shares), cmocka_unit_test(test_counted_shares),
+          cmocka_unit_test(test_uneven_pace), cmocka_unit_test(test_sharing), cmocka_unit_test(test_merged),
+          cmocka_unit_test(test_strings), cmocka_unit_test(test_unnoticed), cmocka_unit_test(test_musl),
+          cmocka_unit_test(test_steps_aside), cmocka_unit_test(test_killed_by_a_trap), cmocka_unit_test(test_traced),
+          cmocka_unit_test(test_limited), cmocka_unit_test(test_counting_program), cmocka_unit_test(test_picked),
+          cmocka_unit_test(test_picked_unnoticed), cmocka_unit_test(test_picked_steps_aside),
+          cmocka_unit_test(test_not_picked), cmocka_unit_test(test_wrong_numbers), cmocka_unit_test(test_text))

@@ -81,6 +81,29 @@ static void known_shares(long rounds)
     free(table);
 }
 
+/* Of the accesses 90, 9 and 1 % go to blocks of three sizes, at random: the processor foresees the usual way, and loses
+ * time at the others. SYSTEM_CALLS: one in 26 goes to a fourth block, right behind such a call. */
+static void branches(double seconds, int system_calls)
+{
+    volatile long *blocks[] = {malloc(5000), malloc(6000), malloc(7000), malloc(8000)};
+    const double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + seconds;
+    unsigned random = 1;
+    do
+        for (int i = 0; i < 100000; i++) {
+            random = random * 1664525u + 1013904223u;
+            const unsigned chance = (random >> 16) % 100;
+            volatile long *block = chance < 90 ? blocks[0] : chance < 99 ? blocks[1] : blocks[2];
+            block[random & 511] += 1;
+            if (system_calls && i % 25 == 0) {
+                syscall(SYS_getppid);
+                blocks[3][random & 511] += 1;
+            }
+        }
+    while (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < end);
+    for (int i = 0; i < 4; i++)
+        free((void *)blocks[i]);
+}
+
 static volatile long sink;
 
 /* Allocates nothing: may be left by a jump. */
@@ -494,6 +517,8 @@ int main(int argc, char **argv)
         return 0;
     if (strcmp(what, "shares") == 0)
         known_shares(argc > 2 ? atol(argv[2]) : 100000);
+    else if (strcmp(what, "branches") == 0 || strcmp(what, "system-calls") == 0)
+        branches(1.5, what[0] == 's');
     else if (strcmp(what, "flags") == 0)
         flags();
     else if (strcmp(what, "handlers") == 0)
