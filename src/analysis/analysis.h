@@ -49,6 +49,8 @@ struct hw_objects {
     uint64_t allocated; /* objects in all blocks of the run; at least 1 each block */
     uint64_t live;      /* of them at the peak of the process, at its end, or on average: the greatest of the three */
     uint64_t live_bytes;
+    bool starts_assumed;  /* where in a line blocks begin was not counted: all places that are possible are taken as
+                           * equally likely, and what is said of lines is a mean over them */
     unsigned usual_start; /* counted: nine blocks in ten begin so many bytes behind the begin of a line; else HW_LINE */
 };
 
@@ -111,6 +113,7 @@ struct hw_struct_analysis {
     struct hw_units units;        /* of its definition */
     uint32_t prefix;              /* fields that another struct begins with, too: they may be used through that one */
     struct hw_lines lines;        /* as it is */
+    double least_lines;           /* per use, if all objects began where it is best; where that is not counted */
     double aligned_lines;         /* per use, as it would be with objects that begin at lines and end at them */
     double fragmentation;         /* share of the bytes brought in that is not used: 0 to 1 */
     uint64_t rfc_ratio;           /* disparity of adjacent fields: sum of greater / lesser count (of at least 1) */
@@ -139,8 +142,10 @@ enum hw_finding_kind {
 
 struct hw_finding {
     enum hw_finding_kind kind;
-    bool certain;           /* false: how many objects there are is not known, so that it may cost nothing */
-    double cost;            /* bytes moved into the cache, or held, for nothing: what findings are ranked by */
+    bool may_lie_well; /* a layout: there is nothing to gain if all blocks begin where it is best, which is not known */
+    bool certain; /* false: how many objects there are, or where in lines they begin, is not known, so that it may cost
+                   * nothing */
+    double cost;  /* bytes moved into the cache, or held, for nothing: what findings are ranked by */
     size_t structure;       /* index into structs, or SIZE_MAX */
     const uint32_t *fields; /* of the struct, concerned; field_count of them */
     size_t field_count;

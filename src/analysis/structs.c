@@ -55,6 +55,26 @@ static double aligned_lines(struct hw_line_counter *counter, const struct hw_gro
     return hw_lines_measure(counter, &aligned, visits, &rounded, cold, pointer, NULL).per_use;
 }
 
+/* Where it was not counted where in lines blocks begin: all may begin where it is best. */
+static void find_least(struct hw_struct_analysis *of, struct hw_line_counter *counter, const struct hw_ground *ground,
+                       const struct hw_layout *layout)
+{
+    unsigned places = 0;
+    of->least_lines = of->lines.per_use;
+    for (unsigned i = 0; i < 8; i++)
+        places += ground->share[i] > 0;
+    of->objects.starts_assumed = ground->placement == HW_PLACE_SINGLE && !ground->counted && places > 1;
+    for (unsigned i = 0; of->objects.starts_assumed && i < 8; i++) {
+        struct hw_ground one = *ground;
+        if (!(ground->share[i] > 0))
+            continue;
+        memset(one.share, 0, sizeof one.share);
+        one.share[i] = 1;
+        const double lines = hw_lines_measure(counter, &one, &of->visits, layout, NULL, 0, NULL).per_use;
+        of->least_lines = lines < of->least_lines ? lines : of->least_lines;
+    }
+}
+
 /* ---- structs that begin alike ---- */
 
 /* C's way to derive: structs that begin with the same members are used through a pointer to any of them. */
@@ -149,6 +169,7 @@ static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_inpu
         of->lines = hw_lines_measure(counter, &ground, &of->visits, &as_is, NULL, 0, lines);
         for (size_t i = 0; lines && i < of->visits.count; i++)
             of->visits.visits[i].lines = lines[i];
+        find_least(of, counter, &ground, &as_is);
         of->aligned_lines = aligned_lines(counter, &ground, &of->visits, &as_is, NULL, 0);
         if (of->lines.per_use > 0)
             of->fragmentation = 1 - of->lines.bytes_needed / (of->lines.per_use * HW_LINE);
@@ -280,7 +301,10 @@ static struct hw_finding *add(struct struct_finder *finder, enum hw_finding_kind
     if (!finding)
         return NULL;
     finding->structure = finder->index;
-    finding->certain = of->objects.placement != HW_PLACE_UNKNOWN && !of->objects.by_size;
+    finding->may_lie_well =
+        of->objects.starts_assumed && (kind == HW_FINDING_LAYOUT || kind == HW_FINDING_ASTRIDE) &&
+        (kind == HW_FINDING_LAYOUT ? of->suggestion.lines.per_use : of->aligned_lines) > WORTH_SHARE * of->least_lines;
+    finding->certain = of->objects.placement != HW_PLACE_UNKNOWN && !of->objects.by_size && !finding->may_lie_well;
     finding->contexts = of->objects.contexts;
     finding->context_count = of->objects.context_count;
     finding->blocks = of->objects.live;

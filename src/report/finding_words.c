@@ -57,6 +57,11 @@ static void add_fields(const struct words *words, struct hw_buffer *out, const u
         hw_buffer_add(out, " and %zu more", count - most);
 }
 
+static bool about_lines(const struct hw_finding *finding)
+{
+    return finding->kind == HW_FINDING_LAYOUT || finding->kind == HW_FINDING_ASTRIDE;
+}
+
 static void add_objects(const struct words *words, struct hw_buffer *out)
 {
     const struct hw_objects *objects = &words->of->objects;
@@ -70,6 +75,13 @@ static void add_objects(const struct words *words, struct hw_buffer *out)
     if (objects->placement == HW_PLACE_SINGLE && objects->usual_start < HW_LINE)
         hw_buffer_add(out, "They begin %u bytes into a line in this run, which the numbers hold for. ",
                       objects->usual_start);
+    if (objects->starts_assumed && about_lines(words->finding))
+        hw_buffer_add(out,
+                      "Where in a line they begin was not counted (heapwise cc --fields without --granule does): the "
+                      "numbers are means over all places that are possible, each taken as equally likely. %s",
+                      words->finding->may_lie_well ? "The program's own blocks may all lie well, so that nothing is to "
+                                                     "be gained. "
+                                                   : "");
 }
 
 static void add_gain(const struct words *words)
@@ -85,7 +97,9 @@ static void add_gain(const struct words *words)
         hw_buffer_add(out, "%s%s cache lines (%s) %s",
                       shared    ? "at most "
                       : periods ? "at least "
-                                : "",
+                      : words->of && words->of->objects.starts_assumed && about_lines(finding)
+                          ? "on average over those places "
+                          : "",
                       HW_MANY(hw_count_of(finding->lines)), HW_BYTES(hw_count_of(finding->lines * HW_LINE)),
                       shared ? "not passed between threads" : "not brought in");
     if (finding->kind == HW_FINDING_LAYOUT && fabs(finding->lines_in_order / finding->lines - 1) > 0.05) {
@@ -121,7 +135,8 @@ static void say_layout(const struct words *words)
     const struct hw_struct_analysis *of = words->of;
     const struct hw_suggestion *suggestion = &of->suggestion;
     struct hw_buffer *why = &words->out->why, *what = &words->out->what;
-    hw_buffer_add(&words->out->title, ": fields used together lie apart");
+    hw_buffer_add(&words->out->title, ": fields used together %s",
+                  words->finding->may_lie_well ? "may lie apart" : "lie apart");
     hw_buffer_add(why, "A use brings in %s cache lines for %s bytes it needs. ", HW_RATIO(of->lines.per_use),
                   HW_RATIO(of->lines.bytes_needed));
     add_hot_fields(words, why);
@@ -145,7 +160,8 @@ static void say_astride(const struct words *words)
     const struct hw_struct_analysis *of = words->of;
     struct hw_buffer *why = &words->out->why, *what = &words->out->what;
     const bool array = of->objects.placement == HW_PLACE_ARRAY;
-    hw_buffer_add(&words->out->title, ": objects lie astride cache lines");
+    hw_buffer_add(&words->out->title, ": objects %s astride cache lines",
+                  words->finding->may_lie_well ? "may lie" : "lie");
     hw_buffer_add(why,
                   "%" PRIu64 " bytes that begin anywhere in a line: %s lines per use, %s if each began at a line. ",
                   of->structure->size, HW_RATIO(of->lines.per_use), HW_RATIO(of->aligned_lines));
@@ -228,13 +244,14 @@ static void say_unused_words(const struct words *words)
     const struct hw_finding *finding = words->finding;
     hw_buffer_add(&words->out->title, "Bytes of these blocks are never touched");
     hw_buffer_add(&words->out->why,
-                  "%" PRIu64 " of %" PRIu64 " bytes of every block, bytes %" PRIu64 " to %" PRIu64 " among them. ",
-                  finding->part, finding->whole, finding->first_byte, finding->end_byte - 1);
+                  "%" PRIu64 " of %" PRIu64 " bytes of every block%s bytes %" PRIu64 " to %" PRIu64 ". ", finding->part,
+                  finding->whole, finding->end_byte - finding->first_byte < finding->part ? ", among them" : ":",
+                  finding->first_byte, finding->end_byte - 1);
     if (words->analysis->input.periods)
         hw_buffer_add(&words->out->why, "They are used in 0 of %s. ", HW_OF(finding->periods, "word period"));
     add_unseen(words, false, &words->out->why);
     add_blocks(words, &words->out->why);
-    hw_buffer_add(&words->out->what, "Leave out what is not used, or allocate it where it is.");
+    hw_buffer_add(&words->out->what, "Leave out what is not used, or allocate it separately when it is needed.");
 }
 
 static void say_header(const struct words *words)

@@ -152,6 +152,7 @@ static json_t *objects_value(struct json_writer *writer, const struct hw_objects
     set(writer, object, "placement", json_string(placements[objects->placement]));
     set(writer, object, "by_size", json_boolean(objects->by_size));
     set(writer, object, "starts", starts_value(writer, objects));
+    set(writer, object, "starts_assumed", json_boolean(objects->starts_assumed));
     return object;
 }
 

@@ -44,6 +44,8 @@ static void print_head(struct hw_text *text, const struct hw_struct_analysis *of
     if (of->lines.per_use > 0) {
         hw_buffer_add(&facts, "%s, each %s lines for %s bytes\n", HW_OF(hw_count_of(of->visits.executions), "use"),
                       HW_RATIO(of->lines.per_use), HW_RATIO(of->lines.bytes_needed));
+        if (of->objects.starts_assumed)
+            hw_buffer_add(&facts, "a mean over all places in a line where they can begin\n");
         if (of->fragmentation >= 0.0005)
             hw_buffer_add(&facts, "%s of what is brought in is not used\n", HW_PERCENT(of->fragmentation, 1));
     }

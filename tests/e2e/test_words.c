@@ -582,7 +582,7 @@ static void test_findings(void **state)
     static const struct {
         const char *function, *kind, *says;
     } wanted[] = {{"of_holes", "unused-words",
-                   "32 of 128 bytes of every block, bytes 32 to 63 among them. They are "
+                   "32 of 128 bytes of every block: bytes 32 to 63. They are "
                    "used in 0 of "},
                   {"of_headers", "hot-header", "The first 16 bytes are used in "},
                   {"of_headers", "sparse-blocks", "of the bytes, in pieces of 4, are used in no period."}};

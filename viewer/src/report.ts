@@ -60,7 +60,7 @@ export interface Struct {
     lines_needed?: Maybe<number>;
     lines_brought_in?: Maybe<number>;
     fragmentation?: Maybe<number>;
-    objects?: Maybe<{ allocated: number; at_once: number; bytes_at_once: number; placement: Maybe<string> }>;
+    objects?: Maybe<{ allocated: number; at_once: number; bytes_at_once: number; placement: Maybe<string>; starts_assumed?: boolean }>;
     contexts?: number[];
     fields: Field[];
     affinity?: { a: Maybe<string>; b: Maybe<string>; together?: number; weight?: number }[];

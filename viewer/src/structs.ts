@@ -74,7 +74,7 @@ function lines(fields: Field[], size: number, most: number): HTMLElement {
 function layouts(structure: Struct): HTMLElement {
     const most = Math.max(1, ...structure.fields.map(uses));
     const suggestion = structure.suggestion;
-    const today = h('div', null, h('h4', null, `Today: ${format.bytes(structure.size)}${structure.lines_per_use ? `, ${structure.lines_per_use.toFixed(2)} lines per use` : ''}`), lines(structure.fields, structure.size, most));
+    const today = h('div', null, h('h4', null, `Today: ${format.bytes(structure.size)}${structure.lines_per_use ? `, ${structure.lines_per_use.toFixed(2)} lines per use${structure.objects?.starts_assumed ? ', on average over all places in a line where blocks can begin (not counted)' : ''}` : ''}`), lines(structure.fields, structure.size, most));
     if (!suggestion)
         return h('div', { class: 'layouts' }, today, structure.order_stays_because ? h('p', { class: 'summary' }, `No other order is suggested: ${structure.order_stays_because}`) : null);
     const known = new Map(structure.fields.map((field) => [`${field.name}/${field.size}`, field]));
