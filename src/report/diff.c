@@ -404,6 +404,19 @@ enum hw_measure_id hw_diff_usual(const struct hw_diff *diff)
     return hw_diff_unknown(diff, HW_MEASURE_PEAK) ? HW_MEASURE_BYTES : HW_MEASURE_PEAK;
 }
 
+bool hw_diff_is_nameless(const struct hw_diff *diff, const struct hw_diff_place *place)
+{
+    const enum hw_diff_side side = place->context[HW_NEW] != HW_NONE ? HW_NEW : HW_OLD;
+    if (place->contexts[HW_OLD] <= 1 && place->contexts[HW_NEW] <= 1)
+        return false;
+    for (uint32_t at = diff->path_of[side][place->context[side]]; at; at = diff->paths[at].parent) {
+        const char *name = hw_interned(&diff->names, diff->paths[at].name);
+        if (*name == '\001' && !strchr(name, '+') && diff->name_kind[diff->paths[at].name] == HW_MODULE_PROGRAM)
+            return true;
+    }
+    return false;
+}
+
 /* ---- order ---- */
 
 struct ranked {
@@ -511,6 +524,21 @@ static void unnamed_notes(const struct hw_diff *diff, struct hw_buffer *out)
     }
 }
 
+/* Places that are sums, as the names are missing that would tell them apart. */
+static void nameless_notes(const struct hw_diff *diff, struct hw_buffer *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < diff->count; i++)
+        count += hw_diff_is_nameless(diff, &diff->places[i]);
+    if (count)
+        hw_buffer_add(
+            out,
+            "%s %s many stacks together: functions on them have no names, and addresses cannot be compared "
+            "between different programs or builds. Names come from a build that is not stripped, from packages "
+            "with debug symbols, or from DEBUGINFOD_URLS.\n",
+            HW_OF(count, "place"), count == 1 ? "takes" : "take");
+}
+
 void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
 {
     const struct hw_view *old = diff->view[HW_OLD], *new = diff->view[HW_NEW];
@@ -531,7 +559,10 @@ void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
         hw_buffer_clean(out, second, HW_CLEAN_UTF8);
         hw_buffer_add(out, ").\n");
     }
+    const size_t before = out->used;
     unnamed_notes(diff, out);
+    if (out->used == before) /* else it has been said why */
+        nameless_notes(diff, out);
     if (!a->llvm != !b->llvm)
         hw_buffer_add(out, "The %s profile is one of LLVM's, in which names of functions can be others.\n",
                       a->llvm ? "old" : "new");

@@ -64,6 +64,10 @@ static inline int64_t hw_diff_change(uint64_t old, uint64_t new)
     return new > old ? size : -size;
 }
 
+/* Whether a place is what its stacks have in common although functions on them have no name: they are told apart by
+ * program or library only, and one of them does not stand for the others. */
+bool hw_diff_is_nameless(const struct hw_diff *diff, const struct hw_diff_place *place);
+
 /* Indexes of the places that changed by a measure, greatest change first, equal ones as in both profiles; *COUNT of
  * them. To be freed. NULL when there is no memory. */
 uint32_t *hw_diff_sorted(const struct hw_diff *diff, enum hw_measure_id id, size_t *count);

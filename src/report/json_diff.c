@@ -54,7 +54,8 @@ static void print_place(struct diff_json *json, const struct hw_diff_place *plac
     print_value(writer, has_old ? values(json, place->value[HW_OLD], HW_OLD) : json_null());
     fputs(",\"new\":", writer->stream);
     print_value(writer, has_new ? values(json, place->value[HW_NEW], HW_NEW) : json_null());
-    fprintf(writer->stream, ",\"old_contexts\":%u,\"new_contexts\":%u,\"old_id\":", (unsigned)place->contexts[HW_OLD],
+    fprintf(writer->stream, ",\"nameless\":%s,\"old_contexts\":%u,\"new_contexts\":%u,\"old_id\":",
+            hw_diff_is_nameless(diff, place) ? "true" : "false", (unsigned)place->contexts[HW_OLD],
             (unsigned)place->contexts[HW_NEW]);
     print_value(writer,
                 has_old ? json_integer(diff->view[HW_OLD]->contexts[place->context[HW_OLD]].sum.id) : json_null());

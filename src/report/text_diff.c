@@ -176,6 +176,11 @@ static void print_headline(struct diff_text *text, const struct hw_diff_place *p
         return;
     }
     const struct hw_view_frame *frame = &of->stack.frames[of->fold.headline];
+    if (!frame->symbol->function && frame->module && hw_diff_is_nameless(text->diff, place)) {
+        hw_page_print(page, HW_NAME, "%s: code without names\n",
+                      hw_page_clean(page, &of->cleaned, frame->module->name));
+        return;
+    }
     const size_t room = page->width - 28;
     const char *where = hw_text_place(of, frame), *function = hw_text_function(of, frame, room);
     hw_page_print(page, HW_NAME, "%s", function);
@@ -205,6 +210,8 @@ static void print_facts(struct diff_text *text, const struct hw_diff_place *plac
     if (place->contexts[HW_OLD] && place->contexts[HW_NEW] && place->contexts[HW_OLD] + place->contexts[HW_NEW] > 2)
         hw_buffer_add(&facts, "sum of %s before and %s now\n", HW_OF(place->contexts[HW_OLD], "stack"),
                       HW_COUNT(place->contexts[HW_NEW]));
+    else if (place->contexts[side] > 1)
+        hw_buffer_add(&facts, "sum of %s\n", HW_OF(place->contexts[side], "stack"));
     hw_page_facts(&of->page, 5, hw_buffer_text(&facts));
     of->failed |= facts.failed;
     hw_buffer_free(&facts);
@@ -246,12 +253,13 @@ static void print_places(struct diff_text *text)
         print_headline(text, place, i + 1);
         print_facts(text, place);
         side->summed = place->contexts[side_of(place)] > 1;
-        if (hw_text_load(side, side->view->contexts[place->context[side_of(place)]].sum.leaf))
+        if (!hw_diff_is_nameless(text->diff, place) &&
+            hw_text_load(side, side->view->contexts[place->context[side_of(place)]].sum.leaf))
             hw_text_stack(side);
     }
     if (count > top)
-        hw_page_print(&of->page, HW_FAINT, "     %s and %s more places that changed (--top)\n",
-                      hw_page_ellipsis(&of->page), HW_COUNT(count - top));
+        hw_page_print(&of->page, HW_FAINT, "     %s and %s that changed (--top)\n", hw_page_ellipsis(&of->page),
+                      HW_OF(count - top, "more place"));
     free(order);
 }
 

@@ -108,6 +108,51 @@ static void depth_of_recursion_is_no_change(void **state)
     close_sample(&other);
 }
 
+/* Without names the stacks of a program are one place, in which none stands for the others: no address, no stack, and
+ * a note. */
+static void code_without_names_is_no_address(void **state)
+{
+    struct image images[] = {report_image(report_sample(), true), report_image(report_sample(), true)};
+    struct hw_profile *profiles[2];
+    struct hw_view *views[2];
+    struct hw_error error = {""};
+    for (int i = 0; i < 2; i++) {
+        profiles[i] = hw_profile_read_bytes(images[i].bytes, images[i].size, i ? "new" : "old", &error);
+        assert_non_null(profiles[i]);
+        views[i] = hw_view_new(profiles[i], &(struct hw_view_options){.no_symbols = true}, &error);
+        assert_non_null(views[i]);
+        for (size_t k = 0; i && k < views[i]->module_count; k++)
+            views[i]->modules[k].build_id_size = 0; /* another build of everything */
+        image_free(&images[i]);
+    }
+    for (size_t k = 0; k < views[1]->context_count; k++)
+        views[1]->contexts[k].sum.bytes *= 2;
+    struct hw_diff *diff = hw_diff_new(views[0], views[1], &error);
+    assert_non_null(diff);
+    size_t nameless = 0;
+    for (size_t i = 0; i < diff->count; i++)
+        nameless += hw_diff_is_nameless(diff, &diff->places[i]);
+    assert_true(nameless > 0);
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    const struct hw_diff_options options = {.report = {.width = 300, .utf8 = true}, .sort = HW_MEASURE_BYTES};
+    assert_true(hw_diff_text(diff, &options, stream, &error));
+    fclose(stream);
+    assert_non_null(strstr(text, "parser: code without names\n"));
+    assert_non_null(strstr(text, "functions on them have no names"));
+    const char *at = strstr(text, "code without names");
+    const char *next = strstr(at, "\n  2. ");
+    const char *address = strstr(at, "+0x");
+    assert_true(!address || (next && address > next));
+    free(text);
+    hw_diff_free(diff);
+    for (int i = 0; i < 2; i++) {
+        hw_view_free(views[i]);
+        hw_profile_free(profiles[i]);
+    }
+}
+
 /* With nothing on one side everything has appeared, or is gone. */
 static void nothing_is_all_change(void **state)
 {
@@ -168,6 +213,7 @@ int main(void)
         cmocka_unit_test(strings_get_numbers),
         cmocka_unit_test(a_profile_is_as_itself),
         cmocka_unit_test(depth_of_recursion_is_no_change),
+        cmocka_unit_test(code_without_names_is_no_address),
         cmocka_unit_test(nothing_is_all_change),
         cmocka_unit_test(changes_end_at_limits),
         cmocka_unit_test(uncertainty_is_that_of_the_estimate),
