@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -59,6 +60,8 @@ static void set_limits(void)
             continue;
         now.rlim_cur = limits[i].usual < now.rlim_max ? limits[i].usual : now.rlim_max;
         setrlimit((__rlimit_resource_t)limits[i].resource, &now);
+        if (limits[i].resource == RLIMIT_AS && now.rlim_cur != RLIM_INFINITY)
+            fprintf(stderr, "address space has a hard limit (ulimit -Hv): tests of counted accesses fail under it\n");
     }
 }
 
