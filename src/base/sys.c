@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 int hw_fd_out_of_the_way(int fd)
 {
@@ -136,6 +137,19 @@ bool hw_starts_with(const char *string, const char *prefix)
     return true;
 }
 
+/* Whether BYTES more in the file FD would be too many for RLIMIT_FSIZE: that raises SIGXFSZ, which kills. */
+static bool beyond_file_limit(int fd, size_t bytes)
+{
+    uint64_t limit[2] = {~0ull, ~0ull};
+    struct stat status;
+    if (hw_sys(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limit) < 0 || limit[0] == ~0ull ||
+        hw_sys(SYS_fstat, fd, &status) < 0 || !S_ISREG(status.st_mode))
+        return false;
+    const bool appends = hw_sys(SYS_fcntl, fd, F_GETFL) & O_APPEND;
+    const long at = appends ? status.st_size : hw_sys(SYS_lseek, fd, 0, 1 /* SEEK_CUR */);
+    return at < 0 || (uint64_t)at + bytes > limit[0];
+}
+
 void hw_message(const char *message, const char *detail)
 {
     char buffer[1024];
@@ -148,7 +162,8 @@ void hw_message(const char *message, const char *detail)
         hw_text_string(&text, detail);
     text.size++; /* room for the newline that was kept back */
     hw_text_char(&text, '\n');
-    hw_sys(SYS_write, 2, text.buffer, text.used);
+    if (!beyond_file_limit(2, text.used))
+        hw_sys(SYS_write, 2, text.buffer, text.used);
 }
 
 const char *hw_error_name(int error)

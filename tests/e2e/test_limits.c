@@ -192,6 +192,36 @@ static void test_file_size(void **state)
     check_limits((const struct run_limit[]){{RLIMIT_FSIZE, 64 << 20}, {-1, 0}}, "ulimit -f with 64 MiB", true);
 }
 
+static const char *errors;
+
+static void write_errors_to_file(void *closure)
+{
+    int file = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    discard_output(closure); /* the program's own */
+    if (dup2(file, 2) < 0)
+        _exit(99);
+}
+
+/* Nor is the message about it, on a standard error that is a file. */
+static void test_file_size_of_messages(void **state)
+{
+    char *directory = make_directory(), *file = join_path(directory, "errors"), preload[4200];
+    errors = file;
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
+    const char *const environment[] = {preload, NULL};
+    for (rlim_t most = 0; most <= 1; most++) {
+        const struct run_limit limits[] = {{RLIMIT_FSIZE, most}, {-1, 0}};
+        struct run_result result = run(
+            (const char *const[]){need("hello"), "3", NULL},
+            &(struct run_options){
+                .environment = environment, .limits = limits, .directory = directory, .prepare = write_errors_to_file});
+        assert_exit(&result, 3, "no file may grow");
+        run_result_free(&result);
+    }
+    free(file);
+    remove_directory(directory);
+}
+
 /* Blocks of pools whose contexts find no room, neither in a full table nor in the file. */
 static void test_file_size_with_pools(void **state)
 {
@@ -388,6 +418,7 @@ static void test_without_proc(void **state)
 TEST_MAIN(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
           cmocka_unit_test(test_live_is_not_known), cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit),
           cmocka_unit_test(test_descriptors), cmocka_unit_test(test_file_size),
-          cmocka_unit_test(test_file_size_with_pools), cmocka_unit_test(test_locked_memory_and_stack),
-          cmocka_unit_test(test_unwritable_directory), cmocka_unit_test(test_directory_of_another_user),
-          cmocka_unit_test(test_full_disk), cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))
+          cmocka_unit_test(test_file_size_of_messages), cmocka_unit_test(test_file_size_with_pools),
+          cmocka_unit_test(test_locked_memory_and_stack), cmocka_unit_test(test_unwritable_directory),
+          cmocka_unit_test(test_directory_of_another_user), cmocka_unit_test(test_full_disk),
+          cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))
