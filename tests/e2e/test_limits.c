@@ -212,7 +212,7 @@ static void test_file_size_of_messages(void **state)
     for (rlim_t most = 0; most <= 1; most++) {
         const struct run_limit limits[] = {{RLIMIT_FSIZE, most}, {-1, 0}};
         struct run_result result = run(
-            (const char *const[]){need("hello"), "3", NULL},
+            (const char *const[]){need_program("hello"), "3", NULL},
             &(struct run_options){
                 .environment = environment, .limits = limits, .directory = directory, .prepare = write_errors_to_file});
         assert_exit(&result, 3, "no file may grow");
