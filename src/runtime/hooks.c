@@ -41,6 +41,13 @@ static inline bool surely_not_tracked(const void *pointer)
  * instructions that save no register, and this one's frame has the return address and the stack of the hook's caller.
  */
 #define COUNTED __attribute__((noinline)) static
+
+/* Of an operator new that is the allocator's own it is call_real_new that counts. */
+COUNTED void count_failed(struct hw_thread *thread, uintptr_t frame)
+{
+    thread->entry->failed += !hw_real.own_new || !hw_called_by_allocator(frame);
+}
+
 #define ALLOCATE(size, call, operation)                                                                                \
     do {                                                                                                               \
         uintptr_t frame = FRAME;                                                                                       \
@@ -58,7 +65,7 @@ static inline bool surely_not_tracked(const void *pointer)
         if (hw_likely(result != NULL))                                                                                 \
             hw_heap_allocated(thread, result, size, frame);                                                            \
         else                                                                                                           \
-            thread->entry->failed++;                                                                                   \
+            count_failed(thread, frame);                                                                               \
         hw_leave(thread);                                                                                              \
         return result;                                                                                                 \
     } while (0)
@@ -157,7 +164,7 @@ COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size
     int error = passed_posix_memalign(pointer, alignment, size);
     hw_gate(thread, frame | HW_GATE_RUNTIME);
     if (error != 0)
-        thread->entry->failed++;
+        count_failed(thread, frame);
     else if (*pointer)
         hw_heap_allocated(thread, *pointer, size, frame);
     hw_leave(thread);
@@ -285,7 +292,7 @@ static inline bool account_free(void *pointer, uintptr_t frame)
     bool pass = true;
     if (hw_unlikely(!known)) {
         pass = !hw_real_is_startup_block(pointer);
-        if (pass && !hw_options.sample_bytes)
+        if (pass && !hw_options.sample_bytes && !thread->nested)
             thread->entry->foreign_frees++;
     }
     hw_leave(thread);
@@ -395,8 +402,13 @@ static void *call_real_new(int form, size_t size, size_t second, const void *thi
     find_real_new(form);
     struct hw_thread *before = hw_self;
     uint64_t serial = before ? before->allocation_serial : 0, until = hw_until_sample;
+    const bool own = before && hw_real.own_new >> form & 1;
+    if (own) /* nobody else counts it when it throws */
+        before->entry->failed++;
     void *result = hw_real.op_new[form](size, second, third);
     struct hw_thread *self = hw_self;
+    if (own && result)
+        before->entry->failed--;
     if (!result || (self && self->last_block == result && self->allocation_serial != serial) ||
         hw_until_sample != until)
         return result;
@@ -476,7 +488,7 @@ static inline void operator_delete(int form, void *pointer, size_t second, size_
     if (!surely_not_tracked(pointer)) {
         struct hw_thread *thread = hw_enter(frame, true);
         if (thread) {
-            if (!hw_heap_freed(thread, pointer, frame) && !hw_options.sample_bytes)
+            if (!hw_heap_freed(thread, pointer, frame) && !hw_options.sample_bytes && !thread->nested)
                 thread->entry->foreign_frees++;
             if (!hw_real.new_is_malloc && hw_real.op_delete[form]) {
                 hw_gate(thread, frame | HW_GATE_REAL); /* a free inside is this one */

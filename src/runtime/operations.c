@@ -166,7 +166,9 @@ static bool find_operator(struct operation *operation, uintptr_t frame)
  * a jump. False: it passes through. */
 static bool enter_again(struct operation *operation, struct hw_operator *op)
 {
-    enum hw_caller caller = hw_caller_of_hook(op->thread, op->frame);
+    enum hw_caller caller = hw_caller_of_hook(op->thread, op->frame, operation->frame);
+    if (caller == HW_CALLER_ALLOCATOR && op->in_new && !hw_called_by_allocator(operation->frame))
+        caller = HW_CALLER_HANDLER; /* the new-handler, or the exception that is thrown */
     if (caller == HW_CALLER_ALLOCATOR) {
         op->thread->entry->nested++;
         return false;
@@ -175,7 +177,8 @@ static bool enter_again(struct operation *operation, struct hw_operator *op)
         operation->inside = op->selector;
         operation->outer = op->frame;
     } else {
-        op->selector = op->events = op->timed = 0;
+        op->thread->entry->failed += op->in_new;
+        op->selector = op->events = op->timed = op->in_new = 0;
     }
     return true;
 }
@@ -437,9 +440,21 @@ void *hw_operation_pvalloc(size_t size)
 
 /* Operators of C++ libraries that have an allocator of their own. One that throws leaves the operation as a jump does.
  */
+static void *real_new(int form, size_t size, size_t second, const void *third)
+{
+    struct hw_operator *op = hw_operator_self;
+    const uint8_t before = op ? op->in_new : 0; /* in a new-handler */
+    if (op)
+        op->in_new = hw_real.own_new >> form & 1;
+    void *result = hw_real.op_new[form](size, second, third);
+    if (op)
+        op->in_new = before;
+    return result;
+}
+
 void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned)
 {
-    ALLOCATE(aligned ? HW_OPERATION_ALIGNED : HW_OPERATION_NEW, size, hw_real.op_new[form](size, second, third));
+    ALLOCATE(aligned ? HW_OPERATION_ALIGNED : HW_OPERATION_NEW, size, real_new(form, size, second, third));
 }
 
 int hw_operation_posix_memalign(void **pointer, size_t alignment, size_t size)

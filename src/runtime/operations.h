@@ -43,6 +43,7 @@ struct hw_operator {
     uint32_t until_hardware;  /* timed operations up to the next whose hardware events are read */
     uint8_t allocated;        /* the thread's first allocation is over */
     bool failed;              /* an allocation has failed, and is not known to be tried again */
+    uint8_t in_new;           /* the operation is one of an allocator's own operators new, which may throw */
     uint8_t guest;            /* nobody says when this thread ends: see operation_threads.c */
     uint64_t random;
     uint64_t clock;       /* operations done, when until_timed is subtracted; goes on when the next thread comes */

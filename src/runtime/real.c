@@ -158,6 +158,12 @@ const void *hw_real_malloc_address(void)
     return hw_real_home ? hw_real_home : (const void *)hw_real.malloc;
 }
 
+bool hw_called_by_allocator(uintptr_t frame)
+{
+    const struct hw_module *caller = hw_module_find(((const uintptr_t *)frame)[1] - 1);
+    return caller && caller == hw_module_find((uintptr_t)hw_real_malloc_address());
+}
+
 #define RESOLVE(field)                                                                                                 \
     do {                                                                                                               \
         void *found = hw_real_next(#field);                                                                            \

@@ -175,6 +175,10 @@ void hw_describe_allocator(void)
             ? hw_pools[HW_POOL_STRINGS].base + HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, library->map)->path
             : "";
     hw_real.new_is_malloc = !hw_real.op_new[0] || contains(cxx, "libstdc++") || contains(cxx, "libc++");
+    const struct hw_module *home = hw_module_find((uintptr_t)hw_real_malloc_address());
+    for (int form = 0; form < 8; form++)
+        if (home && hw_real.op_new[form] && hw_module_find((uintptr_t)hw_real.op_new[form]) == home)
+            hw_real.own_new |= (uint8_t)(1u << form);
     if (!hw_real.new_is_malloc)
         hw_real.is_glibc = false; /* blocks of an operator new of its own may lie at any distance */
     hw_places.glibc = hw_real.is_glibc;

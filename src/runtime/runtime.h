@@ -47,6 +47,7 @@ struct hw_real {
     void *(*op_new[8])(size_t, size_t, const void *);   /* by enum hw_new; optional */
     void (*op_delete[12])(void *, size_t, size_t);      /* by enum hw_delete; optional */
     bool new_is_malloc; /* operator new is the C++ library's: malloc and a loop over the new-handler */
+    uint8_t own_new;    /* by enum hw_new, a bit each: it is in one library with malloc, which it does not call */
     bool is_glibc;      /* malloc is glibc's: the distance of blocks is known from their size */
 };
 extern HW_HIDDEN struct hw_real hw_real;
@@ -57,6 +58,8 @@ bool hw_real_is_startup_block(const void *pointer);
 void hw_real_mark_startup_blocks(void);
 /* Module that holds hw_real.malloc: address inside it. */
 const void *hw_real_malloc_address(void);
+/* Was the hook whose frame is FRAME called by the library that has the allocator? */
+bool hw_called_by_allocator(uintptr_t frame);
 extern HW_HIDDEN const void *hw_real_home; /* where malloc stands, when hw_real.malloc is only a way to it */
 void *hw_real_next(const char *name);
 
@@ -492,9 +495,11 @@ struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame);
 enum hw_caller {
     HW_CALLER_ALLOCATOR, /* the allocator itself, inside the call: the outer hook counts */
     HW_CALLER_HANDLER,   /* a signal handler that interrupted it */
-    HW_CALLER_NONE,      /* the outer hook is not there any more: it was left by a jump */
+    HW_CALLER_NONE,      /* the outer hook is not there any more: it was left by a jump, or by an exception */
 };
-enum hw_caller hw_caller_of_hook(struct hw_thread *thread, uintptr_t outer);
+/* How the calling thread came into the hook whose frame is FRAME, while its state was inside one whose frame is OUTER.
+ * THREAD: that state, or one that was borrowed. */
+enum hw_caller hw_caller_of_hook(struct hw_thread *thread, uintptr_t outer, uintptr_t frame);
 /* Whether the kernel can read the 8 bytes at ADDRESS. */
 bool hw_readable(uintptr_t address);
 void hw_unwind_start(void);
@@ -653,6 +658,7 @@ struct hw_thread {
     uint32_t mib_index_size;
     uint32_t exit_rounds;
     struct hw_thread *interrupted; /* the state of the hook that a signal handler interrupted */
+    bool nested;                   /* borrowed for a call of the allocator itself, inside one of the program's */
     uint8_t leave_slow;            /* there is more to do when the hook ends: `interrupted`, or */
     uint8_t resume;                /* a burst of single steps goes on then (trap.c) */
     struct hw_thread *next_free;

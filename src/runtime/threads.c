@@ -266,6 +266,7 @@ static struct hw_thread *take_state(bool temporary)
     thread->last_block = NULL;
     thread->stack = (struct hw_stack){0, 0};
     thread->interrupted = NULL;
+    thread->nested = false;
     thread->leave_slow = thread->resume = 0;
     thread->random = ((uint64_t)self_serial << 32) ^ hw_ticks_raw() ^ (uint64_t)(uintptr_t)thread;
     thread->entry->tid = thread->tid;
@@ -378,7 +379,8 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
     struct hw_thread *borrowed = borrow(thread);
     if (!borrowed)
         return NULL;
-    enum hw_caller caller = hw_caller_of_hook(borrowed, thread->gate & ~(uintptr_t)HW_GATE_REASON);
+    enum hw_caller caller = hw_caller_of_hook(borrowed, thread->gate & ~(uintptr_t)HW_GATE_REASON, frame);
+    borrowed->nested = caller == HW_CALLER_ALLOCATOR;
     if (caller == HW_CALLER_HANDLER || (caller == HW_CALLER_ALLOCATOR && (is_free || !(thread->gate & HW_GATE_REAL))))
         return borrowed;
     hw_leave_slow(borrowed);

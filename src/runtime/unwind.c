@@ -512,9 +512,8 @@ static __attribute__((noinline)) enum walk_result walk_registers(struct state *s
     return WALK_INCOMPLETE;
 }
 
-/* How did THREAD, a borrowed state, come into a hook while the thread's own state was inside one, whose frame is OUTER?
- * Looks for that frame and for signal frames on the way to it. */
-enum hw_caller hw_caller_of_hook(struct hw_thread *thread, uintptr_t outer)
+/* Looks for the frame OUTER, and for signal frames on the way to it. */
+enum hw_caller hw_caller_of_hook(struct hw_thread *thread, uintptr_t outer, uintptr_t frame)
 {
     uint64_t registers[HW_REG_COUNT];
     hw_arch_capture(registers);
@@ -524,6 +523,8 @@ enum hw_caller hw_caller_of_hook(struct hw_thread *thread, uintptr_t outer)
     if (!on_stack(&stack, registers[HW_REG_SP]) && !find_stack(&stack, registers[HW_REG_SP]))
         return HW_CALLER_ALLOCATOR;
     bool same_stack = on_stack(&stack, outer);
+    if (same_stack && on_stack(&stack, frame) && frame >= outer)
+        return HW_CALLER_NONE;
     for (int steps = 0; steps < 4 * HW_DEPTH_MAX; steps++) {
         uint64_t pc = registers[HW_REG_PC];
         const struct hw_module *module = hw_module_find(pc - (steps > 0));
