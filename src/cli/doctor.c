@@ -96,8 +96,12 @@ static void print_text(const struct hw_finding *findings, bool can_record)
 {
     for (size_t i = 0; i < CHECK_COUNT; i++)
         printf("%-8s %-18s %s\n", state_names[findings[i].state], checks[i].name, findings[i].text);
-    puts(can_record ? "\nPrograms can be recorded here."
-                    : "\nNothing can be recorded here: see what is missing above.");
+    bool here = true;
+    for (size_t i = 0; i < CHECK_COUNT; i++)
+        here &= strcmp(checks[i].name, "directory") != 0 || findings[i].state != HW_CHECK_MISSING;
+    puts(!can_record ? "\nNothing can be recorded here: see what is missing above."
+         : here      ? "\nPrograms can be recorded here."
+                     : "\nPrograms can be recorded, but not into this directory: choose another one with -o.");
 }
 
 /* Returns -1 to go on, or the exit code. */

@@ -135,7 +135,7 @@ void hw_check_debuginfod(struct hw_finding *finding)
     if (servers && *servers)
         hw_finding_set(finding, HW_CHECK_OK, "asked for missing debug information: %s", servers);
     else
-        hw_finding_set(finding, HW_CHECK_MISSING,
+        hw_finding_set(finding, HW_CHECK_LIMITED,
                        "not asked, DEBUGINFOD_URLS is not set: only debug information on this machine is used");
 }
 

@@ -143,6 +143,13 @@ static bool say_unreachable(struct dump *dump, int error)
     const char *state = status_value(status, "State");
     if (state && (*state == 'Z' || *state == 'X'))
         return fail(dump, "process %d has ended (its parent has not collected it yet)", (int)dump->pid);
+    if ((error == EACCES || error == EPERM) && geteuid() == 0)
+        return fail(
+            dump,
+            "no permission to look into process %d, although this is root: a container without CAP_SYS_PTRACE, "
+            "or a setting of the kernel (kernel.yama.ptrace_scope, hidepid), forbids it. Run this command where "
+            "the process was started, or on the host",
+            (int)dump->pid);
     if (error == EACCES || error == EPERM)
         return fail(dump, "no permission to look into process %d of %s: run this command as that user, or as root",
                     (int)dump->pid, user_name(status));
@@ -300,6 +307,10 @@ static int create_output(struct dump *dump)
     if (dump->output) {
         snprintf(dump->written, sizeof dump->written, "%s", dump->output);
         struct stat status;
+        if (stat(dump->output, &status) == 0 && S_ISDIR(status.st_mode)) {
+            fail(dump, "%s is a directory: -o takes the name of a file", dump->output);
+            return -1;
+        }
         if (dump->force && lstat(dump->output, &status) == 0 && S_ISREG(status.st_mode))
             unlink(dump->output);
         file = create(dump->output);

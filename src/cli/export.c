@@ -269,7 +269,9 @@ static void say_llvm_notes(const struct command *command, const struct hw_llvm_e
     if (export->no_build_id)
         hw_say("export: the program has no build id (link it with -Wl,--build-id): llvm-profdata will not find it");
     if (export->no_debug_info)
-        hw_say("export: no debug information was found for any module that was asked for: nothing can be named");
+        hw_say(
+            "export: no module of the profile that was asked for has debug information, or none has that name: the output has "
+            "nothing that could be named");
     if (export->left_out)
         hw_say("export: %s left out: no frame of theirs is known", HW_OF(export->left_out, "context"));
     if (hw_profile_counts_periods(view->profile))

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -163,7 +164,12 @@ static bool accept_together(const struct record *record)
         hw_say("%s has no meaning with --mode allocator: every operation is counted, call stacks are sampled", option);
     if (!option && !record->allocator && (record->facts || record->no_prediction)) {
         option = record->facts ? "--facts" : "--no-prediction";
-        hw_say("%s has a meaning with --mode allocator only", option);
+        hw_say("%s needs --mode allocator", option);
+    }
+    if (!option && !record->symbolize &&
+        (record->names.view.symbolizer.sysroot || record->names.view.symbolizer.no_debuginfod)) {
+        option = record->names.view.symbolizer.sysroot ? "--sysroot" : "--no-debuginfod";
+        hw_say("%s needs --symbolize", option);
     }
     return !option;
 }
@@ -390,12 +396,36 @@ static const char *short_path(const char *path)
 }
 
 /* The most likely reason, as far as it can be seen from here, why there is no profile. */
+/* A reason without what is said around it anyway. */
+static const char *plain_reason(const char *reason)
+{
+    static const char *const said[] = {"cannot write a profile: ", "the profile cannot grow: "};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!strncmp(reason, said[i], strlen(said[i])))
+            reason += strlen(said[i]);
+    return reason;
+}
+
+/* What to do about a reason, or "". */
+static const char *advice_for(const char *reason)
+{
+    return strcasestr(reason, "no space left") || strstr(reason, "quota") || strstr(reason, "disk is full")
+               ? ". Free space, or choose another place with -o"
+           : strstr(reason, "file size limit") ? ". Raise the limit on file sizes (ulimit -f)"
+                                               : "";
+}
+
 static const char *why_no_profile(const struct record *record)
 {
     const char *folder = record->name.directory;
     struct statvfs disk;
     if (record->service.problems)
-        return record->service.problem.text;
+        return plain_reason(record->service.problem.text);
+    struct rlimit space;
+    if (record->launch.exit_kind == HW_EXIT_CODE && record->launch.exit_value == 1 &&
+        getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        return "address space is limited (ulimit -v): a program of heapwise cc ends at its start then, and for others "
+               "there may be no room for the runtime. Raise the limit";
     if (record->target.unchecked)
         return "its file may not be read, so it could not be checked: it may be statically linked or set-user-id";
     if (!folder)
@@ -507,7 +537,6 @@ struct losses {
     size_t incomplete, lost; /* profiles without all stacks; forked processes without one */
     char reason[512];        /* of the first: of those that are lost, or else of those that are incomplete */
     char path[PATH_MAX];     /* of the first that is incomplete */
-    bool space;              /* it was for want of space */
 };
 
 static void note_losses(const struct hw_session_file *file, struct losses *losses)
@@ -521,7 +550,6 @@ static void note_losses(const struct hw_session_file *file, struct losses *losse
         if (losses->lost == 0) {
             snprintf(losses->reason, sizeof losses->reason, "%s",
                      number ? strerror(number) : "they had given up system calls (seccomp)");
-            losses->space = number == ENOSPC || number == EDQUOT;
         }
         losses->lost += profile->process.children_lost;
     }
@@ -533,8 +561,7 @@ static void note_losses(const struct hw_session_file *file, struct losses *losse
         if (losses->incomplete++ == 0) {
             snprintf(losses->path, sizeof losses->path, "%s", file->path);
             if (losses->lost == 0) {
-                snprintf(losses->reason, sizeof losses->reason, "%s", *why ? why : "it could not grow");
-                losses->space = strstr(why, "no space left") || strstr(why, "quota");
+                snprintf(losses->reason, sizeof losses->reason, "%s", *why ? plain_reason(why) : "it could not grow");
             }
         }
         break;
@@ -548,11 +575,12 @@ static void say_losses(const struct record *record, const struct hw_session *ses
     for (size_t i = 0; i < session->count; i++)
         note_losses(&session->files[i], &losses);
     const struct hw_file_service *service = &record->service;
-    const char *advice = losses.space ? ". Free space, or choose another place with -o" : "";
+    const char *advice = advice_for(losses.lost + losses.incomplete ? losses.reason : service->problem.text);
     if (losses.lost + service->problems > 0) {
         const size_t all = losses.lost + service->problems;
         if (losses.lost == 0)
-            hw_say("%s%s", service->problem.text, all > 1 ? ", and more like that" : "");
+            hw_say("of %zu process%s or program%s there is no profile: %s%s", all, all == 1 ? "" : "es",
+                   all == 1 ? "" : "s", plain_reason(service->problem.text), advice);
         else
             hw_say("%zu process%s left no profile: %s%s", all, all == 1 ? "" : "es", losses.reason, advice);
     } else if (losses.incomplete == 1)
@@ -615,12 +643,13 @@ static void say_result(const struct record *record, const struct hw_session *ses
     char word[PATH_MAX + 16];
     char command[PATH_MAX + 16];
     if (!main_file)
-        hw_say("no profile was written of %s, although it ran: %s", record->command[0], why_no_profile(record));
+        hw_say("no profile was written of %s: %s%s", record->command[0], why_no_profile(record),
+               advice_for(why_no_profile(record)));
     if (record->quiet)
         return;
     if (main_file)
         say_totals(main_file->path);
-    if (main_file && main_file->process.exit_kind == HW_EXIT_EXEC)
+    if (main_file && main_file->process.exit_kind == HW_EXIT_EXEC && !record->service.problems)
         hw_say("then %s executed another program of which there is no profile: it cleared the environment, or that "
                "program is statically linked or set-user-id",
                record->command[0]);

@@ -64,7 +64,12 @@ static bool set_sections(struct hw_reporting *command, const char *value)
         const size_t size = strcspn(value, ",");
         const int section = find_section(value, size, 0);
         if (section < 0) {
-            hw_say("report: --section does not know '%.*s' (see heapwise report --help)", (int)size, value);
+            char names[512];
+            size_t used = 0;
+            for (size_t i = 0; i < HW_REPORT_SECTIONS && used < sizeof names; i++)
+                used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                         hw_report_section_names[i]);
+            hw_say("report: --section does not know '%.*s' (%s)", (int)size, value, names);
             return false;
         }
         command->report.sections |= 1u << section;

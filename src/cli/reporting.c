@@ -165,10 +165,14 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
     hw_view_arguments_clear_progress(&command->names);
     bool done = view != NULL;
     if (done && command->names.view.function && !view->context_count) {
-        hw_say("%s: nothing was allocated by a function '%s'", path, command->names.view.function);
+        hw_say("%s: nothing was allocated by a function '%s'; give its name as the report does (of C++ with its "
+               "parameters, as in 'make(int)')",
+               path, command->names.view.function);
         code = HW_VERB_USAGE;
     }
-    if (done && command->json) {
+    if (done && !command->json && code && command->names.view.function && !view->context_count) {
+        /* nothing to report */
+    } else if (done && command->json) {
         fputs(*printed ? "," : command->file_count > 1 ? "[" : "", stdout);
         done = hw_report_json(view, &command->report, stdout, &error);
     } else if (done) {

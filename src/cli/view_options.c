@@ -1,8 +1,10 @@
 /* view_options.c - the options that verbs share which name what is in profiles. */
 #include "cli/view_options.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -34,6 +36,14 @@ int hw_view_arguments_each(int argc, char **argv, const char *letters, const str
     return HW_VERB_FINE;
 }
 
+static int is_there(const char *verb, const char *option, const char *path)
+{
+    if (access(path, R_OK) == 0)
+        return HW_VERB_FINE;
+    hw_say("%s: %s %s: %s", verb, option, path, strerror(errno));
+    return HW_VERB_USAGE;
+}
+
 int hw_view_arguments_take(struct hw_view_arguments *arguments, int option, char **argv, const char *help)
 {
     switch (option) {
@@ -42,8 +52,10 @@ int hw_view_arguments_take(struct hw_view_arguments *arguments, int option, char
         return HW_VERB_FINE;
     case HW_OPTION_SYSROOT:
         arguments->view.symbolizer.sysroot = optarg;
-        return HW_VERB_FINE;
+        return is_there(argv[0], "--sysroot", optarg);
     case HW_OPTION_BINARY:
+        if (is_there(argv[0], "--binary", optarg))
+            return HW_VERB_USAGE;
         arguments->binaries[arguments->view.binary_count++] = optarg;
         return HW_VERB_FINE;
     case 'q':

@@ -52,6 +52,8 @@ void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, stru
 /* Facts of one context, each with its newline. */
 void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts);
 /* What all blocks together have, as a paragraph. */
+/* How much of what a list says of unused blocks was allocated by code that is not counted, if any. */
+void hw_text_uncounted(struct hw_text *text, enum hw_sort_key key);
 void hw_text_access_totals(struct hw_text *text);
 void hw_text_globals(struct hw_text *text);
 /* Accesses per byte, the mean of a context's blocks; "<0.01" where it was rounded to 0. */

@@ -61,6 +61,40 @@ static void untouched_title(const struct hw_text *text, struct hw_buffer *out)
                   HW_BYTES(all->granules * granule), granule);
 }
 
+/* Blocks that were allocated by code whose accesses are not counted: most likely it uses them itself. */
+struct uncounted {
+    uint64_t blocks, never_accessed, never_read, untouched, cold; /* untouched: granules; cold: bytes at the peak */
+    const struct hw_view_module *first;                           /* whose most blocks they are */
+    bool others;
+};
+
+static struct uncounted uncounted_of(const struct hw_view *view)
+{
+    struct uncounted of = {0};
+    uint64_t most = 0;
+    for (size_t i = 0; i < view->context_count; i++) {
+        const struct hw_profile_context *sum = &view->contexts[i].sum;
+        const struct hw_view_module *owner = sum->access ? hw_view_uncounted_owner(view, sum) : NULL;
+        if (!owner)
+            continue;
+        const struct hw_profile_access *access = &sum->access->all;
+        of.blocks += access->blocks;
+        of.never_accessed += access->never_accessed;
+        of.never_read += access->written_never_read;
+        of.untouched += hw_untouched_granules(access);
+        of.cold += hw_sort_value(HW_SORT_COLD, &view->contexts[i]);
+        if (!of.first || access->never_accessed > most) {
+            most = access->never_accessed;
+            of.first = owner;
+        }
+    }
+    for (size_t i = 0; of.first && i < view->context_count; i++) {
+        const struct hw_view_module *owner = hw_view_uncounted_owner(view, &view->contexts[i].sum);
+        of.others |= owner && owner != of.first;
+    }
+    return of;
+}
+
 /* What is said of blocks that nobody seems to use, where there is code that does not count. */
 static const char *by_whom(const struct hw_view *view)
 {
@@ -68,7 +102,42 @@ static const char *by_whom(const struct hw_view *view)
     bool partly = false;
     for (size_t i = 0; i < view->module_count; i++)
         partly |= view->modules[i].unseen_operations != 0;
-    return partly || hw_view_uncounted_libraries(view, false, &first) ? " by code that counts" : "";
+    return partly || hw_view_uncounted_libraries(view, false, &first) || uncounted_of(view).blocks
+               ? " by code that counts"
+               : "";
+}
+
+/* "119,850 of them (63.1 %) come from libstdc++.so.6 …": what is said of blocks that such code may well use. In
+ * text->line; false: there is nothing to say. */
+static bool uncounted_remark(struct hw_text *text, enum hw_sort_key key)
+{
+    const struct uncounted of = uncounted_of(text->view);
+    const struct hw_profile_access *all = &text->view->profile->access.all;
+    const unsigned granule = hw_text_granule(text->view);
+    const uint64_t values[HW_SORT_KEYS] = {[HW_SORT_NEVER_ACCESSED] = of.never_accessed,
+                                           [HW_SORT_NEVER_READ] = of.never_read,
+                                           [HW_SORT_UTILIZATION] = of.untouched * granule,
+                                           [HW_SORT_COLD] = of.cold};
+    const uint64_t wholes[HW_SORT_KEYS] = {[HW_SORT_NEVER_ACCESSED] = all->never_accessed,
+                                           [HW_SORT_NEVER_READ] = all->written_never_read,
+                                           [HW_SORT_UTILIZATION] = hw_untouched_granules(all) * granule,
+                                           [HW_SORT_COLD] = text->view->profile->process.peak_bytes};
+    if (!values[key])
+        return false;
+    hw_buffer_clear(&text->line);
+    hw_buffer_add(&text->line, "%s of %s (%s) %s allocated in ",
+                  key == HW_SORT_COLD || key == HW_SORT_UTILIZATION ? HW_BYTES(values[key]) : HW_COUNT(values[key]),
+                  key == HW_SORT_COLD ? "the peak" : "them", HW_PERCENT((double)values[key], (double)wholes[key]),
+                  values[key] == 1 ? "is" : "are");
+    hw_buffer_add(&text->line, "%s%s, whose accesses are not counted: they may well be used.",
+                  hw_page_clean(&text->page, &text->cleaned, of.first->name), of.others ? " and others" : "");
+    return true;
+}
+
+void hw_text_uncounted(struct hw_text *text, enum hw_sort_key key)
+{
+    if (text->view->profile->access_counted && uncounted_remark(text, key))
+        hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
 }
 
 static void blocks_title(const char *what, const char *whom, uint64_t blocks, uint64_t all, struct hw_buffer *out)
@@ -237,12 +306,19 @@ void hw_text_access_totals(struct hw_text *text)
     if (!hw_view_measured(text->view, HW_MEASURED_GRANULES))
         return;
     fputc('\n', text->page.stream);
+    const struct uncounted of = uncounted_of(text->view);
     hw_buffer_add(&facts, "%s of %s never accessed%s\n", HW_COUNT(all->never_accessed), HW_OF(all->blocks, "block"),
                   by_whom(text->view));
+    if (of.never_accessed)
+        hw_buffer_add(&facts, "%s of these allocated in %s, whose accesses are not counted\n",
+                      HW_COUNT(of.never_accessed), hw_page_clean(&text->page, &text->cleaned, of.first->name));
     if (text->view->profile->access_info.flags & HW_ACCESS_SPLIT)
         hw_buffer_add(&facts, "%s written but never read\n", HW_COUNT(all->written_never_read));
-    hw_buffer_add(&facts, "%s of %s never touched\n", HW_BYTES(hw_untouched_granules(all) * granule),
+    hw_buffer_add(&facts, "%s of %s never touched", HW_BYTES(hw_untouched_granules(all) * granule),
                   HW_BYTES(all->granules * granule));
+    if (of.untouched)
+        hw_buffer_add(&facts, " (%s of it in such blocks)", HW_BYTES(of.untouched * granule));
+    hw_buffer_add(&facts, "\n");
     const struct hw_view_module *first;
     const size_t unseen = hw_view_uncounted_libraries(text->view, false, &first);
     if (unseen)

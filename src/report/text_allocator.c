@@ -98,7 +98,7 @@ static void print_sites(struct hw_text *text)
     for (size_t i = 0; i < count && !text->failed; i++) {
         const struct hw_operation_site *site = &view->sites[i];
         hw_page_print(&text->page, HW_STRONG, "%3zu. %7s", i + 1, HW_PERCENT((double)site->ticks, all));
-        hw_page_print(&text->page, HW_PLAIN, "  %s, about %s of %s cycles (%s timed)\n",
+        hw_page_print(&text->page, HW_PLAIN, "  %s, about %s calls of %s cycles each (%s timed)\n",
                       hw_operation_kind_names[site->kind], HW_COUNT(site->weight),
                       HW_COUNT(site->weight ? site->ticks / site->weight : 0), HW_COUNT(site->samples));
         if (hw_text_load(text, site->context))

@@ -165,6 +165,15 @@ static void size_facts(const struct hw_text *text, const struct hw_profile_conte
         hw_buffer_add(facts, "mean %s\n", HW_BYTES(mean));
         return;
     }
+    /* Of estimates the sum is fitted to the totals, and the sizes are those of the blocks that were looked at. */
+    const bool fits = mean + 1 >= sum->size_min && mean <= sum->size_max;
+    if (hw_view_sampled(text->view) && !fits) {
+        hw_buffer_add(facts, "those in the sample %s", HW_BYTES(sum->size_min));
+        if (sum->size_min != sum->size_max)
+            hw_buffer_add(facts, " to %s", HW_BYTES(sum->size_max));
+        hw_buffer_add(facts, " each\n");
+        return;
+    }
     if (sum->size_min == sum->size_max) {
         if (sum->allocations > 1)
             hw_buffer_add(facts, "%s each\n", HW_BYTES(sum->size_min));
@@ -201,7 +210,7 @@ static void life_facts(const struct hw_text *text, const struct hw_profile_conte
         hw_buffer_add(facts, "lived %s\n", HW_NS(sum->lifetime_min_ns, utf8));
     else if (sum->frees)
         hw_buffer_add(facts, "lived %s to %s, mean %s\n", HW_NS(sum->lifetime_min_ns, utf8),
-                      HW_NS(sum->lifetime_max_ns, utf8), HW_NS(sum->lifetime_total_ns / sum->frees, utf8));
+                      HW_NS(sum->lifetime_max_ns, utf8), HW_NS(hw_view_mean_lifetime(sum), utf8));
     if (sum->temporary && !hw_view_sampled(text->view))
         hw_buffer_add(facts, "%s temporary\n", HW_PERCENT((double)sum->temporary, (double)sum->allocations));
 }
@@ -242,9 +251,13 @@ static void free_stack_facts(struct hw_text *text, size_t index, struct hw_buffe
         if (!text->stack.count)
             continue;
         const struct hw_view_frame *frame = &text->stack.frames[hw_stack_headline(&text->stack)];
-        hw_buffer_add(facts, "%s freed by %s\n", HW_PERCENT((double)stacks[i].count, (double)all),
+        hw_buffer_add(facts, "%s freed by %s", HW_PERCENT((double)stacks[i].count, (double)all),
                       hw_text_function(text, frame, 40));
+        const char *place = hw_text_place(text, frame);
+        hw_buffer_add(facts, *place ? " (%s)\n" : "%s\n", place);
     }
+    if (count > 2)
+        hw_buffer_add(facts, "the rest by %s\n", HW_OF(count - 2, "other stack"));
 }
 
 static void print_facts(struct hw_text *text, size_t index)
@@ -401,6 +414,7 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
         free(order);
         return;
     }
+    hw_text_uncounted(text, key);
     if (!count)
         fprintf(page->stream, "%s\n", lists[key].nothing);
     uint64_t sum = 0, rest = 0;

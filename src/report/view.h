@@ -296,6 +296,15 @@ uint64_t hw_view_peak_rss(const struct hw_profile *profile);
 /* The frame of a location in an LLVM profile without addresses; NULL in all others. */
 const struct hw_llvm_frame *hw_view_llvm_frame(const struct hw_view *view, const struct hw_view_location *location);
 
+/* Of the blocks that were freed. Of estimates sum and number are rounded apart: never outside of what was seen. */
+static inline uint64_t hw_view_mean_lifetime(const struct hw_profile_context *sum)
+{
+    const uint64_t mean = sum->frees ? (uint64_t)(sum->lifetime_total_ns / sum->frees) : 0;
+    return mean < sum->lifetime_min_ns   ? sum->lifetime_min_ns
+           : mean > sum->lifetime_max_ns ? sum->lifetime_max_ns
+                                         : mean;
+}
+
 static inline bool hw_view_measured(const struct hw_view *view, enum hw_measured what)
 {
     return hw_profile_measured(view->profile, what);

@@ -115,7 +115,7 @@ static void test_text(void **state)
     assert_contains(report.out, "Accesses to blocks by the function that allocated them");
     assert_contains(report.out, "hot_item");
     assert_contains(report.out, "Cold: ");
-    assert_contains(report.out, "Never accessed: ");
+    assert_contains(report.out, "Never accessed by code that counts: ");
     assert_contains(report.out, "Shared between threads: ");
     assert_contains(report.out, "Accesses to global variables: ");
     assert_lacks(report.out, "mode heap");

@@ -189,6 +189,16 @@ static void test_file_size(void **state)
         assert_exit(&recording.run, 0, what);
         recording_free(&recording);
     }
+    /* One reason, once, with what to do about it. */
+    struct recording small =
+        record_and_load((const char *const[]){need_program("workload"), NULL},
+                        &(struct record_options){
+                            .run.limits = (const struct run_limit[]){{RLIMIT_FSIZE, 8192}, {-1, 0}}, .may_fail = true});
+    const char *reason = strstr(small.run.err, ": file size limit. Raise the limit on file sizes (ulimit -f)");
+    if (!reason || strstr(reason + 3, "file size limit") ||
+        strstr(small.run.err, "cannot write a profile: the profile"))
+        fail_msg("%s", small.run.err);
+    recording_free(&small);
     check_limits((const struct run_limit[]){{RLIMIT_FSIZE, 64 << 20}, {-1, 0}}, "ulimit -f with 64 MiB", true);
 }
 

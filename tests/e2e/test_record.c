@@ -459,6 +459,9 @@ static void test_usage_of_record(void **state)
     USAGE(125, "record", "--mode", "nonsense", "true");
     USAGE(125, "record", "--sample-bytes=nonsense", "true");
     USAGE(125, "record", "--table=nonsense", "true");
+    USAGE(125, "record", "--sysroot=/", "true"); /* what they belong to was not asked for */
+    USAGE(125, "record", "--no-debuginfod", "true");
+    USAGE(125, "record", "--no-prediction", "true");
 }
 
 static void test_help(void **state)
@@ -545,6 +548,20 @@ static void test_report_options(void **state)
     assert_int_equal(json_array_size(json_object_get(report, "contexts")), 1);
     json_decref(report);
     run_result_free(&result);
+    /* What is wrong is said, with what would be right; and nothing looks like a report. */
+    static const struct {
+        const char *arguments[5], *said;
+    } wrong[] = {{{"report", "--sysroot", "/no/such/root", "a.hwprof"}, "/no/such/root: No such file"},
+                 {{"report", "--binary", "/no/such/file", "a.hwprof"}, "/no/such/file: No such file"},
+                 {{"report", "--section", "bogus", "a.hwprof"}, "never-accessed"},
+                 {{"report", "--function", "no_such", "a.hwprof"}, "give its name as the report does"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        result = heapwise_in(directory, wrong[i].arguments);
+        assert_exit(&result, 2, wrong[i].said);
+        assert_contains(result.err, wrong[i].said);
+        assert_string_equal(result.out, "");
+        run_result_free(&result);
+    }
     static const char *const keys[] = {"peak", "bytes", "count"};
     for (size_t i = 0; i < 3; i++) {
         result = heapwise_in(directory, (const char *const[]){"report", "--sort", keys[i], "a.hwprof", NULL});

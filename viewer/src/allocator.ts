@@ -14,7 +14,8 @@ type Row = Record<string, unknown>;
 
 const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isRows = (value: unknown): value is Row[] => Array.isArray(value) && value.length > 0 && value.every(isRow);
-const words = (key: string) => key.replaceAll('_', ' ');
+const words = (key: string) => (({ time_ns: 'time', cycles: 'cycles', by_phase: 'while how many threads live', by_kind: 'in which operations' }) as Record<string, string>)[key] ?? key.replaceAll('_', ' ');
+const phases: Record<string, string> = { serial: 'one thread', parallel: 'several threads' };
 
 /* "a ‹ b ‹ c": the innermost functions of a call stack. */
 function stackText(frames: Row[]): string {
@@ -45,7 +46,11 @@ function say(key: string, value: unknown): string {
     }
     if (Array.isArray(value))
         return value.every((each) => !isRow(each)) ? value.slice(0, 40).map((each) => say(key, each)).join(', ') + (value.length > 40 ? ', …' : '') : format.plural(value.length, 'entry').replace('entrys', 'entries');
-    return isRow(value) ? Object.entries(value).map(([part, each]) => `${words(part)} ${say(part, each)}`).join(', ') : String(value);
+    if (!isRow(value))
+        return String(value);
+    /* By what: the numbers of calls alone, where there are any. */
+    const parts = Object.entries(value).map(([part, each]) => [part, isRow(each) && 'count' in each ? each['count'] : each] as const).filter(([, each]) => each !== 0);
+    return parts.map(([part, each]) => `${phases[part] ?? words(part)} ${say(part, each)}`).join(', ') || '–';
 }
 
 function facts(row: Row): HTMLElement {
@@ -77,6 +82,10 @@ function anything(value: unknown, profile: Profile, depth = 0): HTMLElement {
         return table(value, profile);
     if (!isRow(value))
         return h('p', null, say('', value));
+    /* Calls by their name ({waits: {name, count …}, wakes: …}): rows of a table. Rows say what happened. */
+    const rows = Object.values(value);
+    if (rows.length > 1 && rows.every((each) => isRow(each) && 'count' in each && 'name' in each))
+        return rows.some((each) => (each as Row)['count']) ? table(rows.filter((each) => (each as Row)['count']) as Row[], profile) : h('p', null, 'None.');
     const parts = Object.entries(value).filter(([, each]) => isRows(each) && depth < 3);
     return h('div', null, facts(Object.fromEntries(Object.entries(value).filter(([key]) => !parts.some(([part]) => part === key)))), parts.map(([key, each]) => [h('h4', null, words(key)), anything(each, profile, depth + 1)]).flat());
 }
@@ -142,14 +151,15 @@ function counts(operations: Operation[], profile: Profile): HTMLElement {
 
 /* ---- memory ---- */
 
-const kinds = [['real', 'requested'], ['internal', 'rounding up'], ['blowup', 'freed, kept'], ['external', 'between and around']] as const;
+const kinds = [['real', 'requested and touched'], ['internal', 'rounding up'], ['blowup', 'freed, kept'], ['external', 'between and around']] as const;
 
 function partsOf(memory: Row, title: string): HTMLElement {
     const given = (key: string) => memory[key] ?? memory[`${key}_bytes`];
     const known = kinds.filter(([key]) => typeof given(key) === 'number');
-    const value = (key: string) => Math.max(0, Number(given(key) ?? 0));
+    /* Requested is what is resident of it: parts that were never touched take no memory. */
+    const value = (key: string) => Math.max(0, Number(given(key) ?? 0) - (key === 'real' ? Number(given('absent') ?? 0) : 0));
     const sum = known.reduce((total, [key]) => total + value(key), 0);
-    const all = Math.max(value('total'), sum) || 1;
+    const all = value('total') || sum || 1;
     const index = (key: string) => kinds.findIndex((each) => each[0] === key);
     const strip = h('div', { class: 'strip', 'aria-hidden': 'true' }, known.map(([key]) => {
         const piece = h('div', { class: `part${index(key)}` });

@@ -22,13 +22,14 @@ function tiles(page: Page): HTMLElement {
     const { report, counts, sampled } = page.profile;
     const { totals, process } = report;
     const found: HTMLElement[] = [];
-    const about = sampled ? 'about ' : '';
+    /* Some totals are exact where places are estimates. */
+    const about = (key: 'peak_bytes' | 'bytes_allocated' | 'live_bytes') => (sampled && typeof report.totals[key] !== 'number' ? 'about ' : '');
     if (counts.peak_bytes)
-        found.push(tile('Peak', about + format.bytes(counts.peak_bytes), totals.peak_time_ns && process.duration_ns ? `after ${format.duration(totals.peak_time_ns)} (${format.percent(totals.peak_time_ns, process.duration_ns)} into the run)` : '', against(page, 'peak_bytes', format.bytes)));
+        found.push(tile('Peak', about('peak_bytes') + format.bytes(counts.peak_bytes), totals.peak_time_ns && process.duration_ns ? `after ${format.duration(totals.peak_time_ns)} (${format.percent(totals.peak_time_ns, process.duration_ns)} into the run)` : '', against(page, 'peak_bytes', format.bytes)));
     if (typeof counts.bytes_allocated === 'number')
-        found.push(tile('Allocated', counts.bytes_allocated ? about + format.bytes(counts.bytes_allocated) : 'nothing', counts.allocations ? `in ${format.plural(counts.allocations, 'block')}` : '', against(page, 'bytes_allocated', format.bytes)));
+        found.push(tile('Allocated', counts.bytes_allocated ? about('bytes_allocated') + format.bytes(counts.bytes_allocated) : 'nothing', counts.allocations ? `in ${format.plural(counts.allocations, 'block')}` : '', against(page, 'bytes_allocated', format.bytes)));
     if (counts.live_bytes !== null && counts.live_bytes !== undefined)
-        found.push(tile('Not freed', about + format.bytes(counts.live_bytes), counts.live_allocations ? `${format.plural(counts.live_allocations, 'block')} at the end; may still be reachable` : counts.allocations ? 'every block was freed' : '', against(page, 'live_bytes', format.bytes)));
+        found.push(tile('Not freed', about('live_bytes') + format.bytes(counts.live_bytes), counts.live_allocations ? `${format.plural(counts.live_allocations, 'block')} at the end; may still be reachable` : counts.allocations ? 'every block was freed' : '', against(page, 'live_bytes', format.bytes)));
     if (counts.temporary_allocations !== null && counts.temporary_allocations !== undefined && counts.allocations)
         found.push(tile('Temporary', format.percent(counts.temporary_allocations, counts.allocations) || '0 %', `${format.count(counts.temporary_allocations)} blocks freed before their thread allocated again`));
     if (totals.peak_rss_bytes)
