@@ -34,6 +34,20 @@ uint64_t may_be_set(Value *v, const DataLayout &layout, ScalarEvolution &evoluti
     return bits;
 }
 
+// An "or" of which the compiler has found out that no bit is set in both.
+bool is_disjoint(const Value *v)
+{
+    const PossiblyDisjointInst *disjoint = dyn_cast<PossiblyDisjointInst>(v);
+    return disjoint && disjoint->isDisjoint();
+}
+
+// Where V, a number of at most 64 bits, may have its lowest 1: what it is added to stays as it is below that.
+unsigned lowest_bit(Value *v, const DataLayout &layout, ScalarEvolution &evolution)
+{
+    uint64_t bits = may_be_set(v, layout, evolution);
+    return bits ? unsigned(countr_zero(bits)) : v->getType()->getIntegerBitWidth();
+}
+
 // Bits of V, a value of at most 64 bits that was loaded from POINTER, that make a difference to anything but what is
 // stored there again at their own places (POINTER is nullptr once they have been moved).
 uint64_t used_bits(const Value *v, const Value *pointer, const DataLayout &layout, ScalarEvolution &evolution,
@@ -50,24 +64,55 @@ uint64_t used_bits(const Value *v, const Value *pointer, const DataLayout &layou
             return all;
         const ConstantInt *constant = i->getNumOperands() > 1 ? dyn_cast<ConstantInt>(i->getOperand(1)) : nullptr;
         uint64_t number = constant && constant->getBitWidth() <= 64 ? constant->getZExtValue() : 0;
-        uint64_t next = 0;
+        uint64_t next = 0, above, changed;
+        unsigned lowest;
+        Value *other;
+        KnownBits known;
         if (i->getType()->isIntegerTy() && i->getType()->getIntegerBitWidth() <= 64 &&
             i->getOpcode() != Instruction::Load)
             switch (i->getOpcode()) {
-            case Instruction::Add: // of values without a common bit is an "or"
-                next = all;
+            case Instruction::Add:
+                next = bits_of(i, pointer);
                 if (!(may_be_set(i->getOperand(0), layout, evolution) &
                       may_be_set(i->getOperand(1), layout, evolution)))
-                    next = bits_of(i, pointer);
+                    break; // an "or"
+                [[fallthrough]];
+            case Instruction::Sub: // each bit from the other number's lowest one on goes into all above it
+                lowest = i->getOperand(0) == v                ? lowest_bit(i->getOperand(1), layout, evolution)
+                         : i->getOpcode() == Instruction::Add ? lowest_bit(i->getOperand(0), layout, evolution)
+                                                              : 0;
+                next = lowest ? bits_of(i, pointer) & maskTrailingOnes<uint64_t>(lowest) : 0;
+                above = bits_of(i, nullptr);
+                next |=
+                    maskTrailingOnes<uint64_t>(64 - unsigned(countl_zero(above))) & ~maskTrailingOnes<uint64_t>(lowest);
+                break;
+            case Instruction::Mul:
+                lowest = lowest_bit(i->getOperand(i->getOperand(0) == v ? 1 : 0), layout, evolution);
+                above = bits_of(i, nullptr);
+                next = lowest < 64 ? maskTrailingOnes<uint64_t>(64 - unsigned(countl_zero(above))) >> lowest : 0;
+                break;
+            case Instruction::Select:
+            case Instruction::PHI:
+                next = isa<SelectInst>(i) && i->getOperand(0) == v ? all : bits_of(i, pointer);
                 break;
             case Instruction::And:
             case Instruction::Or:
-            case Instruction::Xor:
+            case Instruction::Xor: // where the other number leaves it to this one what comes of it, that is a use
                 next = bits_of(i, pointer);
-                if (constant && i->getOpcode() == Instruction::And)
-                    next &= number;
-                else if (constant && i->getOpcode() == Instruction::Or)
-                    next &= ~number;
+                other = i->getOperand(i->getOperand(0) == v ? 1 : 0);
+                known = computeKnownBits(other, layout);
+                if (i->getOpcode() == Instruction::And) {
+                    changed = ~(known.Zero | known.One).getZExtValue();
+                    next &= ~known.Zero.getZExtValue();
+                } else {
+                    changed = is_disjoint(i) ? 0 : may_be_set(other, layout, evolution);
+                    if (i->getOpcode() == Instruction::Or) {
+                        changed &= ~known.One.getZExtValue();
+                        next &= ~known.One.getZExtValue();
+                    }
+                }
+                if (changed & all)
+                    next |= bits_of(i, nullptr) & changed;
                 break;
             case Instruction::LShr:
                 next = constant && number < width ? bits_of(i, nullptr) << number : all;
@@ -113,29 +158,49 @@ uint64_t changed_bits(const Value *v, const Value *pointer, const DataLayout &la
 {
     uint64_t all = maskTrailingOnes<uint64_t>(v->getType()->getIntegerBitWidth());
     const BinaryOperator *op = dyn_cast<BinaryOperator>(v);
+    auto left_of = [&](const Value *w) { return changed_bits(w, pointer, layout, evolution, depth + 1); };
     if (const LoadInst *load = dyn_cast<LoadInst>(v))
         return load->getPointerOperand() == pointer ? 0 : all;
-    if (!op || depth > 8)
+    if (depth > 8)
+        return all;
+    if (const SelectInst *select = dyn_cast<SelectInst>(v))
+        return left_of(select->getTrueValue()) | left_of(select->getFalseValue());
+    if (const PHINode *phi = dyn_cast<PHINode>(v)) {
+        uint64_t changed = 0;
+        for (const Value *value : phi->incoming_values())
+            changed |= changed == all ? 0 : changed_bits(value, pointer, layout, evolution, depth + 3);
+        return changed;
+    }
+    if (!op)
         return all;
     const ConstantInt *constant = dyn_cast<ConstantInt>(op->getOperand(1));
     uint64_t number = constant ? constant->getZExtValue() : 0;
-    auto left_of = [&](Value *w) { return changed_bits(w, pointer, layout, evolution, depth + 1); };
     switch (op->getOpcode()) {
-    case Instruction::And:
-        if (constant)
-            return left_of(op->getOperand(0)) | (all & ~number);
-        return all;
+    case Instruction::And: {
+        auto masked = [&](Value *one, Value *mask) {
+            return left_of(one) | (all & ~computeKnownBits(mask, layout).One.getZExtValue());
+        };
+        return masked(op->getOperand(0), op->getOperand(1)) & masked(op->getOperand(1), op->getOperand(0));
+    }
+    case Instruction::Sub:
+        return left_of(op->getOperand(0)) |
+               (all & ~maskTrailingOnes<uint64_t>(lowest_bit(op->getOperand(1), layout, evolution)));
     case Instruction::Add: // of a value that has no bit in common with the other is an "or"
-        if (may_be_set(op->getOperand(0), layout, evolution) & may_be_set(op->getOperand(1), layout, evolution))
-            return all;
+        if (may_be_set(op->getOperand(0), layout, evolution) & may_be_set(op->getOperand(1), layout, evolution)) {
+            auto sum = [&](Value *one, Value *other) {
+                return left_of(one) | (all & ~maskTrailingOnes<uint64_t>(lowest_bit(other, layout, evolution)));
+            };
+            return sum(op->getOperand(0), op->getOperand(1)) & sum(op->getOperand(1), op->getOperand(0));
+        }
         [[fallthrough]];
     case Instruction::Or:
     case Instruction::Xor: {
         if (constant)
             return left_of(op->getOperand(0)) | number;
-        uint64_t left = left_of(op->getOperand(0)) | may_be_set(op->getOperand(1), layout, evolution);
-        uint64_t right = left_of(op->getOperand(1)) | may_be_set(op->getOperand(0), layout, evolution);
-        return left & right;
+        uint64_t first = may_be_set(op->getOperand(0), layout, evolution),
+                 second = may_be_set(op->getOperand(1), layout, evolution),
+                 common = is_disjoint(op) ? first & second : 0;
+        return (left_of(op->getOperand(0)) | (second & ~common)) & (left_of(op->getOperand(1)) | (first & ~common));
     }
     default:
         return all;

@@ -29,7 +29,7 @@ namespace
 {
 
 const char kind_name[] = "heapwise.field";
-enum { is_dynamic = 1, is_known = 2 };
+enum { is_dynamic = 1, is_known = 2, is_of_struct = 4 };
 const unsigned mark_operands = 4; // of a place
 
 class marker
@@ -505,9 +505,11 @@ place marker::find(const Value *pointer, unsigned depth)
 
 void marker::append(SmallVectorImpl<Metadata *> &operands, const place &what)
 {
-    operands.push_back(what.known ? what.root : nullptr);
+    bool is_struct = what.known && what.root;
+    operands.push_back(is_struct ? static_cast<Metadata *>(what.root) : what.known ? what.type : nullptr);
     operands.push_back(number(what.offset));
-    operands.push_back(number((what.dynamic ? is_dynamic : 0) | (what.known ? is_known : 0)));
+    operands.push_back(
+        number((what.dynamic ? is_dynamic : 0) | (what.known ? is_known : 0) | (is_struct ? is_of_struct : 0)));
     operands.push_back(const_cast<MDNode *>(what.around));
 }
 
@@ -516,7 +518,7 @@ void marker::note_location(Instruction &i, const place &what, uint64_t bytes, bo
     if (!i.getDebugLoc())
         return;
     auto [scalar, unseen] = facts.scalar_positions.try_emplace(position_key(i), true);
-    scalar->second &= !what.root;
+    scalar->second &= what.known && !what.root;
     auto [entry, fresh] = facts.by_location.try_emplace(location_key(i, bytes, write), what);
     if (!fresh)
         entry->second = common_place(entry->second, what);
@@ -736,22 +738,23 @@ void marker::mark(Instruction &i)
         pointer = exchange->getPointerOperand();
     if (pointer) {
         place at = find(pointer, 0);
-        if (!at.known) {
-            if (i.getDebugLoc())
-                facts.scalar_positions[position_key(i)] = false;
-            return;
-        }
-        append(operands, at);
         uint64_t bytes = layout.getTypeStoreSize(getLoadStoreType(&i)).getKnownMinValue();
         note_location(i, at, bytes, isa<StoreInst>(i));
+        if (!at.known)
+            return;
+        append(operands, at);
     } else if (AnyMemIntrinsic *memory = dyn_cast<AnyMemIntrinsic>(&i)) {
         place to = find(memory->getRawDest(), 0), from;
         append(operands, to);
+        const ConstantInt *constant = dyn_cast<ConstantInt>(memory->getLength());
+        uint64_t bytes = constant ? constant->getZExtValue() : 0; // of few bytes becomes a load and a store
+        note_location(i, to, bytes, true);
         if (AnyMemTransferInst *transfer = dyn_cast<AnyMemTransferInst>(memory)) {
             from = find(transfer->getRawSource(), 0);
             note_copy(transfer->getRawDest(), transfer->getRawSource(), memory->getLength(),
                       i.hasMetadata(LLVMContext::MD_tbaa_struct));
             append(operands, from);
+            note_location(i, from, bytes, false);
         }
         if (!to.known && !from.known)
             return;
@@ -820,7 +823,10 @@ place marked_place(const Instruction &i, bool source)
         return result;
     ConstantInt *offset = mdconst::extract<ConstantInt>(node->getOperand(first + 1));
     ConstantInt *flags = mdconst::extract<ConstantInt>(node->getOperand(first + 2));
-    result.root = dyn_cast_or_null<DICompositeType>(node->getOperand(first));
+    if (flags->getZExtValue() & is_of_struct)
+        result.root = cast<DICompositeType>(node->getOperand(first));
+    else
+        result.type = dyn_cast_or_null<DIType>(node->getOperand(first));
     result.offset = offset->getZExtValue();
     result.known = flags->getZExtValue() & is_known;
     result.dynamic = flags->getZExtValue() & is_dynamic;

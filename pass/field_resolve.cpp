@@ -45,6 +45,7 @@ class resolver
     void add_masked(IntrinsicInst &call, bool write, Value *pointer);
     void add_operands(CallBase &call);
     void find_accesses();
+    place standing_at(const Instruction &i, uint64_t bytes, bool write) const;
     void collect_variables();
     bool by_location(field_access &access);
     bool by_tag(field_access &access, bool *scalar);
@@ -142,6 +143,10 @@ void resolver::find_accesses()
             if (i.hasMetadata(LLVMContext::MD_nosanitize))
                 continue;
             if (LoadInst *load = dyn_cast<LoadInst>(&i)) {
+                if (load->getType()->isPointerTy()) { // also of a variable, which is not counted
+                    place from = marked_place(i, false);
+                    loaded[load] = from.known ? from : standing_at(i, bytes_of(load->getType()), false);
+                }
                 add(i, load->getPointerOperand(), bytes_of(load->getType()), true, false);
             } else if (StoreInst *store = dyn_cast<StoreInst>(&i)) {
                 add(i, store->getPointerOperand(), bytes_of(store->getValueOperand()->getType()), false, true);
@@ -265,15 +270,21 @@ place resolver::place_in(place at, int64_t offset, const field_access &access)
     return at;
 }
 
+// What all accesses of the source are to that stand where I does, if that is one thing.
+place resolver::standing_at(const Instruction &i, uint64_t bytes, bool write) const
+{
+    if (!i.getDebugLoc() || !bytes)
+        return {};
+    auto found = facts.by_location.find(location_key(i, bytes, write));
+    return found == facts.by_location.end() ? place() : found->second;
+}
+
 bool resolver::by_location(field_access &access)
 {
-    if (!access.at->getDebugLoc() || !access.bytes)
-        return false;
-    auto found = facts.by_location.find(location_key(*access.at, access.bytes, access.writes && !access.reads));
-    if (found == facts.by_location.end() || !found->second.known)
-        return false;
-    access.what = found->second;
-    return true;
+    place what = standing_at(*access.at, access.bytes, access.writes && !access.reads);
+    if (what.known)
+        access.what = what;
+    return what.known;
 }
 
 // Nothing that stands at this place of the source is an access to a struct: bytes that became a word, for one.

@@ -574,6 +574,7 @@ place common_place(const place &a, const place &b)
     if (a.known != b.known || a.root != b.root || a.offset != b.offset || a.dynamic != b.dynamic)
         return {};
     place both = a;
+    both.type = a.type == b.type ? a.type : nullptr;
     both.around = a.around == b.around ? a.around : nullptr;
     return both;
 }

@@ -293,6 +293,24 @@ static void test_arrays_otherwise(void **state)
     }
 }
 
+/* ---- few bytes: what optimisation makes one load or store of ---- */
+
+static void look_at_small(const struct hw_profile *profile)
+{
+    assert_int_equal(profile->fields.unattributed_reads + profile->fields.unattributed_writes, 0);
+}
+
+static void test_small(void **state)
+{
+    (void)state;
+    static const char *const ways[][4] = {{"-O2", "-D_FORTIFY_SOURCE=2"}, {"-O2", "-flto", "-fuse-ld=lld"}};
+    assert_int_equal(check_everywhere("fields_small.c", false, look_at_small), 0);
+    if (!compiler("22", false))
+        SKIP("no clang 22");
+    for (size_t i = 0; i < 1 + (size_t)have_command("ld.lld"); i++)
+        assert_int_equal(check_program("fields_small.c", false, "22", ways[i], look_at_small), 0);
+}
+
 /* ---- what the profile says of the types ---- */
 
 static struct build usual_build(const char *more)
@@ -532,7 +550,7 @@ static void test_both(void **state)
 
 TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_arrays),
           cmocka_unit_test(test_cplusplus_arrays), cmocka_unit_test(test_arrays_otherwise),
-          cmocka_unit_test(test_types), cmocka_unit_test(test_wholes), cmocka_unit_test(test_threads),
-          cmocka_unit_test(test_ends), cmocka_unit_test(test_begins_after_reset), cmocka_unit_test(test_dump),
-          cmocka_unit_test(test_windows), cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded),
-          cmocka_unit_test(test_link_time), cmocka_unit_test(test_both))
+          cmocka_unit_test(test_small), cmocka_unit_test(test_types), cmocka_unit_test(test_wholes),
+          cmocka_unit_test(test_threads), cmocka_unit_test(test_ends), cmocka_unit_test(test_begins_after_reset),
+          cmocka_unit_test(test_dump), cmocka_unit_test(test_windows), cmocka_unit_test(test_fork),
+          cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time), cmocka_unit_test(test_both))
