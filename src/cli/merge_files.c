@@ -20,7 +20,7 @@
 #include "profile/write.h"
 #include "report/symbolise.h"
 
-static const char help[] = "Usage: heapwise merge -o FILE [OPTION]... FILE...\n"
+static const char help[] = "Usage: heapwise merge [-o FILE] [OPTION]... FILE...\n"
                            "Add up profiles of any number of processes, machines and programs into one.\n"
                            "\n"
                            "  -o, --output FILE  the profile to write; - or none: standard output\n"
@@ -240,7 +240,10 @@ static struct hw_merge_input *admit(struct job *job, const struct hw_merge_sourc
         hw_say("merge: skipped: %s", error->message);
         job->outcome->skipped++;
     } else {
-        job->outcome->error = *error;
+        const size_t length = strlen(error->message),
+                     end = length && error->message[length - 1] == '.' ? length - 1 : length;
+        hw_error_set(&job->outcome->error, "%.*s; nothing was written (--keep-going leaves such files out)", (int)end,
+                     error->message);
         job->stopped = true;
     }
     return NULL;
@@ -369,8 +372,10 @@ bool hw_merge_write(const struct hw_merge_command *command, const unsigned char 
         return false;
     }
     if (!command->quiet && outcome->skipped)
-        hw_say("merged %zu profile%s, skipped %zu", outcome->merged, outcome->merged == 1 ? "" : "s", outcome->skipped);
+        hw_say("merged %zu profile%s, skipped %zu%s%s", outcome->merged, outcome->merged == 1 ? "" : "s",
+               outcome->skipped, command->output ? ": wrote " : "", command->output ? command->output : "");
     else if (!command->quiet)
-        hw_say("merged %zu profile%s", outcome->merged, outcome->merged == 1 ? "" : "s");
+        hw_say("merged %zu profile%s%s%s", outcome->merged, outcome->merged == 1 ? "" : "s",
+               command->output ? ": wrote " : "", command->output ? command->output : "");
     return true;
 }

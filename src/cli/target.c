@@ -85,6 +85,9 @@ int hw_find_program(const char *program, char path[PATH_MAX], struct hw_error *e
         return 0;
     if (problem == ENOENT || problem == ENOTDIR)
         return fail(HW_VERB_NOT_FOUND, error, program, strerror(problem));
+    struct stat status;
+    if (problem == EACCES && stat(path, &status) == 0 && S_ISREG(status.st_mode) && !(status.st_mode & 0111))
+        return fail(HW_VERB_NOT_EXECUTABLE, error, program, "it is not executable (chmod +x makes it so)");
     return fail(HW_VERB_NOT_EXECUTABLE, error, program, strerror(problem));
 }
 

@@ -306,7 +306,7 @@ static int make_page(struct command *command)
     }
     const bool fine = page && write_page(command, page, size);
     if (fine && !command->names.quiet && strcmp(command->output, "-"))
-        hw_say("view: %s", command->output);
+        hw_say("wrote %s", command->output);
     if (fine && command->open)
         open_page(command->output);
     free(page);

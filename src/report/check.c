@@ -113,6 +113,16 @@ static void print_context(struct hw_text *text, const struct hw_check *check, si
     if (*place && hw_text_width(function) + 2 + hw_text_width(place) <= room)
         hw_page_print(page, HW_PLAIN, "  %s", place);
     fputc('\n', page->stream);
+    /* One function may allocate for many: who called it tells its stacks apart. */
+    if (text->fold.headline + 1 >= text->stack.count)
+        return;
+    frame = &text->stack.frames[text->fold.headline + 1];
+    hw_page_pad(page, 34);
+    hw_page_print(page, HW_FAINT, "called by %s", hw_text_function(text, frame, room - 10));
+    place = hw_text_place(text, frame);
+    if (*place && hw_text_width(hw_buffer_text(&text->name)) + 12 + hw_text_width(place) <= room)
+        hw_page_print(page, HW_FAINT, "  %s", place);
+    fputc('\n', page->stream);
 }
 
 static bool text_done(struct hw_text *text, struct hw_error *error)

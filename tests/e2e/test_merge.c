@@ -282,7 +282,7 @@ static void test_bad_files(void **state)
     char *rest = merge("rest", (const char *const[]){"--keep-going", text, files[0], cut, directory, files[1], NULL}, 0,
                        &result);
     assert_same_files(good, rest);
-    assert_contains(result.err, "merged 2 profiles, skipped 3");
+    assert_contains(result.err, "merged 2 profiles, skipped 3: wrote ");
     run_result_free(&result);
     free(rest);
     rest = merge("nothing", (const char *const[]){"--keep-going", text, cut, NULL}, 2, &result);

@@ -124,7 +124,7 @@ static void test_wrong_usage_is_told(void **state)
     write_text(text, "[{\"allocator\": \"one\"}, 5]");
     expect(WITH("--allocators", "text.hwprof", profile), 2, "not what heapwise allocators --json writes");
     write_text(text, "[{\"allocator\": \"one\"}]");
-    expect(WITH("--allocators", "text.hwprof", profile), 0, "view: run.html");
+    expect(WITH("--allocators", "text.hwprof", profile), 0, "wrote run.html");
     assert_true(is_there("run.html"));
     free(text);
 }
@@ -132,9 +132,9 @@ static void test_wrong_usage_is_told(void **state)
 static void test_pages_are_not_overwritten_unasked(void **state)
 {
     write_text(template_file, "<p>" MARK "</p>");
-    expect(WITH(profile), 0, "view: run.html");
+    expect(WITH(profile), 0, "wrote run.html");
     expect(WITH(profile), 2, "'run.html' exists already: -f overwrites it");
-    expect(WITH("-f", profile), 0, "view: run.html");
+    expect(WITH("-f", profile), 0, "wrote run.html");
     assert_true(is_there("run.html"));
     struct run_result result = view(WITH("-q", "-o", "-", profile));
     assert_exit(&result, 0, "view -o -");
