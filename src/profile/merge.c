@@ -583,7 +583,7 @@ bool hw_merge_read(const char *path, struct hw_merge_source *source, struct hw_e
         source->profile = hw_profile_read(path, error);
     if (!source->profile || !source->profile->problem_count)
         return source->profile || source->llvm;
-    hw_error_set(error, "'%s' is damaged: %s", path, source->profile->problems[0]);
+    hw_error_set(error, "'%s': %s", path, source->profile->problems[0]);
     hw_merge_source_free(source);
     return false;
 }
