@@ -110,6 +110,8 @@ void hw_sharing_reset(void);
 
 /* Replaces hw_real by functions that keep 32 bytes free before each block; called again when hw_real has changed. */
 bool hw_layout_start(void);
+/* Before system calls are given up: room in glibc's heap for what blocks take more than without the layout. */
+void hw_layout_make_room(void);
 
 /* How the block at an address is laid out: one byte for each 64 bytes of address space, because blocks begin at least
  * that far from each other. */

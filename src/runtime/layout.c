@@ -316,6 +316,51 @@ bool hw_layout_start(void)
     return true;
 }
 
+/* ---- programs that give up system calls ---- */
+
+/* As <malloc.h> has it. */
+struct mallinfo2 {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+
+/* Blocks take up to twice as much here as without the layout, so that glibc's heap would grow, or be trimmed, where
+ * that of the program alone would not: a filter might kill the program for it. So twice what is free in the heap is
+ * made free, and what glibc keeps at its end at most beside that. A block that stays divides all of it from the end:
+ * what is freed later does not make the end long enough to be given back. None of it is touched but for a word in each
+ * piece. */
+void hw_layout_make_room(void)
+{
+    enum { PIECE = 100000 /* not mapped alone */, AT_END = 300000, GUARD = 24 };
+    if (!hw_layout_map || !inner.is_glibc)
+        return;
+    HW_REAL(struct mallinfo2, mallinfo2, (void));
+    const size_t wanted = (real ? 2 * real().fordblks : 0) + AT_END;
+    void **pieces = NULL, **last = NULL; /* the one at the end of the heap is not in the list */
+    for (size_t bytes = 0; bytes < wanted; bytes += PIECE) {
+        void **piece = inner.malloc(PIECE);
+        if (!piece || ((size_t *)piece)[-1] & 2 /* mapped */) {
+            inner.free(piece);
+            break;
+        }
+        if (piece > last) {
+            void **lower = last;
+            last = piece;
+            piece = lower;
+        }
+        if (piece) {
+            *piece = pieces;
+            pieces = piece;
+        }
+    }
+    if (last)
+        inner.realloc(last, GUARD);
+    while (pieces) {
+        void **next = *pieces;
+        inner.free(pieces);
+        pieces = next;
+    }
+}
+
 /* ---- all of them ---- */
 
 static struct {

@@ -332,6 +332,7 @@ static void become_quiet(void)
     hw_unwind_quiet();
     hw_clock_quiet();
     hw_file_make_room(true);
+    hw_layout_make_room();
     hw_note(HW_NOTE_OTHER,
             "the program gave up system calls (seccomp): no timeline from then on, no room for more stacks "
             "than had been prepared, and no profiles of its children");

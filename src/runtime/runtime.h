@@ -71,7 +71,7 @@ void *hw_real_next(const char *name);
     X(posix_spawn) X(posix_spawnp) X(fork) X(unshare) X(daemon) X(dlclose) X(mlockall) X(mmap) X(mremap) X(sbrk) X(setrlimit) X(getrlimit) X(prlimit) \
     X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit) \
     X(sigaltstack) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd) X(pthread_sigmask) X(sigprocmask) \
-    X(sigsuspend) X(ppoll) X(__ppoll_chk) X(pselect) X(epoll_pwait) X(epoll_pwait2)
+    X(sigsuspend) X(ppoll) X(__ppoll_chk) X(pselect) X(epoll_pwait) X(epoll_pwait2) X(mallinfo2)
 // clang-format on
 #define HW_LIBC_INDEX(name) HW_LIBC_##name,
 enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };

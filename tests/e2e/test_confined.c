@@ -133,5 +133,31 @@ static void test_words(void **state)
     check_counts(counting("words", (const char *const[]){"--granule=4", NULL}));
 }
 
+/* Blocks are further apart where accesses are counted: the heap must not grow for that, or be trimmed, when the program
+ * may not ask for it any more. */
+static void test_strict(void **state)
+{
+    (void)state;
+    static const char *const ways[][3] = {
+        {"--granule=64"}, {"--granule=8"}, {"--granule=4"}, {"--compiler=gcc", "--granule=64"}};
+    const char *const alone[] = {plain(), "strict", NULL};
+    struct run_result result = run(alone, NULL);
+    if (result.code != 0)
+        SKIP("not without Heapwise either: %d", result.code);
+    run_result_free(&result);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const char *const argv[] = {counting("strict", ways[i]), "strict", NULL};
+        char *directory = make_directory(), *output;
+        assert_true(asprintf(&output, "HEAPWISE_OPTIONS=output=%s/strict.hwprof", directory) > 0);
+        result = run(argv, &(struct run_options){.environment = (const char *const[]){output, NULL}});
+        assert_exit(&result, 0, ways[i][0]);
+        assert_string_equal(result.out, "ok\n");
+        run_result_free(&result);
+        remove_directory(directory);
+        free(output);
+    }
+}
+
 TEST_MAIN(cmocka_unit_test(test_heap), cmocka_unit_test(test_allocator), cmocka_unit_test(test_sampled),
-          cmocka_unit_test(test_lines_and_fields), cmocka_unit_test(test_bytes), cmocka_unit_test(test_words))
+          cmocka_unit_test(test_lines_and_fields), cmocka_unit_test(test_bytes), cmocka_unit_test(test_words),
+          cmocka_unit_test(test_strict))
