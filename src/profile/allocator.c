@@ -42,8 +42,9 @@ static void add(uint64_t *to, uint64_t value)
 /* Where the number of a column of hw_operation_counts goes. */
 static uint64_t *counted(struct hw_profile_allocator *to, int phase, int column, uint32_t bucket)
 {
-    return column == HW_OPERATION_BYTES ? &to->bytes[phase][bucket]
-                                        : &hw_profile_operation(to, phase, column, bucket)->count;
+    return column == HW_OPERATION_BYTES         ? &to->bytes[phase][bucket]
+           : column == HW_OPERATION_BYTES_FREED ? &to->bytes_freed
+                                                : &hw_profile_operation(to, phase, column, bucket)->count;
 }
 
 static void take_counts(struct taker *taker)
@@ -52,15 +53,16 @@ static void take_counts(struct taker *taker)
     const struct hw_operation_counts *entry = table->entries;
     const uint64_t kept = taker->to->info.reset_slot - 1; /* of no slot: the greatest number */
     taker->to->bytes_known = taker->to->info.flags & HW_ALLOCATOR_BYTES;
+    taker->to->bytes_freed_known = taker->to->info.flags & HW_ALLOCATOR_BYTES_FREED;
     for (size_t i = 0; i < table->count; i++)
         for (int phase = 0; phase < HW_PHASES && i / HW_SIZE_BUCKETS != kept; phase++)
-            for (int column = 0; column <= HW_OPERATION_BYTES; column++)
+            for (int column = 0; column < HW_OPERATION_KINDS_ROOM; column++)
                 add(counted(taker->to, phase, column, (uint32_t)(i % HW_SIZE_BUCKETS)), entry[i].count[phase][column]);
     if (kept >= table->count / HW_SIZE_BUCKETS)
         return;
     for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
         for (int phase = 0; phase < HW_PHASES; phase++)
-            for (int column = 0; column <= HW_OPERATION_BYTES; column++) {
+            for (int column = 0; column < HW_OPERATION_KINDS_ROOM; column++) {
                 uint64_t *count = counted(taker->to, phase, column, bucket);
                 const uint64_t before = entry[kept * HW_SIZE_BUCKETS + bucket].count[phase][column];
                 *count = *count > before ? *count - before : 0;
@@ -624,6 +626,16 @@ static void fit_peaks(struct hw_profile *profile, double factor)
     }
 }
 
+/* Requested bytes that are live now, as live_blocks. */
+static int64_t live_bytes(const struct hw_profile *profile, uint64_t bytes)
+{
+    const struct hw_process_info *process = &profile->process;
+    const bool older = process->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET);
+    if (!profile->observed->bytes_freed_known || profile->places->info.unaligned)
+        return profile->places->info.requested_bytes;
+    return (int64_t)(bytes - profile->observed->bytes_freed) + (older ? process->inherited_bytes : 0);
+}
+
 static void fit_totals(struct hw_profile *profile)
 {
     const struct hw_profile_allocator *observed = profile->observed;
@@ -637,7 +649,7 @@ static void fit_totals(struct hw_profile *profile)
         totals[i]->reallocations = observed->reallocations;
         totals[i]->temporary = 0; /* of followed ones alone */
         totals[i]->bytes = bytes;
-        totals[i]->live_bytes = places ? places->info.requested_bytes : totals[i]->live_bytes;
+        totals[i]->live_bytes = places ? live_bytes(profile, bytes) : totals[i]->live_bytes;
         totals[i]->live_blocks = places ? live_blocks(profile, totals[i]) : totals[i]->live_blocks;
     }
 }
@@ -652,6 +664,9 @@ void hw_profile_fit_observed(struct hw_profile *profile)
     const bool older = !own && process->flags & HW_PROCESS_RESET;
     struct fit blocks = {0}, bytes = {0};
     fit_totals(profile);
+    if (profile->places && profile->totals.live_bytes > (int64_t)profile->process.peak_bytes)
+        profile->process.peak_bytes =
+            (uint64_t)profile->totals.live_bytes; /* it was not left before the process ended */
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *context = &profile->contexts[i];
         fit_add(&blocks, (double)context->allocations, older ? context->inherited_blocks : 0, context->live_blocks);

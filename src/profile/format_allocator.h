@@ -21,6 +21,9 @@ enum hw_operation_kind {
 /* In the place of a kind, in hw_operation_counts alone: the bytes that the operations of the bucket asked for, and that
  * reallocations to its sizes added. */
 #define HW_OPERATION_BYTES 6
+/* Likewise: the bytes of blocks that were given back, where their size is known, and by which reallocations shrank
+ * them. So what is live is known up to the last operation, too. */
+#define HW_OPERATION_BYTES_FREED 7
 
 enum hw_phase {
     HW_PHASE_SERIAL = 0,   /* one thread was alive */
@@ -36,6 +39,7 @@ enum hw_allocator_flags {
     /* HW_OPERATION_BYTES is there. Older profiles lack it, and count reallocations of NULL and to size 0, and
      * operations that failed, among those of their kind. */
     HW_ALLOCATOR_BYTES = 1u << 3,
+    HW_ALLOCATOR_BYTES_FREED = 1u << 4, /* HW_OPERATION_BYTES_FREED is there */
 };
 
 /* Times are ticks, of the real call alone: what reading the clock costs (clock_ticks) has been subtracted, and

@@ -48,8 +48,9 @@ static bool came_to_rest(const struct hw_profile *profile)
     for (size_t i = 0; i < profile->run_count; i++)
         if (profile->runs[i].exited_zero + profile->runs[i].exited_nonzero < profile->runs[i].runs)
             return false;
-    return !profile->running && !has_note(profile, HW_NOTE_THREADS_AT_EXIT) && !(process->flags & HW_PROCESS_DUMP) &&
-           (process->flags & HW_PROCESS_MERGED || process->exit_kind == HW_EXIT_CODE);
+    const bool merged = process->flags & HW_PROCESS_MERGED;
+    return !profile->running && !(process->flags & HW_PROCESS_DUMP) && (merged || process->exit_kind == HW_EXIT_CODE) &&
+           (merged ? process->threads_most : profile->threads_left) <= 1; /* others may have been at work at the end */
 }
 
 static double greatest_size(const struct hw_profile *profile)

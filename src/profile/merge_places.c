@@ -41,7 +41,8 @@ static void add_info(struct hw_places_info *to, const struct hw_profile *profile
     to->flags |= from->flags;
     const uint64_t end = hw_profile_ticks_to_ns(profile, from->tick);
     hw_keep_greater(&to->tick, end ? end : 1); /* 0 would be: there is nothing */
-    hw_sum_signed(&to->requested_bytes, from->requested_bytes);
+    const bool merged = profile->process.flags & HW_PROCESS_MERGED; /* of one run: also what operations left at its end */
+    hw_sum_signed(&to->requested_bytes, merged ? from->requested_bytes : profile->totals.live_bytes);
     hw_sum_signed(&to->peak_blowup_bytes, peak.blowup);
     const struct {
         uint64_t *to;

@@ -529,6 +529,7 @@ static void take_threads(struct builder *builder)
     struct hw_profile_totals *totals = &builder->profile->totals;
     for (size_t i = 0; i < table->count; i++) {
         const struct hw_thread_entry *thread = &threads[i];
+        builder->profile->threads_left += thread->serial != 0;
         totals->allocations += thread->allocations;
         totals->frees += thread->frees;
         totals->reallocations += thread->reallocations;
@@ -639,6 +640,15 @@ static void take_memory(struct builder *builder)
 
 /* ---- the whole ---- */
 
+/* A peak that was not left yet is noted now and then; what is live is known up to the last event. */
+static void raise_peak(struct hw_profile *profile)
+{
+    struct hw_process_info *process = &profile->process;
+    if (!profile->observed && !(process->flags & HW_PROCESS_MERGED) && !process->sample_bytes &&
+        profile->totals.live_bytes > (int64_t)process->peak_bytes)
+        process->peak_bytes = (uint64_t)profile->totals.live_bytes;
+}
+
 static bool build(struct builder *builder)
 {
     struct hw_profile *profile = builder->profile;
@@ -663,6 +673,7 @@ static bool build(struct builder *builder)
         !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;
+    raise_peak(profile);
     hw_profile_fit_observed(profile);
     hw_profile_fit_sampled_peak(profile);
     profile->duration_ns = hw_profile_ticks_to_ns(profile, builder->last_tick);

@@ -194,6 +194,8 @@ struct hw_profile_allocator {
     uint64_t foreign_frees;
     bool bytes_known; /* what follows; exact, but for what reallocations added where nothing was followed */
     uint64_t bytes[HW_PHASES][HW_SIZE_BUCKETS];
+    bool bytes_freed_known;
+    uint64_t bytes_freed;
     /* By hw_profile_operation; those without operations are there, too. */
     struct hw_profile_operation *operations;
     const struct hw_operation_site *sites; /* most ticks first; contexts exist */
@@ -328,6 +330,7 @@ struct hw_profile {
     bool sealed;
     bool running; /* the process that writes it still lives on this machine (pid and start time agree) */
     bool cut;     /* the file is shorter than it says: what was there has been read, see problems */
+    uint64_t threads_left; /* had not ended when the process did; of a merged profile: not known */
     bool process_lost, totals_lost; /* of a damaged file: what the process was; all numbers of allocations */
     double ns_per_tick;
     uint64_t duration_ns; /* of the run so far */

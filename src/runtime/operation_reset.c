@@ -22,7 +22,7 @@ static bool keep_counts(struct hw_allocator_info *info)
     const uint32_t slots = (uint32_t)(HW_ENTRIES(HW_POOL_OPERATION_COUNTS) / HW_SIZE_BUCKETS);
     for (uint32_t bucket = 0; bucket < HW_SIZE_BUCKETS; bucket++)
         for (int phase = 0; phase < HW_PHASES; phase++)
-            for (int kind = 0; kind <= HW_OPERATION_BYTES; kind++) {
+            for (int kind = 0; kind < HW_OPERATION_KINDS_ROOM; kind++) {
                 uint64_t sum = 0;
                 for (uint32_t slot = 0; slot < slots; slot++)
                     if (slot + 1 != info->reset_slot)

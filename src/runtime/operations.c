@@ -21,7 +21,7 @@ static bool start(void)
     if (hw_pool_take(HW_POOL_ALLOCATOR_INFO, 1) == HW_NONE)
         return false;
     const bool places = hw_block_starts_begin() && hw_places_start();
-    hw_allocator_info()->flags = HW_ALLOCATOR_BYTES | (places ? HW_ALLOCATOR_PLACES : 0);
+    hw_allocator_info()->flags = HW_ALLOCATOR_BYTES | (places ? HW_ALLOCATOR_PLACES | HW_ALLOCATOR_BYTES_FREED : 0);
     hw_pool_publish(HW_POOL_ALLOCATOR_INFO);
     if (!places)
         hw_note(HW_NOTE_OTHER,
@@ -266,6 +266,16 @@ static inline void count_with(struct hw_operator *op, enum hw_operation_kind kin
     hw_arch_increase(&op->counts[bucket].count[0][HW_OPERATION_BYTES] + hw_phase_offset, bytes);
 }
 
+static inline void count_given_back(struct hw_operator *op, uint32_t bucket, uint64_t bytes)
+{
+    hw_arch_increase(&op->counts[bucket].count[0][HW_OPERATION_BYTES_FREED] + hw_phase_offset, bytes);
+}
+
+void hw_operation_given_back(struct hw_operator *op, uint64_t bytes)
+{
+    count_given_back(op, hw_size_bucket(bytes), bytes);
+}
+
 static __attribute__((noinline)) void end_slow(struct operation *operation, enum hw_operation_kind kind,
                                                uint32_t bucket, uint64_t size, void *allocated)
 {
@@ -497,6 +507,11 @@ static inline uint64_t grown(size_t old_size, size_t size)
     return size > old_size ? size - old_size : 0; /* also where the old size is not known */
 }
 
+static inline uint64_t shrunk(size_t old_size, size_t size)
+{
+    return old_size > size && old_size != SIZE_MAX ? old_size - size : 0;
+}
+
 /* POINTER is not NULL. */
 static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t size)
 {
@@ -511,19 +526,26 @@ static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t siz
     struct hw_operator *op = operation.op;
     const size_t old_size = startup ? SIZE_MAX : hw_place_freed(op, pointer);
     const bool foreign = startup || (op->places && old_size == SIZE_MAX);
+    const bool in_two_places = hw_places.many && old_size != SIZE_MAX;
+    if (in_two_places) /* it stays live for those who add up what all threads have */
+        hw_place_add(&op->places->requested, (int64_t)old_size);
     const bool followed =
         hw_unlikely(hw_times_followed(pointer)) && hw_times_realloc_begin(op, pointer, operation.frame, &block);
     PERFORM_SURELY(&operation, result || !size,
                    result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
+    if (in_two_places)
+        hw_place_add(&op->places->requested, -(int64_t)old_size);
     if (followed)
         hw_times_realloc_end(op, pointer, result, size, operation.frame, &block);
     if (!result && !size) { /* every allocator that returns NULL here has freed the block */
+        count_given_back(op, bucket_of_freed(old_size), shrunk(old_size, 0));
         operation_end(&operation, HW_OPERATION_FREE, bucket_of_freed(old_size), old_size, 0, NULL);
     } else if (foreign) { /* stays so: passed through */
         op->thread->entry->foreign_reallocs += !startup && result;
         operation_end_uncounted(&operation, HW_OPERATION_REALLOC, size);
     } else if (result) {
         hw_place_reallocated(op, result, size);
+        count_given_back(op, hw_size_bucket(size), shrunk(old_size, size));
         operation_end(&operation, HW_OPERATION_REALLOC, hw_size_bucket(size), size, grown(old_size, size), NULL);
     } else {
         count_failed(op);
@@ -556,6 +578,7 @@ static bool release(struct operation *operation, void *pointer, size_t size)
             PERFORM(operation, call);                                                                                  \
         else                                                                                                           \
             (operation)->timed = 0;                                                                                    \
+        count_given_back((operation)->op, bucket_of_freed(size), shrunk(size, 0));                                     \
         operation_end(operation, HW_OPERATION_FREE, bucket_of_freed(size), (size), 0, NULL);                           \
     } while (0)
 
@@ -684,11 +707,12 @@ void *hw_operation_calloc(size_t number, size_t size)
     ALLOCATE_SHORT(op, HW_OPERATION_CALLOC, HW_OPERATION_CALLOC, all, hw_real.calloc(number, size));
 }
 
-static inline void short_free(struct hw_operator *op, void *pointer, uint32_t bucket)
+static inline void short_free(struct hw_operator *op, void *pointer, uint32_t bucket, uint64_t size)
 {
     op->until_timed--;
     op->frame = FRAME;
     count(op, HW_OPERATION_FREE, bucket);
+    count_given_back(op, bucket, size);
     enter_real(op);
     hw_real.free(pointer);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -704,7 +728,7 @@ static __attribute__((noinline)) void free_otherwise(struct hw_operator *op, voi
     if (hw_unlikely(size >= HW_OPERATION_LARGE || hw_times_followed(pointer))) /* also one that is not known */
         careful_free_known(pointer, size);
     else
-        short_free(op, pointer, hw_size_bucket(size));
+        short_free(op, pointer, hw_size_bucket(size), size);
 }
 
 void hw_operation_free(void *pointer)
@@ -720,7 +744,7 @@ void hw_operation_free(void *pointer)
     else if (hw_unlikely(hw_times_followed_known(pointer)))
         careful_free_known(pointer, size);
     else
-        short_free(op, pointer, (uint32_t)(size + 15) >> 4);
+        short_free(op, pointer, (uint32_t)(size + 15) >> 4, size);
 }
 
 /* The result of a short one that is not a block of the same size as one that was freed there; OLD: of POINTER. */
@@ -733,6 +757,7 @@ static __attribute__((noinline)) void *reallocated_otherwise(struct hw_operator 
     if (hw_likely(result)) {
         hw_place_allocated_slow(op, (uintptr_t)result, size, !hw_places.glibc);
         count_with(op, HW_OPERATION_REALLOC, bucket, grown(old, size));
+        count_given_back(op, bucket, shrunk(old, size));
     } else {
         count_failed(op);
         hw_place_reallocated(op, pointer, old);
@@ -769,5 +794,6 @@ void *hw_operation_realloc(void *pointer, size_t size)
         return reallocated_otherwise(op, pointer, old, result, size);
     const uint32_t bucket = (uint32_t)(size + 15) >> 4;
     count_with(op, HW_OPERATION_REALLOC, bucket, grown(old, size));
+    count_given_back(op, bucket, shrunk(old, size));
     return hw_unlikely(op->events) ? short_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
 }

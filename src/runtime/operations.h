@@ -116,6 +116,8 @@ void hw_operation_free_aligned_sized(void *pointer, size_t alignment, size_t siz
 /* Operators of C++ libraries that have an allocator of their own: hw_real.op_new[FORM] and the like, which are there.
  */
 void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned);
+/* So many bytes of a live block are nobody's any more, although no free was seen. */
+void hw_operation_given_back(struct hw_operator *op, uint64_t bytes);
 /* The caller tries again what has just failed: that attempt is the one that counts. */
 void hw_operation_tried_again(void);
 void hw_operation_delete(int form, void *pointer, size_t second, size_t third); /* not NULL */

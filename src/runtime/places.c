@@ -504,6 +504,7 @@ static bool give_way(struct hw_place_thread *self, const struct found *found, bo
         return false;
     if (found->place.live) {
         self->unseen++;
+        hw_operation_given_back(self->op, found->place.requested);
         release(self, found, false);
         return true;
     }

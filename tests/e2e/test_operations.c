@@ -186,6 +186,9 @@ static void test_killed_holding(void **state)
         assert_int_equal(mallocs(report, NULL, 400), child ? 6000 : 3000);
         assert_int_equal(live, allocations - frees + inherited);
         assert_true(live >= (child ? 9000 : 3001));
+        const int64_t bytes = json_number(report, "totals.live_bytes"), least = child ? 9000 * 400 : 3000 * 400 + 800;
+        assert_in_range(bytes, least, least + 3000); /* what libc has for threads */
+        assert_true(json_number(report, "totals.peak_bytes") >= bytes);
     }
     recording_free(&recording);
 }
