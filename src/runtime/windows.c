@@ -269,7 +269,9 @@ static void run(void)
 {
     hw_sys(SYS_prctl, 29 /* PR_SET_TIMERSLACK */, 1000);
     uint64_t spent = 0;
+    uint32_t wakes = 0;
     while (!__atomic_load_n(&sampler.stop, __ATOMIC_ACQUIRE)) {
+        hw_helpers_end_alone(&wakes);
         sleep_ns(spent * COST_PART > PERIOD_NS ? spent * COST_PART : PERIOD_NS);
         if (hw_runtime.state != HW_STATE_ON)
             continue;
@@ -301,6 +303,11 @@ void hw_windows_start(void)
     if (hw_arch_clone(flags, sampler.stack + STACK_BYTES, &sampler.tid, &sampler.tid, (uintptr_t)tls, run) < 0)
         sampler.tid = 0;
     hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, sizeof all);
+}
+
+bool hw_windows_thread(void)
+{
+    return __atomic_load_n(&sampler.tid, __ATOMIC_RELAXED) != 0;
 }
 
 /* For good; returns when the thread has ended. */

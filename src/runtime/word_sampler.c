@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
+#include <sys/stat.h>
 
 #include "base/abi.h"
 
@@ -189,21 +190,22 @@ static bool affordable(uint64_t began, uint64_t now)
     return own <= (all > own ? all - own : 0) / CPU_SHARE + (now - began) / IDLE_SHARE;
 }
 
-/* The threads of the program have ended one by one, without exit: the first one is a zombie, and nobody is left. */
-static bool is_alone(void)
+/* No descriptor is needed while threads of the program may be there: windows.c shares its table of them. */
+void hw_helpers_end_alone(uint32_t *wakes)
 {
+    struct stat tasks; /* as many links as there are threads, and two */
     char text[1024];
-    if (hw_read_file("/proc/self/stat", text, sizeof text) <= 0)
-        return false;
-    const char *field = text;
-    for (const char *c = text; *c; c++)
+    if (++*wakes % 64 != 0 || hw_sys(SYS_readlink, "/proc/self/exe", text, 1) != -ENOENT ||
+        hw_sys(SYS_stat, "/proc/self/task", &tasks) != 0 ||
+        tasks.st_nlink > 3u + (thread.tid != 0) + hw_windows_thread())
+        return;
+    const char *field = hw_read_file("/proc/self/stat", text, sizeof text) > 0 ? text : "";
+    for (const char *c = field; *c; c++)
         if (*c == ')')
             field = c;
-    if (!hw_starts_with(field, ") Z"))
-        return false;
-    for (int i = 0; i < 18 && *field; field++)
+    for (int i = 0; i < 50 && *field; field++) /* to exit_code, the 52nd: a status as wait gives it */
         i += *field == ' ';
-    return hw_parse_u64(&field, 10) <= 2;
+    hw_sys(SYS_exit_group, (int)(hw_parse_u64(&field, 10) >> 8 & 0xff));
 }
 
 static void run_thread(void)
@@ -212,7 +214,8 @@ static void run_thread(void)
     hw_sys(SYS_chdir, "/");
     hw_sys(SYS_prctl, 15 /* PR_SET_NAME */, "heapwise");
     uint64_t began = hw_clock_monotonic_ns(), period = hw_options.words_period_ms * 1000000ull;
-    uint64_t next = began, wakes = 0;
+    uint64_t next = began;
+    uint32_t wakes = 0;
     while (!__atomic_load_n(&thread.stop, __ATOMIC_ACQUIRE)) {
         uint64_t now = hw_clock_monotonic_ns();
         if (now < next) {
@@ -228,8 +231,7 @@ static void run_thread(void)
             hw_lock_drop(&sampler.lock, old);
         }
         next = now + period;
-        if (++wakes % 64 == 0 && is_alone())
-            break;
+        hw_helpers_end_alone(&wakes);
     }
 }
 

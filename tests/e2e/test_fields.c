@@ -425,6 +425,17 @@ static void test_ends(void **state)
     }
 }
 
+/* The only thread of the program ends, and not by exit: the runtime's own does not keep the process. */
+static void test_last_thread(void **state)
+{
+    (void)state;
+    struct build build = usual_build(NULL);
+    struct run_result result = run_program(&build, "last", NULL, NULL);
+    assert_int_equal(result.code, 5);
+    run_result_free(&result);
+    end(&build);
+}
+
 /* Blocks by where they begin in lines, of all types. */
 static void add_starts(const char *mode, uint64_t starts[8])
 {
@@ -551,6 +562,7 @@ static void test_both(void **state)
 TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_arrays),
           cmocka_unit_test(test_cplusplus_arrays), cmocka_unit_test(test_arrays_otherwise),
           cmocka_unit_test(test_small), cmocka_unit_test(test_types), cmocka_unit_test(test_wholes),
-          cmocka_unit_test(test_threads), cmocka_unit_test(test_ends), cmocka_unit_test(test_begins_after_reset),
-          cmocka_unit_test(test_dump), cmocka_unit_test(test_windows), cmocka_unit_test(test_fork),
-          cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time), cmocka_unit_test(test_both))
+          cmocka_unit_test(test_threads), cmocka_unit_test(test_ends), cmocka_unit_test(test_last_thread),
+          cmocka_unit_test(test_begins_after_reset), cmocka_unit_test(test_dump), cmocka_unit_test(test_windows),
+          cmocka_unit_test(test_fork), cmocka_unit_test(test_loaded), cmocka_unit_test(test_link_time),
+          cmocka_unit_test(test_both))
