@@ -585,7 +585,7 @@ static void test_facts_from_a_file(void **state)
     const char *const heap[] = {"record", "--facts=/dev/null", "--", "true", NULL};
     result = verb(heap, NULL);
     assert_int_equal(result.code, 125);
-    assert_contains(result.err, "--mode allocator only");
+    assert_contains(result.err, "--facts needs --mode allocator");
     run_result_free(&result);
 }
 

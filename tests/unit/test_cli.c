@@ -98,7 +98,7 @@ static void test_programs_that_are_not_there(void **state)
     expect("./absent", 127, "No such file");
     expect("./plain/below", 127, "Not a directory");
     expect("./directory", 126, "Is a directory");
-    expect("./plain", 126, "Permission denied");
+    expect("./plain", 126, "chmod +x");
     expect("/dev/null", 126, "Permission denied");
 }
 
