@@ -583,6 +583,15 @@ static uint64_t fit_part(struct fit *fit, uint64_t *allocated, int64_t *older, i
     return gone;
 }
 
+/* After all parts: what is still owed is what contexts before had inherited rather than allocated. */
+static void fit_rest(struct fit *fit, uint64_t *allocated, int64_t *older)
+{
+    const uint64_t part = fit->owed < *allocated ? fit->owed : *allocated;
+    *allocated -= part;
+    *older += (int64_t)part;
+    fit->owed -= part;
+}
+
 /* The most that a context may have had at the peak. */
 static double peak_most(const struct hw_profile_context *context)
 {
@@ -664,9 +673,8 @@ void hw_profile_fit_observed(struct hw_profile *profile)
     const bool older = !own && process->flags & HW_PROCESS_RESET;
     struct fit blocks = {0}, bytes = {0};
     fit_totals(profile);
-    if (profile->places && profile->totals.live_bytes > (int64_t)profile->process.peak_bytes)
-        profile->process.peak_bytes =
-            (uint64_t)profile->totals.live_bytes; /* it was not left before the process ended */
+    if (profile->places && profile->totals.live_bytes > (int64_t)profile->process.peak_bytes) /* it was not left yet */
+        profile->process.peak_bytes = (uint64_t)profile->totals.live_bytes;
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *context = &profile->contexts[i];
         fit_add(&blocks, (double)context->allocations, older ? context->inherited_blocks : 0, context->live_blocks);
@@ -690,6 +698,10 @@ void hw_profile_fit_observed(struct hw_profile *profile)
         context->frees =
             fit_part(&blocks, &context->allocations, older ? &context->inherited_blocks : &none, &context->live_blocks);
         fit_part(&bytes, &context->bytes, older ? &context->inherited_bytes : &none, &context->live_bytes);
+    }
+    for (size_t i = 0; older && i < profile->context_count; i++) {
+        fit_rest(&blocks, &profile->contexts[i].allocations, &profile->contexts[i].inherited_blocks);
+        fit_rest(&bytes, &profile->contexts[i].bytes, &profile->contexts[i].inherited_bytes);
     }
     const double by_peak = peak_factor(profile);
     fit_peaks(profile, own && by_bytes < by_peak ? by_bytes : by_peak);
