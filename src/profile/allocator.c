@@ -497,7 +497,7 @@ static int64_t live_before(const struct hw_process_info *process)
  * written down now and then, and for the last time before an end that is seen. */
 static int64_t live_blocks(const struct hw_profile *profile, const struct hw_profile_totals *totals)
 {
-    return (int64_t)(totals->allocations - totals->frees - profile->places->info.unaligned +
+    return (int64_t)(totals->allocations - totals->frees - (profile->places ? profile->places->info.unaligned : 0) +
                      (uint64_t)live_before(&profile->process));
 }
 
@@ -640,7 +640,7 @@ static int64_t live_bytes(const struct hw_profile *profile, uint64_t bytes)
 {
     const struct hw_process_info *process = &profile->process;
     const bool older = process->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET);
-    if (!profile->observed->bytes_freed_known || profile->places->info.unaligned)
+    if (!profile->observed->bytes_freed_known || (profile->places && profile->places->info.unaligned))
         return profile->places->info.requested_bytes;
     return (int64_t)(bytes - profile->observed->bytes_freed) + (older ? process->inherited_bytes : 0);
 }
@@ -651,6 +651,8 @@ static void fit_totals(struct hw_profile *profile)
     const struct hw_profile_places *places = profile->places;
     struct hw_profile_totals *const totals[] = {&profile->totals, &profile->context_totals};
     const uint64_t bytes = total_bytes(profile);
+    const bool live_known =
+        places || observed->bytes_freed_known; /* places are written down after the first operation */
     for (size_t i = 0; i < 2; i++) {
         totals[i]->allocations = observed->allocations;
         totals[i]->frees = observed->frees + (places ? places->info.unseen_frees : 0);
@@ -658,8 +660,8 @@ static void fit_totals(struct hw_profile *profile)
         totals[i]->reallocations = observed->reallocations;
         totals[i]->temporary = 0; /* of followed ones alone */
         totals[i]->bytes = bytes;
-        totals[i]->live_bytes = places ? live_bytes(profile, bytes) : totals[i]->live_bytes;
-        totals[i]->live_blocks = places ? live_blocks(profile, totals[i]) : totals[i]->live_blocks;
+        totals[i]->live_bytes = live_known ? live_bytes(profile, bytes) : totals[i]->live_bytes;
+        totals[i]->live_blocks = live_known ? live_blocks(profile, totals[i]) : totals[i]->live_blocks;
     }
 }
 
@@ -673,7 +675,8 @@ void hw_profile_fit_observed(struct hw_profile *profile)
     const bool older = !own && process->flags & HW_PROCESS_RESET;
     struct fit blocks = {0}, bytes = {0};
     fit_totals(profile);
-    if (profile->places && profile->totals.live_bytes > (int64_t)profile->process.peak_bytes) /* it was not left yet */
+    const bool live_known = profile->places || profile->observed->bytes_freed_known;
+    if (live_known && profile->totals.live_bytes > (int64_t)profile->process.peak_bytes) /* it was not left yet */
         profile->process.peak_bytes = (uint64_t)profile->totals.live_bytes;
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *context = &profile->contexts[i];
@@ -683,7 +686,7 @@ void hw_profile_fit_observed(struct hw_profile *profile)
     const struct hw_profile_totals *all = &profile->totals;
     const double by_bytes = ratio((double)all->bytes, bytes.obtained);
     double live = blocks.live * ratio((double)all->allocations, blocks.obtained), live_bytes = bytes.live * by_bytes;
-    if (profile->places) {
+    if (live_known) {
         live = own_live(live, (double)all->live_blocks, own ? (double)process->inherited_blocks : 0);
         live_bytes = own_live(live_bytes, (double)all->live_bytes, own ? (double)process->inherited_bytes : 0);
     } else if (live < (double)all->allocations - (double)all->frees) {

@@ -193,6 +193,17 @@ static void test_killed_holding(void **state)
     recording_free(&recording);
 }
 
+/* Before anything else was written down. */
+static void test_killed_first(void **state)
+{
+    struct recording recording = record_mode("killed_first", NULL, NULL);
+    const json_t *report = recording.reports[0];
+    assert_int_equal(json_number(report, "totals.live_allocations"), json_number(report, "totals.allocations"));
+    assert_true(json_number(report, "totals.live_bytes") >= 1000000);
+    assert_true(json_number(report, "totals.peak_bytes") >= 1000000);
+    recording_free(&recording);
+}
+
 /* A handler inside an operation does operations of its own; an operation that a handler jumps out of is none, and those
  * that follow count as ever. */
 static void test_signals(void **state)
@@ -402,5 +413,5 @@ static void test_reset_while_busy(void **state)
 TEST_MAIN(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy), cmocka_unit_test(test_kinds),
           cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_threads), cmocka_unit_test(test_2000_threads),
           cmocka_unit_test(test_stages), cmocka_unit_test(test_fork), cmocka_unit_test(test_kill),
-          cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_signals), cmocka_unit_test(test_times),
-          cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))
+          cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_killed_first), cmocka_unit_test(test_signals),
+          cmocka_unit_test(test_times), cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))

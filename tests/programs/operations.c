@@ -300,6 +300,9 @@ int main(int argc, char **argv)
     else if (!strcmp(mode, "kill")) {
         pairs(400, 100000);
         raise(SIGKILL);
+    } else if (!strcmp(mode, "killed_first")) {
+        KEEP(malloc(1000000));
+        raise(SIGKILL);
     } else if (!strcmp(mode, "killed_holding")) {
         killed_holding();
     } else
