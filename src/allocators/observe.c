@@ -96,7 +96,8 @@ static void fill_facts(struct hw_allocator_facts *to, const struct hw_facts *fro
 
 /* ---- predictions ---- */
 
-#define REPLAYS 7
+#define REPLAYS        7
+#define UNTOUCHED_MOST 0.25 /* part of the requested bytes at the peak */
 
 static unsigned processors(void)
 {
@@ -116,6 +117,22 @@ static bool take_present(const struct hw_profile *profile, struct hw_allocator *
     if (!reason)
         return hw_preload_init(&present->preload, profile->allocator_path, error);
     hw_error_set(error, "the program's own allocator cannot be replayed: %s", reason);
+    return false;
+}
+
+/* Replays of a profile touch all of every block, since it is not known which parts the program has touched. False with
+ * ERROR: that would be another program. */
+static bool touches_its_memory(const struct hw_profile *profile, struct hw_error *error)
+{
+    struct hw_heap_parts parts;
+    if (!profile->places || !hw_profile_heap_parts(profile->places, HW_MOMENT_PEAK, &parts) || !parts.measured ||
+        !((double)parts.absent > (double)parts.real * UNTOUCHED_MOST))
+        return true;
+    hw_error_set(
+        error,
+        "the program leaves %.0f %% of the memory untouched that it asks for; what a profile predicts from would "
+        "touch it (heapwise allocators does not)",
+        100 * (double)parts.absent / (double)parts.real);
     return false;
 }
 
@@ -153,6 +170,7 @@ size_t hw_predict_profile(const struct hw_profile *profile, const struct hw_allo
     struct predicting *predicting = calloc(1, sizeof *predicting);
     const double ns_per_tick = profile->ns_per_tick > 0 ? profile->ns_per_tick : 1;
     bool fine = predicting && take_present(profile, &predicting->present, &error) &&
+                touches_its_memory(profile, &error) &&
                 (predicting->data = hw_program_data_new(profile, processors(), &error)) != NULL;
     size_t count = 0;
     for (size_t i = 0; i < allocators->count; i++) {

@@ -589,6 +589,28 @@ static void test_facts_from_a_file(void **state)
     run_result_free(&result);
 }
 
+/* Replays of a profile would touch all of every block. */
+static void test_what_is_untouched_is_not_predicted(void **state)
+{
+    const char *program = program_path("totals");
+    if (!program)
+        SKIP("totals was not built");
+    char *directory = make_directory(), *file = join_path(directory, "p.hwprof");
+    const char *const environment[] = {cache_variable, NULL};
+    const char *const arguments[] = {"record", "--mode=allocator", "-o", file, "--", program, "one", NULL};
+    struct run_result result = heapwise(arguments, &(struct run_options){.environment = environment, .timeout_s = 120});
+    assert_exit(&result, 0, "record");
+    json_t *report = load_report(file, 0);
+    const json_t *predictions = json_object_get(json_object_get(report, "allocator"), "prediction"), *prediction;
+    size_t i;
+    json_array_foreach(predictions, i, prediction)
+        assert_contains(json_text(prediction, "problem"), "of the memory untouched");
+    json_decref(report);
+    run_result_free(&result);
+    remove_directory(directory);
+    free(file);
+}
+
 static void check_weight(const json_t *weight)
 {
     assert_string_equal(json_text(weight, "of"), "walks");
@@ -660,4 +682,5 @@ TEST_MAIN_WITH(make_cache, remove_cache, cmocka_unit_test(test_facts_of_glibc),
                cmocka_unit_test(test_cache), cmocka_unit_test(test_without_a_cache),
                cmocka_unit_test(test_settings_change_facts),
                cmocka_unit_test(test_profile_tells_how_the_allocator_works), cmocka_unit_test(test_facts_from_a_file),
-               cmocka_unit_test(test_predictions), cmocka_unit_test(test_a_linked_allocator_is_refused))
+               cmocka_unit_test(test_predictions), cmocka_unit_test(test_what_is_untouched_is_not_predicted),
+               cmocka_unit_test(test_a_linked_allocator_is_refused))

@@ -129,12 +129,12 @@ static void assert_doubled(const struct hw_profile_context *one, const struct hw
     assert_int_equal(two->frees, twice(one->frees));
     assert_int_equal(two->temporary, twice(one->temporary));
     assert_int_equal(two->samples, twice(one->samples));
-    assert_int_equal(two->peak_bytes, 2 * one->peak_bytes);
-    assert_int_equal(two->peak_blocks, 2 * one->peak_blocks);
-    assert_int_equal(two->live_bytes, 2 * one->live_bytes);
+    assert_int_equal(two->peak_bytes, (int64_t)(2 * (uint64_t)one->peak_bytes));
+    assert_int_equal(two->peak_blocks, (int64_t)(2 * (uint64_t)one->peak_blocks));
+    assert_int_equal(two->live_bytes, (int64_t)(2 * (uint64_t)one->live_bytes));
     assert_int_equal(two->live_age_total_ns, twice(one->live_age_total_ns));
     assert_int_equal(two->alloc_threads, 2 * one->alloc_threads);
-    assert_int_equal(two->inherited_blocks, 2 * one->inherited_blocks);
+    assert_int_equal(two->inherited_blocks, (int64_t)(2 * (uint64_t)one->inherited_blocks));
     assert_int_equal(two->size_min, one->size_min);
     assert_int_equal(two->size_max, one->size_max);
     assert_int_equal(two->lifetime_min_ns, one->lifetime_min_ns);
