@@ -1,7 +1,7 @@
 /* places.c - what is at each address: everything that is not the usual way (places.h).
  *
- * Nothing here takes a lock: bytes belong to who owns the block, entries of big blocks likewise, and regions change by
- * compare-and-exchange. A signal handler may come in between anywhere: it works on
+ * Nothing here takes a lock: bytes belong to the owner of the block, and so do entries of big blocks; listed blocks and
+ * regions change by compare-and-exchange. A signal handler may come in between anywhere: it works on
  * blocks of its own. */
 #include "runtime/places.h"
 
