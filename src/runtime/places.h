@@ -15,9 +15,9 @@
  * Blocks of more than HW_PLACE_SHORT_UNITS, up to HW_PLACE_MID_UNITS, have their usable size in two bytes of payload
  * that stay when the block is freed: to free it and to hand it out again changes its first byte alone.
  *
- * Invariants: bytes are written by the owner of the block that they belong to, so that plain stores suffice. Listed free
- * blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it. Those may begin
- * before that memory, and their begin may be another thread's by then: they are taken by compare-and-exchange.
+ * Invariants: bytes are written by the owner of the block that they belong to, so that plain stores suffice. Listed
+ * free blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it. Those may
+ * begin before that memory, and their begin may be another thread's by then: they are taken by compare-and-exchange.
  *
  * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (lines.c); they are looked at
  * when there is more than one thread. What is 0 belongs to the first thread, so that a program with one touches none of
