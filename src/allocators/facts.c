@@ -21,7 +21,7 @@ static const char *take_number(const char *text, uint64_t *value)
     errno = 0;
     *value = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
     if (!isdigit((unsigned char)*text) || *end || errno || *value > INT64_MAX)
-        return "is not a number of bytes";
+        return "the value is not a number of bytes";
     return NULL;
 }
 
@@ -33,21 +33,21 @@ static const char *take_word(const char *text, const char *const *words, unsigne
         *value = i;
         return NULL;
     }
-    return "is none of the words that are known there";
+    return "the value is none of the known words";
 }
 
 static const char *take_text(const char *text, char *target, size_t size)
 {
     for (const char *at = text; *at; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            return "has control characters";
-    return (size_t)snprintf(target, size, "%s", text) < size ? NULL : "is too long";
+            return "the value has control characters";
+    return (size_t)snprintf(target, size, "%s", text) < size ? NULL : "the value is too long";
 }
 
 static const char *take_yes(const char *text, bool *value)
 {
     *value = strcmp(text, "yes") == 0;
-    return *value || strcmp(text, "no") == 0 ? NULL : "is neither yes nor no";
+    return *value || strcmp(text, "no") == 0 ? NULL : "the value is neither yes nor no";
 }
 
 static const char *take_classes(struct hw_facts *facts, const char *text)
@@ -58,11 +58,11 @@ static const char *take_classes(struct hw_facts *facts, const char *text)
         errno = 0;
         const uint64_t size = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
         if (size == 0 || errno || size > INT64_MAX || (*end && *end != ' '))
-            return "is not a list of sizes";
+            return "the value is not a list of sizes";
         if (facts->class_count == HW_FACTS_CLASSES_MOST)
-            return "has too many sizes";
+            return "the value has too many sizes";
         if (facts->class_count && facts->classes[facts->class_count - 1] >= size)
-            return "is not in ascending order";
+            return "the sizes are not in ascending order";
         facts->classes[facts->class_count++] = size;
         text = end + strspn(end, " ");
     }
@@ -150,7 +150,7 @@ static const char *take_line(struct hw_facts *facts, char *line)
         return NULL;
     char *equals = strchr(line, '=');
     if (!equals)
-        return "is not of the form key = value";
+        return "expected key = value";
     *equals = '\0';
     const char *name = trim(line), *value = trim(equals + 1);
     if (strncmp(value, "unknown", 7) == 0 && (value[7] == '\0' || value[7] == ' ')) {
@@ -162,7 +162,7 @@ static const char *take_line(struct hw_facts *facts, char *line)
     }
     if (strcmp(name, "large_by") == 0) {
         facts->large_by_brk = strcmp(value, "brk") == 0;
-        return facts->large_by_brk || strcmp(value, "mmap") == 0 ? NULL : "is neither mmap nor brk";
+        return facts->large_by_brk || strcmp(value, "mmap") == 0 ? NULL : "the value is neither mmap nor brk";
     }
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(name, keys[i].name) == 0)
@@ -189,7 +189,7 @@ bool hw_facts_parse(struct hw_facts *facts, const char *text, const char *source
     }
     free(copy);
     if (wrong)
-        hw_error_set(error, "%s, line %u: what stands there %s", source, number, wrong);
+        hw_error_set(error, "%s, line %u: %s", source, number, wrong);
     else if (!facts->name[0])
         hw_error_set(error, "%s: no line tells the name of the allocator (name = ...)", source);
     return !wrong && facts->name[0];

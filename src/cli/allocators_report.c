@@ -16,9 +16,12 @@ static const char *title(const struct hw_compared *one, char *buffer, size_t siz
     return buffer;
 }
 
-static const char *range(char *buffer, size_t size, const struct hw_speedup *speedup)
+/* KNOWN: more than one run speaks for the range. */
+static const char *range(char *buffer, size_t size, const struct hw_speedup *speedup, bool known)
 {
-    snprintf(buffer, size, "%.2f (%.2f-%.2f)", speedup->value, speedup->low, speedup->high);
+    const int length = snprintf(buffer, size, "%.2f", speedup->value);
+    if (known)
+        snprintf(buffer + length, size - (size_t)length, " (%.2f-%.2f)", speedup->low, speedup->high);
     return buffer;
 }
 
@@ -32,19 +35,20 @@ static void print_row(const struct hw_comparison *comparison, size_t index)
 {
     const struct hw_compared *one = &comparison->of[index];
     const struct hw_candidate *candidate = &comparison->candidates[index];
-    char name[128], time[32], measured[48] = "1", predicted[48] = "-", spread[32];
+    char name[128], time[32], measured[48] = "1", predicted[48] = "-", spread[32] = "-";
     if (candidate->rounds == 0) {
         printf("  %-16.16s no run that counts\n", title(one, name, sizeof name));
         return;
     }
     if (index != comparison->present)
-        range(measured, sizeof measured, &candidate->measured);
+        range(measured, sizeof measured, &candidate->measured, candidate->rounds > 1);
     if (index == comparison->present)
         snprintf(predicted, sizeof predicted, "1");
     else if (one->predicted)
-        range(predicted, sizeof predicted, &one->prediction);
-    snprintf(spread, sizeof spread, "%.1f %%",
-             candidate->time_s > 0 ? (candidate->most_s - candidate->least_s) * 50 / candidate->time_s : 0);
+        range(predicted, sizeof predicted, &one->prediction, true);
+    if (candidate->rounds > 1)
+        snprintf(spread, sizeof spread, "%.1f %%",
+                 candidate->time_s > 0 ? (candidate->most_s - candidate->least_s) * 50 / candidate->time_s : 0);
     printf("%c %-16.16s %9s %7s  %-17s %-17s %10s %9s\n", index == comparison->present ? '*' : ' ',
            title(one, name, sizeof name), seconds(time, sizeof time, candidate->time_s), spread, measured, predicted,
            candidate->peak_rss_bytes ? HW_BYTES(candidate->peak_rss_bytes) : "-",
@@ -67,8 +71,9 @@ static void print_choice(const struct hw_comparison *comparison)
                comparison->rounds == 1 ? "" : "s");
         break;
     case HW_CHOICE_FASTER:
-        printf("Use %s: %.2f times as fast (%.2f to %.2f)", name, chosen->measured.value, chosen->measured.low,
-               chosen->measured.high);
+        printf("Use %s: %.2f times as fast", name, chosen->measured.value);
+        if (chosen->rounds > 1)
+            printf(" (%.2f to %.2f)", chosen->measured.low, chosen->measured.high);
         if (choice->memory > 0)
             printf(", with %.2f times the memory", choice->memory);
         printf(".\n    LD_PRELOAD=%s PROGRAM\n", comparison->of[choice->index].preload);
@@ -86,15 +91,14 @@ static void print_weight(const struct hw_comparison *comparison)
     const struct hw_course_weight *weight = &comparison->weight;
     if (!comparison->weighed)
         return;
-    printf("%s %.1f times (%.1f to %.1f): ",
-           comparison->one_thread ? "The prediction comes back to the program's blocks"
-                                  : "The prediction counts the replayed operations",
-           weight->value, weight->low, weight->high);
+    printf("The prediction assumes that %s %.1f times (%.1f to %.1f): ",
+           comparison->one_thread ? "each block is revisited" : "replayed operations count", weight->value, weight->low,
+           weight->high);
     if (weight->measured)
-        printf("with small blocks packed the program is %.2f times as fast.\n",
+        printf("with small blocks packed the program ran %.2f times as fast.\n",
                comparison->candidates[comparison->count].measured.value);
     else
-        puts("mostly a rule, since runs with small blocks packed tell little.");
+        puts("mostly a default, since runs with small blocks packed gave little evidence.");
 }
 
 void hw_comparison_print(const struct hw_comparison *comparison)
@@ -109,7 +113,9 @@ void hw_comparison_print(const struct hw_comparison *comparison)
            "peak RSS", "faults");
     for (size_t i = 0; i < comparison->count; i++)
         print_row(comparison, i);
-    printf("\n  * what the program uses now; speeds are against it, above 1 is faster; times are medians\n\n");
+    printf("\n  * what the program uses now; speeds are against it, above 1 is faster; times are medians,\n"
+           "    measured speeds are medians of the ratios by round%s\n\n",
+           comparison->rounds == 1 ? "; one round proves nothing (-n 5 or more)" : "");
     print_choice(comparison);
     print_weight(comparison);
     for (size_t i = 0; i < comparison->count; i++) {

@@ -47,7 +47,7 @@ static bool take_busiest(struct hw_traced *traced, struct hw_error *error)
             best = found.gl_pathv[i];
         }
     }
-    hw_error_set(error, "the program left no trace of its operations");
+    hw_error_set(error, "no operations of the program could be traced");
     snprintf(path, sizeof path, "%s/course", traced->folder);
     const bool fine =
         best && strlen(path) < sizeof traced->path && hw_course_make(best, path, live_most(), &traced->course, error);

@@ -27,13 +27,13 @@ static const char help[] =
     "  --github             annotations for GitHub's workflows beside the text\n"
     "  --json               one object for a program to read (see docs/json.md)\n"
     "  --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set),\n"
-    "                       always, never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      print only what is not kept\n"
+    "                       always, never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      print only limits that are broken, or unsure\n"
     "  -h, --help       this text\n"
     "\n"
-    "In sampled profiles values are estimates: a limit is broken when it is so for\n"
-    "certain (95 in 100); what cannot be told is said, and is no failure. Exit code:\n"
-    "0, 1 when a limit is broken, 2 for wrong usage and for files that are damaged or\n"
-    "no profiles.\n";
+    "In sampled profiles values are estimates: a limit is broken only if that is 95 %\n"
+    "certain; an estimate too close to the limit is reported as \"unsure\", and the\n"
+    "check does not fail. Exit code: 0, 1 when a limit is broken, 2 for wrong usage\n"
+    "and for files that are damaged or no profiles.\n";
 
 static const struct {
     const char *name;
@@ -63,7 +63,7 @@ static bool set_limit(struct command *command, size_t measure, const char *value
 {
     uint64_t limit;
     if (!hw_parse_size(value, &limit)) {
-        hw_say("check: --%s takes a number, with K, M, G if need be, not '%s'", measures[measure].name, value);
+        hw_say("check: --%s takes a whole number, optionally with K, M or G, not '%s'", measures[measure].name, value);
         return false;
     }
     size_t at = 0;

@@ -50,7 +50,7 @@ static void print_usage(FILE *out)
     fputs("Usage: heapwise dump [OPTION...] PID\n"
           "\n"
           "Writes a complete profile of a process that is being recorded, as it is at this\n"
-          "moment, and prints its name; the process goes on. Read it with heapwise report.\n"
+          "moment, and prints its name; the process continues. Read it with heapwise report.\n"
           "\n"
           "  -o, --output=FILE   name of the dump (default: that of the process's profile\n"
           "                      with .dump1, .dump2 … before the extension)\n"
@@ -60,7 +60,7 @@ static void print_usage(FILE *out)
           "  -q, --quiet         no note about what the dump lacks\n"
           "      --help          this text\n"
           "\n"
-          "Exits with 0, or with 2 when there is no dump.\n",
+          "Exits with 0, or with 2 if no dump was written.\n",
           out);
 }
 

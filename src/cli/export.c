@@ -62,8 +62,8 @@ static const struct format {
      .kind = OTHER,
      .make = hw_export_dhat,
      .text = true,
-     .note = "DHAT wants each place's own peak, which is not recorded: \"Max\" is the greater of what was live at the "
-             "peak of the process and at its end"},
+     .note = "DHAT shows a maximum for each place, which is not recorded: \"Max\" is the greater of what was live at "
+             "the peak of the process and at its end"},
     {.name = "collapsed", .kind = OTHER, .make = hw_export_collapsed, .text = true, .value = true},
     {.name = "speedscope", .kind = OTHER, .make = hw_export_speedscope, .text = true, .value = true},
     {.name = "sqlite", .kind = OTHER, .make = hw_export_sqlite},
@@ -269,9 +269,8 @@ static void say_llvm_notes(const struct command *command, const struct hw_llvm_e
     if (export->no_build_id)
         hw_say("export: the program has no build id (link it with -Wl,--build-id): llvm-profdata will not find it");
     if (export->no_debug_info)
-        hw_say(
-            "export: no module of the profile that was asked for has debug information, or none has that name: the output has "
-            "nothing that could be named");
+        hw_say("export: no module of the profile that was asked for has debug information, or none has that name: the "
+               "output has no contexts");
     if (export->left_out)
         hw_say("export: %s left out: no frame of theirs is known", HW_OF(export->left_out, "context"));
     if (hw_profile_counts_periods(view->profile))

@@ -83,8 +83,8 @@ static bool make_pattern(struct text *pattern, const char *given, struct hw_erro
             if (!at[1] || !strchr("pehnc%", at[1])) {
                 hw_error_set(
                     error,
-                    "%s: '%%%.1s' stands for nothing in the name of a profile (%%p, %%e, %%h, %%n do; %%%% is a "
-                    "percent sign)",
+                    "%s: unknown placeholder '%%%.1s' in the profile name; use %%p, %%e, %%h, %%n, or %%%% for a "
+                    "percent sign",
                     given, at + 1);
                 return false;
             }

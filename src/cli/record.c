@@ -68,32 +68,33 @@ static void print_usage(FILE *out)
           "                        the executable, %p for the process id, %h for the host,\n"
           "                        %n for a number that makes it unique, %% for %\n"
           "  -f, --force           overwrite FILE\n"
-          "      --mode=MODE       what to observe: heap (usual), or allocator: whether the\n"
-          "                        allocator is the problem; every operation of it is counted\n"
-          "      --facts=FILE      with that: how the allocator works is as FILE tells, not\n"
-          "                        tried out\n"
-          "      --no-prediction   with that: do not replay the program's operations with the\n"
-          "                        other allocators at the end\n"
+          "      --mode=MODE       heap (default): where memory is allocated; allocator: how\n"
+          "                        much time and memory the allocator itself costs\n"
+          "      --facts=FILE      with --mode=allocator: read the properties of the allocator\n"
+          "                        from FILE instead of measuring them\n"
+          "      --no-prediction   with --mode=allocator: do not replay the program's\n"
+          "                        operations with the other allocators at the end\n"
           "      --sample-bytes=N  look at one allocation in N bytes only, on average:\n"
           "                        cheaper, but estimates (512K, 1M)\n"
           "      --sample-accesses[=HZ]\n"
           "                        look which memory is accessed, HZ times a second of CPU\n"
           "                        time (1 to 1000, default 50): shares, not counts\n"
-          "      --single-steps    with that: by single steps, also where the processor could\n"
-          "                        pick accesses itself\n"
+          "      --single-steps    with --sample-accesses: use single steps even if the\n"
+          "                        processor can sample accesses itself\n"
           "      --table=N         keep at most N contexts in memory, the others in the file\n"
           "      --free-stacks     also record where blocks are freed\n"
           "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
           "      --symbolize       put the names of functions, files and lines into the profile,\n"
           "                        so that it can be read where the programs are not\n"
-          "      --no-debuginfod   then do not fetch debug information, even when\n"
+          "      --no-debuginfod   with --symbolize: do not fetch debug information, even when\n"
           "                        DEBUGINFOD_URLS is set\n"
-          "      --sysroot=DIR     then look for programs, libraries and debug files below DIR\n"
+          "      --sysroot=DIR     with --symbolize: look for programs, libraries and debug\n"
+          "                        files below DIR\n"
           "      --no-pack         leave profiles as the runtime wrote them: larger, without\n"
           "                        the moment that packing takes at the end\n"
           "      --report          show the report at the end, on stdout\n"
-          "  -q, --quiet           say nothing, unless no profile was written: what is missing in\n"
-          "                        one is said by its report\n"
+          "  -q, --quiet           print nothing, unless no profile was written; the report lists\n"
+          "                        what is missing\n"
           "  -v, --verbose         let the runtime say what it does\n"
           "      --help            this text\n"
           "\n"
@@ -148,7 +149,7 @@ static bool accept_mode(const char *mode, bool *allocator)
     *allocator = strcmp(mode, "allocator") == 0;
     if (*allocator || strcmp(mode, "heap") == 0)
         return true;
-    hw_say("--mode %s: there is no such mode (heap and allocator are those there are)", mode);
+    hw_say("--mode=%s: unknown mode; use heap or allocator", mode);
     return false;
 }
 
@@ -161,7 +162,7 @@ static bool accept_together(const struct record *record)
                          : record->free_stacks  ? "--free-stacks"
                                                 : NULL;
     if (option)
-        hw_say("%s has no meaning with --mode allocator: every operation is counted, call stacks are sampled", option);
+        hw_say("%s cannot be combined with --mode allocator: every operation is counted, call stacks are sampled", option);
     if (!option && !record->allocator && (record->facts || record->no_prediction)) {
         option = record->facts ? "--facts" : "--no-prediction";
         hw_say("%s needs --mode allocator", option);
@@ -650,8 +651,8 @@ static void say_result(const struct record *record, const struct hw_session *ses
     if (main_file)
         say_totals(main_file->path);
     if (main_file && main_file->process.exit_kind == HW_EXIT_EXEC && !record->service.problems)
-        hw_say("then %s executed another program of which there is no profile: it cleared the environment, or that "
-               "program is statically linked or set-user-id",
+        hw_say("%s executed another program that was not recorded; possible reasons: the environment (LD_PRELOAD) was "
+               "cleared, or that program is statically linked or set-user-id",
                record->command[0]);
     if (main_file)
         say_losses(record, session);

@@ -318,8 +318,8 @@ static int check_sanitizer(int file, const Elf64_Ehdr *header, const char *path,
             !(sanitizers[i].symbol && names_symbol(file, &dynamic, sanitizers[i].symbol)))
             continue;
         hw_error_set(error,
-                     "%s is built with %s, which brings an allocator of its own and ends the program when another "
-                     "library is loaded before it, or lies where it wants to be: record a build without it",
+                     "%s is built with %s, which has an allocator of its own and conflicts with libraries that are "
+                     "loaded before it: record a build without it",
                      path, sanitizers[i].name);
         return HW_VERB_CANNOT_START;
     }

@@ -81,13 +81,15 @@ static const char *amount(char *buffer, enum hw_measure_id id, uint64_t value)
 /* "31.6 MiB live at the peak, more than 30.0 MiB". */
 static void describe(const struct hw_check *check, struct hw_buffer *out)
 {
-    static const char *const words[HW_VERDICTS] = {
-        [HW_KEPT] = "at most", [HW_UNCERTAIN] = "cannot be told from", [HW_BROKEN] = "more than"};
     char value[HW_HUMAN], limit[HW_HUMAN], old[HW_HUMAN], around[HW_HUMAN];
-    hw_buffer_add(out, "%s %s, ", amount(value, check->id, check->value), hw_measures[check->id].title);
+    amount(limit, check->id, check->limit);
+    hw_buffer_add(out, "%s %s", amount(value, check->id, check->value), hw_measures[check->id].title);
     if (check->uncertainty > 0)
-        hw_buffer_add(out, "estimated to within %s, ", amount(around, check->id, (uint64_t)ceil(check->uncertainty)));
-    hw_buffer_add(out, "%s %s", words[check->verdict], amount(limit, check->id, check->limit));
+        hw_buffer_add(out, " (estimated to within %s)", amount(around, check->id, (uint64_t)ceil(check->uncertainty)));
+    if (check->verdict == HW_UNCERTAIN)
+        hw_buffer_add(out, ": too close to the limit of %s to decide", limit);
+    else
+        hw_buffer_add(out, ", %s %s", check->verdict == HW_BROKEN ? "more than" : "at most", limit);
     if (check->baseline)
         hw_buffer_add(out, " (%s before, and %g %%)", amount(old, check->id, check->old), check->tolerance);
 }

@@ -520,7 +520,7 @@ static void unnamed_notes(const struct hw_diff *diff, struct hw_buffer *out)
         hw_buffer_clean(out, first->problem, HW_CLEAN_UTF8);
         if (count > 1)
             hw_buffer_add(out, ", and of %s", HW_OF(count - 1, "more file"));
-        hw_buffer_add(out, ". Their places are told as gone or new (record --symbolize keeps names).\n");
+        hw_buffer_add(out, ". Their places appear as gone or new (record --symbolize keeps names).\n");
     }
 }
 

@@ -94,14 +94,14 @@ static void add_gain(const struct words *words)
         hw_buffer_add(out, "cache lines not passed between threads; how many is not known, %s",
                       periods ? "as periods are counted instead of accesses" : "as counts of a word end at 255");
     else if (finding->lines >= 1)
-        hw_buffer_add(out, "%s%s cache lines (%s) %s",
+        hw_buffer_add(out, "%s%s %s (%s)%s",
                       shared    ? "at most "
                       : periods ? "at least "
                       : words->of && words->of->objects.starts_assumed && about_lines(finding)
                           ? "on average over those places "
                           : "",
-                      HW_MANY(hw_count_of(finding->lines)), HW_BYTES(hw_count_of(finding->lines * HW_LINE)),
-                      shared ? "not passed between threads" : "not brought in");
+                      HW_MANY(hw_count_of(finding->lines)), shared ? "cache lines" : "fewer cache-line loads",
+                      HW_BYTES(hw_count_of(finding->lines * HW_LINE)), shared ? " not passed between threads" : "");
     if (finding->kind == HW_FINDING_LAYOUT && fabs(finding->lines_in_order / finding->lines - 1) > 0.05) {
         if (finding->lines_in_order < 1)
             hw_buffer_add(out, " (none if blocks are visited in the order in which they lie)");

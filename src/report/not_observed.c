@@ -186,15 +186,12 @@ static void add_events(const struct hw_view *view, struct hw_buffer *out)
             "but overlapping lifetimes and repeated CPUs are counted anew after each time.\n",
             HW_COUNT(profile->process.table_entries), HW_OF(profile->process.evictions, "time"));
     if ((profile->process.flags & HW_PROCESS_FORKED) && !(profile->process.flags & HW_PROCESS_RESET))
-        hw_buffer_add(
-            out,
-            hw_is_merged(profile)
-                ? "Processes were forked with %s (%s) of their parents alive: they are in "
-                  "no number here but those called inherited.\n"
-                : "The process was forked with %s (%s) of its parent alive: they are in no number here but those "
-                  "called inherited.\n",
-            HW_OF(hw_not_negative(profile->process.inherited_blocks), "block"),
-            HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
+        hw_buffer_add(out,
+                      hw_is_merged(profile)
+                          ? "At forks, %s (%s) of the parents were live: they count only as \"inherited\".\n"
+                          : "At the fork, %s (%s) of the parent were live: they count only as \"inherited\".\n",
+                      HW_OF(hw_not_negative(profile->process.inherited_blocks), "block"),
+                      HW_BYTES(hw_not_negative(profile->process.inherited_bytes)));
 }
 
 static void add_children(const struct hw_profile *profile, struct hw_buffer *out)
@@ -427,13 +424,13 @@ static void add_periods(const struct hw_profile *profile, struct hw_buffer *out)
     const uint64_t mean = info->word_rounds ? info->word_span_ns / info->word_rounds : 0;
     if (info->word_rounds == 0)
         hw_buffer_add(out, " The run was over before the first period of %s was: what was used counts 1.",
-                      HW_NS(info->word_period_ns, false));
+                      HW_NS(info->word_period_ns, true));
     else if (mean > info->word_period_ns + info->word_period_ns / 4)
         hw_buffer_add(out, " A period was %s on average, %s at most, instead of the %s that were asked for.",
-                      HW_NS(mean, false), HW_NS(info->word_longest_ns > mean ? info->word_longest_ns : mean, false),
-                      HW_NS(info->word_period_ns, false));
+                      HW_NS(mean, true), HW_NS(info->word_longest_ns > mean ? info->word_longest_ns : mean, true),
+                      HW_NS(info->word_period_ns, true));
     else
-        hw_buffer_add(out, " A period was %s on average.", HW_NS(mean, false));
+        hw_buffer_add(out, " A period was %s on average.", HW_NS(mean, true));
     hw_buffer_add(out, "\n");
 }
 
@@ -542,8 +539,9 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
     if (!profile->observed)
         return;
     if (!places) {
-        hw_buffer_add(out, "What the allocator makes of its memory was not followed: address space is limited, or the "
-                           "process did not live to tell.\n");
+        hw_buffer_add(out,
+                      "How the allocator uses its memory was not followed: address space is limited (ulimit -v), or "
+                      "the process was killed before writing it.\n");
         return;
     }
     const struct hw_places_info *info = &places->info;

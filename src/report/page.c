@@ -72,6 +72,17 @@ static size_t piece(const char *text)
     return size;
 }
 
+/* Sentences that JSON has, too, write microseconds with a micro sign. */
+static void write_piece(const struct hw_page *page, const char *text, size_t size)
+{
+    static const char micro[] = "\u00b5";
+    for (const char *end = text + size; text < end;) {
+        const bool sign = !page->utf8 && strncmp(text, micro, sizeof micro - 1) == 0;
+        fputc(sign ? 'u' : *text, page->stream);
+        text += sign ? sizeof micro - 1 : 1;
+    }
+}
+
 /* Wraps TEXT; the cursor stands at COLUMN, lines after the first begin at INDENT. Ends the last line. */
 static void wrap(const struct hw_page *page, size_t column, size_t indent, const char *text)
 {
@@ -86,7 +97,7 @@ static void wrap(const struct hw_page *page, size_t column, size_t indent, const
             fputc(' ', page->stream);
             column++;
         }
-        fwrite(text, 1, size, page->stream);
+        write_piece(page, text, size);
         column += columns;
         begun = true;
         text += size;

@@ -38,7 +38,7 @@ static void print_parts(struct hw_text *text)
     const bool has_peak = hw_profile_heap_parts(places, HW_MOMENT_PEAK, &peak);
     const bool has_end = hw_profile_heap_parts(places, HW_MOMENT_END, &end);
     const struct hw_heap_parts *const p = has_peak ? &peak : NULL, *const e = has_end ? &end : NULL;
-    hw_page_heading(&text->page, "What the allocator makes of its memory");
+    hw_page_heading(&text->page, "How the allocator uses its memory");
     hw_page_print(&text->page, HW_FAINT, "%-50s %12s %12s\n", "", "at peak", hw_text_end(text->view->profile));
     print_part(text, "Requested by live blocks", p, e, peak.real, end.real, false);
     if ((p && peak.absent) || (e && end.absent))

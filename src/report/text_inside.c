@@ -81,8 +81,8 @@ static void print_locks(struct hw_text *text)
     if (!view->lock_count) {
         hw_page_print(&text->page, HW_PLAIN, "%s\n",
                       inside_of(text)->calls_observed
-                          ? "None of pthreads' was taken, and no other one was waited for."
-                          : "None of pthreads' was taken; what others were waited for is not known.");
+                          ? "No pthread lock was taken, and no other lock was waited for."
+                          : "No pthread lock was taken; whether other locks were waited for is not known.");
         return;
     }
     hw_page_print(&text->page, HW_FAINT, "  %11s %10s %10s %10s %4s  %-8s %s\n", "taken", "waited for", "waiting",
@@ -108,7 +108,7 @@ static void print_events(struct hw_text *text)
             if (!sum.samples)
                 continue;
             if (!any)
-                hw_page_heading(&text->page, "Events during one operation, on average (of so many)");
+                hw_page_heading(&text->page, "Events per operation, mean (number of samples)");
             any = true;
             hw_buffer_clear(&text->line);
             hw_buffer_add(&text->line, "%s, %s:", kinds[kind], phase ? "several threads" : "one thread");

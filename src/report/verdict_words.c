@@ -6,8 +6,8 @@
 
 #include "report/human.h"
 
-/* Seconds as a time people read. ASCII: "us" for microseconds. */
-#define TIME(seconds) HW_NS((uint64_t)((seconds)*1e9), false)
+/* Seconds as a time people read. A page without UTF-8 writes "us" for microseconds. */
+#define TIME(seconds) HW_NS((uint64_t)((seconds)*1e9), true)
 #define SIZE(bytes)   HW_BYTES((uint64_t)((bytes) > 0 ? (bytes) : 0))
 
 static const char *name_of(const struct hw_verdict_input *input)
@@ -33,16 +33,16 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
     hw_buffer_add(out, "%s %s %s %s: %s of %s%s", named ? input->allocator : "The allocator", judged[verdict->time][0],
                   input->runs == 1 ? "this run's" : "these runs'", judged[verdict->time][1],
                   HW_PERCENT(input->critical, input->run), input->run < input->wall ? "about " : "", TIME(input->run));
-    if (input->wall - input->run >= OWN_LEAST * input->wall)
-        hw_buffer_add(out, " (without %s that Heapwise itself took)", TIME(input->wall - input->run));
-    if (input->threads_most > 1)
-        hw_buffer_add(out, " (the slowest thread counts; in all threads %s)", TIME(input->operations));
     if (2 * input->error > ROUGH)
         hw_buffer_add(out, ", known only roughly since few operations were timed: at most %s",
                       HW_PERCENT(fmin(input->critical * (1 + 2 * input->error), input->run), input->run));
     else if (input->error > 0.005)
-        hw_buffer_add(out, ", give or take %s of that", HW_HUNDREDTHS(2 * input->error));
+        hw_buffer_add(out, ", with a standard error of %s", HW_PERCENT(input->critical * input->error, input->run));
     hw_buffer_add(out, ". ");
+    if (input->threads_most > 1)
+        hw_buffer_add(out, "The slowest thread counts; all threads together: %s. ", TIME(input->operations));
+    if (input->wall - input->run >= OWN_LEAST * input->wall)
+        hw_buffer_add(out, "The %s that Heapwise itself took are subtracted. ", TIME(input->wall - input->run));
 }
 
 /* The moment that memory is told of, and a space. */
@@ -83,11 +83,11 @@ static void add_another(struct hw_buffer *out, const struct hw_verdict *verdict,
         hw_buffer_add(out, "With %s the run is predicted to take %s less time (at least %s)", input->best,
                       HW_HUNDREDTHS(input->best_gain), HW_HUNDREDTHS(input->best_low));
     else if (input->best && verdict->time > HW_VERDICT_NO && input->best_low < 0)
-        hw_buffer_add(out, "With %s the run is predicted to take %s less time, anything between %s less and %s more",
-                      input->best, HW_HUNDREDTHS(input->best_gain), HW_HUNDREDTHS(input->best_high),
+        hw_buffer_add(out, "With %s the run is predicted to take %s less time (range: %s less to %s more)", input->best,
+                      HW_HUNDREDTHS(input->best_gain), HW_HUNDREDTHS(input->best_high),
                       HW_HUNDREDTHS(-input->best_low));
     else if (input->best_gain == input->best_gain)
-        hw_buffer_add(out, "No other allocator on this machine is predicted to make a difference beyond doubt");
+        hw_buffer_add(out, "No other installed allocator is predicted to be clearly faster");
     else
         return;
     hw_buffer_add(out, verdict->time > HW_VERDICT_NO ? "; heapwise allocators measures it." : ".");

@@ -649,7 +649,7 @@ static void test_predictions(void **state)
     assert_exit(&result, 0, "heapwise allocators");
     if (!TEST_SANITIZED)
         assert_contains(result.out,
-                        "The prediction comes back to the program's blocks 2.0 times (0.0 to 6.9): mostly a rule");
+                        "The prediction assumes that each block is revisited 2.0 times (0.0 to 6.9): mostly a default");
     run_result_free(&result);
 }
 

@@ -60,7 +60,7 @@ static void test_wrong_facts_are_refused(void **state)
         {"name = a\nmedium = -1\n", "not a number"},
         {"name = a\nmedium = 99999999999999999999999\n", "not a number"},
         {"name = a\nmedium = 12 bytes\n", "not a number"},
-        {"name = a\nstyle = gothic\n", "none of the words"},
+        {"name = a\nstyle = gothic\n", "none of the known words"},
         {"name = a\nclasses = 16 8\n", "ascending"},
         {"name = a\nclasses = 16, 32\n", "not a list"},
         {"name = a\nlarge_returned = maybe\n", "neither yes nor no"},

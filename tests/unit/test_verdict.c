@@ -347,7 +347,7 @@ static void test_words_of_doubt(void **state)
     static const struct {
         double error;
         const char *said;
-    } cases[] = {{0.05, ": 20.0 % of 10.0 s, give or take 10.0 % of that. "},
+    } cases[] = {{0.05, ": 20.0 % of 10.0 s, with a standard error of 1.0 %. "},
                  {0.6, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 44.0 %. "},
                  {3, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 100 %. "}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
