@@ -650,6 +650,8 @@ static void test_predictions(void **state)
     if (!TEST_SANITIZED)
         assert_contains(result.out,
                         "The prediction assumes that each block is revisited 2.0 times (0.0 to 6.9): mostly a default");
+    assert_contains(result.out, "one round proves nothing");
+    assert_null(strstr(result.out, "0.0 %")); /* no spread of one run */
     run_result_free(&result);
 }
 
