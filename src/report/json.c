@@ -206,10 +206,9 @@ static json_t *totals_value(struct json_writer *writer)
     set_signed(writer, counts, "live_allocations", totals->live_blocks);
     set_signed(writer, counts, "live_bytes", totals->live_bytes);
     if (profile->observed) { /* exact, although its contexts are estimates */
-        set_count(writer, object, "allocations", profile->observed->allocations);
-        set_count(writer, object, "frees",
-                  profile->observed->frees + (profile->places ? profile->places->info.unseen_frees : 0));
-        set_count(writer, object, "reallocations", profile->observed->reallocations);
+        set_count(writer, object, "allocations", totals->allocations);
+        set_count(writer, object, "frees", totals->frees);
+        set_count(writer, object, "reallocations", totals->reallocations);
         if (hw_profile_bytes_exact(profile))
             set_count(writer, object, "bytes_allocated", totals->bytes);
     }

@@ -158,7 +158,7 @@ uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id)
     case HW_MEASURE_BYTES:
         return totals->bytes;
     case HW_MEASURE_COUNT:
-        return view->profile->observed ? view->profile->observed->allocations : totals->allocations;
+        return totals->allocations;
     case HW_MEASURE_LEAKED:
         return hw_not_negative(totals->live_bytes);
     case HW_MEASURE_LIVE_COUNT:
@@ -215,11 +215,36 @@ static double kept_variance(enum hw_measure_id id, const struct hw_profile_conte
     }
 }
 
+/* Allocator mode counts some numbers of the process apart from its samples; other runs that are merged with it are
+ * exact if they are not sampled. */
+static bool counted_apart(const struct hw_view *view, enum hw_measure_id id)
+{
+    const struct hw_profile *profile = view->profile;
+    const struct hw_profile_allocator *observed = profile->observed;
+    const bool merged = profile->process.flags & HW_PROCESS_MERGED;
+    const bool others = merged && observed && observed->runs != profile->process.runs;
+    if (!observed || view->function || (others && profile->process.sample_bytes))
+        return false;
+    switch (id) {
+    case HW_MEASURE_COUNT:
+    case HW_MEASURE_FREES:
+        return true;
+    case HW_MEASURE_BYTES:
+        return hw_profile_bytes_exact(profile);
+    case HW_MEASURE_PEAK:
+    case HW_MEASURE_LEAKED:
+    case HW_MEASURE_LIVE_COUNT:
+        return hw_profile_measured(profile, HW_MEASURED_LIVE);
+    default:
+        return false;
+    }
+}
+
 double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id)
 {
     double variance = 0, rough = 0;
-    if (view->profile->observed && !view->function && (id == HW_MEASURE_PEAK || id == HW_MEASURE_COUNT))
-        return 0; /* allocator mode counts these apart */
+    if (counted_apart(view, id))
+        return 0;
     for (size_t i = 0; hw_view_sampled(view) && i < view->context_count; i++) {
         const struct hw_profile_context *sum = &view->contexts[i].sum;
         const double value = (double)hw_measure_value(view, id, &view->contexts[i]);

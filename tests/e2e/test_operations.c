@@ -193,6 +193,26 @@ static void test_killed_holding(void **state)
     recording_free(&recording);
 }
 
+/* Numbers of the process are exact: a limit is kept or not. */
+static void test_check(void **state)
+{
+    struct recording recording = record_mode("killed_first", NULL, NULL);
+    static const char *const numbers[][2] = {{"--max-leaked", "totals.live_bytes"},
+                                             {"--max-bytes", "totals.bytes_allocated"},
+                                             {"--max-allocations", "totals.allocations"},
+                                             {"--max-peak", "totals.peak_bytes"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (int less = 0; less < 2; less++) {
+            char limit[32];
+            snprintf(limit, sizeof limit, "%lld", (long long)json_number(recording.reports[0], numbers[i][1]) - less);
+            struct run_result result =
+                heapwise((const char *[]){"check", numbers[i][0], limit, recording.files[0], NULL}, NULL);
+            assert_exit(&result, less, numbers[i][0]);
+            run_result_free(&result);
+        }
+    recording_free(&recording);
+}
+
 /* Before anything else was written down. */
 static void test_killed_first(void **state)
 {
@@ -413,5 +433,6 @@ static void test_reset_while_busy(void **state)
 TEST_MAIN(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy), cmocka_unit_test(test_kinds),
           cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_threads), cmocka_unit_test(test_2000_threads),
           cmocka_unit_test(test_stages), cmocka_unit_test(test_fork), cmocka_unit_test(test_kill),
-          cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_killed_first), cmocka_unit_test(test_signals),
-          cmocka_unit_test(test_times), cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))
+          cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_killed_first), cmocka_unit_test(test_check),
+          cmocka_unit_test(test_signals), cmocka_unit_test(test_times), cmocka_unit_test(test_sampled),
+          cmocka_unit_test(test_refusals))
