@@ -676,7 +676,9 @@ void hw_profile_fit_observed(struct hw_profile *profile)
     struct fit blocks = {0}, bytes = {0};
     fit_totals(profile);
     const bool live_known = profile->places || profile->observed->bytes_freed_known;
-    if (live_known && profile->totals.live_bytes > (int64_t)profile->process.peak_bytes) /* it was not left yet */
+    /* A peak that was not left yet: it is what is live. */
+    const bool at_peak = live_known && profile->totals.live_bytes > (int64_t)profile->process.peak_bytes;
+    if (at_peak)
         profile->process.peak_bytes = (uint64_t)profile->totals.live_bytes;
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *context = &profile->contexts[i];
@@ -706,6 +708,12 @@ void hw_profile_fit_observed(struct hw_profile *profile)
         fit_rest(&blocks, &profile->contexts[i].allocations, &profile->contexts[i].inherited_blocks);
         fit_rest(&bytes, &profile->contexts[i].bytes, &profile->contexts[i].inherited_bytes);
     }
-    const double by_peak = peak_factor(profile);
-    fit_peaks(profile, own && by_bytes < by_peak ? by_bytes : by_peak);
+    if (!at_peak) {
+        const double by_peak = peak_factor(profile);
+        fit_peaks(profile, own && by_bytes < by_peak ? by_bytes : by_peak);
+    }
+    for (size_t i = 0; at_peak && i < profile->context_count; i++) {
+        profile->contexts[i].peak_bytes = profile->contexts[i].live_bytes;
+        profile->contexts[i].peak_blocks = profile->contexts[i].live_blocks;
+    }
 }

@@ -189,6 +189,13 @@ static void test_killed_holding(void **state)
         const int64_t bytes = json_number(report, "totals.live_bytes"), least = child ? 9000 * 400 : 3000 * 400 + 800;
         assert_in_range(bytes, least, least + 3000); /* what libc has for threads */
         assert_true(json_number(report, "totals.peak_bytes") >= bytes);
+        int64_t at_peak = 0;
+        size_t k;
+        const json_t *context;
+        json_array_foreach(json_object_get(report, "contexts"), k, context) at_peak +=
+            json_number(context, "sampled.peak_bytes");
+        if (!child) /* a child's places are its own blocks alone */
+            assert_in_range(at_peak, bytes * 9 / 10, json_number(report, "totals.peak_bytes"));
     }
     recording_free(&recording);
 }
