@@ -162,7 +162,8 @@ static bool accept_together(const struct record *record)
                          : record->free_stacks  ? "--free-stacks"
                                                 : NULL;
     if (option)
-        hw_say("%s cannot be combined with --mode allocator: every operation is counted, call stacks are sampled", option);
+        hw_say("%s cannot be combined with --mode allocator: every operation is counted, call stacks are sampled",
+               option);
     if (!option && !record->allocator && (record->facts || record->no_prediction)) {
         option = record->facts ? "--facts" : "--no-prediction";
         hw_say("%s needs --mode allocator", option);

@@ -47,7 +47,8 @@ static void print_head(struct hw_text *text, const struct hw_struct_analysis *of
         if (of->objects.starts_assumed)
             hw_buffer_add(&facts, "a mean over all places in a line where they can begin\n");
         if (of->fragmentation >= 0.0005)
-            hw_buffer_add(&facts, "%s of the bytes loaded into the cache are not used\n", HW_PERCENT(of->fragmentation, 1));
+            hw_buffer_add(&facts, "%s of the bytes loaded into the cache are not used\n",
+                          HW_PERCENT(of->fragmentation, 1));
     }
     if (text->options->full)
         hw_buffer_add(&facts, "adjacent fields differ by %s in all (ratio of the RFC)\n", HW_COUNT(of->rfc_ratio));
