@@ -424,13 +424,13 @@ static void add_periods(const struct hw_profile *profile, struct hw_buffer *out)
     const uint64_t mean = info->word_rounds ? info->word_span_ns / info->word_rounds : 0;
     if (info->word_rounds == 0)
         hw_buffer_add(out, " The run was over before the first period of %s was: what was used counts 1.",
-                      HW_NS(info->word_period_ns, true));
+                      HW_NS(info->word_period_ns, false));
     else if (mean > info->word_period_ns + info->word_period_ns / 4)
         hw_buffer_add(out, " A period was %s on average, %s at most, instead of the %s that were asked for.",
-                      HW_NS(mean, true), HW_NS(info->word_longest_ns > mean ? info->word_longest_ns : mean, true),
-                      HW_NS(info->word_period_ns, true));
+                      HW_NS(mean, false), HW_NS(info->word_longest_ns > mean ? info->word_longest_ns : mean, false),
+                      HW_NS(info->word_period_ns, false));
     else
-        hw_buffer_add(out, " A period was %s on average.", HW_NS(mean, true));
+        hw_buffer_add(out, " A period was %s on average.", HW_NS(mean, false));
     hw_buffer_add(out, "\n");
 }
 
