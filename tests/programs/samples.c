@@ -82,8 +82,8 @@ static void known_shares(long rounds)
 }
 
 /* Of the accesses 90, 9 and 1 % go to blocks of three sizes, at random: the processor foresees the usual way, and loses
- * time at the others. SYSTEM_CALLS: one in 26 goes to a fourth block, right behind such a call. */
-static void branches(double seconds, int system_calls)
+ * time at the others. One in 26 goes to a fourth block, right behind a system call. */
+static void branches(double seconds)
 {
     volatile long *blocks[] = {malloc(5000), malloc(6000), malloc(7000), malloc(8000)};
     const double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + seconds;
@@ -94,7 +94,7 @@ static void branches(double seconds, int system_calls)
             const unsigned chance = (random >> 16) % 100;
             volatile long *block = chance < 90 ? blocks[0] : chance < 99 ? blocks[1] : blocks[2];
             block[random & 511] += 1;
-            if (system_calls && i % 25 == 0) {
+            if (i % 25 == 0) {
                 syscall(SYS_getppid);
                 blocks[3][random & 511] += 1;
             }
@@ -517,8 +517,8 @@ int main(int argc, char **argv)
         return 0;
     if (strcmp(what, "shares") == 0)
         known_shares(argc > 2 ? atol(argv[2]) : 100000);
-    else if (strcmp(what, "branches") == 0 || strcmp(what, "system-calls") == 0)
-        branches(1.5, what[0] == 's');
+    else if (strcmp(what, "branches") == 0)
+        branches(1.5);
     else if (strcmp(what, "flags") == 0)
         flags();
     else if (strcmp(what, "handlers") == 0)
