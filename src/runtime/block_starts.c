@@ -42,14 +42,14 @@ void hw_block_starts_set(const void *address)
         return;
     for (unsigned l = 0; l < LEVELS; l++, bit >>= 6) {
         uint64_t *word = &level[l][bit >> 6], mask = 1ul << (bit & 63);
-        if (__atomic_load_n(word, __ATOMIC_RELAXED) & mask)
+        if (l && __atomic_load_n(word, __ATOMIC_RELAXED) & mask)
             return; /* then those above are set, too */
         /* Never lost, even if a word above is set a moment later: whoever looks meanwhile misses a block that is just
          * being allocated. */
         if (hw_likely(!hw_runtime.threads_many))
             hw_arch_set_bits(word, mask);
         else
-            __atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
+            __atomic_fetch_or(word, mask, __ATOMIC_ACQ_REL);
     }
 }
 
@@ -61,7 +61,7 @@ void hw_block_starts_clear(const void *address)
     if (hw_likely(!hw_runtime.threads_many))
         hw_arch_keep_bits(&level[0][bit >> 6], keep);
     else
-        __atomic_fetch_and(&level[0][bit >> 6], keep, __ATOMIC_RELAXED);
+        __atomic_fetch_and(&level[0][bit >> 6], keep, __ATOMIC_ACQ_REL);
 }
 
 uintptr_t hw_block_starts_find(uintptr_t address)

@@ -293,44 +293,6 @@ static bool take_from_table(uint64_t address, struct hw_block *block)
     return true;
 }
 
-bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block *block, struct hw_block *old)
-{
-    uint64_t address = (uint64_t)pointer;
-    if (hw_unlikely(hw_block_starts_on))
-        hw_block_starts_set(pointer);
-    if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38)) {
-        uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
-        if (!layout || block->size >= HW_LAYOUT_SIZE_MOST)
-            return put_in_table(thread, address, block, old);
-        hw_layout_pack(record_before(address), block);
-        *layout |= HW_LAYOUT_RECORD;
-        return false;
-    }
-    uint32_t *cell = hw_block_cells + (address >> 4);
-    bool replaced = false;
-    if (hw_unlikely(cell[0] & 3))
-        replaced = hw_block_take(thread, pointer, old);
-    uint64_t own = granules(block->size);
-    if (hw_likely(own >= 4)) {
-        cell[3] = (uint32_t)(block->size >> 6);
-        pack(cell, KIND_FOUR, block);
-    } else if (own == 3 && block->size < 64) {
-        pack(cell, KIND_THREE, block);
-    } else if (own == 2 && map.records_used >= RECORDS_GENEROUS && thread->free_records == HW_NONE &&
-               pack_compact(cell, block)) {
-        return replaced;
-    } else {
-        uint32_t index = take_record(thread);
-        if (index == HW_NONE)
-            return put_in_table(thread, address, block, old);
-        uint32_t *record = map.records[index];
-        record[3] = (uint32_t)(block->size >> 6);
-        pack(record, KIND_FOUR, block);
-        cell[0] = KIND_POOL | index << 3;
-    }
-    return replaced;
-}
-
 static inline __attribute__((always_inline)) bool take_from_cells(struct hw_thread *thread, uint32_t *cell,
                                                                   struct hw_block *block)
 {
@@ -361,6 +323,42 @@ static inline __attribute__((always_inline)) bool take_from_cells(struct hw_thre
     }
 }
 
+static inline bool put(struct hw_thread *thread, void *pointer, const struct hw_block *block, struct hw_block *old)
+{
+    uint64_t address = (uint64_t)pointer;
+    if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38)) {
+        uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
+        if (!layout || block->size >= HW_LAYOUT_SIZE_MOST)
+            return put_in_table(thread, address, block, old);
+        hw_layout_pack(record_before(address), block);
+        *layout |= HW_LAYOUT_RECORD;
+        return false;
+    }
+    uint32_t *cell = hw_block_cells + (address >> 4);
+    bool replaced = false;
+    if (hw_unlikely(cell[0] & 3))
+        replaced = take_from_cells(thread, cell, old);
+    uint64_t own = granules(block->size);
+    if (hw_likely(own >= 4)) {
+        cell[3] = (uint32_t)(block->size >> 6);
+        pack(cell, KIND_FOUR, block);
+    } else if (own == 3 && block->size < 64) {
+        pack(cell, KIND_THREE, block);
+    } else if (own == 2 && map.records_used >= RECORDS_GENEROUS && thread->free_records == HW_NONE &&
+               pack_compact(cell, block)) {
+        return replaced;
+    } else {
+        uint32_t index = take_record(thread);
+        if (index == HW_NONE)
+            return put_in_table(thread, address, block, old);
+        uint32_t *record = map.records[index];
+        record[3] = (uint32_t)(block->size >> 6);
+        pack(record, KIND_FOUR, block);
+        cell[0] = KIND_POOL | index << 3;
+    }
+    return replaced;
+}
+
 /* A block from before accesses were counted: in the map, or in the table beside it. */
 static __attribute__((noinline)) bool take_old(struct hw_thread *thread, void *pointer, struct hw_block *block)
 {
@@ -373,11 +371,9 @@ static __attribute__((noinline)) bool take_old(struct hw_thread *thread, void *p
     return take_from_cells(thread, map.old_cells + ((uint64_t)pointer >> 4), block);
 }
 
-bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *block)
+static inline bool take(struct hw_thread *thread, void *pointer, struct hw_block *block)
 {
     uint64_t address = (uint64_t)pointer;
-    if (hw_unlikely(hw_block_starts_on))
-        hw_block_starts_clear(pointer);
     if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS)) {
         uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
         if (!layout || !(*layout & HW_LAYOUT_RECORD))
@@ -390,6 +386,38 @@ bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *blo
     if (hw_unlikely(!(cell[0] & 3)))
         return hw_unlikely(table_blocks) ? take_from_table(address, block) : false;
     return take_from_cells(thread, cell, block);
+}
+
+/* Whether a block begins in the 16 bytes at START: two may, of 8 bytes each. */
+static bool any_begins(uint64_t start)
+{
+    struct table_entry *entry;
+    if (hw_block_cells && !(start >> HW_ARCH_ADDRESS_BITS) && hw_block_cells[start >> 4] & 3)
+        return true;
+    if (hw_block_cells && !__atomic_load_n(&table_blocks, __ATOMIC_RELAXED))
+        return false;
+    return table_find(start, &entry) || table_find(start + 8, &entry);
+}
+
+/* The bit of block_starts.c belongs to both blocks of its 16 bytes. It is set after the record is there, and looked
+ * after again once it was cleared: so it never stays clear while there is one. */
+bool hw_block_put(struct hw_thread *thread, void *pointer, const struct hw_block *block, struct hw_block *old)
+{
+    bool replaced = put(thread, pointer, block, old);
+    if (hw_unlikely(hw_block_starts_on))
+        hw_block_starts_set(pointer);
+    return replaced;
+}
+
+bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *block)
+{
+    if (hw_likely(!hw_block_starts_on))
+        return take(thread, pointer, block);
+    hw_block_starts_clear(pointer);
+    bool taken = take(thread, pointer, block);
+    if (any_begins((uint64_t)pointer & ~15ul))
+        hw_block_starts_set(pointer);
+    return taken;
 }
 
 /* ---- looking without taking: sampled accesses ---- */

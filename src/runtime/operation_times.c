@@ -348,7 +348,7 @@ static void follow(struct hw_operator *op, struct hw_thread *thread, struct hw_w
             return;
         shift += times.follow_shift;
     }
-    if (!hw_block_starts_on || hw_times_followed(timed->allocated)) /* two blocks in 16 bytes: their bit is one */
+    if (!hw_block_starts_on)
         return;
     const struct hw_block like = {
         .shift = (uint8_t)shift, .slot = (uint16_t)op->slot, .clock = (uint32_t)hw_operator_clock(op)};

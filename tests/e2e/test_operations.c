@@ -98,6 +98,27 @@ static void test_other_allocators(void **state)
         SKIP("no other allocator is installed");
 }
 
+/* A followed block ends with its own free, also where its neighbour lies in the same 16 bytes. */
+static void test_halves(void **state)
+{
+    static const char *const names[] = {NULL, "libjemalloc.so", "libtcmalloc.so", "libmimalloc.so"};
+    for (size_t i = 0; i < (TEST_SANITIZED ? 1 : sizeof names / sizeof *names); i++) {
+        const char *library = names[i] ? program_path(names[i]) : NULL;
+        char path[1024];
+        if (names[i] && !library)
+            continue;
+        snprintf(path, sizeof path, "%s", library ? library : "");
+        struct recording recording = record_mode("halves", NULL, library ? path : NULL);
+        assert_exit(&recording.run, 0, "operations halves");
+        const json_t *note;
+        size_t n;
+        json_array_foreach(json_object_get(recording.report, "notes"), n, note)
+            assert_string_not_equal(json_text(note, "kind"), "block-replaced");
+        assert_true(json_number(recording.report, "allocator.timing.timed") > 50);
+        recording_free(&recording);
+    }
+}
+
 static void check_threads(const char *count, int64_t number)
 {
     struct recording recording = record_mode("threads", count, NULL);
@@ -438,8 +459,8 @@ static void test_reset_while_busy(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy), cmocka_unit_test(test_kinds),
-          cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_threads), cmocka_unit_test(test_2000_threads),
-          cmocka_unit_test(test_stages), cmocka_unit_test(test_fork), cmocka_unit_test(test_kill),
-          cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_killed_first), cmocka_unit_test(test_check),
-          cmocka_unit_test(test_signals), cmocka_unit_test(test_times), cmocka_unit_test(test_sampled),
-          cmocka_unit_test(test_refusals))
+          cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_halves), cmocka_unit_test(test_threads),
+          cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_stages), cmocka_unit_test(test_fork),
+          cmocka_unit_test(test_kill), cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_killed_first),
+          cmocka_unit_test(test_check), cmocka_unit_test(test_signals), cmocka_unit_test(test_times),
+          cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))

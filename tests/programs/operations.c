@@ -276,6 +276,26 @@ static void sparse(bool confined)
         free(kept[i]);
 }
 
+/* Blocks of 8 bytes, of which many allocators put two into 16: each second one is freed before the one below it. A
+ * child allocates there again. */
+static void halves(void)
+{
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < 512; i++)
+            MUST(kept[i] = malloc(8));
+        for (int i = 0; i < 512; i++)
+            free(kept[(i * 2 + 1) % 512 - i / 256]);
+    }
+    const pid_t child = fork();
+    MUST(child >= 0);
+    for (int i = 0; i < 512; i++)
+        MUST(kept[i] = malloc(8));
+    for (int i = 0; i < 512; i++)
+        free(kept[i]);
+    if (child)
+        wait(NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -285,6 +305,8 @@ int main(int argc, char **argv)
         threads(atoi(argv[2]));
     else if (!strcmp(mode, "fork"))
         forked();
+    else if (!strcmp(mode, "halves"))
+        halves();
     else if (!strcmp(mode, "signals"))
         signals();
     else if (!strcmp(mode, "timed"))
