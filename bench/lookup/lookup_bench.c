@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/lookup.h"
 #include "profile/symbol_tables.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 
 #define MODULES   12u
 #define FUNCTIONS 40000u

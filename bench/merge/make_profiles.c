@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/llvm.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 
 enum { POOL = 120000, NODES = 200000, LEAST = 11000, MOST = 35000, DEPTH_MOST = 40 };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "allocators/program.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 
 /* ---- facts ---- */
 

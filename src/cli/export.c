@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/view_options.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 #include "report/export.h"
 #include "report/human.h"
 #include "report/llvm_export.h"

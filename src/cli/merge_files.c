@@ -16,8 +16,8 @@
 
 #include "cli/cli.h"
 #include "cli/view_options.h"
-#include "profile/container.h"
-#include "profile/write.h"
+#include "profile/container/container.h"
+#include "profile/container/write.h"
 #include "report/symbolise.h"
 
 static const char help[] = "Usage: heapwise merge [-o FILE] [OPTION]... FILE...\n"

@@ -27,7 +27,7 @@
 #include "cli/session.h"
 #include "cli/target.h"
 #include "cli/view_options.h"
-#include "profile/pack.h"
+#include "profile/container/pack.h"
 #include "profile/profile.h"
 #include "report/human.h"
 #include "report/symbolise.h"

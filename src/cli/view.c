@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cli/open_view.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 #include "report/page_data.h"
 
 static const char help[] = "Usage: heapwise view [OPTION]... FILE\n"

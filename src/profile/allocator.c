@@ -1,6 +1,6 @@
 /* allocator.c - what was observed of the allocator itself: sections ALLOCATOR_INFO and those that follow it -> the
  * profile. Slots of threads and entries for the same thing are added up; references are checked. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * A program has a type as often as it has translation units that use it, a merged profile as often as it has programs:
  * entries of one identity are one here, and so are groups that only differ in their executions. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * LLVM's times are in ms: so are the ticks. Its blocks have lifetimes, also those that lived to the end of the run, but
  * no frees: each counts as freed here, and hw_profile_measured says that frees were not measured. Accesses go into the
  * ACCESS section as counts of which it is not known whether they read or wrote. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/llvm.h"
 
 #include <errno.h>

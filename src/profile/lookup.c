@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/container.h"
-#include "profile/pack.h"
+#include "profile/container/container.h"
+#include "profile/container/pack.h"
 #include "profile/symbol_tables.h"
 #include "profile/symbolised.h"
 

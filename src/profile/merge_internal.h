@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/index.h"
 #include "profile/llvm.h"
 #include "profile/merge.h"

@@ -1,5 +1,5 @@
 /* model.c - packed tables -> struct hw_profile: references checked, MIBs of one context merged, ticks made ns. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/llvm.h"
 
 #include <stdlib.h>

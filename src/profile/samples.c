@@ -1,6 +1,6 @@
 /* samples.c - sampled accesses: sections SAMPLE_INFO to SAMPLE_COUNTS -> the profile. Entries for the same thing are
  * added up; references are checked. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 /* ---- strings ---- */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 struct checker {
     struct hw_profile *profile;

@@ -10,7 +10,7 @@
 
 #include "profile/symbol_tables.h"
 #include "profile/symbolised.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 
 struct symboliser {
     struct hw_tables *tables;

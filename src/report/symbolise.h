@@ -2,7 +2,7 @@
 #ifndef HW_REPORT_SYMBOLISE_H
 #define HW_REPORT_SYMBOLISE_H
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "report/view.h"
 
 /* Adds the sections LOCATIONS, FRAMES, FILES, FUNCTIONS, POSTINGS, TYPES, DATA_SYMBOLS and MODULES to TABLES (of a

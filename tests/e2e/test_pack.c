@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "profile/format.h"
-#include "profile/pack.h"
+#include "profile/container/pack.h"
 #include "profile/profile.h"
 
 /* ---- what a file is ---- */

@@ -4,13 +4,13 @@
  *     fuzz_profile CORPUS        (start from what make_profile_corpus writes)
  *
  * A mutator of its own repairs the checksums of every second input: otherwise nothing behind them would be reached. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/lookup.h"
 #include "profile/merge.h"
-#include "profile/pack.h"
+#include "profile/container/pack.h"
 #include "profile/profile.h"
 #include "profile/symbolised.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 #include "unit/profile_writer.h"
 
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* make_profile_corpus.c - writes the inputs that fuzz_profile starts from: make_profile_corpus DIRECTORY */
 #include <stdio.h>
 
-#include "profile/pack.h"
+#include "profile/container/pack.h"
 #include "unit/access_sections.h"
 
 static int failed;

@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/llvm.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 
 /* ---- chance ---- */
 

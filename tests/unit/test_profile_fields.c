@@ -1,9 +1,9 @@
 /* test_profile_fields.c - the reader on counted fields: merging by identity, sums over groups, damage. */
 #include <stdio.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/merge.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 #include "read_image.h"
 
 static void test_none(void **state)

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/profile.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 #include "profile_writer.h"
 
 /* Everything that lives as long as one test case. */

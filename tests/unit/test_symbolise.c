@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
-#include "profile/container.h"
-#include "profile/pack.h"
-#include "profile/write.h"
+#include "profile/container/container.h"
+#include "profile/container/pack.h"
+#include "profile/container/write.h"
 #include "report/symbolise.h"
 #include "support/check.h"
 #include "support/recording.h"

@@ -4,11 +4,11 @@
 
 #include <jansson.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 #include "profile/lookup.h"
 #include "profile/symbol_tables.h"
 #include "profile/symbolised.h"
-#include "profile/write.h"
+#include "profile/container/write.h"
 #include "profile_writer.h"
 #include "report/report.h"
 #include "support/check.h"

@@ -15,8 +15,8 @@
  *
  * A column's payload: a length from 0 to 8 for each entry, 4 bits, low half first (only when they differ), then the
  * lowest bytes of all numbers of length 1 or more, then the second bytes of those of length 2 or more, and so on. */
-#ifndef HW_PROFILE_PACK_H
-#define HW_PROFILE_PACK_H
+#ifndef HW_PROFILE_CONTAINER_PACK_H
+#define HW_PROFILE_CONTAINER_PACK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* write.c - see write.h. */
-#include "profile/write.h"
+#include "profile/container/write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "profile/container.h"
-#include "profile/pack.h"
+#include "profile/container/container.h"
+#include "profile/container/pack.h"
 
 /* ---- sections -> bytes ---- */
 

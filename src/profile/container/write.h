@@ -2,8 +2,8 @@
  *
  * Everything that makes a profile after the run goes through here: dumps taken from outside, packed, merged and
  * symbolised profiles. The layout is that of docs/profile-format.md with one extent a section and one directory. */
-#ifndef HW_PROFILE_WRITE_H
-#define HW_PROFILE_WRITE_H
+#ifndef HW_PROFILE_CONTAINER_WRITE_H
+#define HW_PROFILE_CONTAINER_WRITE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* problems.c - memory that lives as long as a profile, and the list of what is wrong with the file. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * Lines stand in the order in which columns are written: what others refer to comes first. Places without a line
  * (arrays, reserved words, fields of newer versions) are packed word by word. Each word of 8 bytes is either covered by
  * fields completely or not at all; a test checks all of this. */
-#include "profile/pack.h"
+#include "profile/container/pack.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Sections are copied in the reader's order: what refers before what is referred to, with a new look at the directory
  * between. The counts are copied again while events go on in the middle of it: totals and contexts then disagree. In a
  * program that never pauses for so long, the last attempt stands, and is off by the events of that moment. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profile/write.h"
+#include "profile/container/write.h"
 
 #define ATTEMPTS    32
 #define COPIES_MOST 48 /* sections; all of them fit into the first directory */

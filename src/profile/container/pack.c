@@ -1,12 +1,12 @@
 /* pack.c - entries -> a packed extent (pack.h). */
-#include "profile/pack.h"
+#include "profile/container/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #define CHUNK_ENTRIES 4096
 #define CHUNK_STRINGS 65536

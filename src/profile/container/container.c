@@ -1,7 +1,7 @@
 /* container.c - first page and directories of a profile file: bytes -> checked extents.
  *
  * Works on the file through pread only: a mapping could vanish under the reader (SIGBUS) when a file is trimmed. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "profile/pack.h"
-#include "profile/write.h"
+#include "profile/container/pack.h"
+#include "profile/container/write.h"
 
 #define EXTENTS_MOST (1u << 20)
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "profile/container.h"
-#include "profile/pack.h"
-#include "profile/write.h"
+#include "profile/container/container.h"
+#include "profile/container/pack.h"
+#include "profile/container/write.h"
 
 struct repack {
     struct hw_container container;

@@ -1,13 +1,13 @@
 /* unpack.c - a packed extent -> entries (pack.h). Nothing here trusts a byte: what a chunk claims decides about memory
  * only within the bounds that its entries give. */
-#include "profile/pack.h"
+#include "profile/container/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 static uint64_t index_end(const struct hw_packed *packed)
 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/container.h"
-#include "profile/pack.h"
+#include "profile/container/container.h"
+#include "profile/container/pack.h"
 
 #define NO_CHUNK UINT64_MAX
 

@@ -4,7 +4,7 @@
  * writing: what refers is copied before what is referred to, and the directory is read anew before each step. A MIB
  * that was copied names a context; that context was complete before the MIB named it, so the later look at the
  * directory covers it. The same holds for contexts and frames, frames and maps, maps and strings. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "profile/pack.h"
-#include "profile/write.h"
+#include "profile/container/pack.h"
+#include "profile/container/write.h"
 
 /* ---- one extent ---- */
 

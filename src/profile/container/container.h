@@ -15,8 +15,8 @@
  *
  * Nothing here trusts a byte of the file. Nothing here keeps state outside its arguments, so files can be read in
  * several threads at once. */
-#ifndef HW_PROFILE_CONTAINER_H
-#define HW_PROFILE_CONTAINER_H
+#ifndef HW_PROFILE_CONTAINER_CONTAINER_H
+#define HW_PROFILE_CONTAINER_CONTAINER_H
 
 #include "profile/error.h"
 #include "profile/format.h"

@@ -1,7 +1,7 @@
 /* close.c - seals the file of a process that could not do so itself: killed, _exit, out of room.
  *
  * Until the first page is written, in one piece and last, the file stays what it was: one without checksums. */
-#include "profile/container.h"
+#include "profile/container/container.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "profile/write.h"
+#include "profile/container/write.h"
 
 struct closing {
     struct hw_container container;
