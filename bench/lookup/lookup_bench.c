@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "profile/container/container.h"
-#include "profile/lookup.h"
-#include "profile/symbol_tables.h"
+#include "profile/model/lookup.h"
+#include "profile/model/symbol_tables.h"
 #include "profile/container/write.h"
 
 #define MODULES   12u

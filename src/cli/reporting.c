@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "profile/lookup.h"
+#include "profile/model/lookup.h"
 
 /* ---- options ---- */
 

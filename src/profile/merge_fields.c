@@ -3,7 +3,7 @@
  * Everything comes from the models of the inputs, in which that is done already for one process. Flags are those of any
  * input, of places in sources the smallest stays. */
 #include "profile/merge_internal.h"
-#include "profile/symbol_tables.h"
+#include "profile/model/symbol_tables.h"
 
 #include <stdlib.h>
 #include <string.h>

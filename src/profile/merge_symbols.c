@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/symbol_tables.h"
-#include "profile/symbolised.h"
+#include "profile/model/symbol_tables.h"
+#include "profile/model/symbolised.h"
 
 /* What is known of an address. */
 struct chain {

@@ -328,8 +328,8 @@ struct hw_profile {
     struct hw_file_header header;
     struct hw_process_info process;
     bool sealed;
-    bool running; /* the process that writes it still lives on this machine (pid and start time agree) */
-    bool cut;     /* the file is shorter than it says: what was there has been read, see problems */
+    bool running;          /* the process that writes it still lives on this machine (pid and start time agree) */
+    bool cut;              /* the file is shorter than it says: what was there has been read, see problems */
     uint64_t threads_left; /* had not ended when the process did; of a merged profile: not known */
     bool process_lost, totals_lost; /* of a damaged file: what the process was; all numbers of allocations */
     double ns_per_tick;
@@ -358,11 +358,11 @@ struct hw_profile {
     size_t run_count;
     const struct hw_note *notes;
     size_t note_count;
-    bool access_counted;                     /* what follows up to histogram_count means something */
-    struct hw_access_info access_info;       /* all zero when it is missing */
-    struct hw_profile_accesses access;       /* sum of all contexts */
-    uint64_t harvest_ns;                     /* when live blocks and globals were read */
-    uint64_t unharvested_contexts;           /* with live blocks of which the harvest came too early: see access.c */
+    bool access_counted;               /* what follows up to histogram_count means something */
+    struct hw_access_info access_info; /* all zero when it is missing */
+    struct hw_profile_accesses access; /* sum of all contexts */
+    uint64_t harvest_ns;               /* when live blocks and globals were read */
+    uint64_t unharvested_contexts;     /* with live blocks of which the harvest came too early: see model_access.c */
     const struct hw_global_granule *globals; /* sorted by map and offset, each granule once; map may be HW_NONE */
     size_t global_count;
     const struct hw_profile_histogram *histogram; /* freed and live blocks together; sorted by context and word */

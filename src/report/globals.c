@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "profile/symbolised.h"
+#include "profile/model/symbolised.h"
 
 static int compare_granules(const void *left, const void *right)
 {

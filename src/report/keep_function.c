@@ -1,5 +1,5 @@
 /* keep_function.c - reduces a view to the contexts of one function: those whose leaf's inline chain has it, as the
- * index of a symbolised profile (profile/lookup.h) has them. */
+ * index of a symbolised profile (profile/model/lookup.h) has them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/symbol_tables.h"
-#include "profile/symbolised.h"
+#include "profile/model/symbol_tables.h"
+#include "profile/model/symbolised.h"
 #include "profile/container/write.h"
 
 struct symboliser {

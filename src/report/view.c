@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/symbolised.h"
+#include "profile/model/symbolised.h"
 #include "report/llvm_names.h"
 #include "report/pairs.h"
 

@@ -5,11 +5,11 @@
  *
  * A mutator of its own repairs the checksums of every second input: otherwise nothing behind them would be reached. */
 #include "profile/container/container.h"
-#include "profile/lookup.h"
+#include "profile/model/lookup.h"
 #include "profile/merge.h"
 #include "profile/container/pack.h"
 #include "profile/profile.h"
-#include "profile/symbolised.h"
+#include "profile/model/symbolised.h"
 #include "profile/container/write.h"
 #include "unit/profile_writer.h"
 

@@ -199,7 +199,7 @@ json_t *json_of(const char *const arguments[], int code)
     return object;
 }
 
-/* Every profile that a test reads: its numbers can all be true (src/profile/invariants.c). */
+/* Every profile that a test reads: its numbers can all be true (src/profile/model/invariants.c). */
 static void assert_consistent(const json_t *report, const char *file)
 {
     size_t i, k;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/sampled_peak.c"
+#include "profile/model/sampled_peak.c"
 #include "runtime/sampling.c"
 
 struct hw_options hw_options;

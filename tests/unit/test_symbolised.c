@@ -5,9 +5,9 @@
 #include <jansson.h>
 
 #include "profile/container/container.h"
-#include "profile/lookup.h"
-#include "profile/symbol_tables.h"
-#include "profile/symbolised.h"
+#include "profile/model/lookup.h"
+#include "profile/model/symbol_tables.h"
+#include "profile/model/symbolised.h"
 #include "profile/container/write.h"
 #include "profile_writer.h"
 #include "report/report.h"

@@ -4,8 +4,8 @@
  *   container.c  first page and directories: bytes -> checked extents
  *   reader.c     extents -> checked tables in memory
  *   model.c      tables -> struct hw_profile
- *   access.c     …its part of counted accesses
- *   fields.c     …its part of counted fields
+ *   model_access.c     …its part of counted accesses
+ *   model_fields.c     …its part of counted fields
  *   symbolised.c …and of symbols (symbolised.h)
  *   close.c      seals the file of a process that has ended
  *   llvm_model.c tables from LLVM's files instead (llvm.h)
@@ -169,13 +169,13 @@ struct hw_profile *hw_profile_from_tables(const struct hw_tables *tables, struct
 bool hw_profile_take_symbols(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
 
-/* ---- samples.c ---- */
+/* ---- model_samples.c ---- */
 
 /* Fills PROFILE's part of sampled accesses, likewise. */
 bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
 
-/* ---- allocator.c ---- */
+/* ---- model_allocator.c ---- */
 
 /* What becomes of an entry of a section. */
 enum hw_taken { HW_TAKEN, HW_TAKEN_NOT, HW_TAKEN_DAMAGED };
@@ -191,13 +191,13 @@ void *hw_profile_take_list(struct hw_arena *arena, const struct hw_table *table,
 bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                                struct hw_problems *problems, uint64_t end_tick);
 
-/* ---- sharing.c ---- */
+/* ---- model_sharing.c ---- */
 
 /* Fills PROFILE's part of what threads do in shared lines; when counted accesses are there. Likewise. */
 bool hw_profile_take_sharing(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
 
-/* ---- inside.c ---- */
+/* ---- model_inside.c ---- */
 
 /* Fills INSIDE; maps and notes of PROFILE are there already. False when the memory does not suffice. */
 bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_profile *profile, struct hw_arena *arena,
@@ -213,13 +213,13 @@ void hw_profile_fit_sampled_peak(struct hw_profile *profile);
 /* Sets the contradictions of a profile that is complete otherwise. */
 void hw_profile_check_invariants(struct hw_profile *profile, struct hw_arena *arena);
 
-/* ---- places.c ---- */
+/* ---- model_places.c ---- */
 
 /* Likewise of what lies where; contexts are there already. */
 bool hw_profile_take_places(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                             struct hw_problems *problems);
 
-/* ---- access.c ---- */
+/* ---- model_access.c ---- */
 
 /* Fills PROFILE's part of counted accesses from TABLES; maps, contexts and clock of PROFILE are there already. False
  * when the memory does not suffice. */
@@ -230,14 +230,14 @@ bool hw_profile_take_accesses(struct hw_profile *profile, struct hw_arena *arena
  * twice. */
 bool hw_profile_freed_since_harvest(const struct hw_profile *profile, uint32_t id);
 
-/* ---- fields.c ---- */
+/* ---- model_fields.c ---- */
 
 /* Fills PROFILE's part of counted fields, and the types of contexts; strings, contexts with their accesses, and clock
  * are there already. False when the memory does not suffice. */
 bool hw_profile_take_fields(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                             struct hw_problems *problems);
 
-/* ---- allocator_facts.c ---- */
+/* ---- model_allocator_facts.c ---- */
 
 /* Fills what ALLOCATOR says of how the allocator works and what others would do. False when the memory does not
  * suffice. */

@@ -1,4 +1,5 @@
-/* access.c - counted accesses: sections ACCESS_INFO to HISTOGRAM_LIVE -> the profile's contexts, globals, histogram.
+/* model_access.c - counted accesses: sections ACCESS_INFO to HISTOGRAM_LIVE -> the profile's contexts, globals,
+ * histogram.
  *
  * Entries of freed blocks grow during the run; those of live blocks and of globals are as of the latest harvest. Blocks
  * that were freed after it are in both. So where a context has seen a free since, which only happens in files of

@@ -3,8 +3,8 @@
  * What a module's file said when the profile was symbolised, keyed by the first map of the module (the first of those
  * with its path and build id) and the address in the ELF file. Everything is checked when the profile is read: indexes
  * are in range, lists are sorted, strings end. Lives as long as the profile. */
-#ifndef HW_PROFILE_SYMBOLISED_H
-#define HW_PROFILE_SYMBOLISED_H
+#ifndef HW_PROFILE_MODEL_SYMBOLISED_H
+#define HW_PROFILE_MODEL_SYMBOLISED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  *
  * What belongs to the contexts that were found is copied into tables of their own, with new numbers, and model.c makes
  * a profile of these. Nothing here trusts a byte of the file. */
-#include "profile/lookup.h"
+#include "profile/model/lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #include "profile/container/container.h"
 #include "profile/container/pack.h"
-#include "profile/symbol_tables.h"
-#include "profile/symbolised.h"
+#include "profile/model/symbol_tables.h"
+#include "profile/model/symbolised.h"
 
 /* ---- sections, by blocks ---- */
 

@@ -2,8 +2,8 @@
  *
  * Where an index is returned, HW_NONE means that there is no memory (or no room in 32 bits). Zero-initialised where
  * there is no function that makes it; freed with its own function. Same calls in the same order give the same bytes. */
-#ifndef HW_PROFILE_SYMBOL_TABLES_H
-#define HW_PROFILE_SYMBOL_TABLES_H
+#ifndef HW_PROFILE_MODEL_SYMBOL_TABLES_H
+#define HW_PROFILE_MODEL_SYMBOL_TABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* symbolised.c - see symbolised.h: tables -> checked symbols. */
-#include "profile/symbolised.h"
+#include "profile/model/symbolised.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* places.c - what lies where: sections PLACES to LINE_PAIRS -> the profile, and the heap of a moment in parts. */
+/* model_places.c - what lies where: sections PLACES to LINE_PAIRS -> the profile, and the heap of a moment in parts. */
 #include "profile/container/container.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* sharing.c - who uses lines that threads share: sections ROLES, SIDES and SIDES_LIVE -> the profile. Entries for the
- * same thing are added up; references are checked. */
+/* model_sharing.c - who uses lines that threads share: sections ROLES, SIDES and SIDES_LIVE -> the profile. Entries for
+ * the same thing are added up; references are checked. */
 #include "profile/container/container.h"
 
 #include <stdlib.h>

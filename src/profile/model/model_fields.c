@@ -1,4 +1,5 @@
-/* fields.c - counted fields: sections STRUCTS to CONTEXT_TYPES -> the profile's structs, fields, groups and windows.
+/* model_fields.c - counted fields: sections STRUCTS to CONTEXT_TYPES -> the profile's structs, fields, groups and
+ * windows.
  *
  * A program has a type as often as it has translation units that use it, a merged profile as often as it has programs:
  * entries of one identity are one here, and so are groups that only differ in their executions. */

@@ -3,8 +3,8 @@
  * A context belongs to every function of its leaf's inline chain, as compilers need it: whatever was inlined where,
  * what a function allocates is found under its name. Reads a few blocks (or chunks, of packed sections) and keeps them
  * for later look-ups. Not thread-safe per object. */
-#ifndef HW_PROFILE_LOOKUP_H
-#define HW_PROFILE_LOOKUP_H
+#ifndef HW_PROFILE_MODEL_LOOKUP_H
+#define HW_PROFILE_MODEL_LOOKUP_H
 
 #include "profile/profile.h"
 

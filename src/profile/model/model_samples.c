@@ -1,5 +1,5 @@
-/* samples.c - sampled accesses: sections SAMPLE_INFO to SAMPLE_COUNTS -> the profile. Entries for the same thing are
- * added up; references are checked. */
+/* model_samples.c - sampled accesses: sections SAMPLE_INFO to SAMPLE_COUNTS -> the profile. Entries for the same thing
+ * are added up; references are checked. */
 #include "profile/container/container.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* symbol_tables.c - see symbol_tables.h. */
-#include "profile/symbol_tables.h"
+#include "profile/model/symbol_tables.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "profile/symbolised.h"
+#include "profile/model/symbolised.h"
 
 /* ---- strings ---- */
 

@@ -1,4 +1,4 @@
-/* inside.c - what was seen inside operations of the allocator: sections OPERATION_CALLS, OPERATION_LOCKS and
+/* model_inside.c - what was seen inside operations of the allocator: sections OPERATION_CALLS, OPERATION_LOCKS and
  * OPERATION_EVENTS -> the profile. Nothing in the file is believed that would not fit: numbers of newer versions are
  * added to what is known as "other", the rest is left out. */
 #include <stdlib.h>
