@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "profile/error.h"
-#include "profile/merge.h"
+#include "profile/merge/merge.h"
 #include "report/view.h"
 
 struct hw_merge_command {

@@ -6,7 +6,7 @@
  * A mutator of its own repairs the checksums of every second input: otherwise nothing behind them would be reached. */
 #include "profile/container/container.h"
 #include "profile/model/lookup.h"
-#include "profile/merge.h"
+#include "profile/merge/merge.h"
 #include "profile/container/pack.h"
 #include "profile/profile.h"
 #include "profile/model/symbolised.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/merge.h"
+#include "profile/merge/merge.h"
 #include "random_profiles.h"
 
 /* ---- merging ---- */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "profile/container/container.h"
-#include "profile/merge.h"
+#include "profile/merge/merge.h"
 #include "profile/container/write.h"
 #include "read_image.h"
 

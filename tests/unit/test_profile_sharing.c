@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "access_sections.h"
-#include "profile/merge.h"
+#include "profile/merge/merge.h"
 #include "read_image.h"
 
 /* What profile.h promises, whatever was in the file. */

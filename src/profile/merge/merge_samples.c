@@ -1,6 +1,6 @@
 /* merge_samples.c - sampled accesses in a merge: samples of one thing add up, of how they were taken what all agree on,
  * or the greatest, stays. */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* merge_internal.h - what the files of the merge share; see merge.h. */
-#ifndef HW_PROFILE_MERGE_INTERNAL_H
-#define HW_PROFILE_MERGE_INTERNAL_H
+#ifndef HW_PROFILE_MERGE_MERGE_INTERNAL_H
+#define HW_PROFILE_MERGE_MERGE_INTERNAL_H
 
 #include <pthread.h>
 
 #include "profile/container/container.h"
-#include "profile/index.h"
+#include "profile/merge/index.h"
 #include "profile/llvm.h"
-#include "profile/merge.h"
+#include "profile/merge/merge.h"
 
 /* What cannot be mixed. */
 enum hw_merge_class { HW_MERGE_NOTHING, HW_MERGE_OWN, HW_MERGE_RAW, HW_MERGE_INDEXED };

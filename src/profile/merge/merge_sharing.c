@@ -1,6 +1,6 @@
 /* merge_sharing.c - who uses lines that threads share, in a merge: threads of several processes are of one role when
  * the same routine was started by the same stack. */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* merge_places.c - what the allocators of several runs made of their memory, in a merge. Size classes, false sharing
  * and pinned pages add up; so do the heaps in parts, each at its own peak. Memory over time is of one run. */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,8 @@ static void add_info(struct hw_places_info *to, const struct hw_profile *profile
     to->flags |= from->flags;
     const uint64_t end = hw_profile_ticks_to_ns(profile, from->tick);
     hw_keep_greater(&to->tick, end ? end : 1); /* 0 would be: there is nothing */
-    const bool merged = profile->process.flags & HW_PROCESS_MERGED; /* of one run: also what operations left at its end */
+    const bool merged =
+        profile->process.flags & HW_PROCESS_MERGED; /* of one run: also what operations left at its end */
     hw_sum_signed(&to->requested_bytes, merged ? from->requested_bytes : profile->totals.live_bytes);
     hw_sum_signed(&to->peak_blowup_bytes, peak.blowup);
     const struct {

@@ -1,5 +1,5 @@
 /* index.c - see index.h. */
-#include "profile/index.h"
+#include "profile/merge/index.h"
 
 #include <stdlib.h>
 

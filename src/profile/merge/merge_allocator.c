@@ -1,7 +1,7 @@
 /* merge_allocator.c - what was observed of the allocator itself, in a merge: counts, times, call sites, lives, system
  * calls, locks and events of operations add up, the slowest ones of all stay, and of how the allocator works what all
  * runs agree on. Stages are of one run: of them only what they sum up to stays (struct hw_allocator_info). */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

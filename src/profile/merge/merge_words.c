@@ -2,7 +2,7 @@
  *
  * Rows of all blocks and rows of freed ones, by where they were freed, are summed up apart, as the model has them; what
  * the file gets is the rows of freed ones, and what is left of the others. */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Canonical: modules are sorted by build id and path, contexts by their stacks from the leaf outwards, strings by their
  * bytes; so that the same sum gives the same tables, in whatever order it came together. */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

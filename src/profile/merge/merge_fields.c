@@ -2,7 +2,7 @@
  *
  * Everything comes from the models of the inputs, in which that is done already for one process. Flags are those of any
  * input, of places in sources the smallest stays. */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 #include "profile/model/symbol_tables.h"
 
 #include <stdlib.h>

@@ -16,8 +16,8 @@
  * what is added nor on its grouping: merging merged profiles gives the same bytes as merging all of them at once.
  * What does not add up (timeline, memory breakdown, stages, memory over time) is left out. Memory grows with the
  * different contexts only. */
-#ifndef HW_PROFILE_MERGE_H
-#define HW_PROFILE_MERGE_H
+#ifndef HW_PROFILE_MERGE_MERGE_H
+#define HW_PROFILE_MERGE_MERGE_H
 
 #include <stdbool.h>
 

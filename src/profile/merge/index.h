@@ -1,7 +1,7 @@
 /* index.h - private to src/profile: containers of the merge: a table from 128-bit keys to numbers, and a growing array
  * whose elements never move. */
-#ifndef HW_PROFILE_INDEX_H
-#define HW_PROFILE_INDEX_H
+#ifndef HW_PROFILE_MERGE_INDEX_H
+#define HW_PROFILE_MERGE_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  *
  * Inputs may disagree: one was symbolised without debug information, say. What stays does not depend on their order:
  * the answer with more places in source files, and of two such the greater one as texts compare. */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * caller's, its module and its address. The stack itself is looked at only when the hash is new; then it enters the
  * tree. The contexts of an input are sorted by shard first, so that each lock is taken once an input. */
 #define XXH_INLINE_ALL
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

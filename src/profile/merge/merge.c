@@ -1,5 +1,5 @@
 /* merge.c - what is known of the processes that are merged: which code they ran, totals, runs, notes. */
-#include "profile/merge_internal.h"
+#include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
