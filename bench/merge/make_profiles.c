@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "profile/container/container.h"
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 #include "profile/container/write.h"
 
 enum { POOL = 120000, NODES = 200000, LEAST = 11000, MOST = 35000, DEPTH_MOST = 40 };

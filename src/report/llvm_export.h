@@ -7,7 +7,7 @@
 #ifndef HW_REPORT_LLVM_EXPORT_H
 #define HW_REPORT_LLVM_EXPORT_H
 
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 #include "report/view.h"
 
 /* A lifetime access density of 1.00, in LLVM's hundredths: cold is below 0.05, hot above 1000. */

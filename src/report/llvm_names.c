@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 #include "symbols/symbols.h"
 
 /* A function of the profile. */

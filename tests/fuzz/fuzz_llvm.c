@@ -1,7 +1,7 @@
 /* fuzz_llvm.c - libFuzzer target: any bytes as one of LLVM's heap profiles, read, written in every version, read again.
  *
  *     fuzz_llvm CORPUS        (start from what make_llvm_corpus writes) */
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 #include "profile/profile.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_LLVM_SAMPLE_H
 #define TESTS_UNIT_LLVM_SAMPLE_H
 
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 
 #include <stdlib.h>
 #include <string.h>

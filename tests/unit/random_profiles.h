@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "profile/container/container.h"
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 #include "profile/container/write.h"
 
 /* ---- chance ---- */

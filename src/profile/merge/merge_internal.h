@@ -6,7 +6,7 @@
 
 #include "profile/container/container.h"
 #include "profile/merge/index.h"
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 #include "profile/merge/merge.h"
 
 /* What cannot be mixed. */

@@ -9,7 +9,7 @@
  *
  * A memory info block is the fields of llvm_fields.c without padding, in version 3 without the last two. Histogram
  * cells are 8 bytes each in version 4; in version 5 two: 4 bits of exponent (high), 12 of mantissa. */
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  *
  * All of them work on struct hw_llvm_profile, which is what such a file says, in memory. docs/llvm.md tells what is
  * lost in either direction. Readers trust no byte of a file. */
-#ifndef HW_PROFILE_LLVM_H
-#define HW_PROFILE_LLVM_H
+#ifndef HW_PROFILE_LLVM_LLVM_H
+#define HW_PROFILE_LLVM_LLVM_H
 
 #include <endian.h>
 #include <stdbool.h>

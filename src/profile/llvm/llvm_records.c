@@ -1,5 +1,5 @@
 /* llvm_records.c - which functions of a stack LLVM's indexed profile has what to say about. */
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 
 #include <stdlib.h>
 #include <string.h>

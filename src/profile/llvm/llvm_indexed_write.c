@@ -16,7 +16,7 @@
  *
  * Stacks share their roots: sorted from the root on, each holds only what differs from the one before and then jumps
  * into that. The array is made from its end. */
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 
 #include <stdlib.h>
 #include <string.h>

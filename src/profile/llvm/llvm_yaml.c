@@ -14,7 +14,7 @@
  *               - { Function: … }
  *     ...
  */
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

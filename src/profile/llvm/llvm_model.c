@@ -4,7 +4,7 @@
  * no frees: each counts as freed here, and hw_profile_measured says that frees were not measured. Accesses go into the
  * ACCESS section as counts of which it is not known whether they read or wrote. */
 #include "profile/container/container.h"
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 
 #include <errno.h>
 #include <stdlib.h>

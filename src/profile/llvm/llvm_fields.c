@@ -1,5 +1,5 @@
 /* llvm_fields.c - fields of LLVM's memory info block, GUIDs, and what the other files of the formats share. */
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  *     tables: function -> record, id -> frame, id -> u64 ids of frames. Records name stacks by 64-bit ids.
  *
  * A context stands in the record of every function that its leaf was inlined into: it is taken from one of them. */
-#include "profile/llvm.h"
+#include "profile/llvm/llvm.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
