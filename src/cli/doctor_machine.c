@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "report/human.h"
-#include "report/view.h"
+#include "report/view/view.h"
 #include "runtime/perf_source.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH

@@ -18,7 +18,7 @@
 #include "cli/view_options.h"
 #include "profile/container/container.h"
 #include "profile/container/write.h"
-#include "report/symbolise.h"
+#include "report/view/symbolise.h"
 
 static const char help[] = "Usage: heapwise merge [-o FILE] [OPTION]... FILE...\n"
                            "Add up profiles of any number of processes, machines and programs into one.\n"

@@ -7,7 +7,7 @@
 
 #include "profile/error.h"
 #include "profile/merge/merge.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 struct hw_merge_command {
     const char *output; /* NULL: standard output */

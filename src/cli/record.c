@@ -30,7 +30,7 @@
 #include "profile/container/pack.h"
 #include "profile/profile.h"
 #include "report/human.h"
-#include "report/symbolise.h"
+#include "report/view/symbolise.h"
 
 #define DEPTH_MOST    256
 #define SAMPLES_USUAL 50 /* bursts a second of CPU time */

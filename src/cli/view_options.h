@@ -6,7 +6,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 struct hw_view_arguments {
     struct hw_view_options view;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "report/human.h"
-#include "report/merged.h"
-#include "report/pairs.h"
+#include "report/view/merged.h"
+#include "report/view/pairs.h"
 
 /* ---- names ---- */
 

@@ -17,8 +17,8 @@
 
 #include "profile/error.h"
 #include "report/buffer.h"
-#include "report/intern.h"
-#include "report/measure.h"
+#include "report/view/intern.h"
+#include "report/view/measure.h"
 #include "report/report.h"
 
 enum hw_diff_side { HW_OLD, HW_NEW, HW_SIDES };

@@ -4,7 +4,7 @@
 
 #include "report/diff.h"
 #include "report/text.h"
-#include "report/verdict.h"
+#include "report/view/verdict_numbers.h"
 
 /* All sizes and phases of one kind. */
 struct hw_diff_operation {

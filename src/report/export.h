@@ -9,8 +9,8 @@
 
 #include "profile/error.h"
 #include "report/buffer.h"
-#include "report/measure.h"
-#include "report/view.h"
+#include "report/view/measure.h"
+#include "report/view/view.h"
 
 struct hw_export_options {
     enum hw_measure_id value; /* the measure, or what is shown first; HW_MEASURES: what is usual */

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "report/intern.h"
-#include "report/pairs.h"
+#include "report/view/intern.h"
+#include "report/view/pairs.h"
 #include "report/protobuf.h"
 
 void hw_protobuf_varint(struct hw_buffer *out, uint64_t value)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 #include "report/human.h"
-#include "report/merged.h"
+#include "report/view/merged.h"
 #include "report/not_observed.h"
-#include "report/pairs.h"
+#include "report/view/pairs.h"
 #include "report/sqlite_schema.h"
 #include "report/stack_fold.h"
 

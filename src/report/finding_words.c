@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 #include "report/human.h"
 
 struct words {

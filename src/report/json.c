@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/analyse.h"
-#include "report/merged.h"
+#include "report/view/analyse.h"
+#include "report/view/merged.h"
 #include "report/not_observed.h"
 
 static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module)

@@ -4,7 +4,7 @@
 
 #include "report/diff_allocator.h"
 #include "report/json.h"
-#include "report/merged.h"
+#include "report/view/merged.h"
 
 struct diff_json {
     const struct hw_diff *diff;

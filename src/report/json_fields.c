@@ -1,5 +1,5 @@
 /* json_fields.c - counted fields and findings in the JSON report. */
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 #include "report/json.h"
 
 static json_t *field_value(struct json_writer *writer, const struct hw_profile_field *field)

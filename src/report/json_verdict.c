@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "report/verdict.h"
+#include "report/view/verdict_numbers.h"
 
 static void set_number(struct json_writer *writer, json_t *object, const char *key, double value)
 {

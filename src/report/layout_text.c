@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 
 /* Whether TEXT is nothing but one declaration, so that a semicolon may follow it. */
 static bool is_declaration(const char *text)

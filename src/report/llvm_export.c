@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/human.h"
-#include "report/pairs.h"
+#include "report/view/pairs.h"
 
 #define MS 1000000u
 

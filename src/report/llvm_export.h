@@ -8,7 +8,7 @@
 #define HW_REPORT_LLVM_EXPORT_H
 
 #include "profile/llvm/llvm.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 /* A lifetime access density of 1.00, in LLVM's hundredths: cold is below 0.05, hot above 1000. */
 #define HW_LLVM_NEITHER 100u

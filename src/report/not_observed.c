@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/human.h"
-#include "report/merged.h"
+#include "report/view/merged.h"
 
 /* ---- notes the runtime left in the file ---- */
 

@@ -5,7 +5,7 @@
 #define HW_REPORT_NOT_OBSERVED_H
 
 #include "report/buffer.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 /* Appends the sentences to BUFFER, each on a line of its own ("\n" at its end), most important first. */
 void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer);

@@ -7,7 +7,7 @@
 
 #include "profile/error.h"
 #include "report/buffer.h"
-#include "report/intern.h"
+#include "report/view/intern.h"
 
 enum hw_page_part { HW_PART_TEXT, HW_PART_STRINGS, HW_PART_NUMBERS, HW_PART_SIGNED, HW_PART_STEPS };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/human.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 #define ROWS         8
 #define LABEL        11 /* columns left of the axis */

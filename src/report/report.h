@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 /* Parts of a report; text.c has the order in which they are shown. The lists of contexts are in the order of enum
  * hw_sort_key. */

@@ -4,7 +4,7 @@
 #ifndef HW_REPORT_STACK_FOLD_H
 #define HW_REPORT_STACK_FOLD_H
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 enum hw_fold_kind {
     HW_FOLD_FRAME,  /* one frame; with `times` > 1 one that calls itself */

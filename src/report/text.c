@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 #include "report/human.h"
-#include "report/measure.h"
-#include "report/merged.h"
+#include "report/view/measure.h"
+#include "report/view/merged.h"
 #include "report/not_observed.h"
 
 const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {

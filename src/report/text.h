@@ -4,7 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "report/page.h"
-#include "report/places.h"
+#include "report/view/call_paths.h"
 #include "report/report.h"
 #include "report/stack_fold.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/human.h"
-#include "report/merged.h"
+#include "report/view/merged.h"
 
 const char *hw_text_end(const struct hw_profile *profile)
 {

@@ -6,7 +6,7 @@
 
 #include "report/diff_allocator.h"
 #include "report/human.h"
-#include "report/merged.h"
+#include "report/view/merged.h"
 #include "report/text.h"
 
 struct diff_text {

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 #include "report/human.h"
 #include "report/not_observed.h"
 #include "report/text.h"

@@ -1,7 +1,7 @@
 /* text_findings.c - what to do, in the order of what it gains. */
 #include <string.h>
 
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 #include "report/human.h"
 #include "report/text.h"
 

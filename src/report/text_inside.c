@@ -1,6 +1,6 @@
 /* text_inside.c - what was seen inside operations of the allocator, in a text report: system calls, locks, events. */
 #include "report/human.h"
-#include "report/inside.h"
+#include "report/view/inside_names.h"
 #include "report/text.h"
 
 static const char *const kinds[HW_OPERATION_KINDS] = {"malloc (new)", "malloc (reused)", "free",

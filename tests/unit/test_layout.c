@@ -7,7 +7,7 @@
 #include "fields_sample.h"
 
 #include "analysis/internal.h"
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 #include "tests/support/run.h"
 
 #include <cmocka.h>

@@ -8,8 +8,8 @@
 #include "report_check.h"
 
 #include "report/human.h"
-#include "report/measure.h"
-#include "report/places.h"
+#include "report/view/measure.h"
+#include "report/view/call_paths.h"
 #include "report/stack_fold.h"
 
 #include <cmocka.h>

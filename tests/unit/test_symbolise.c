@@ -10,7 +10,7 @@
 #include "profile/container/container.h"
 #include "profile/container/pack.h"
 #include "profile/container/write.h"
-#include "report/symbolise.h"
+#include "report/view/symbolise.h"
 #include "support/check.h"
 #include "support/recording.h"
 

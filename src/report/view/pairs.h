@@ -1,6 +1,6 @@
 /* pairs.h - a table from a pair of numbers to an index: for finding equal things in linear time. */
-#ifndef HW_REPORT_PAIRS_H
-#define HW_REPORT_PAIRS_H
+#ifndef HW_REPORT_VIEW_PAIRS_H
+#define HW_REPORT_VIEW_PAIRS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* intern.c - see intern.h. */
-#include "report/intern.h"
+#include "report/view/intern.h"
 
 #include <stdlib.h>
 #include <string.h>

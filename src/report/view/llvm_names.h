@@ -1,8 +1,8 @@
 /* llvm_names.h - names for frames of LLVM's indexed profiles, which know functions by the MD5 of their names only. */
-#ifndef HW_REPORT_LLVM_NAMES_H
-#define HW_REPORT_LLVM_NAMES_H
+#ifndef HW_REPORT_VIEW_LLVM_NAMES_H
+#define HW_REPORT_VIEW_LLVM_NAMES_H
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 struct hw_view_names;
 

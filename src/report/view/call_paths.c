@@ -1,13 +1,13 @@
-/* places.c - see places.h.
+/* call_paths.c - see call_paths.h.
  *
  * Works on the tree of calls, not on stacks: for each node the path from the root without detours is known as soon as
  * its parent's is, so the time is linear in nodes (times the depth of a path, which each function is on once). */
-#include "report/places.h"
+#include "report/view/call_paths.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/pairs.h"
+#include "report/view/pairs.h"
 
 /* A path without detours: its last function, and the path to that. Path 0 is the empty one. */
 struct path {

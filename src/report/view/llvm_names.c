@@ -1,5 +1,5 @@
 /* llvm_names.c - see llvm_names.h. */
-#include "report/llvm_names.h"
+#include "report/view/llvm_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * A view of the profile does the looking-up; what it came to is written down here, keyed as symbolised.h says. So a
  * symbolised profile says what a report would have said, no more and no less. */
-#include "report/symbolise.h"
+#include "report/view/symbolise.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* measure.h - what contexts can be weighed by: numbers that add up over contexts, so that a flame graph, a table or a
  * difference can be made of them. */
-#ifndef HW_REPORT_MEASURE_H
-#define HW_REPORT_MEASURE_H
+#ifndef HW_REPORT_VIEW_MEASURE_H
+#define HW_REPORT_VIEW_MEASURE_H
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 enum hw_measure_unit { HW_UNIT_BYTES, HW_UNIT_COUNT, HW_UNIT_NS };
 

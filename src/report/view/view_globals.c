@@ -1,9 +1,10 @@
-/* globals.c - counted (where they were not counted: sampled) accesses to data of executables and libraries, by symbol.
+/* view_globals.c - counted (where they were not counted: sampled) accesses to data of executables and libraries, by
+ * symbol.
  *
  * What was counted is counted by granule. Where a granule holds parts of several variables nobody can tell which one
  * was meant: these variables together get an entry, and those which have granules of their own as well are told how
  * much there is in it. */
-#include "report/view.h"
+#include "report/view/view.h"
 
 #include <stdlib.h>
 

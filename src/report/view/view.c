@@ -1,12 +1,12 @@
 /* view.c - see view.h. */
-#include "report/view.h"
+#include "report/view/view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/model/symbolised.h"
-#include "report/llvm_names.h"
-#include "report/pairs.h"
+#include "report/view/llvm_names.h"
+#include "report/view/pairs.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 static bool has_name(const struct hw_frames *frames, const char *function)
 {

@@ -6,11 +6,11 @@
  *
  * Memory and time grow linearly with nodes, maps and contexts. Read-only after hw_view_new; the profile must outlive
  * it. */
-#ifndef HW_REPORT_VIEW_H
-#define HW_REPORT_VIEW_H
+#ifndef HW_REPORT_VIEW_VIEW_H
+#define HW_REPORT_VIEW_VIEW_H
 
 #include "profile/profile.h"
-#include "report/pairs.h"
+#include "report/view/pairs.h"
 #include "symbols/symbols.h"
 
 /* What a module is to somebody who looks for his own code. */
@@ -62,7 +62,7 @@ struct hw_view_context {
     struct hw_profile_context sum; /* id: the smallest of those merged; leaf: index into the VIEW's nodes */
     uint32_t merged;               /* how many contexts of the profile these are */
     uint32_t index;                /* of this context in the view */
-    uint32_t stacks;               /* 1; more in sums of places.h */
+    uint32_t stacks;               /* 1; more in sums of call_paths.h */
 };
 
 /* One function of a stack: an entry of a location's inline chain. */
@@ -178,7 +178,7 @@ struct hw_view {
     struct hw_side *sides; /* `context` is an index into contexts, `map` one into locations or HW_NONE, `code` is 0;
                             * sorted as in the profile */
     size_t side_count;
-    struct hw_data *data; /* by module; private to globals.c */
+    struct hw_data *data; /* by module; private to view_globals.c */
     bool *data_loaded;    /* by module */
     bool data_is_own;
     struct hw_symbolizer *symbolizer; /* NULL when no binary was needed or allowed */
@@ -342,7 +342,7 @@ void hw_view_examine_modules(struct hw_view *view);
  * ERROR when there is no memory. */
 bool hw_view_keep_function(struct hw_view *view, const char *function, struct hw_error *error);
 
-/* ---- samples.c ---- */
+/* ---- view_samples.c ---- */
 
 /* Fills what there is of sampled accesses; adds to the locations. CONTEXT_OF: context by id, IDS of them. */
 bool hw_view_make_samples(struct hw_view *view, const uint32_t *module_of, const uint32_t *context_of, size_t ids);
@@ -376,7 +376,7 @@ struct hw_view_side {
 size_t hw_view_sides(const struct hw_view *view, size_t context, enum hw_side_sharing sharing,
                      struct hw_view_side *sides, size_t capacity);
 
-/* ---- globals.c ---- */
+/* ---- view_globals.c ---- */
 
 /* Fills granules and globals. MODULE_OF: module by map. False with ERROR when there is no memory. */
 bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,

@@ -1,5 +1,5 @@
 /* merged.c - see merged.h. */
-#include "report/merged.h"
+#include "report/view/merged.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "profile/model/symbolised.h"
-#include "report/llvm_names.h"
-#include "report/view.h"
+#include "report/view/llvm_names.h"
+#include "report/view/view.h"
 
 /* What a location is called when nothing is known: one frame without a name. */
 static const struct hw_frame nameless;

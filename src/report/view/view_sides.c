@@ -1,5 +1,5 @@
 /* view_sides.c - who uses lines that threads share: roles of threads and what they do, for the contexts of a view. */
-#include "report/view.h"
+#include "report/view/view.h"
 
 #include <stdlib.h>
 

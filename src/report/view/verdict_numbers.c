@@ -1,5 +1,5 @@
-/* verdict.c - from the profile to the numbers that a verdict is made of (analysis/verdict.h). */
-#include "report/verdict.h"
+/* verdict_numbers.c - from the profile to the numbers that a verdict is made of (analysis/verdict.h). */
+#include "report/view/verdict_numbers.h"
 
 #include <inttypes.h>
 #include <string.h>

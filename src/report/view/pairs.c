@@ -1,5 +1,5 @@
 /* pairs.c - see pairs.h. */
-#include "report/pairs.h"
+#include "report/view/pairs.h"
 
 #include <stdlib.h>
 

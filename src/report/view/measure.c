@@ -1,5 +1,5 @@
 /* measure.c - see measure.h. */
-#include "report/measure.h"
+#include "report/view/measure.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* analyse.h - the analysis of what a view shows: its contexts, its histograms. */
-#ifndef HW_REPORT_ANALYSE_H
-#define HW_REPORT_ANALYSE_H
+#ifndef HW_REPORT_VIEW_ANALYSE_H
+#define HW_REPORT_VIEW_ANALYSE_H
 
 #include "analysis/analysis.h"
 #include "report/buffer.h"
 #include "report/report.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 struct hw_view_analysis {
     struct hw_analysis *analysis; /* context indexes are those of the view */

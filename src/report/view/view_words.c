@@ -1,5 +1,5 @@
 /* view_words.c - used words by position (4-byte granules), for the contexts of a view. */
-#include "report/view.h"
+#include "report/view/view.h"
 
 #include <stdlib.h>
 

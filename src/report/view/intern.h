@@ -1,6 +1,6 @@
 /* intern.h - strings that get numbers: equal ones the same. */
-#ifndef HW_REPORT_INTERN_H
-#define HW_REPORT_INTERN_H
+#ifndef HW_REPORT_VIEW_INTERN_H
+#define HW_REPORT_VIEW_INTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* analyse.c - see analyse.h. */
-#include "report/analyse.h"
+#include "report/view/analyse.h"
 
 #include <stdlib.h>
 

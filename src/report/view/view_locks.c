@@ -2,7 +2,7 @@
  * or lies in, where it is data of an executable or library. */
 #include <stdlib.h>
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 /* The symbol that holds ADDRESS, or NULL. */
 static const struct hw_data_symbol *symbol_at(const struct hw_data *data, uint64_t address)

@@ -1,9 +1,9 @@
-/* verdict.h - the verdict on the allocator of the run that a view shows. */
-#ifndef HW_REPORT_VERDICT_H
-#define HW_REPORT_VERDICT_H
+/* verdict_numbers.h - the verdict on the allocator of the run that a view shows. */
+#ifndef HW_REPORT_VIEW_VERDICT_NUMBERS_H
+#define HW_REPORT_VIEW_VERDICT_NUMBERS_H
 
 #include "report/verdict_words.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 struct hw_view_verdict {
     struct hw_verdict_input input; /* site: index into view->sites; pinning_site: stack (leaf) */

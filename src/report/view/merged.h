@@ -1,11 +1,11 @@
 /* merged.h - what a report says of a profile that is the sum of several (heapwise merge). */
-#ifndef HW_REPORT_MERGED_H
-#define HW_REPORT_MERGED_H
+#ifndef HW_REPORT_VIEW_MERGED_H
+#define HW_REPORT_VIEW_MERGED_H
 
 #include <jansson.h>
 
 #include "report/buffer.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 static inline bool hw_is_merged(const struct hw_profile *profile)
 {

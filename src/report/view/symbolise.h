@@ -1,9 +1,9 @@
 /* symbolise.h - puts what the binaries say into a profile, so that it can be read without them. */
-#ifndef HW_REPORT_SYMBOLISE_H
-#define HW_REPORT_SYMBOLISE_H
+#ifndef HW_REPORT_VIEW_SYMBOLISE_H
+#define HW_REPORT_VIEW_SYMBOLISE_H
 
 #include "profile/container/container.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 /* Adds the sections LOCATIONS, FRAMES, FILES, FUNCTIONS, POSTINGS, TYPES, DATA_SYMBOLS and MODULES to TABLES (of a
  * profile that nobody writes any more), in ARENA, and strings to STRINGS; sorts MIBS and ACCESS by context. Symbols

@@ -1,9 +1,9 @@
-/* inside.h - names for what was seen inside operations of the allocator. */
-#ifndef HW_REPORT_INSIDE_H
-#define HW_REPORT_INSIDE_H
+/* inside_names.h - names for what was seen inside operations of the allocator. */
+#ifndef HW_REPORT_VIEW_INSIDE_NAMES_H
+#define HW_REPORT_VIEW_INSIDE_NAMES_H
 
 #include "report/buffer.h"
-#include "report/view.h"
+#include "report/view/view.h"
 
 /* "mmap", "futex wait"; of those without a name of their own "other", "unseen". */
 const char *hw_system_call_name(enum hw_system_call call);

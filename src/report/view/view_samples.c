@@ -1,9 +1,9 @@
-/* samples.c - the view's part of sampled accesses: by context of the view, with the places that made them. */
+/* view_samples.c - the view's part of sampled accesses: by context of the view, with the places that made them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 static int compare(const void *left, const void *right)
 {

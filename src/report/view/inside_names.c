@@ -1,5 +1,5 @@
-/* inside.c - see inside.h. */
-#include "report/inside.h"
+/* inside_names.c - see inside_names.h. */
+#include "report/view/inside_names.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* places.h - the contexts as a person counts them: what differs only in how often it recursed is one place.
+/* call_paths.h - the contexts as a person counts them: what differs only in how often it recursed is one place.
  *
  * A recursive function of two calls makes as many contexts as a tree has paths: each of them next to nothing, half of
  * the memory together. For text their sums stand in one entry; JSON and exports keep every context. */
-#ifndef HW_REPORT_PLACES_H
-#define HW_REPORT_PLACES_H
+#ifndef HW_REPORT_VIEW_CALL_PATHS_H
+#define HW_REPORT_VIEW_CALL_PATHS_H
 
-#include "report/view.h"
+#include "report/view/view.h"
 
 struct hw_places {
     struct hw_view_context

@@ -1,9 +1,9 @@
 /* view_operations.c - call sites and slow operations of the allocator, by stack as a view has them. */
-#include "report/view.h"
+#include "report/view/view.h"
 
 #include <stdlib.h>
 
-#include "report/pairs.h"
+#include "report/view/pairs.h"
 
 static uint32_t leaf_of(const struct hw_profile *profile, const uint32_t *canonical, uint32_t context)
 {
