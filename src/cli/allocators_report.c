@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "report/human.h"
+#include "report/text/human.h"
 
 static const char *title(const struct hw_compared *one, char *buffer, size_t size)
 {

@@ -9,7 +9,7 @@
 #include "cli/open_view.h"
 #include "cli/reporting.h"
 #include "report/diff.h"
-#include "report/human.h"
+#include "report/text/human.h"
 
 static const char help[] =
     "Usage: heapwise diff [OPTION]... OLD NEW\n"

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/view.h"
 #include "runtime/perf_source.h"
 

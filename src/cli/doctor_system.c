@@ -17,7 +17,7 @@
 #include "cli/cli.h"
 #include "cli/target.h"
 #include "profile/profile.h"
-#include "report/human.h"
+#include "report/text/human.h"
 
 #define TRIAL_SECONDS 20
 

@@ -10,7 +10,7 @@
 #include "cli/view_options.h"
 #include "profile/container/write.h"
 #include "report/export.h"
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/llvm_export.h"
 
 static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... FILE\n"

@@ -29,7 +29,7 @@
 #include "cli/view_options.h"
 #include "profile/container/pack.h"
 #include "profile/profile.h"
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/symbolise.h"
 
 #define DEPTH_MOST    256

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/json.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 /* ---- the decision ---- */
 

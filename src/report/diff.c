@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/merged.h"
 #include "report/view/pairs.h"
 

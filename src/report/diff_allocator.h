@@ -3,7 +3,7 @@
 #define HW_REPORT_DIFF_ALLOCATOR_H
 
 #include "report/diff.h"
-#include "report/text.h"
+#include "report/text/text.h"
 #include "report/view/verdict_numbers.h"
 
 /* All sizes and phases of one kind. */

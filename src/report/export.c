@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/merged.h"
 
 enum hw_measure_id hw_export_value(const struct hw_view *view, const struct hw_export_options *options)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/stack_fold.h"
+#include "report/text/stack_fold.h"
 
 struct table {
     const struct hw_view *view;

@@ -25,7 +25,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 #define SHORT_LIFE_NS 1000
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 /* Integers beyond are no exact numbers in JavaScript. */
 #define MOST_EXACT ((uint64_t)1 << 53)

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "report/view/analyse.h"
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/merged.h"
 #include "report/not_observed.h"
 #include "report/view/pairs.h"
 #include "report/sqlite_schema.h"
-#include "report/stack_fold.h"
+#include "report/text/stack_fold.h"
 
 struct database {
     const struct hw_view *view;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/view/analyse.h"
-#include "report/human.h"
+#include "report/text/human.h"
 
 struct words {
     const struct hw_view *view;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/pairs.h"
 
 #define MS 1000000u

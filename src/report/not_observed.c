@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/merged.h"
 
 /* ---- notes the runtime left in the file ---- */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/page_stream.h"
-#include "report/stack_fold.h"
+#include "report/text/stack_fold.h"
 
 struct writer {
     const struct hw_view *view;

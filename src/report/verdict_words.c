@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 /* Seconds as a time people read. A page without UTF-8 writes "us" for microseconds. */
 #define TIME(seconds) HW_NS((uint64_t)((seconds)*1e9), true)

@@ -7,10 +7,10 @@
 
 #include "report_check.h"
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/measure.h"
 #include "report/view/call_paths.h"
-#include "report/stack_fold.h"
+#include "report/text/stack_fold.h"
 
 #include <cmocka.h>
 #include <jansson.h>

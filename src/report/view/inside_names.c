@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 const char *hw_system_call_name(enum hw_system_call call)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 const struct hw_measure hw_measures[HW_MEASURES] = {
     [HW_MEASURE_PEAK] = {"peak", "peak_bytes", "live at the peak", "peak_space", HW_UNIT_BYTES},

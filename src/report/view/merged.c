@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 static bool same_program(const struct hw_profile *profile, const struct hw_run *a, const struct hw_run *b)
 {

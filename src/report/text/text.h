@@ -1,12 +1,12 @@
 /* text.h - what the files of the text report share. */
-#ifndef HW_REPORT_TEXT_H
-#define HW_REPORT_TEXT_H
+#ifndef HW_REPORT_TEXT_TEXT_H
+#define HW_REPORT_TEXT_TEXT_H
 
 #include "analysis/analysis.h"
 #include "report/page.h"
 #include "report/view/call_paths.h"
 #include "report/report.h"
-#include "report/stack_fold.h"
+#include "report/text/stack_fold.h"
 
 /* A report being printed. */
 struct hw_text {

@@ -1,10 +1,10 @@
 /* text_sides.c - who uses lines that threads share, in a text report: a line or two for each role of threads. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 #define SIDES_MOST  4
 #define RANGES_MOST 3

@@ -2,11 +2,11 @@
  *
  * A column of the picture is an interval of time and shows the greatest values in it, so that a short peak is not lost
  * between two columns; where an interval has no point of its own, the last value still holds. */
-#include "report/plot.h"
+#include "report/text/plot.h"
 
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/view.h"
 
 #define ROWS         8

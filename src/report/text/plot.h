@@ -1,6 +1,6 @@
 /* plot.h - the timeline as a picture of a few lines. */
-#ifndef HW_REPORT_PLOT_H
-#define HW_REPORT_PLOT_H
+#ifndef HW_REPORT_TEXT_PLOT_H
+#define HW_REPORT_TEXT_PLOT_H
 
 #include "profile/profile.h"
 #include "report/page.h"

@@ -1,5 +1,5 @@
 /* text_stack.c - frames and stacks as text. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>

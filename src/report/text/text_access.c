@@ -1,10 +1,10 @@
 /* text_access.c - counted accesses in a text report: facts of a place, what all blocks have together, globals. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 unsigned hw_text_granule(const struct hw_view *view)
 {

@@ -1,7 +1,7 @@
 /* text_heap.c - what the allocator makes of its memory, in a text report. */
-#include "report/text.h"
+#include "report/text/text.h"
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 static const char *signed_bytes(char *buffer, int64_t bytes)
 {

@@ -1,10 +1,10 @@
 /* text_contexts.c - the lists of a text report: contexts by one key. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/merged.h"
 
 const char *hw_text_end(const struct hw_profile *profile)

@@ -1,8 +1,8 @@
 /* stack_fold.h - which frames of a stack a person should see first.
  *
  * Folding is for text only: JSON and exports keep every frame. */
-#ifndef HW_REPORT_STACK_FOLD_H
-#define HW_REPORT_STACK_FOLD_H
+#ifndef HW_REPORT_TEXT_STACK_FOLD_H
+#define HW_REPORT_TEXT_STACK_FOLD_H
 
 #include "report/view/view.h"
 

@@ -1,10 +1,10 @@
 /* text_words.c - the words of a context's blocks at a glance: a sign each, the higher the more often it was used, a row
  * for 64 bytes. Where granules have 4 or 8 bytes. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 #define ROW_BYTES 64
 #define ROWS_MOST 8 /* of a list; --full: */

@@ -1,10 +1,10 @@
 /* text_memory.c - heap beside resident memory: over time, and what the difference is made of. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <string.h>
 
-#include "report/human.h"
-#include "report/plot.h"
+#include "report/text/human.h"
+#include "report/text/plot.h"
 
 void hw_text_timeline(struct hw_text *text)
 {

@@ -1,7 +1,7 @@
 /* text_allocator_facts.c - how the allocator works, and what others would do, in a text report. */
-#include "report/text.h"
+#include "report/text/text.h"
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 static void print_sizes(struct hw_text *text, const struct hw_profile_allocator *allocator)
 {

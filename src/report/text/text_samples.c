@@ -1,9 +1,9 @@
 /* text_samples.c - sampled accesses in a text report. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 static uint64_t total(uint64_t reads, uint64_t writes)
 {

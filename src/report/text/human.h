@@ -1,7 +1,7 @@
 /* human.h - numbers as people read them. Each function writes into BUFFER (HW_HUMAN bytes) and returns it; the macros
  * bring a buffer along that lives as long as the enclosing block. */
-#ifndef HW_REPORT_HUMAN_H
-#define HW_REPORT_HUMAN_H
+#ifndef HW_REPORT_TEXT_HUMAN_H
+#define HW_REPORT_TEXT_HUMAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

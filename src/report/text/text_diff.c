@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "report/diff_allocator.h"
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/merged.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 struct diff_text {
     const struct hw_diff *diff;

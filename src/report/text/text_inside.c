@@ -1,7 +1,7 @@
 /* text_inside.c - what was seen inside operations of the allocator, in a text report: system calls, locks, events. */
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/inside_names.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 static const char *const kinds[HW_OPERATION_KINDS] = {"malloc (new)", "malloc (reused)", "free",
                                                       "calloc",       "realloc",         "aligned"};

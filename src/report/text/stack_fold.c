@@ -1,5 +1,5 @@
 /* stack_fold.c - see stack_fold.h. */
-#include "report/stack_fold.h"
+#include "report/text/stack_fold.h"
 
 #include <ctype.h>
 #include <stdlib.h>

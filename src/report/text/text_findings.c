@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "report/view/analyse.h"
-#include "report/human.h"
-#include "report/text.h"
+#include "report/text/human.h"
+#include "report/text/text.h"
 
 #define USUAL_FINDINGS 5
 

@@ -1,6 +1,6 @@
 /* text_verdict.c - is it the allocator? First in the part of a text report that is about the allocator. */
-#include "report/human.h"
-#include "report/text.h"
+#include "report/text/human.h"
+#include "report/text/text.h"
 #include "report/view/verdict_numbers.h"
 
 static void print_finding(struct hw_text *text, size_t rank, const struct hw_view_verdict *of,

@@ -1,10 +1,10 @@
 /* text_functions.c - tables of a text report with one line a function: its memory, and the accesses to it. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 #define FUNCTION_COLUMN 46
 

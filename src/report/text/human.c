@@ -1,5 +1,5 @@
 /* human.c - see human.h. */
-#include "report/human.h"
+#include "report/text/human.h"
 
 #include <math.h>
 #include <stddef.h>

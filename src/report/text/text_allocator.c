@@ -1,10 +1,10 @@
 /* text_allocator.c - what was observed of the allocator itself, in a text report. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "report/human.h"
+#include "report/text/human.h"
 
 static const char *const sizes[HW_SIZE_GROUPS] = {"small", "medium", "large", "unknown"};
 

@@ -1,11 +1,11 @@
 /* text.c - the report for a person: the summary, and which parts follow it. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/view/analyse.h"
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/view/measure.h"
 #include "report/view/merged.h"
 #include "report/not_observed.h"

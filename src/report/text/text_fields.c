@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "report/view/analyse.h"
-#include "report/human.h"
+#include "report/text/human.h"
 #include "report/not_observed.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #define USUAL_STRUCTS 5
 #define NAME_COLUMNS  22

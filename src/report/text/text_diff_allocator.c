@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "report/diff_allocator.h"
-#include "report/human.h"
+#include "report/text/human.h"
 
 enum unit { COUNT, SECONDS, BYTES, SHARE };
 
@@ -75,8 +75,8 @@ static void print_sums(const struct hw_page *page, const struct hw_diff_allocato
     print_row(page, "  of it waiting", old->waiting, new->waiting, SECONDS);
     print_row(page, "Share of the run's time", side[HW_OLD].of.verdict.time_share, side[HW_NEW].of.verdict.time_share,
               SHARE);
-    static const char *const parts[HW_DIFF_PARTS] = {"Heap at the peak", "  requested, and touched", "  internal fragmentation",
-                                                     "  blowup", "  between blocks, rest"};
+    static const char *const parts[HW_DIFF_PARTS] = {"Heap at the peak", "  requested, and touched",
+                                                     "  internal fragmentation", "  blowup", "  between blocks, rest"};
     for (int part = 0; part < HW_DIFF_PARTS; part++)
         print_row(page, parts[part], side[HW_OLD].memory[part], side[HW_NEW].memory[part], BYTES);
     print_row(page, "Lines of two threads", counted(old->active_lines) + counted(old->passive_lines),
