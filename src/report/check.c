@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/text/human.h"
-#include "report/json.h"
+#include "report/json/json.h"
 #include "report/text/text.h"
 
 /* ---- the decision ---- */

@@ -1,5 +1,5 @@
 /* json_words.c - used words by position (4-byte granules) in the JSON report. */
-#include "report/json.h"
+#include "report/json/json.h"
 
 #define WORDS_MOST 65536 /* that are listed one by one */
 

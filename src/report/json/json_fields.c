@@ -1,6 +1,6 @@
 /* json_fields.c - counted fields and findings in the JSON report. */
 #include "report/view/analyse.h"
-#include "report/json.h"
+#include "report/json/json.h"
 
 static json_t *field_value(struct json_writer *writer, const struct hw_profile_field *field)
 {

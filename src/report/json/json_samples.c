@@ -1,5 +1,5 @@
 /* json_samples.c - sampled accesses in the JSON report: all under "sampled", where nothing is exact. */
-#include "report/json.h"
+#include "report/json/json.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* json_allocator.c - the member "allocator" of the JSON report: what was observed of the allocator itself. Counts are
  * exact; what was timed says how many operations it rests on. Cycles are ticks of the time stamp counter. */
-#include "report/json.h"
+#include "report/json/json.h"
 #include "report/view/merged.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* json_verdict.c - the member "verdict" of "allocator": is it the allocator, why, and what to do. */
-#include "report/json.h"
+#include "report/json/json.h"
 
 #include <math.h>
 

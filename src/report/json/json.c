@@ -2,7 +2,7 @@
  *
  * Objects are made with jansson, one at a time; the large arrays are streamed, a context on a line. A frame occurs in
  * many stacks: it is turned into text once. */
-#include "report/json.h"
+#include "report/json/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* json_places.c - what the allocator makes of its memory, as members of the JSON report's "allocator". */
-#include "report/json.h"
+#include "report/json/json.h"
 #include "report/view/merged.h"
 
 static json_t *parts_value(struct json_writer *writer, enum hw_memory_moment moment)

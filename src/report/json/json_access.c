@@ -1,5 +1,5 @@
 /* json_access.c - counted accesses in the JSON report: how they were counted, blocks, globals. */
-#include "report/json.h"
+#include "report/json/json.h"
 
 /* ---- the whole run ---- */
 

@@ -1,6 +1,6 @@
 /* json.h - what the files of the JSON report share. */
-#ifndef HW_REPORT_JSON_H
-#define HW_REPORT_JSON_H
+#ifndef HW_REPORT_JSON_JSON_H
+#define HW_REPORT_JSON_JSON_H
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
 /* json_sides.c - who uses lines that threads share, in the JSON report. What samples say is under "sampled". */
-#include "report/json.h"
+#include "report/json/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* json_inside.c - what was seen inside operations of the allocator, in the JSON report: system calls, locks, events. */
 #include "report/view/inside_names.h"
-#include "report/json.h"
+#include "report/json/json.h"
 
 static void set_ns(struct json_writer *writer, json_t *object, const char *key, uint64_t ticks)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/diff_allocator.h"
-#include "report/json.h"
+#include "report/json/json.h"
 #include "report/view/merged.h"
 
 struct diff_json {

@@ -1,6 +1,6 @@
 /* json_allocator_facts.c - in the member "allocator" of the JSON report: how the allocator works, and what others would
  * do. */
-#include "report/json.h"
+#include "report/json/json.h"
 
 static const char *const styles[] = {NULL, "sequential", "bibop"};
 static const char *const reuses[] = {NULL, "lifo", "fifo", "mixed", "deferred"};
