@@ -9,9 +9,9 @@
 
 #include "cli/view_options.h"
 #include "profile/container/write.h"
-#include "report/export.h"
+#include "report/export/export.h"
 #include "report/text/human.h"
-#include "report/llvm_export.h"
+#include "report/export/llvm_export.h"
 
 static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... FILE\n"
                            "Write a profile in a format of other tools, to standard output.\n"

@@ -8,8 +8,8 @@
 
 #include "report_check.h"
 
-#include "report/export.h"
-#include "report/protobuf.h"
+#include "report/export/export.h"
+#include "report/export/protobuf.h"
 #include "support/run.h"
 #include "test_config.h"
 

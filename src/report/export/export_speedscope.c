@@ -1,6 +1,6 @@
 /* export_speedscope.c - JSON for speedscope (www.speedscope.app/file-format-schema.json): frames, and for each measure
  * a "sampled" profile, whose samples are stacks of frames, root first, and whose weights are the values. */
-#include "report/export.h"
+#include "report/export/export.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Every measure that is known is a sample type. Locations carry their inline chains, mappings their build ids, so that
  * nothing needs to be looked up again. Sampled runs are written with scaled values; `period` says how they were
  * sampled. Addresses are those in memory of the first place where a module was mapped. */
-#include "report/export.h"
+#include "report/export/export.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "report/view/intern.h"
 #include "report/view/pairs.h"
-#include "report/protobuf.h"
+#include "report/export/protobuf.h"
 
 void hw_protobuf_varint(struct hw_buffer *out, uint64_t value)
 {

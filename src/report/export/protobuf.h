@@ -2,8 +2,8 @@
  * (protobuf.dev/programming-guides/encoding).
  *
  * Fields are appended to a buffer; a field that is 0 is left out, as proto3 does. */
-#ifndef HW_REPORT_PROTOBUF_H
-#define HW_REPORT_PROTOBUF_H
+#ifndef HW_REPORT_EXPORT_PROTOBUF_H
+#define HW_REPORT_EXPORT_PROTOBUF_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* export.c - see export.h. */
-#include "report/export.h"
+#include "report/export/export.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

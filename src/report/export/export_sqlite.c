@@ -1,7 +1,7 @@
 /* export_sqlite.c - a SQLite database with everything a profile has: sqlite_schema.h, docs/sqlite.md.
  *
  * Made in memory and handed over as the bytes of a database file. */
-#include "report/export.h"
+#include "report/export/export.h"
 
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "report/view/merged.h"
 #include "report/not_observed.h"
 #include "report/view/pairs.h"
-#include "report/sqlite_schema.h"
+#include "report/export/sqlite_schema.h"
 #include "report/text/stack_fold.h"
 
 struct database {

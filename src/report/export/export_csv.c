@@ -3,7 +3,7 @@
  *
  * Programs that show tables take a field that begins with one of = + - @ for a formula: of text from the program that
  * character becomes \xNN. */
-#include "report/export.h"
+#include "report/export/export.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* sqlite_schema.h - the tables of export_sqlite.c; docs/sqlite.md explains them to people. Columns are NULL where the
  * profile does not tell. */
-#ifndef HW_REPORT_SQLITE_SCHEMA_H
-#define HW_REPORT_SQLITE_SCHEMA_H
+#ifndef HW_REPORT_EXPORT_SQLITE_SCHEMA_H
+#define HW_REPORT_EXPORT_SQLITE_SCHEMA_H
 
 /* Raised when a table or column is renamed, removed or means something else: PRAGMA user_version. */
 #define HW_SQLITE_VERSION 1

@@ -1,5 +1,5 @@
 /* llvm_export.c - see llvm_export.h. */
-#include "report/llvm_export.h"
+#include "report/export/llvm_export.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * was not measured is left out, values of sampled runs are the estimates that reports show, and names of the profiled
  * program are hostile text everywhere: invalid UTF-8 and, where a format has no way to quote them, control characters
  * and separators become \xNN. */
-#ifndef HW_REPORT_EXPORT_H
-#define HW_REPORT_EXPORT_H
+#ifndef HW_REPORT_EXPORT_EXPORT_H
+#define HW_REPORT_EXPORT_EXPORT_H
 
 #include "profile/error.h"
 #include "report/buffer.h"

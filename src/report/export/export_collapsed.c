@@ -4,7 +4,7 @@
  *
  * A line for each stack of names, root first, and its value; sorted. Stacks that differ in addresses only are one line.
  * In names ';' and control characters are written \xNN, since the format has no way to quote them. */
-#include "report/export.h"
+#include "report/export/export.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * LLVM's block has no place for "not counted": its zero accesses make cold whatever lives long enough. So where
  * accesses were not counted, densities are HW_LLVM_NEITHER, which LLVM's thresholds take for neither cold nor hot,
  * unless the caller declares long-lived blocks to be cold (cold_after_ns). docs/llvm.md lists every field. */
-#ifndef HW_REPORT_LLVM_EXPORT_H
-#define HW_REPORT_LLVM_EXPORT_H
+#ifndef HW_REPORT_EXPORT_LLVM_EXPORT_H
+#define HW_REPORT_EXPORT_LLVM_EXPORT_H
 
 #include "profile/llvm/llvm.h"
 #include "report/view/view.h"
