@@ -14,7 +14,7 @@
 
 #include "cli/open_view.h"
 #include "profile/container/write.h"
-#include "report/page_data.h"
+#include "report/page/page_data.h"
 
 static const char help[] = "Usage: heapwise view [OPTION]... FILE\n"
                            "Write a page that shows a profile in a browser: timeline, flame graphs, places,\n"

@@ -64,7 +64,7 @@ export function report(name) {
     return JSON.parse(run(heapwise, 'report', '--json', `${name}.hwprof`));
 }
 
-/* ---- pages of made-up profiles: the stream as src/report/page_data.h describes it ---- */
+/* ---- pages of made-up profiles: the stream as src/report/page/page_data.h describes it ---- */
 
 function varint(value) {
     const bytes = [];

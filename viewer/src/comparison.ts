@@ -1,4 +1,4 @@
-/* comparison.ts - what heapwise diff says of a profile and its baseline (src/report/page_comparison.c): the page
+/* comparison.ts - what heapwise diff says of a profile and its baseline (src/report/page/page_comparison.c): the page
  * compares nothing itself. */
 import { decode, visible, type Column } from './decode';
 import * as format from './format';

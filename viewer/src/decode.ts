@@ -1,4 +1,4 @@
-/* decode.ts - the streams of profiles in the page: base64, zlib, named parts (src/report/page_data.h). */
+/* decode.ts - the streams of profiles in the page: base64, zlib, named parts (src/report/page/page_data.h). */
 
 export type Column = Float64Array;
 

@@ -3,7 +3,7 @@
 #define HW_REPORT_TEXT_TEXT_H
 
 #include "analysis/analysis.h"
-#include "report/page.h"
+#include "report/page/page.h"
 #include "report/view/call_paths.h"
 #include "report/report.h"
 #include "report/text/stack_fold.h"

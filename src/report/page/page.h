@@ -1,8 +1,8 @@
 /* page.h - a text page: width, colour, wrapping. Knows nothing of profiles.
  *
  * Text handed to the functions must be clean already (hw_page_clean); columns are code points. */
-#ifndef HW_REPORT_PAGE_H
-#define HW_REPORT_PAGE_H
+#ifndef HW_REPORT_PAGE_PAGE_H
+#define HW_REPORT_PAGE_PAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

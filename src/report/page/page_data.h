@@ -19,8 +19,8 @@
  * With a baseline there are three streams: the profile, the baseline, and what heapwise diff says of both
  * ("comparison", in columns): places with their values in both, and the stacks as they are matched. The page compares
  * nothing itself. Its reader is viewer/src/comparison.ts. */
-#ifndef HW_REPORT_PAGE_DATA_H
-#define HW_REPORT_PAGE_DATA_H
+#ifndef HW_REPORT_PAGE_PAGE_DATA_H
+#define HW_REPORT_PAGE_PAGE_DATA_H
 
 #include "report/diff.h"
 #include "report/report.h"

@@ -1,6 +1,6 @@
 /* page_stream.h - the stream of named parts that a page reads (page_data.h says what it looks like), being written. */
-#ifndef HW_REPORT_PAGE_STREAM_H
-#define HW_REPORT_PAGE_STREAM_H
+#ifndef HW_REPORT_PAGE_PAGE_STREAM_H
+#define HW_REPORT_PAGE_PAGE_STREAM_H
 
 #define ZLIB_CONST
 #include <zlib.h>

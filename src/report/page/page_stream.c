@@ -1,5 +1,5 @@
 /* page_stream.c - see page_stream.h. */
-#include "report/page_stream.h"
+#include "report/page/page_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

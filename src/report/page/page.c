@@ -1,5 +1,5 @@
 /* page.c - see page.h. */
-#include "report/page.h"
+#include "report/page/page.h"
 
 #include <ctype.h>
 #include <stdarg.h>

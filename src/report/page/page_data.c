@@ -1,12 +1,12 @@
 /* page_data.c - see page_data.h. Columns hold what their names say, as struct hw_profile_context has it; docs/json.md
  * explains the same figures. */
-#include "report/page_data.h"
+#include "report/page/page_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/page_stream.h"
+#include "report/page/page_stream.h"
 #include "report/text/stack_fold.h"
 
 struct writer {

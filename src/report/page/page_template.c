@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/page_data.h"
+#include "report/page/page_data.h"
 
 /* Where the streams go; separated by spaces. */
 static const char mark[] = "@HEAPWISE-PROFILES-1@";

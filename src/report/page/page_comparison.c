@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/page_data.h"
-#include "report/page_stream.h"
+#include "report/page/page_data.h"
+#include "report/page/page_stream.h"
 
 static const char *const side_names[HW_SIDES] = {[HW_OLD] = "old", [HW_NEW] = "new"};
 
