@@ -8,7 +8,7 @@
 
 #include "cli/open_view.h"
 #include "cli/reporting.h"
-#include "report/check.h"
+#include "report/compare/check.h"
 
 #define USUAL_TOLERANCE 5.0
 

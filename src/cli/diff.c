@@ -8,7 +8,7 @@
 
 #include "cli/open_view.h"
 #include "cli/reporting.h"
-#include "report/diff.h"
+#include "report/compare/diff.h"
 #include "report/text/human.h"
 
 static const char help[] =

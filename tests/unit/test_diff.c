@@ -8,7 +8,7 @@
 
 #include "report_check.h"
 
-#include "report/check.h"
+#include "report/compare/check.h"
 #include "report/view/intern.h"
 
 static void names_lose_what_compilers_add(void **state)

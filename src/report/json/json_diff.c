@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff_allocator.h"
+#include "report/compare/diff_allocator.h"
 #include "report/json/json.h"
 #include "report/view/merged.h"
 

@@ -22,7 +22,7 @@
 #ifndef HW_REPORT_PAGE_PAGE_DATA_H
 #define HW_REPORT_PAGE_PAGE_DATA_H
 
-#include "report/diff.h"
+#include "report/compare/diff.h"
 #include "report/report.h"
 
 /* The stream, to be freed, *SIZE bytes. RUNS is what heapwise allocators --json says of the program, or NULL. NULL with

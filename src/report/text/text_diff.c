@@ -1,10 +1,10 @@
 /* text_diff.c - two profiles side by side, for a person. */
-#include "report/diff.h"
+#include "report/compare/diff.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff_allocator.h"
+#include "report/compare/diff_allocator.h"
 #include "report/text/human.h"
 #include "report/view/merged.h"
 #include "report/text/text.h"

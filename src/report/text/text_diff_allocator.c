@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "report/diff_allocator.h"
+#include "report/compare/diff_allocator.h"
 #include "report/text/human.h"
 
 enum unit { COUNT, SECONDS, BYTES, SHARE };

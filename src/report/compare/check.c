@@ -1,5 +1,5 @@
 /* check.c - see check.h. */
-#include "report/check.h"
+#include "report/compare/check.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* check.h - a profile against limits, for continuous integration: is it kept, and who broke it. */
-#ifndef HW_REPORT_CHECK_H
-#define HW_REPORT_CHECK_H
+#ifndef HW_REPORT_COMPARE_CHECK_H
+#define HW_REPORT_COMPARE_CHECK_H
 
-#include "report/diff.h"
+#include "report/compare/diff.h"
 
 enum hw_verdict {
     HW_KEPT,

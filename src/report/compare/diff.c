@@ -1,5 +1,5 @@
 /* diff.c - see diff.h. */
-#include "report/diff.h"
+#include "report/compare/diff.h"
 
 #include <ctype.h>
 #include <inttypes.h>

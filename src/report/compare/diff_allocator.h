@@ -1,8 +1,8 @@
 /* diff_allocator.h - what was observed of the allocators of two profiles, side by side. */
-#ifndef HW_REPORT_DIFF_ALLOCATOR_H
-#define HW_REPORT_DIFF_ALLOCATOR_H
+#ifndef HW_REPORT_COMPARE_DIFF_ALLOCATOR_H
+#define HW_REPORT_COMPARE_DIFF_ALLOCATOR_H
 
-#include "report/diff.h"
+#include "report/compare/diff.h"
 #include "report/text/text.h"
 #include "report/view/verdict_numbers.h"
 

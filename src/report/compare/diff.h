@@ -10,8 +10,8 @@
  *      the type of the blocks are the same; then those that agree in files only; then whatever is left of each side.
  *
  * Contexts of one profile that are the same place are added up. Memory and time are linear in both profiles. */
-#ifndef HW_REPORT_DIFF_H
-#define HW_REPORT_DIFF_H
+#ifndef HW_REPORT_COMPARE_DIFF_H
+#define HW_REPORT_COMPARE_DIFF_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* diff_allocator.c - see diff_allocator.h: the numbers. */
-#include "report/diff_allocator.h"
+#include "report/compare/diff_allocator.h"
 
 #include <math.h>
 
