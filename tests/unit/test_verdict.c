@@ -7,7 +7,7 @@
 
 #include "analysis/share.h"
 #include "analysis/verdict.h"
-#include "report/verdict_words.h"
+#include "report/words/verdict_words.h"
 
 #include <cmocka.h>
 #include <stdio.h>

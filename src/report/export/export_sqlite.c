@@ -11,7 +11,7 @@
 #include "report/view/analyse.h"
 #include "report/text/human.h"
 #include "report/view/merged.h"
-#include "report/not_observed.h"
+#include "report/words/not_observed.h"
 #include "report/view/pairs.h"
 #include "report/export/sqlite_schema.h"
 #include "report/text/stack_fold.h"

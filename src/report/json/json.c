@@ -9,7 +9,7 @@
 
 #include "report/view/analyse.h"
 #include "report/view/merged.h"
-#include "report/not_observed.h"
+#include "report/words/not_observed.h"
 
 static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module)
 {

@@ -8,7 +8,7 @@
 #include "report/text/human.h"
 #include "report/view/measure.h"
 #include "report/view/merged.h"
-#include "report/not_observed.h"
+#include "report/words/not_observed.h"
 
 const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_SUMMARY] = "summary",

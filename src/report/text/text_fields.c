@@ -4,7 +4,7 @@
 
 #include "report/view/analyse.h"
 #include "report/text/human.h"
-#include "report/not_observed.h"
+#include "report/words/not_observed.h"
 #include "report/text/text.h"
 
 #define USUAL_STRUCTS 5

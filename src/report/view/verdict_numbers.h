@@ -2,7 +2,7 @@
 #ifndef HW_REPORT_VIEW_VERDICT_NUMBERS_H
 #define HW_REPORT_VIEW_VERDICT_NUMBERS_H
 
-#include "report/verdict_words.h"
+#include "report/words/verdict_words.h"
 #include "report/view/view.h"
 
 struct hw_view_verdict {

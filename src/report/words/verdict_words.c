@@ -1,5 +1,5 @@
 /* verdict_words.c - see verdict_words.h. */
-#include "report/verdict_words.h"
+#include "report/words/verdict_words.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* not_observed.c - see not_observed.h. */
-#include "report/not_observed.h"
+#include "report/words/not_observed.h"
 
 #include <inttypes.h>
 #include <string.h>

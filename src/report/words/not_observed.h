@@ -1,8 +1,8 @@
 /* not_observed.h - what the numbers of a profile do not say, as sentences for the person who reads them.
  *
  * A report that is silent about its gaps reads as if it had none. */
-#ifndef HW_REPORT_NOT_OBSERVED_H
-#define HW_REPORT_NOT_OBSERVED_H
+#ifndef HW_REPORT_WORDS_NOT_OBSERVED_H
+#define HW_REPORT_WORDS_NOT_OBSERVED_H
 
 #include "report/buffer.h"
 #include "report/view/view.h"

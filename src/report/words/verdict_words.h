@@ -1,6 +1,6 @@
 /* verdict_words.h - the verdict on an allocator as sentences. Text and JSON say the same. */
-#ifndef HW_REPORT_VERDICT_WORDS_H
-#define HW_REPORT_VERDICT_WORDS_H
+#ifndef HW_REPORT_WORDS_VERDICT_WORDS_H
+#define HW_REPORT_WORDS_VERDICT_WORDS_H
 
 #include "analysis/verdict.h"
 #include "report/buffer.h"
