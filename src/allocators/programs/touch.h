@@ -1,7 +1,7 @@
 /* touch.h - what replays do to their blocks: as programs do, so that page faults and cache misses which an allocator
  * causes are part of what it costs. For heapwise-replay and heapwise-course, each of which is one file. */
-#ifndef HW_ALLOCATORS_TOUCH_H
-#define HW_ALLOCATORS_TOUCH_H
+#ifndef HW_ALLOCATORS_PROGRAMS_TOUCH_H
+#define HW_ALLOCATORS_PROGRAMS_TOUCH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "allocators/mix.h"
-#include "allocators/touch.h"
+#include "allocators/programs/touch.h"
 #include "runtime/arch/x86_64/arch.h"
 
 #define SECONDS_MOST 30

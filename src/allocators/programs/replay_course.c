@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "allocators/course.h"
-#include "allocators/touch.h"
+#include "allocators/programs/touch.h"
 
 #define SECONDS_MOST 30
 #define NEAR_BLOCKS  4096u /* 256 KiB of lines: in the second-level cache, not in the first */

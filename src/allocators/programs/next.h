@@ -3,8 +3,8 @@
  *
  * The dynamic linker may itself allocate while it looks the next allocator up: such blocks come from a piece of static
  * memory, and are never given back. */
-#ifndef HW_ALLOCATORS_NEXT_H
-#define HW_ALLOCATORS_NEXT_H
+#ifndef HW_ALLOCATORS_PROGRAMS_NEXT_H
+#define HW_ALLOCATORS_PROGRAMS_NEXT_H
 
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "allocators/next.h"
+#include "allocators/programs/next.h"
 
 #define MOST       1024u
 #define STEP       16u

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "allocators/course.h"
-#include "allocators/next.h"
+#include "allocators/programs/next.h"
 
 #define PAGE      4096u
 #define LOOK_MOST 1024u /* pages, at once */
