@@ -7,7 +7,7 @@
 #include "allocators/compare.h"
 #include "allocators/course_predict.h"
 #include "allocators/installed.h"
-#include "allocators/measure.h"
+#include "allocators/timed_runs.h"
 #include "profile/profile.h"
 
 /* One allocator in the comparison. */

@@ -1,5 +1,5 @@
-/* measure.c - see measure.h. */
-#include "allocators/measure.h"
+/* timed_runs.c - see timed_runs.h. */
+#include "allocators/timed_runs.h"
 
 #include <errno.h>
 #include <fcntl.h>

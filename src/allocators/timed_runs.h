@@ -1,6 +1,6 @@
-/* measure.h - really runs a program, and says what a run cost. Nothing is loaded into it but the allocator. */
-#ifndef HW_ALLOCATORS_MEASURE_H
-#define HW_ALLOCATORS_MEASURE_H
+/* timed_runs.h - really runs a program, and says what a run cost. Nothing is loaded into it but the allocator. */
+#ifndef HW_ALLOCATORS_TIMED_RUNS_H
+#define HW_ALLOCATORS_TIMED_RUNS_H
 
 #include <signal.h>
 #include <stdbool.h>
