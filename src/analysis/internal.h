@@ -34,7 +34,7 @@ struct hw_visits hw_visits_of(const struct hw_profile_fields *fields, const stru
                               const struct hw_objects *objects, struct hw_pool *pool);
 void hw_affinity_of(struct hw_struct_analysis *of, const struct hw_profile_fields *fields, struct hw_pool *pool);
 
-/* ---- lines.c ---- */
+/* ---- line_counts.c ---- */
 
 /* Where objects begin in lines. */
 struct hw_ground {
@@ -80,7 +80,7 @@ struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct h
 void hw_suggest(struct hw_struct_analysis *of, const struct hw_profile_fields *fields, const struct hw_ground *ground,
                 struct hw_line_counter *counter, uint64_t budget, struct hw_pool *pool);
 
-/* ---- structs.c, blocks.c: findings ---- */
+/* ---- structs.c, block_findings.c: findings ---- */
 
 struct hw_finder {
     struct hw_analysis *analysis;

@@ -1,4 +1,4 @@
-/* blocks.c - findings on blocks, from granules and words that were counted: by allocation context. */
+/* block_findings.c - findings on blocks, from granules and words that were counted: by allocation context. */
 #include "analysis/internal.h"
 
 #define WORTH_BYTES      65536 /* memory */

@@ -1,4 +1,4 @@
-/* lines.c - cache lines that uses of an object bring in.
+/* line_counts.c - cache lines that uses of an object bring in.
  *
  * Objects in blocks of their own, and those of an array that are visited in no order: the mean over the places in a
  * line where objects begin. An array that is walked: distinct lines of the whole walk, divided by its elements;
