@@ -1,4 +1,4 @@
-/* export.c - heapwise export: a profile in somebody else's format. */
+/* verb_export.c - heapwise export: a profile in somebody else's format. */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* allocators.c - heapwise allocators: runs a program under every allocator there is, and compares.
+/* verb_allocators.c - heapwise allocators: runs a program under every allocator there is, and compares.
  *
  * Four steps: one profiled run; one whose operations are noted and replayed under the other allocators, which predicts
  * their times; runs with nothing but the allocator loaded, in turn, and with small blocks packed, which the prediction

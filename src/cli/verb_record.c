@@ -1,4 +1,4 @@
-/* record.c - heapwise record: runs a program with the runtime loaded, and says what came of it.
+/* verb_record.c - heapwise record: runs a program with the runtime loaded, and says what came of it.
  *
  * No shell takes part. Whatever can be known to go wrong is said before the program starts; once it has started,
  * nothing here changes what it does or the code it exits with. */

@@ -1,4 +1,4 @@
-/* complete.c - heapwise complete: what can follow on a command line, for the completions of shells (completions/).
+/* verb_complete.c - heapwise complete: what can follow on a command line, for the completions of shells (completions/).
  *
  *     heapwise complete WORD...     the words after "heapwise"; the last one is being typed and may be empty
  *

@@ -1,4 +1,4 @@
-/* merge.c - heapwise merge: profiles of many processes as one. */
+/* verb_merge.c - heapwise merge: profiles of many processes as one. */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* report.c - heapwise report: what is in profile files, as text or as JSON. */
+/* verb_report.c - heapwise report: what is in profile files, as text or as JSON. */
 #include "cli/cli.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* diff.c - heapwise diff: what changed from one profile to another. */
+/* verb_diff.c - heapwise diff: what changed from one profile to another. */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* doctor.c - heapwise doctor: what works on this machine and what does not, and why. */
+/* verb_doctor.c - heapwise doctor: what works on this machine and what does not, and why. */
 #include "cli/doctor.h"
 
 #include <getopt.h>

@@ -1,4 +1,4 @@
-/* cc.c - heapwise cc and heapwise c++: compilers whose programs count their accesses to memory.
+/* verb_cc.c - heapwise cc and heapwise c++: compilers whose programs count their accesses to memory.
  *
  * Reads its own options out of the command line, lets cc_arguments.c find out what the rest asks for, cc_compiler.c
  * find a compiler and cc_command.c make the command, and becomes the compiler: its output and its exit code are all

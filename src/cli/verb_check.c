@@ -1,4 +1,4 @@
-/* check.c - heapwise check: does a profile keep to limits, for continuous integration. */
+/* verb_check.c - heapwise check: does a profile keep to limits, for continuous integration. */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* dump.c - heapwise dump: a complete profile of a process that goes on running.
+/* verb_dump.c - heapwise dump: a complete profile of a process that goes on running.
  *
  * The process's own profile is found through its mapping of the file. Where blocks only are counted, the file is all
  * there is: it is copied from outside and the process is not touched. Where accesses are counted, what they were since

@@ -1,4 +1,4 @@
-/* fields.c - heapwise fields: how structs lie in cache lines, and how they should. */
+/* verb_fields.c - heapwise fields: how structs lie in cache lines, and how they should. */
 #include <stdio.h>
 
 #include "cli/reporting.h"
