@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "runtime/arch/x86_64/arch.h"
+#include "base/arch/x86_64/arch.h"
 
 #define hw_likely(x)      __builtin_expect(!!(x), 1)
 #define hw_unlikely(x)    __builtin_expect(!!(x), 0)

@@ -21,7 +21,7 @@
 #include <linux/futex.h>
 #include <linux/prctl.h>
 
-#include "runtime/arch/x86_64/signal.h"
+#include "base/arch/x86_64/signal.h"
 #include "runtime/operations.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH

@@ -16,7 +16,7 @@
 #include <stdarg.h>
 #include <time.h>
 
-#include "runtime/arch/x86_64/signal.h"
+#include "base/arch/x86_64/signal.h"
 #include "runtime/dispatch.h"
 #include "runtime/operations.h"
 

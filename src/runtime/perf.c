@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <sys/utsname.h>
 
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 
 #define RING_PAGES 2u  /* the first is the kernel's */
 #define RATE       16u /* samples wanted for each burst there would be, in code of 10^9 accesses a second */

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 
 #define PAGE        4096ull
 #define FIXED_WORDS 9u /* of a sample without its register, header included */

@@ -2,7 +2,7 @@
 #include "runtime/perf_source.h"
 
 #include "base/sys.h"
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 #include "runtime/perf_ring.h"
 
 #define ALL_STORES 0x82d0u /* MEM_INST_RETIRED, MEM_UOPS_RETIRED before: umask, event */

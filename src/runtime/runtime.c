@@ -5,7 +5,7 @@
  * child sets itself up at its first event, so that children which only exec leave nothing behind. */
 #include "runtime/runtime.h"
 
-#include "runtime/arch/x86_64/signal.h"
+#include "base/arch/x86_64/signal.h"
 #include "runtime/count.h"
 #include "runtime/operations.h"
 #include "runtime/operators.h"

@@ -9,7 +9,7 @@
  * when it is full: it is private memory. */
 #include "runtime/places.h"
 
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 
 /* ---- where an access fell ---- */
 

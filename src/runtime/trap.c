@@ -28,7 +28,7 @@
 #include <sys/ucontext.h>
 #include <time.h>
 
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 #include "runtime/dispatch.h"
 
 #define BURST_LENGTH  64 /* instructions of the program */

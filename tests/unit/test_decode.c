@@ -16,7 +16,7 @@
 #include <cpuid.h>
 #include <signal.h>
 
-#include "runtime/arch/x86_64/decode.c"
+#include "base/arch/x86_64/decode.c"
 
 static uint64_t random_state = 88172645463325252ull;
 

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 #include "base/sys.c"
 #include "runtime/perf_ring.c"
 #include "runtime/perf_source.c"

@@ -30,7 +30,7 @@
 
 #include "allocators/mix.h"
 #include "allocators/programs/touch.h"
-#include "runtime/arch/x86_64/arch.h"
+#include "base/arch/x86_64/arch.h"
 
 #define SECONDS_MOST 30
 #define NO_EVENT     UINT32_MAX

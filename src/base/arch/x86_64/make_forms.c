@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 
 #define FORMS_MOST 4096
 #define ROWS_MOST  65536

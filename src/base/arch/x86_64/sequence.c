@@ -1,6 +1,6 @@
-/* sequence.c - a restartable sequence (rseq) of two instructions that nobody executes: see hw_arch_watch. The kernel wants
- * to find its signature before the place to go to. */
-#include "runtime/arch/x86_64/arch.h"
+/* sequence.c - a restartable sequence (rseq) of two instructions that nobody executes: see hw_arch_watch. The kernel
+ * wants to find its signature before the place to go to. */
+#include "base/arch/x86_64/arch.h"
 
 __asm__(".pushsection .text\n"
         "1: nop\n"

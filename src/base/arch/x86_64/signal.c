@@ -3,7 +3,7 @@
  * The table says where the kernel has left the interrupted registers, relative to the stack pointer at the return from
  * the handler, which is where the ucontext begins. It starts one byte early, since unwinders look up return addresses
  * less one. The instructions are those that debuggers and unwinders without tables look for. */
-#include "runtime/arch/x86_64/signal.h"
+#include "base/arch/x86_64/signal.h"
 
 /* DW_CFA_expression: REGISTER lies at stack pointer + OFFSET, LOW and HIGH being the bytes of that (sleb128). */
 #define AT(register, low)        ".cfi_escape 0x10, " #register ", 2, 0x77, " #low "\n\t"

@@ -8,7 +8,7 @@
  * (hw_arch_is_behind_call). */
 #include "runtime/runtime.h"
 
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 
 #define WAYS_MOST  16
 #define STEPS_MOST 4096

@@ -1,7 +1,7 @@
 /* decode.c - which memory the next instruction touches: prefixes, registers, addresses. See decode.h. */
-#include "runtime/arch/x86_64/decode.h"
+#include "base/arch/x86_64/decode.h"
 
-#include "runtime/arch/x86_64/forms.inc"
+#include "base/arch/x86_64/forms.inc"
 
 enum { RAX = 0, RCX = 1, RBX = 3, RSP = 4, RBP = 5, RSI = 6, RDI = 7 };
 enum { FLAG_DIRECTION = 1u << 10 };
