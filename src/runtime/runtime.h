@@ -117,7 +117,7 @@ void hw_output_executable(char *name, size_t size);
 /* The profile's name for this process, see hw_expand_name. */
 void hw_output_name(char *name, size_t size, const char *executable, unsigned attempt);
 
-/* ---- launcher.c: help of heapwise record ---- */
+/* ---- file_request.c: help of heapwise record ---- */
 
 struct hw_launcher_reply; /* base/launcher.h */
 /* A new profile made by record: its descriptor, or -errno. */
@@ -139,7 +139,7 @@ void hw_launcher_move_descriptor(int away_from);
 /* It is closed for good. */
 void hw_launcher_let_go(void);
 
-/* ---- runtime.c: state, start, end, fork ---- */
+/* ---- lifecycle.c: state, start, end, fork ---- */
 
 enum hw_state {
     HW_STATE_NEW = 0,      /* nothing has happened yet */

@@ -1,4 +1,4 @@
-/* launcher.c - asks heapwise record for a profile that this process cannot make itself: see base/launcher.h.
+/* file_request.c - asks heapwise record for a profile that this process cannot make itself: see base/launcher.h.
  *
  * No directory may be kept open for that: sandboxes look for such descriptors and end the program (Chromium). */
 #include "runtime/runtime.h"

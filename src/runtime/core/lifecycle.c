@@ -1,4 +1,4 @@
-/* runtime.c - start, end and fork of the runtime.
+/* lifecycle.c - start, end and fork of the runtime.
  *
  * It starts with the first call into a hook, which comes before any constructor, so that nothing is missed. It ends
  * with the process: the file needs no last word, but gets one when the process leaves through exit or _exit. A forked
