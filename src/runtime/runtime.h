@@ -131,7 +131,8 @@ void hw_trouble(const char *what, const char *detail, int error);
 void hw_launcher_see_call(long number, long first);
 /* The process is about to leave the network namespace in which record can be found, or has children that will. */
 void hw_launcher_keep(uint64_t clone_flags);
-/* A socket that programs which close everything must not close: see fds.c; -1: none, or it is not there any more. */
+/* A socket that programs which close everything must not close: see descriptors.c; -1: none, or it is not there any
+ * more. */
 int hw_launcher_descriptor(void);
 /* Its number, without looking whether it is still that. */
 int hw_launcher_descriptor_number(void);
@@ -324,7 +325,7 @@ extern HW_HIDDEN char hw_file_path[1024];
 extern HW_HIDDEN uint32_t hw_file_pid;
 extern HW_HIDDEN uint64_t hw_file_start_time;
 const char *hw_file_problem(void);
-/* Protects the descriptor from programs that close everything: see fds.c. */
+/* Protects the descriptor from programs that close everything: see descriptors.c. */
 int hw_file_descriptor(void);
 /* Its number as it was, without a look whether it is still that; -1 when it is not kept open. */
 int hw_file_descriptor_number(void);

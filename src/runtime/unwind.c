@@ -9,7 +9,7 @@
  * is found there; else frame pointers are followed.
  *
  * Every read of the stack is checked against bounds that are known to be mapped. */
-#include "runtime/operators.h"
+#include "runtime/hooks/operators.h"
 #include "runtime/runtime.h"
 
 #include <sys/auxv.h>

@@ -8,7 +8,7 @@
 #include "base/arch/x86_64/signal.h"
 #include "runtime/count.h"
 #include "runtime/operations.h"
-#include "runtime/operators.h"
+#include "runtime/hooks/operators.h"
 
 struct hw_runtime hw_runtime;
 

@@ -9,7 +9,7 @@
  *
  * In allocator mode all of them go to operations.c, which may begin in the middle of the first call. */
 #include "runtime/operations.h"
-#include "runtime/operators.h"
+#include "runtime/hooks/operators.h"
 
 #include <errno.h>
 

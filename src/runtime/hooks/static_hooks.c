@@ -4,7 +4,7 @@
  * library sees them. Its functions are redirected to the hooks instead, where they stand. */
 #include "runtime/operations.h"
 
-#include "runtime/operators.h"
+#include "runtime/hooks/operators.h"
 
 #define DECLARE(index, symbol, ...) void *hw_hook_##symbol(size_t, size_t, const void *);
 HW_NEW_FORMS(DECLARE)

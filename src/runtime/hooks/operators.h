@@ -1,6 +1,6 @@
 /* operators.h - every replaceable form of C++ operator new and delete, by its Itanium ABI name (64-bit size_t). */
-#ifndef HW_RUNTIME_OPERATORS_H
-#define HW_RUNTIME_OPERATORS_H
+#ifndef HW_RUNTIME_HOOKS_OPERATORS_H
+#define HW_RUNTIME_HOOKS_OPERATORS_H
 
 /*  X(index, symbol, aligned, nothrow) */
 #define HW_NEW_FORMS(X)                                                                                                \

@@ -3,7 +3,7 @@
  * Until it is known, and while dlsym itself asks for memory, a small start-up allocator serves; it frees nothing. */
 #include "runtime/runtime.h"
 
-#include "runtime/operators.h"
+#include "runtime/hooks/operators.h"
 
 #include <errno.h>
 

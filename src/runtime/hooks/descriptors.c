@@ -1,4 +1,4 @@
-/* fds.c - keeps the runtime's descriptors open in programs that close every descriptor they find.
+/* descriptors.c - keeps the runtime's descriptors open in programs that close every descriptor they find.
  *
  * Daemons do so at their start, and may then change their root or user: the file could not be opened again to grow. To
  * the program the number looks as if it were not open: close fails with EBADF, dup2 onto it moves it away first. */
