@@ -275,7 +275,7 @@ void hw_globals_gone(void);
 void hw_globals_forget_harvest(void);
 void hw_globals_reset(void);
 
-/* ---- pool.c: blocks of the program's own allocators ---- */
+/* ---- program_pools.c: blocks of the program's own allocators ---- */
 
 /* For a harvest of live blocks: between _begin and _end the blocks of pools are known by address. _harvest calls EACH
  * for all of them. Lock held. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "profile/model/sampled_peak.c"
-#include "runtime/sampling.c"
+#include "runtime/heap/sampling.c"
 
 struct hw_options hw_options;
 struct hw_runtime hw_runtime;

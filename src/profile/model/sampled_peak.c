@@ -1,5 +1,5 @@
 /* sampled_peak.c - the peak of a sampled run: from the greatest of many estimates, which is biased upwards, to what its
- * two halves say (runtime/sampling.c), and the shares of contexts to what adds up to that.
+ * two halves say (runtime/heap/sampling.c), and the shares of contexts to what adds up to that.
  *
  * What the greatest estimate has too much is error, and of an error that is known in all the part of each context is
  * expected to be as its variance. Blocks that are certain have none, and keep their share. */

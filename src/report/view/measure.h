@@ -62,9 +62,10 @@ uint64_t hw_measure_total(const struct hw_view *view, enum hw_measure_id id);
 uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id);
 
 /* Two standard deviations of hw_measure_whole in a sampled run: the true value lies within that distance 19 times out
- * of 20. 0 in a run that was not sampled. From the sums that the runtime keeps for each context (runtime/sampling.c);
- * older files lack them, and it is a wider bound there, made of mean sizes. In allocator mode the probability is the
- * share of a context's allocations that were looked at, and the peak and the number of allocations are exact: 0. */
+ * of 20. 0 in a run that was not sampled. From the sums that the runtime keeps for each context
+ * (runtime/heap/sampling.c); older files lack them, and it is a wider bound there, made of mean sizes. In allocator
+ * mode the probability is the share of a context's allocations that were looked at, and the peak and the number of
+ * allocations are exact: 0. */
 double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id);
 
 /* What is asked for first: bytes live at the peak, or bytes where the peak is not known. */

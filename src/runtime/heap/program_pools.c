@@ -1,4 +1,4 @@
-/* pool.c - blocks of the program's own allocators, as <heapwise/heapwise.h> announces them.
+/* program_pools.c - blocks of the program's own allocators, as <heapwise/heapwise.h> announces them.
  *
  * They are blocks like others, with a context, sizes, lifetimes and accesses, but for two things. Their memory is part
  * of a block that is counted already, so that they are in no total of a thread or the process: their MIBs carry

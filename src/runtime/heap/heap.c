@@ -578,7 +578,7 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
     }
 }
 
-/* ---- blocks of the program's own allocators (pool.c): in a MIB, but in no total; never sampled ---- */
+/* ---- blocks of the program's own allocators (program_pools.c): in a MIB, but in no total; never sampled ---- */
 
 void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block)
 {
