@@ -9,7 +9,7 @@
  *
  *   granule 64   cell(a) = plane + (a >> 6 << 3): two little-endian u32, reads at +0, writes at +4. Code adds to either
  *                with one 32-bit addition, or to both with one 64-bit addition of reads + (writes << 32), both below
- *                2^24; greater numbers go through __heapwise_add_64. Where 2^32 is passed: see the runtime's shadow.c.
+ *                2^24; greater numbers go through __heapwise_add_64. Where 2^32 is passed: see the runtime's planes.c.
  *   granule 8    cell(a) = plane + (a >> 3): one byte of reads; the byte of writes is HW_ABI_WRITES_OFFSET bytes
  *                further. Additions saturate at 255.
  *   granule 4    cell(a) = plane + (a >> 2): one byte of reads, and one of writes HW_ABI_WRITES_OFFSET bytes further.

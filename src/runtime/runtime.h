@@ -104,7 +104,7 @@ struct hw_options {
     uint64_t sample_period;    /* accesses from one sample of the processor's to the next; 0: by sample_accesses */
     char event_sources[1024];  /* where the kernel describes what events there are; empty: the usual directory */
     uint64_t dump_interval_ns; /* 0: no periodic dumps */
-    uint32_t windows;          /* 1: fields that are used together are sampled (windows.c) */
+    uint32_t windows;          /* 1: fields that are used together are sampled (field_windows.c) */
     uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
     uint32_t words_period_ms;  /* 4-byte granules: from one look at the shadow to the next */
     uint32_t words_thread;     /* 0: no thread for that, allocations do it */
@@ -529,7 +529,7 @@ struct hw_block {
     uint64_t stamp; /* ticks since family_base */
     uint32_t context;
     uint32_t cpu;
-    bool layout;    /* its record lies before it: a block of layout.c */
+    bool layout;    /* its record lies before it: a block of owned_blocks.c */
     uint8_t shift;  /* from here on in allocator mode only, and in the table only: it stands for 2^shift blocks */
     uint16_t slot;  /* of the thread that allocated it */
     uint32_t clock; /* of that thread's operations, modulo 2^32 */
@@ -779,7 +779,7 @@ void hw_sample_take_inherited(void);
 /* The peak begins anew, with what is live now. */
 void hw_sample_peaks_reset(void);
 
-#include "runtime/counting.h"
+#include "runtime/access/counting.h"
 
 /* ---- thread_create.c ---- */
 

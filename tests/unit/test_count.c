@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "src/runtime/count.c"
+#include "src/runtime/access/count.c"
 
 #define SPAN  (1u << 20) /* bytes of program memory that are counted, addresses 0 to SPAN */
 #define CELLS (SPAN / 64)

@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 
 #include "base/sys.c"
-#include "runtime/count_words.c"
-#include "runtime/shadow_pages.c"
-#include "runtime/words.c"
+#include "runtime/access/count_words.c"
+#include "runtime/access/plane_pages.c"
+#include "runtime/access/word_cells.c"
 
 #define SPAN      (1u << 20) /* bytes of program memory, addresses from START on */
 #define START     (1ul << 20)

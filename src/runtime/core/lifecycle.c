@@ -6,7 +6,7 @@
 #include "runtime/runtime.h"
 
 #include "base/arch/x86_64/signal.h"
-#include "runtime/count.h"
+#include "runtime/access/count.h"
 #include "runtime/operations.h"
 #include "runtime/hooks/operators.h"
 

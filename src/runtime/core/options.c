@@ -8,7 +8,7 @@
 
 #include "base/abi.h"
 #include "base/launcher.h"
-#include "runtime/count.h"
+#include "runtime/access/count.h"
 
 struct hw_options hw_options;
 extern char **environ __attribute__((weak));

@@ -244,7 +244,7 @@ bool hw_blocks_start(void)
     return add_level(0);
 }
 
-/* Accesses are counted: a block of the layout has its record before it (layout.c). */
+/* Accesses are counted: a block of the layout has its record before it (owned_blocks.c). */
 static inline uint64_t *record_before(uint64_t address)
 {
     return (uint64_t *)(address - 16);

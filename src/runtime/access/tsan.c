@@ -8,7 +8,7 @@
  * The same calls come from clang -fsanitize=thread. The runtime decides at its start how large a granule is. */
 #include "runtime/runtime.h"
 
-#include "runtime/count.h"
+#include "runtime/access/count.h"
 
 static inline void touch(const volatile void *address, uint64_t bytes, uint64_t reads, uint64_t writes)
 {

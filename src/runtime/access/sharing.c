@@ -1,10 +1,10 @@
 /* sharing.c - who uses lines that threads share: which threads (by role: started with the same routine by the same call
  * stack), at which bytes of the blocks, and, where accesses are sampled, by which code.
  *
- * Lines that are shared and written are found when the cells of a block are added up (cells.c, words.c), or when a
+ * Lines that are shared and written are found when the cells of a block are added up (cells.c, word_cells.c), or when a
  * sample falls on one (samples.c). They are few: each fact has an entry in the file, found by a table that never grows;
  * what finds no room any more is not told. Entries are found without a lock and made under it. */
-#include "runtime/access.h"
+#include "runtime/access/access.h"
 
 __thread uint32_t hw_self_role = HW_ROLE_UNKNOWN;
 

@@ -9,7 +9,7 @@
  * were is in the profile.
  *
  * Where there can be no thread (old kernel, no memory, words-thread=0) allocations take a look when it is due. */
-#include "runtime/access.h"
+#include "runtime/access/access.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -190,7 +190,7 @@ static bool affordable(uint64_t began, uint64_t now)
     return own <= (all > own ? all - own : 0) / CPU_SHARE + (now - began) / IDLE_SHARE;
 }
 
-/* No descriptor is needed while threads of the program may be there: windows.c shares its table of them. */
+/* No descriptor is needed while threads of the program may be there: field_windows.c shares its table of them. */
 void hw_helpers_end_alone(uint32_t *wakes)
 {
     struct stat tasks; /* as many links as there are threads, and two */

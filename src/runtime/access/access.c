@@ -6,10 +6,10 @@
  *
  * When realloc moves a block, the old place may belong to another thread before its cells could be looked at. So it is
  * announced before (struct moving), and whoever gets memory there waits. */
-#include "runtime/access.h"
+#include "runtime/access/access.h"
 
 #include "base/abi.h"
-#include "runtime/count.h"
+#include "runtime/access/count.h"
 
 /* ---- entries ---- */
 

@@ -1,4 +1,4 @@
-/* windows.c - which fields are used at nearly the same time: a sampler that looks at the counters of fields.
+/* field_windows.c - which fields are used at nearly the same time: a sampler that looks at the counters of fields.
  *
  * A thread of the runtime's own sleeps most of the time. Once a period it looks at all counters that have lately risen,
  * in every plane, and again a short window later: fields of one struct that both rose, in one plane, were used close

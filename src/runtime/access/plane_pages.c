@@ -1,8 +1,8 @@
-/* shadow_pages.c - which pages of the shadow of a long range of memory are there, in several planes.
+/* plane_pages.c - which pages of the shadow of a long range of memory are there, in several planes.
  *
  * Blocks of many MiB are mostly not used everywhere, and their shadow is there where they were: the kernel is asked
  * which pages are, for many at a time, and what is not there costs next to nothing. */
-#include "runtime/access.h"
+#include "runtime/access/access.h"
 
 #include "base/abi.h"
 

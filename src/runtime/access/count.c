@@ -13,7 +13,7 @@
 #include "runtime/runtime.h"
 
 #include "base/abi.h"
-#include "runtime/count.h"
+#include "runtime/access/count.h"
 
 #define GRANULE_64 64u
 #define GRANULE_8  8u

@@ -1,13 +1,13 @@
 /* count_words.c - the granule 4: which words of 4 bytes were used since the last sample (base/abi.h).
  *
- * A byte of shadow for each word: RECENT, and seven bits of count that are the sampler's (words.c). Marks are set where
- * they are not set yet; what is marked already is only read, so that its shadow stays clean in all caches. Who marks is
- * the plane's thread alone; the sampler changes the same bytes with compare-and-exchange, and finds a mark sooner or
- * later. */
+ * A byte of shadow for each word: RECENT, and seven bits of count that are the sampler's (word_cells.c). Marks are set
+ * where they are not set yet; what is marked already is only read, so that its shadow stays clean in all caches. Who
+ * marks is the plane's thread alone; the sampler changes the same bytes with compare-and-exchange, and finds a mark
+ * sooner or later. */
 #include "runtime/runtime.h"
 
 #include "base/abi.h"
-#include "runtime/count.h"
+#include "runtime/access/count.h"
 
 #define RECENT  0x80u
 #define RECENTS 0x8080808080808080ull

@@ -1,12 +1,12 @@
 /* access.h - what the files share that make figures of cells; what others need of them stands in runtime.h.
  *
  *   cells.c        the cells of a range, in all planes: sums, clearing, moving
- *   words.c        the same for words of 4 bytes, whose cells say in which periods they were used
+ *   word_cells.c        the same for words of 4 bytes, whose cells say in which periods they were used
  *   histograms.c   the counts of single words of a block, where granules have 8 or 4 bytes
  *   access.c       the entries of contexts, and the events that change them
  *   harvest.c      what is live, in the profile's file */
-#ifndef HW_RUNTIME_ACCESS_H
-#define HW_RUNTIME_ACCESS_H
+#ifndef HW_RUNTIME_ACCESS_ACCESS_H
+#define HW_RUNTIME_ACCESS_ACCESS_H
 
 #include "runtime/runtime.h"
 
@@ -58,7 +58,7 @@ struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t co
 void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
                  unsigned words);
 
-/* ---- shadow_pages.c ---- */
+/* ---- plane_pages.c ---- */
 
 /* Which pages of the shadow of a range are there, in several planes: asked of the kernel for many at a time. All pages
  * are, when it must not be asked. */
@@ -171,7 +171,7 @@ static inline uintptr_t hw_cells_only_plane(uintptr_t start, uintptr_t end)
     return plane ? plane : hw_shadow.base;
 }
 
-/* ---- words.c: what the functions of cells.c do with the granule 4 ---- */
+/* ---- word_cells.c: what the functions of cells.c do with the granule 4 ---- */
 
 void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
                    struct hw_histogram_target *histogram);

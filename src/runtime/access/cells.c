@@ -1,7 +1,7 @@
 /* cells.c - the cells of a range of memory, in all planes: summing, taking, clearing and moving them.
  *
  * Long ranges are gone through by pages of the shadow that are there at all; those are given back afterwards. */
-#include "runtime/access.h"
+#include "runtime/access/access.h"
 
 #include "base/abi.h"
 

@@ -1,6 +1,6 @@
 /* count.h - the functions of count.c: base/abi.h has their contract. */
-#ifndef HW_RUNTIME_COUNT_H
-#define HW_RUNTIME_COUNT_H
+#ifndef HW_RUNTIME_ACCESS_COUNT_H
+#define HW_RUNTIME_ACCESS_COUNT_H
 
 #include "runtime/runtime.h"
 

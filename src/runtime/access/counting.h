@@ -1,10 +1,10 @@
 /* counting.h - the map of what counts accesses and fields, grouped as in runtime.h, which includes it. */
-#ifndef HW_RUNTIME_COUNTING_H
-#define HW_RUNTIME_COUNTING_H
+#ifndef HW_RUNTIME_ACCESS_COUNTING_H
+#define HW_RUNTIME_ACCESS_COUNTING_H
 
 #include "runtime/runtime.h"
 
-/* ---- shadow.c: where accesses are counted ---- */
+/* ---- planes.c: where accesses are counted ---- */
 
 #define HW_PLANES_MOST 256u
 
@@ -37,7 +37,7 @@ struct hw_shadow {
 };
 extern HW_HIDDEN struct hw_shadow hw_shadow;
 
-/* Accesses are counted: blocks have the layout of layout.c, the profile has the sections of counted accesses. */
+/* Accesses are counted: blocks have the layout of owned_blocks.c, the profile has the sections of counted accesses. */
 static inline bool hw_access_on(void)
 {
     return hw_shadow.granule != 0;
@@ -106,7 +106,7 @@ void hw_sharing_forget_harvest(void);
 /* Counts from zero. As hw_access_reset. */
 void hw_sharing_reset(void);
 
-/* ---- layout.c: blocks that own their cells ---- */
+/* ---- owned_blocks.c: blocks that own their cells ---- */
 
 /* Replaces hw_real by functions that keep 32 bytes free before each block; called again when hw_real has changed. */
 bool hw_layout_start(void);
@@ -236,7 +236,7 @@ uintptr_t hw_fields_counter(uintptr_t plane, uint32_t counter);
 uint32_t hw_fields_first_group(uint32_t counter);
 bool hw_fields_has_counter(uint32_t group, uint32_t counter);
 
-/* ---- windows.c: which fields are used at nearly the same time ---- */
+/* ---- field_windows.c: which fields are used at nearly the same time ---- */
 
 void hw_windows_start(void);
 void hw_windows_stop(void);

@@ -1,4 +1,4 @@
-/* layout.c - blocks that own the cells their accesses are counted in, whatever the allocator.
+/* owned_blocks.c - blocks that own the cells their accesses are counted in, whatever the allocator.
  *
  * A cell stands for 64 bytes of memory. Where blocks lie closer than that, counts of one would be told of the other. So
  * a wrapper around the real allocator hands out addresses that are multiples of 32, with 32 bytes before each that
@@ -19,7 +19,7 @@
  * hw_layout_map knows which addresses are blocks of the layout: everything else is passed on as it is, always. */
 #include "runtime/runtime.h"
 
-#define MAP_HINT     0x340000000000ul /* right behind the planes: see shadow.c */
+#define MAP_HINT     0x340000000000ul /* right behind the planes: see planes.c */
 #define MAP_BYTES    (1ul << (HW_ARCH_ADDRESS_BITS - 6))
 #define SELF_ALIGNED 1024u /* from this alignment on the allocator's own address serves */
 #define SIZE_LIMIT   ((size_t)1 << 62)

@@ -1,4 +1,4 @@
-/* words.c - the cells of words of 4 bytes: in how many periods each was used. What cells.c is for other granules.
+/* word_cells.c - the cells of words of 4 bytes: in how many periods each was used. What cells.c is for other granules.
  *
  * A cell is a byte: bit 7 says "used since the last look", bits 0 to 6 in how many periods before. So a word was used
  * in
@@ -14,7 +14,7 @@
  * A count ends at 127. Before, what is above 64 is carried into a table by address, for all planes together. There the
  * moment does matter: so nobody is in the middle of an event then (hw_threads_stop), and events of blocks in whose
  * pages something was carried take it along. A cell keeps 1 at least: it tells who used the word. */
-#include "runtime/access.h"
+#include "runtime/access/access.h"
 
 #include "base/abi.h"
 

@@ -1,4 +1,4 @@
-/* shadow.c - the planes that instrumented code counts in (base/abi.h), and who counts where.
+/* planes.c - the planes that instrumented code counts in (base/abi.h), and who counts where.
  *
  * All planes lie in one reservation, and overlap in it: plane i begins i * stride bytes behind the first one, and a
  * cell lies (address >> 3) bytes behind the begin of its plane (by words of 4 bytes: address >> 2, and 4 * stride in
@@ -17,7 +17,7 @@
 #include "runtime/runtime.h"
 
 #include "base/abi.h"
-#include "runtime/count.h"
+#include "runtime/access/count.h"
 
 #include <elf.h>
 #include <link.h>
