@@ -22,7 +22,7 @@
 
 #include "report/text/human.h"
 #include "report/view/view.h"
-#include "runtime/perf_source.h"
+#include "runtime/samples/perf_source.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59

@@ -282,7 +282,7 @@ void hw_places_operation_end(struct hw_operator *op);
 void hw_place_contexts_file_begin(void);
 void hw_place_contexts_reset(void);
 
-/* ---- use.c: what is around a sampled access ---- */
+/* ---- line_use.c: what is around a sampled access ---- */
 
 /* Accesses are sampled from now on. */
 void hw_places_sampled(void);

@@ -577,7 +577,7 @@ struct hw_hit {
     uint8_t flags;    /* enum hw_touch_flags */
     uint8_t word;     /* of the line */
 };
-/* In allocator mode: accesses to live blocks, as hw_places_info has them (use.c). */
+/* In allocator mode: accesses to live blocks, as hw_places_info has them (line_use.c). */
 struct hw_place_hits {
     uint64_t samples, line_bytes, page_bytes;
     uint64_t writes, contended_word, contended_object, contended_blocks;
@@ -610,7 +610,7 @@ void hw_samples_ended(enum hw_sample_end reason, int error);
 /* Forgets what was counted. Lock held. */
 void hw_samples_reset(void);
 
-/* ---- trap.c: who is sampled, and the sampler that needs nothing but the trap flag ---- */
+/* ---- single_steps.c: who is sampled, and the sampler that needs nothing but the trap flag ---- */
 
 /* Begins to sample the calling thread and those that come. */
 void hw_trap_start(void);
@@ -661,7 +661,7 @@ struct hw_thread {
     struct hw_thread *interrupted; /* the state of the hook that a signal handler interrupted */
     bool nested;                   /* borrowed for a call of the allocator itself, inside one of the program's */
     uint8_t leave_slow;            /* there is more to do when the hook ends: `interrupted`, or */
-    uint8_t resume;                /* a burst of single steps goes on then (trap.c) */
+    uint8_t resume;                /* a burst of single steps goes on then (single_steps.c) */
     struct hw_thread *next_free;
     struct hw_stack stack;
     uint64_t random;              /* of the sampler */

@@ -16,8 +16,8 @@
 
 #include "base/arch/x86_64/decode.h"
 #include "base/sys.c"
-#include "runtime/perf_ring.c"
-#include "runtime/perf_source.c"
+#include "runtime/samples/perf_ring.c"
+#include "runtime/samples/perf_source.c"
 #include "support/recording.h"
 
 /* ---- made-up rings ---- */

@@ -1,8 +1,8 @@
 /* perf_ring.h - records of the kernel's ring of samples (perf_event_open), read one by one.
  *
  * No libc and no allocation: safe in a signal handler. What lies in the ring is not trusted. */
-#ifndef HW_RUNTIME_PERF_RING_H
-#define HW_RUNTIME_PERF_RING_H
+#ifndef HW_RUNTIME_SAMPLES_PERF_RING_H
+#define HW_RUNTIME_SAMPLES_PERF_RING_H
 
 #include <linux/perf_event.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* use.c - how much of lines and pages the program uses where it accesses them, and who wrote a line last: for sampled
- * accesses, at the moment they are made.
+/* line_use.c - how much of lines and pages the program uses where it accesses them, and who wrote a line last: for
+ * sampled accesses, at the moment they are made.
  *
  * Called from signal handlers: reads the planes, takes no lock. Lines' last writers are kept in a table that forgets.
  */

@@ -5,8 +5,8 @@
  * some of the loads only. AMD: one in so many operations (IBS), of which those are used that access memory.
  *
  * No libc: the runtime uses it as well as `heapwise doctor`. */
-#ifndef HW_RUNTIME_PERF_SOURCE_H
-#define HW_RUNTIME_PERF_SOURCE_H
+#ifndef HW_RUNTIME_SAMPLES_PERF_SOURCE_H
+#define HW_RUNTIME_SAMPLES_PERF_SOURCE_H
 
 #include <linux/perf_event.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-/* perf.h - samples of accesses that the processor picks (perf.c). For trap.c. Errors are positive errnos. */
-#ifndef HW_RUNTIME_PERF_H
-#define HW_RUNTIME_PERF_H
+/* perf.h - samples of accesses that the processor picks (perf.c). For single_steps.c. Errors are positive errnos. */
+#ifndef HW_RUNTIME_SAMPLES_PERF_H
+#define HW_RUNTIME_SAMPLES_PERF_H
 
-#include "runtime/perf_ring.h"
-#include "runtime/perf_source.h"
+#include "runtime/samples/perf_ring.h"
+#include "runtime/samples/perf_source.h"
 #include "runtime/runtime.h"
 
 struct hw_perf_thread {

@@ -1,9 +1,9 @@
 /* samples.c - where sampled accesses go: from an address to a context, an offset, a line, a variable.
  *
- * Whoever samples (trap.c, perf.c) calls hw_samples_take for each access, at the moment it is made: then the block is
- * there. Nothing is shared yet: a thread gathers its own hits. hw_samples_flush adds them to the file under the lock.
- * The lock is taken with all signals blocked wherever it is taken, so that a sampler's handler never finds it held by
- * the thread that it has interrupted.
+ * Whoever samples (single_steps.c, perf.c) calls hw_samples_take for each access, at the moment it is made: then the
+ * block is there. Nothing is shared yet: a thread gathers its own hits. hw_samples_flush adds them to the file under
+ * the lock. The lock is taken with all signals blocked wherever it is taken, so that a sampler's handler never finds it
+ * held by the thread that it has interrupted.
  *
  * Two indexes over the entries in the file, and a table of lines (who touched them, while the block lived) that forgets
  * when it is full: it is private memory. */

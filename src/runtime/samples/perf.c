@@ -5,8 +5,8 @@
  * no system call of the program is interrupted, what the handler does is not sampled, and if the signal does not arrive
  * (a debugger has kept it, or the program blocks it) nothing more comes. The handler reads the ring and arms again.
  *
- * trap.c owns the threads and the signal. */
-#include "runtime/perf.h"
+ * single_steps.c owns the threads and the signal. */
+#include "runtime/samples/perf.h"
 
 #include <errno.h>
 #include <sys/utsname.h>

@@ -1,4 +1,4 @@
-/* trap.c - samples of accesses on any machine: bursts of single steps at random moments.
+/* single_steps.c - samples of accesses on any machine: bursts of single steps at random moments.
  *
  * Where the processor can pick accesses by itself (perf.c) it does: then there are neither timers nor steps, and each
  * sample is a SIGTRAP.
@@ -20,7 +20,7 @@
  *
  * A burst that comes into a hook is interrupted and goes on at the end of it, so that what the program does right after
  * a call of malloc is seen as often as anything else. What the runtime does itself is never counted. */
-#include "runtime/perf.h"
+#include "runtime/samples/perf.h"
 
 #include <cpuid.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* perf_ring.c - see perf_ring.h. */
-#include "runtime/perf_ring.h"
+#include "runtime/samples/perf_ring.h"
 
 #include <stddef.h>
 
