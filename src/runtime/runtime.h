@@ -822,10 +822,10 @@ void hw_signals_start(void);
 /* The program gives up system calls: what a handler would do could not be done. */
 void hw_signals_quiet(void);
 
-/* ---- dispatch.c, handlers.c, locks.c: inside the allocator (dispatch.h has what they share) ---- */
+/* ---- syscalls.c, program_handlers.c, locks.c: inside the allocator (syscalls.h has what they share) ---- */
 
 /* System calls are looked at: SIGSYS is the runtime's, never blocked, and handlers of the program are called by way of
- * the runtime (handlers.c). */
+ * the runtime (program_handlers.c). */
 extern HW_HIDDEN bool hw_dispatch_on;
 /* The program gives up system calls: the calling thread's are no longer looked at. */
 void hw_dispatch_quiet(void);

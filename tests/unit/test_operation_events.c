@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/sys.c"
-#include "runtime/operation_events.c"
+#include "runtime/allocator/operation_events.c"
 #include "support/recording.h"
 
 /* ---- what it needs of the runtime ---- */

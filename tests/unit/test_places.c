@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 
 #include "base/sys.c"
-#include "runtime/lines.c"
-#include "runtime/place_threads.c"
-#include "runtime/places.c"
+#include "runtime/allocator/line_owners.c"
+#include "runtime/allocator/place_threads.c"
+#include "runtime/allocator/places.c"
 
 /* ---- what places.c needs of the rest ---- */
 

@@ -9,7 +9,7 @@
  * middle of its own event that a dump is due. In a handler that has interrupted the runtime nothing can be written yet:
  * the dump is left to the end of that event, or to the next one of any thread. Signal handlers and
  * coroutines have small stacks: everything is done on one of our own. */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
 #include <errno.h>
 #include <signal.h>

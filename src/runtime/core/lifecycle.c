@@ -7,7 +7,7 @@
 
 #include "base/arch/x86_64/signal.h"
 #include "runtime/access/count.h"
-#include "runtime/operations.h"
+#include "runtime/allocator/operations.h"
 #include "runtime/hooks/operators.h"
 
 struct hw_runtime hw_runtime;

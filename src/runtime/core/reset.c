@@ -8,7 +8,7 @@
  *   live blocks = allocations - frees + inherited blocks - inherited frees
  *
  * A forked child does not have what it inherited among its live blocks. With its first reset it gets it there. */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
 /* What is live, by context. Variances: of sampled runs. */
 struct live {

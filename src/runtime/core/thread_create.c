@@ -4,7 +4,7 @@
  *
  * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
  * hooks only pass on. */
-#include "runtime/operations.h"
+#include "runtime/allocator/operations.h"
 
 struct start {
     union {

@@ -4,7 +4,7 @@
  * filled: the number of states is the greatest number of threads at once, and nothing has to be added up at thread
  * exit. A signal handler that interrupts the runtime in its thread borrows a state of its own for each call, so that
  * events in handlers are counted like any other. A forked child sees all states as zero (MADV_WIPEONFORK). */
-#include "runtime/operations.h"
+#include "runtime/allocator/operations.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>

@@ -2,7 +2,7 @@
  *
  * Points are taken by whoever allocates or frees when one is due: no thread of the runtime's own. When the list is full
  * every second point is dropped and the distance doubles. The clock's pair for readers is refreshed on the way. */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
 #define FIRST_INTERVAL_NS 1000000ull
 

@@ -11,7 +11,7 @@
  * Asked what happens at such a signal, libc answers as if there were no handler. */
 #include <signal.h>
 
-#include "runtime/dispatch.h"
+#include "runtime/allocator/syscalls.h"
 
 #define USUAL_SIGNAL 62 /* SIGRTMAX - 2: a real-time signal in the middle of nowhere */
 

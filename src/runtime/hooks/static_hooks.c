@@ -2,7 +2,7 @@
  *
  * The executable's own malloc comes first in the search order, and calls to it are bound at link time: no preloaded
  * library sees them. Its functions are redirected to the hooks instead, where they stand. */
-#include "runtime/operations.h"
+#include "runtime/allocator/operations.h"
 
 #include "runtime/hooks/operators.h"
 

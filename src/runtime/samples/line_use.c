@@ -3,7 +3,7 @@
  *
  * Called from signal handlers: reads the planes, takes no lock. Lines' last writers are kept in a table that forgets.
  */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
 #define WRITERS (1u << 15)
 

@@ -7,7 +7,7 @@
  *
  * Two indexes over the entries in the file, and a table of lines (who touched them, while the block lived) that forgets
  * when it is full: it is private memory. */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
 #include "base/arch/x86_64/decode.h"
 

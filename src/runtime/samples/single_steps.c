@@ -29,7 +29,7 @@
 #include <time.h>
 
 #include "base/arch/x86_64/decode.h"
-#include "runtime/dispatch.h"
+#include "runtime/allocator/syscalls.h"
 
 #define BURST_LENGTH  64 /* instructions of the program */
 #define APPROACH      24 /* instructions before those: a burst begins where time is spent, and has left that place then */

@@ -10,7 +10,7 @@
  * of block_starts.c say whether a pointer is one of them.
  *
  * All tables are of the process; entries are made under the lock and added to by atomic instructions. */
-#include "runtime/operations.h"
+#include "runtime/allocator/operations.h"
 
 #include "base/log_histogram.h"
 

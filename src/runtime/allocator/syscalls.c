@@ -1,4 +1,4 @@
-/* dispatch.c - system calls inside operations of the allocator, by syscall user dispatch.
+/* syscalls.c - system calls inside operations of the allocator, by syscall user dispatch.
  *
  * Each thread tells the kernel where its selector is (struct hw_operator). While that says BLOCK, which is inside an
  * operation, a system call from outside the runtime's own code is not executed: the thread gets SIGSYS. The handler
@@ -10,19 +10,20 @@
  * handed back: the thread is disarmed until the end of the operation, and executes its instruction again. What comes
  * after that in the same operation is not seen; HW_CALL_UNSEEN says how often that was.
  *
- * The kernel kills a process to which it owes a SIGSYS that is blocked or not handled. handlers.c sees to it that this
- * cannot happen through libc; a program that goes past libc to handle SIGSYS is left alone from its next thread on.
+ * The kernel kills a process to which it owes a SIGSYS that is blocked or not handled. program_handlers.c sees to it
+ * that this cannot happen through libc; a program that goes past libc to handle SIGSYS is left alone from its next
+ * thread on.
  *
  * The handler's mask is empty: a signal of the program that arrives while a call waits in the kernel is handled as it
  * would be otherwise. The handler runs on the stack that the program is on. */
-#include "runtime/dispatch.h"
+#include "runtime/allocator/syscalls.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
 
 #include "base/arch/x86_64/signal.h"
-#include "runtime/operations.h"
+#include "runtime/allocator/operations.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59

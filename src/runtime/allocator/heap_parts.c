@@ -1,4 +1,5 @@
-/* waste.c - what the allocator makes of its memory: sums over threads and classes, and the resident heap taken apart.
+/* heap_parts.c - what the allocator makes of its memory: sums over threads and classes, and the resident heap taken
+ * apart.
  *
  * Internal fragmentation is what blocks have beyond what was asked for, but for whole pages at their end that nobody
  * ever asked for. Blowup is the seed's: of a class's free blocks all but the recently freed ones, whose number goes up
@@ -6,7 +7,7 @@
  * so far less the present one: so no counter is kept of it. External fragmentation and metadata are the rest.
  *
  * Everything here happens under the runtime's lock, now and then; how often depends on what it costs. */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
 #define SUMS_PART   400u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
 #define COST_PART   200u /* looks at the resident heap one in so many… */

@@ -1,4 +1,5 @@
-/* lines.c - whose live blocks are on a cache line: false sharing that the allocator makes, without looking at accesses.
+/* line_owners.c - whose live blocks are on a cache line: false sharing that the allocator makes, without looking at
+ * accesses.
  *
  * A block is handed out on a line on which another thread's block lives: at a new address that is active false sharing
  * (the allocator parts the line among threads), at an address that was handed out before passive (a block came to
@@ -11,7 +12,7 @@
  * While a line is looked at its word is HW_PLACE_BUSY; others wait. A block is marked before its line is looked at, so
  * of two threads that are given parts of one line one sees the other; unless the line was already the one's, who then
  * does not wait: within some ten nanoseconds its block may be missed. */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
 #define WAITS_MOST 100000u /* the thread that looked may be gone: a forked child */
 

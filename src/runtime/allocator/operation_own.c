@@ -4,7 +4,7 @@
  * out by readers. Usual operations are so short that reading the clock in each would take longer than they do, so the
  * way of one is timed here, on a block of the runtime's own and with a stand-in for the allocator: the least of some
  * rounds of many pairs, with Heapwise less without it. The caches are warm: it is a lower bound. */
-#include "runtime/operations.h"
+#include "runtime/allocator/operations.h"
 
 #define ROUNDS 16
 #define PAIRS  64u

@@ -1,20 +1,20 @@
 /* operations.h - mode=allocator: what the files of this mode share.
  *
  * Every call of the allocator is an operation. operations.c counts all of them and times some; places.c knows what is
- * at each address; dispatch.c, locks.c and operation_events.c see what happens inside an operation. The allocator
+ * at each address; syscalls.c, locks.c and operation_events.c see what happens inside an operation. The allocator
  * itself is never replaced, and blocks are laid out as without Heapwise.
  *
  * The way of a usual operation is short: two comparisons, the real call between two stores of the selector, the bytes
  * of places.c, one counter. Everything else (the first operation of a thread, timed ones, signal handlers inside an
  * operation, forked children, something that was seen inside) goes the careful way. */
-#ifndef HW_RUNTIME_OPERATIONS_H
-#define HW_RUNTIME_OPERATIONS_H
+#ifndef HW_RUNTIME_ALLOCATOR_OPERATIONS_H
+#define HW_RUNTIME_ALLOCATOR_OPERATIONS_H
 
 #include "base/size_bucket.h"
 #include "runtime/runtime.h"
 
 struct hw_place_thread;    /* places.c */
-struct hw_dispatch_thread; /* dispatch.c */
+struct hw_dispatch_thread; /* syscalls.c */
 
 /* What is known of a thread's operations while they happen. Memory of the runtime that a forked child finds zeroed
  * (MADV_WIPEONFORK): until_timed is 0 then, so that its first operation goes the careful way. */
@@ -31,7 +31,7 @@ struct hw_operator {
     uint32_t serial;                     /* of the thread, from 1: hw_thread.serial */
     uint32_t shift;                      /* one operation in 2^shift is timed, at present */
     struct hw_place_thread *places;      /* of places.c, by hw_places_attach */
-    struct hw_dispatch_thread *dispatch; /* of dispatch.c, by hw_dispatch_attach */
+    struct hw_dispatch_thread *dispatch; /* of syscalls.c, by hw_dispatch_attach */
     uint64_t begin;                      /* ticks, of a timed operation */
     /* Heapwise's own time inside this operation: handlers and hooks add it, the end subtracts it. Set to 0 at the begin
      * of timed operations only. */
@@ -55,8 +55,8 @@ struct hw_operator {
     struct hw_stage_kind stage_base[HW_OPERATION_KINDS]; /* counts at its begin; ticks since */
 };
 #define HW_HARDWARE_NEXT 2
-#define HW_EVENTS_INSIDE 1 /* dispatch.c has recorded something inside this operation */
-#define HW_EVENTS_LINE   2 /* lines.c: its block shares a line */
+#define HW_EVENTS_INSIDE 1 /* syscalls.c has recorded something inside this operation */
+#define HW_EVENTS_LINE   2 /* line_owners.c: its block shares a line */
 /* Of the calling thread; NULL before its first operation, after its last, and where the mode is off. */
 extern HW_HIDDEN __thread struct hw_operator *hw_operator_self __attribute__((tls_model("initial-exec")));
 
@@ -216,9 +216,9 @@ void hw_stages_reset(void);
  * The last two are called with signals open and without any lock; a signal handler may be in between them and do the
  * same for other blocks. A reallocation is _freed before the real call and _allocated after it (of the old address
  * again when it failed). */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
-/* ---- dispatch.c, locks.c, operation_events.c: what happens inside an operation ----
+/* ---- syscalls.c, locks.c, operation_events.c: what happens inside an operation ----
  *
  *  bool hw_dispatch_start(void);             once, at the start and in a forked child, before any attach
  *  void hw_dispatch_attach(struct hw_operator *op);  first operation of a thread: sets op->dispatch, arms the kernel
@@ -231,7 +231,7 @@ void hw_stages_reset(void);
  *
  * What they write goes into sections 65 to 67. Events that are recorded inside an operation which turns out to be
  * nobody's (a jump out of it) are dropped: op->events is 0 at the begin of each operation. */
-#include "runtime/dispatch.h"
+#include "runtime/allocator/syscalls.h"
 
 /* Between _begin and _end, inside an operation, the kernel lets all calls pass. */
 static inline void hw_unwatched_begin(struct hw_operator *op)

@@ -5,7 +5,7 @@
  * the attempt says but "taken" and "busy" is left to the real function, which knows about errors, owners that died,
  * recursion and the like. Results are always the real functions' own.
  *
- * While a lock is waited for, or waiters are woken, system calls are not looked at (dispatch.c): what futexes show is
+ * While a lock is waited for, or waiters are woken, system calls are not looked at (syscalls.c): what futexes show is
  * what locks show that libc and the allocator make by themselves.
  *
  * glibc's own locks, of its arenas above all, are taken where nothing can be interposed; only the two functions that
@@ -14,8 +14,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "runtime/dispatch.h"
-#include "runtime/operations.h"
+#include "runtime/allocator/syscalls.h"
+#include "runtime/allocator/operations.h"
 
 typedef int lock_function(void *);
 typedef int until_function(void *, const struct timespec *);
@@ -384,7 +384,7 @@ static void redirect(const char *name, void (*hook)(int *), void (**real)(int *)
         *(void **)real = original;
 }
 
-/* Where it cannot be had dispatch.c sees the futexes. Code is changed only while no other thread can be in it. */
+/* Where it cannot be had syscalls.c sees the futexes. Code is changed only while no other thread can be in it. */
 void hw_locks_start(void)
 {
     if (!hw_dispatch_on || !hw_real.is_glibc || real_wait_private || !&__libc_single_threaded ||

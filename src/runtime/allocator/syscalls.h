@@ -1,10 +1,10 @@
-/* dispatch.h - what happens inside an operation of the allocator: system calls (dispatch.c), locks (locks.c), events of
+/* syscalls.h - what happens inside an operation of the allocator: system calls (syscalls.c), locks (locks.c), events of
  * the processor (operation_events.c). Included by operations.h, which has struct hw_operator.
  *
  * What is seen inside an operation is gathered by its thread alone, and added to the profile when the operation ends:
  * only then its kind is known. */
-#ifndef HW_RUNTIME_DISPATCH_H
-#define HW_RUNTIME_DISPATCH_H
+#ifndef HW_RUNTIME_ALLOCATOR_SYSCALLS_H
+#define HW_RUNTIME_ALLOCATOR_SYSCALLS_H
 
 #include <signal.h>
 
@@ -57,7 +57,7 @@ struct hw_dispatch_thread {
     struct hw_inside inside[HW_INSIDE_EVENTS];
 };
 
-/* ---- dispatch.c ---- */
+/* ---- syscalls.c ---- */
 
 /* At the start and in a forked child. Where system calls cannot be seen a note says why, and all else works. False: no
  * room in the profile. */
@@ -90,7 +90,7 @@ void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by);
 /* At the start: what it takes by itself to see for how long a lock is held. */
 void hw_locks_calibrate(void);
 
-/* ---- handlers.c: signal handlers and masks of the program, while system calls are looked at ---- */
+/* ---- program_handlers.c: signal handlers and masks of the program, while system calls are looked at ---- */
 
 /* The runtime's handler for SIGSYS. False: it cannot be had. */
 bool hw_handlers_start(void (*on_sys)(int, siginfo_t *, void *));

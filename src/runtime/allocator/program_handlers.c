@@ -1,6 +1,6 @@
-/* handlers.c - signal handlers and masks of the program, while system calls inside operations are looked at.
+/* program_handlers.c - signal handlers and masks of the program, while system calls inside operations are looked at.
  *
- * Three things have to hold there (dispatch.c says why):
+ * Three things have to hold there (syscalls.c says why):
  *
  *  - SIGSYS is the runtime's. What the program sets for it is kept and carried out for every SIGSYS that comes for
  *    another reason.
@@ -17,8 +17,8 @@
 #include <time.h>
 
 #include "base/arch/x86_64/signal.h"
-#include "runtime/dispatch.h"
-#include "runtime/operations.h"
+#include "runtime/allocator/syscalls.h"
+#include "runtime/allocator/operations.h"
 
 #define SIGNALS 65
 #define SYS_BIT (1ull << (SIGSYS - 1))

@@ -3,7 +3,7 @@
  * Nothing here takes a lock: bytes belong to the owner of the block, and so do entries of big blocks; listed blocks and
  * regions change by compare-and-exchange. A signal handler may come in between anywhere: it works on
  * blocks of its own. */
-#include "runtime/places.h"
+#include "runtime/allocator/places.h"
 
 #define REGION_SHIFT HW_PLACE_REGION_SHIFT
 #define BIG_MOST     HW_PLACE_BIG_MOST

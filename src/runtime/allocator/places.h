@@ -19,15 +19,15 @@
  * free blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it. Those may
  * begin before that memory, and their begin may be another thread's by then: they are taken by compare-and-exchange.
  *
- * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (lines.c); they are looked at
- * when there is more than one thread. What is 0 belongs to the first thread, so that a program with one touches none of
- * it.
+ * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (line_owners.c); they are looked
+ * at when there is more than one thread. What is 0 belongs to the first thread, so that a program with one touches none
+ * of it.
  *
  * Per thread and class of usable size there are counters; sums over threads are taken when somebody wants to know. */
-#ifndef HW_RUNTIME_PLACES_H
-#define HW_RUNTIME_PLACES_H
+#ifndef HW_RUNTIME_ALLOCATOR_PLACES_H
+#define HW_RUNTIME_ALLOCATOR_PLACES_H
 
-#include "runtime/operations.h"
+#include "runtime/allocator/operations.h"
 
 #define HW_PLACE_START        0x80u
 #define HW_PLACE_BODY         0x40u
@@ -109,7 +109,7 @@ struct hw_place_thread {
     uint64_t span;
     int64_t flushed;
     uint16_t owner;        /* of lines */
-    uint8_t in_line;       /* inside lines.c: a signal handler must not wait for itself */
+    uint8_t in_line;       /* inside line_owners.c: a signal handler must not wait for itself */
     uint8_t shared;        /* the latest block handed out shares a line: `shared_*` say with whom */
     uint32_t told;         /* how often it has told the others how much is live */
     uint32_t index;        /* among all */
@@ -234,7 +234,7 @@ void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_count
 /* So many bytes are live; exact only while nobody changes that. */
 void hw_places_note_peak(int64_t live);
 
-/* ---- lines.c: whose live blocks are on a line ---- */
+/* ---- line_owners.c: whose live blocks are on a line ---- */
 
 /* SELF was given the block from ADDRESS to LAST, which bears its marks already. REUSED: the address was handed out
  * before. Only when there has been more than one thread. */
@@ -244,7 +244,7 @@ uint32_t hw_place_line_events(uintptr_t address);
 /* Nothing has happened yet on the lines of the program's memory: they are counted again. Lock held. */
 void hw_place_lines_forget(void);
 
-/* ---- waste.c: sums, the heap taken apart, the profile ---- */
+/* ---- heap_parts.c: sums, the heap taken apart, the profile ---- */
 
 /* What classes were and are, into the profile; with a point in time, and, if it is due, with the resident heap taken
  * apart. Lock held. */
