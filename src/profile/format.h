@@ -2,7 +2,7 @@
  *
  * This header is the whole contract between the process that is profiled and everything after the run. It has no
  * code and no dependency but <stdint.h> and its two parts, format_access.h and format_allocator.h;
- * docs/profile-format.md explains it with an annotated sample.
+ * docs/development/profile-format.md explains it with an annotated sample.
  *
  * Rules that hold at every moment of the file's life, so that it can be read while the program runs and after kill -9:
  *

@@ -93,7 +93,7 @@ static void test_documentation(void **state)
 {
     char path[4096], line[1024];
     const char *slash = strrchr(__FILE__, '/');
-    snprintf(path, sizeof path, "%.*s/../../docs/profile-format.md", slash ? (int)(slash - __FILE__) : 1,
+    snprintf(path, sizeof path, "%.*s/../../docs/development/profile-format.md", slash ? (int)(slash - __FILE__) : 1,
              slash ? __FILE__ : ".");
     FILE *document = fopen(path, "r");
     if (!document)
@@ -114,7 +114,7 @@ static void test_documentation(void **state)
         assert_int_equal(offset, expected);
         for (const char *next = line + read; sscanf(next, "%2x%n", &byte, &read) == 1 && read == 2; next += 3) {
             if (offset >= size || packed[offset] != byte)
-                fail_msg("docs/profile-format.md is wrong at byte %zx: %s", offset, line);
+                fail_msg("docs/development/profile-format.md is wrong at byte %zx: %s", offset, line);
             offset++;
             if (next[2] != ' ' || next[3] == ' ')
                 break;

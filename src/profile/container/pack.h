@@ -1,7 +1,7 @@
 /* pack.h - packed extents: the entries of one section as columns of tagged fields, in chunks.
  *
- * docs/profile-format.md ("Packed extents") explains the format with an annotated sample; the structures below are its
- * definition. Little-endian, like everything in the file.
+ * docs/development/profile-format.md ("Packed extents") explains the format with an annotated sample; the
+ * structures below are its definition. Little-endian, like everything in the file.
  *
  *     struct hw_packed_header, then chunk_count of struct hw_packed_chunk, then the chunks
  *

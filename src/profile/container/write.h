@@ -1,7 +1,8 @@
 /* write.h - tables in memory -> a sealed profile file.
  *
  * Everything that makes a profile after the run goes through here: dumps taken from outside, packed, merged and
- * symbolised profiles. The layout is that of docs/profile-format.md with one extent a section and one directory. */
+ * symbolised profiles. The layout is that of docs/development/profile-format.md with one extent a section and one
+ * directory. */
 #ifndef HW_PROFILE_CONTAINER_WRITE_H
 #define HW_PROFILE_CONTAINER_WRITE_H
 
