@@ -53,8 +53,7 @@ fuzz:
 guests:
 	@scripts/setup build guests
 	@$(MAKE) --no-print-directory release
-	failed=0; for suite in libuv redis sed; do tests/guests/suite $(PROGRAM) build/guests $$suite || [ $$? = 77 ] || failed=1; done; \
-	tests/guests/run $(PROGRAM) build/guests --table docs/development/guests.md && exit $$failed
+	tests/guests/run $(PROGRAM) build/guests --suites=libuv,redis,sed --table docs/development/guests.md
 
 bench:
 	@scripts/setup build bench

@@ -230,6 +230,23 @@ static void add_section(struct observing *observing, uint32_t type, uint32_t ent
             (struct hw_section_source){type, entry_size, 1, bytes, entries * entry_size};
 }
 
+static void find_facts(const struct hw_profile *profile, struct hw_known_facts *known, struct hw_facts *facts,
+                       bool *probed)
+{
+    const bool same = known && strcmp(known->path, profile->allocator_path) == 0 && !why_not(profile);
+    if (same) {
+        *facts = known->facts;
+        *probed = known->probed;
+        return;
+    }
+    hw_facts_of_profile(profile, facts, probed);
+    if (known && !why_not(profile)) {
+        snprintf(known->path, sizeof known->path, "%s", profile->allocator_path);
+        known->facts = *facts;
+        known->probed = *probed;
+    }
+}
+
 static bool observe(struct observing *observing, const struct hw_profile *profile, const char *path,
                     const struct hw_observe_options *options, struct hw_error *error)
 {
@@ -237,7 +254,7 @@ static bool observe(struct observing *observing, const struct hw_profile *profil
     if (options->told)
         observing->facts = *options->told;
     else
-        hw_facts_of_profile(profile, &observing->facts, &probed);
+        find_facts(profile, options->known, &observing->facts, &probed);
     fill_facts(&observing->entry, &observing->facts, options->told ? HW_FACTS_TOLD : probed ? HW_FACTS_PROBED : 0);
     add_section(observing, HW_SECTION_ALLOCATOR_FACTS, sizeof observing->entry, &observing->entry, 1);
     add_section(observing, HW_SECTION_SIZE_CLASSES, sizeof(struct hw_size_class), observing->facts.classes,

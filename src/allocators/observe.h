@@ -5,9 +5,17 @@
 #include "allocators/installed.h"
 #include "profile/profile.h"
 
+/* What was found out for the profile before: the processes of a run mostly have one allocator. All zeros at first. */
+struct hw_known_facts {
+    char path[PATH_MAX]; /* of the allocator; "": none yet */
+    struct hw_facts facts;
+    bool probed;
+};
+
 struct hw_observe_options {
-    const struct hw_facts *told; /* instead of what would be found out; NULL: none */
-    bool predict;                /* replay with all installed allocators: takes some seconds */
+    const struct hw_facts *told;  /* instead of what would be found out; NULL: none */
+    struct hw_known_facts *known; /* NULL: nothing is remembered */
+    bool predict;                 /* replay with all installed allocators: takes some seconds */
 };
 
 /* How the allocator works that the process of PROFILE used: what was told, or from a probe. Never fails: what cannot be

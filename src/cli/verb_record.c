@@ -514,6 +514,7 @@ static void symbolise_profiles(struct record *record, const struct hw_session *s
 static void observe_allocators(struct record *record, const struct hw_session *session)
 {
     const struct hw_session_file *most = NULL;
+    struct hw_known_facts *known = calloc(1, sizeof *known);
     hw_launch_forget_signals(); /* from now on they ask for an end of this */
     for (size_t i = 0; i < session->count; i++)
         if (session->files[i].closed && (!most || session->files[i].process.peak_bytes > most->process.peak_bytes))
@@ -522,6 +523,7 @@ static void observe_allocators(struct record *record, const struct hw_session *s
         const struct hw_session_file *file = &session->files[i];
         const struct hw_observe_options options = {
             .told = record->facts ? &record->told : NULL,
+            .known = known,
             .predict = file == most && !record->no_prediction,
         };
         struct hw_error error = {""};
@@ -530,6 +532,7 @@ static void observe_allocators(struct record *record, const struct hw_session *s
         if (file->closed && !hw_observe(file->path, &options, &error) && !record->quiet)
             hw_say("%s does not say how its allocator works: %s", short_path(file->path), error.message);
     }
+    free(known);
     if (hw_helper_interrupted() && !record->quiet)
         hw_say("interrupted: what other allocators would do is not, or not fully, in the profile");
 }
@@ -606,7 +609,8 @@ static void say_totals(const char *path)
     if (profile->process.sample_bytes && !allocations)
         hw_say("wrote %s: none of the program's allocations was in the sample", short_path(path));
     else if (!hw_profile_measured(profile, HW_MEASURED_PEAK))
-        hw_say("wrote %s: %s; the peak and what was not freed are not known, as address space was limited (ulimit -v)",
+        hw_say("wrote %s: %s; the peak and what was not freed are not known, as the address space had no room "
+               "(ulimit -v, or mappings of the program)",
                short_path(path), HW_OF(allocations, "allocation"));
     else
         hw_say("wrote %s: %s, %s at the peak, %s not freed%s", short_path(path), HW_OF(allocations, "allocation"),

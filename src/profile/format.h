@@ -391,7 +391,7 @@ struct hw_memory_breakdown {
 };
 
 enum hw_note_code {
-    HW_NOTE_TABLE_STORE = 1, /* address space is limited: blocks are kept in a table */
+    HW_NOTE_TABLE_STORE = 1, /* the address space had no room for a map: blocks are in a table */
     HW_NOTE_FILE_FULL = 2,   /* the file could not grow (text says why): new contexts were counted as unknown */
     HW_NOTE_NO_MEMORY = 3,   /* the runtime got no memory: events were passed through uncounted */
     HW_NOTE_EXEC = 4,        /* the process started another program (text) by exec: that one has a file of its own */

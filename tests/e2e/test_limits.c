@@ -85,6 +85,26 @@ static void test_address_space_is_said(void **state)
     recording_free(&recording);
 }
 
+/* Mappings of the program can be in the way as well: no limit is spoken of alone. */
+static void test_divided_address_space(void **state)
+{
+    if (TEST_SANITIZED)
+        SKIP("AddressSanitizer has its shadow there");
+    const char *const argv[] = {need_program("divided"), NULL};
+    for (int allocator = 0; allocator < 2; allocator++) {
+        struct recording recording =
+            record_and_load(argv, &(struct record_options){.options = allocator ? "mode=allocator" : NULL});
+        assert_exit(&recording.run, 0, "divided");
+        struct run_result report = heapwise((const char *const[]){"report", "--full", recording.files[0], NULL}, NULL);
+        assert_exit(&report, 0, "report");
+        assert_true(report_says(recording.report, "mappings of the program"));
+        assert_null(strstr(report.out, "was limited"));
+        assert_null(strstr(report.out, "is limited"));
+        run_result_free(&report);
+        recording_free(&recording);
+    }
+}
+
 /* Allocator mode knows no sizes of freed blocks there: what is live is not known, which is not the same as nothing. */
 static void test_live_is_not_known(void **state)
 {
@@ -426,9 +446,9 @@ static void test_without_proc(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
-          cmocka_unit_test(test_live_is_not_known), cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit),
-          cmocka_unit_test(test_descriptors), cmocka_unit_test(test_file_size),
-          cmocka_unit_test(test_file_size_of_messages), cmocka_unit_test(test_file_size_with_pools),
-          cmocka_unit_test(test_locked_memory_and_stack), cmocka_unit_test(test_unwritable_directory),
-          cmocka_unit_test(test_directory_of_another_user), cmocka_unit_test(test_full_disk),
-          cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))
+          cmocka_unit_test(test_divided_address_space), cmocka_unit_test(test_live_is_not_known),
+          cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit), cmocka_unit_test(test_descriptors),
+          cmocka_unit_test(test_file_size), cmocka_unit_test(test_file_size_of_messages),
+          cmocka_unit_test(test_file_size_with_pools), cmocka_unit_test(test_locked_memory_and_stack),
+          cmocka_unit_test(test_unwritable_directory), cmocka_unit_test(test_directory_of_another_user),
+          cmocka_unit_test(test_full_disk), cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))

@@ -379,10 +379,11 @@ static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
         return "A sample of the allocations does not tell.";
     if (hw_view_measured(view, needed) && (!granules || hw_view_measured(view, HW_MEASURED_GRANULES)))
         return NULL;
-    return view->profile->llvm                                         ? "A heap profile of LLVM's does not tell."
-           : view->profile->totals_lost || view->profile->process_lost ? "That part of the file is damaged."
-                                                                       : "Address space was limited (ulimit -v): sizes "
-                                                                         "of freed blocks are not known.";
+    return view->profile->llvm ? "A heap profile of LLVM's does not tell."
+           : view->profile->totals_lost || view->profile->process_lost
+               ? "That part of the file is damaged."
+               : "The address space had no room (ulimit -v, or mappings of the program): sizes "
+                 "of freed blocks are not known.";
 }
 
 void hw_text_list(struct hw_text *text, enum hw_sort_key key)

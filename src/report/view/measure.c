@@ -91,9 +91,10 @@ const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id
     return hw_view_measured(view, needed[id]) ? NULL
            : view->profile->llvm              ? "this kind of profile does not tell it"
            : view->profile->totals_lost       ? "that part of the file is damaged"
-           : view->profile->process_lost      ? "that part of the file is damaged"
-                                              : "address space was limited (ulimit -v), so sizes of freed blocks "
-                                                "are not known";
+           : view->profile->process_lost
+               ? "that part of the file is damaged"
+               : "the address space had no room (ulimit -v, or mappings of the program), so sizes of freed blocks "
+                 "are not known";
 }
 
 static uint64_t of_accesses(const struct hw_view *view, enum hw_measure_id id, const struct hw_profile_access *access)

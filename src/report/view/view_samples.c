@@ -103,7 +103,7 @@ const char *hw_sample_ended(const struct hw_sample_info *info)
     case HW_SAMPLE_SECCOMP:
         return "the program gave up system calls (seccomp)";
     case HW_SAMPLE_ADDRESS_SPACE:
-        return "address space is limited, and blocks cannot be found by an address inside them";
+        return "the address space had no room (a limit, or mappings of the program) for what finds blocks by an address inside them";
     case HW_SAMPLE_NO_SIGNAL:
         return "no signal was free";
     case HW_SAMPLE_NO_TIMER:

@@ -16,7 +16,9 @@ static const struct {
     bool counted;         /* how often it happened is worth saying */
 } notes[] = {
     {HW_NOTE_TABLE_STORE, "table-store",
-     "Address space was limited, so blocks were kept in a table: nothing is lost, but each event took longer", false},
+     "The address space had no room for the map of blocks (a limit, or mappings of the program), so blocks were kept in a "
+     "table: nothing is lost, but each event took longer",
+     false},
     {HW_NOTE_FILE_FULL, "file-full",
      "The profile file could not grow: allocations at places that were new by then are in the totals only", true},
     {HW_NOTE_NO_MEMORY, "no-memory",
@@ -539,9 +541,8 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
     if (!profile->observed)
         return;
     if (!places) {
-        hw_buffer_add(out,
-                      "How the allocator uses its memory was not followed: address space is limited (ulimit -v), or "
-                      "the process was killed before writing it.\n");
+        hw_buffer_add(out, "How the allocator uses its memory was not followed: the address space had no room for it "
+                           "(ulimit -v, or mappings of the program), or the process was killed before writing it.\n");
         return;
     }
     const struct hw_places_info *info = &places->info;

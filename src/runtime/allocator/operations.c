@@ -24,10 +24,11 @@ static bool start(void)
     hw_allocator_info()->flags = HW_ALLOCATOR_BYTES | (places ? HW_ALLOCATOR_PLACES | HW_ALLOCATOR_BYTES_FREED : 0);
     hw_pool_publish(HW_POOL_ALLOCATOR_INFO);
     if (!places)
-        hw_note(HW_NOTE_OTHER,
-                "address space is limited: what lies where was not followed, so that reused addresses are "
-                "not told from new ones, sizes of frees and what reallocations added are not known, and call stacks "
-                "were not sampled");
+        hw_note(
+            HW_NOTE_OTHER,
+            "the address space had no room (a limit, or mappings of the program): what lies where was not followed, so that reused addresses are "
+            "not told from new ones, sizes of frees and what reallocations added are not known, and call stacks "
+            "were not sampled");
     return hw_stages_start() && hw_times_start() && hw_dispatch_start();
 }
 
