@@ -52,6 +52,7 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .runs = 1,
         .wall = NAN,
         .own = NAN,
+        .runnable = NAN,
         .run = NAN,
         .threads = NAN,
         .operations = NAN,
@@ -122,7 +123,12 @@ static void scale(struct hw_verdict_input *input, double by)
 
 void hw_verdict_settle(struct hw_verdict_input *input)
 {
-    input->run = input->own > 0 && input->own < OWN_MOST * input->wall ? input->wall - input->own : input->wall;
+    if (!(input->runnable > 0 && input->runnable < input->wall))
+        input->runnable = 0;
+    input->run = input->wall - input->runnable;
+    if (!(input->own > 0 && input->own < OWN_MOST * input->run))
+        input->own = 0;
+    input->run -= input->own;
     double *const inside[] = {
         &input->in_syscalls,      &input->exact,           &input->map.seconds,      &input->advise.seconds,
         &input->heap_end.seconds, &input->protect.seconds, &input->clearing.seconds, &input->copying.seconds,

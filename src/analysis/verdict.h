@@ -26,6 +26,7 @@ struct hw_verdict_input {
     double begin;      /* of what is counted, seconds from the start of the run: 0, or a reset */
     double wall;       /* of the run from there on, or of all */
     double own;        /* of it, what Heapwise itself took on the critical way, as far as that is known */
+    double runnable;   /* of it, without a processor although it could have run: the first thread; 0: not known */
     double run;        /* what is left: set by hw_verdict_settle */
     double threads;    /* time that threads were alive, added up */
     double operations; /* in operations, all threads */

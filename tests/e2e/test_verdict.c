@@ -3,9 +3,15 @@
 #include "support/check.h"
 #include "support/recording.h"
 
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "test_config.h"
 
@@ -66,6 +72,47 @@ static void test_quiet(void **state)
     assert_int_equal(json_array_size(json_object_get(
                          json_object_get(json_object_get(recording.report, "allocator"), "verdict"), "causes")),
                      0);
+    recording_free(&recording);
+}
+
+/* The run without Heapwise is none in which others have the processor: beside two of these, all on one processor, it is
+ * no longer than the processor time of whoever records and is recorded. */
+static void test_busy(void **state)
+{
+    (void)state;
+    cpu_set_t all, one;
+    struct rusage before, after;
+    pid_t spinning[2];
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int i = 0; i < 2; i++) {
+        spinning[i] = fork();
+        if (!spinning[i]) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                ;
+        }
+    }
+    getrusage(RUSAGE_CHILDREN, &before);
+    struct recording recording = record("quiet", NULL);
+    getrusage(RUSAGE_CHILDREN, &after);
+    for (int i = 0; i < 2; i++) {
+        kill(spinning[i], SIGKILL);
+        waitpid(spinning[i], NULL, 0);
+    }
+    sched_setaffinity(0, sizeof all, &all);
+    const double processor = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
+                             (double)(after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
+                             1e-6 * (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec) +
+                             1e-6 * (double)(after.ru_stime.tv_usec - before.ru_stime.tv_usec);
+    const double run = json_number(recording.report, "allocator.verdict.run_seconds");
+    if (access("/proc/self/schedstat", R_OK) == 0 && run > 1.1 * processor)
+        fail_msg("a run of %g s, for %g s of processor time", run, processor);
     recording_free(&recording);
 }
 
@@ -340,7 +387,7 @@ static void test_known(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(test_quiet), cmocka_unit_test(test_rate), cmocka_unit_test(test_mapping_and_its_setting),
-          cmocka_unit_test(test_when), cmocka_unit_test(test_when_locks), cmocka_unit_test(test_when_lines),
-          cmocka_unit_test(test_when_holes), cmocka_unit_test(test_short_peak),
-          cmocka_unit_test(test_short_peak_of_threads), cmocka_unit_test(test_known))
+TEST_MAIN(cmocka_unit_test(test_quiet), cmocka_unit_test(test_busy), cmocka_unit_test(test_rate),
+          cmocka_unit_test(test_mapping_and_its_setting), cmocka_unit_test(test_when),
+          cmocka_unit_test(test_when_locks), cmocka_unit_test(test_when_lines), cmocka_unit_test(test_when_holes),
+          cmocka_unit_test(test_short_peak), cmocka_unit_test(test_short_peak_of_threads), cmocka_unit_test(test_known))

@@ -126,6 +126,12 @@ static void test_agreement(void **state)
     assert_true(verdict.findings[0].share == 1);
     assert_true(verdict.findings[0].gain == 6);
 
+    input = slow(); /* others had the processor most of the time: what is left is what Heapwise's own is a share of */
+    input.runnable = 8;
+    input.own = 1.5;
+    hw_verdict_settle(&input);
+    assert_true(input.run == 0.5 && input.own == 1.5 && input.runnable == 8);
+
     input = slow(); /* operations look longer one by one than they are */
     input.operations = input.critical = 12;
     input.fresh.seconds = 2;

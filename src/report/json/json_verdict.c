@@ -55,7 +55,8 @@ json_t *hw_json_verdict(struct json_writer *writer)
         set_count(writer, object, "memory_runs", of.input.memory_runs);
     set_number(writer, object, "run_seconds", of.input.run);
     set_number(writer, object, "seconds_on_critical_way", of.input.critical);
-    set_number(writer, object, "own_seconds", of.input.wall - of.input.run);
+    set_number(writer, object, "own_seconds", of.input.own);
+    set_number(writer, object, "runnable_seconds", of.input.runnable);
     set_number(writer, object, "memory_at_seconds", of.input.memory_at);
     set_number(writer, object, "seconds_in_operations", of.input.operations);
     set_number(writer, object, "relative_error", of.input.error);

@@ -41,8 +41,10 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
     hw_buffer_add(out, ". ");
     if (input->threads_most > 1)
         hw_buffer_add(out, "The slowest thread counts; all threads together: %s. ", TIME(input->operations));
-    if (input->wall - input->run >= OWN_LEAST * input->wall)
-        hw_buffer_add(out, "The %s that Heapwise itself took are subtracted. ", TIME(input->wall - input->run));
+    if (input->own >= OWN_LEAST * input->wall)
+        hw_buffer_add(out, "The %s that Heapwise itself took are subtracted. ", TIME(input->own));
+    if (input->runnable >= OWN_LEAST * input->wall)
+        hw_buffer_add(out, "So are %s for which other threads had the processor. ", TIME(input->runnable));
 }
 
 /* The moment that memory is told of, and a space. */

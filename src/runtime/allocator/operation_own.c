@@ -2,8 +2,9 @@
  *
  * The share of a run that goes into its allocator is of the run as it would be without Heapwise: its own time is taken
  * out by readers. Usual operations are so short that reading the clock in each would take longer than they do, so the
- * way of one is timed here, on a block of the runtime's own and with a stand-in for the allocator: the least of some
- * rounds of many pairs, with Heapwise less without it. The caches are warm: it is a lower bound. */
+ * way of one (the code of operations.c) is timed here, on a block of the runtime's own and with a stand-in for the
+ * allocator: the least of some rounds of many pairs, with Heapwise less without it. The caches are warm: it is a lower
+ * bound. */
 #include "runtime/allocator/operations.h"
 
 #define ROUNDS 16
@@ -17,7 +18,6 @@ static struct {
 } __attribute__((aligned(16))) trial = {.chunk = 0x21};
 
 static struct hw_operator trial_operator;
-static __thread struct hw_operator *trial_self __attribute__((tls_model("initial-exec")));
 static struct hw_place_thread trial_places;
 static struct hw_operation_counts trial_counts[HW_SIZE_BUCKETS];
 
@@ -33,60 +33,18 @@ static __attribute__((noinline)) void stand_in_free(void *pointer)
     __asm__ volatile("" ::"r"(pointer) : "memory");
 }
 
-static void *(*volatile real_malloc)(size_t) = stand_in_malloc;
-static void (*volatile real_free)(void *) = stand_in_free;
-
-/* As in operations.c. */
-static inline void short_way(struct hw_operator *op, uint32_t kind, uint32_t bucket)
-{
-    op->until_timed--;
-    op->frame = (uintptr_t)__builtin_frame_address(0);
-    hw_arch_increment(&op->counts[bucket].count[0][0] + kind + hw_phase_offset);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static __attribute__((noinline)) void *with_malloc(size_t size)
-{
-    struct hw_operator *op = trial_self;
-    if (!op || !op->until_timed || op->selector || !op->places)
-        return NULL;
-    op->selector = 1;
-    void *result = real_malloc(size);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    op->selector = 0;
-    if (!hw_place_again(op->places, (uintptr_t)result, size, false))
-        return NULL;
-    short_way(op, HW_OPERATION_REUSED, (uint32_t)(size + 15) >> 4);
-    return op->events ? NULL : result;
-}
-
-static __attribute__((noinline)) void with_free(void *pointer)
-{
-    struct hw_operator *op = trial_self;
-    if (!op || !op->until_timed || op->selector || !op->places)
-        return;
-    const size_t size = hw_place_given_back(op->places, (uintptr_t)pointer, false);
-    if (size == SIZE_MAX || hw_times_followed_known(pointer))
-        return;
-    short_way(op, HW_OPERATION_FREE, (uint32_t)(size + 15) >> 4);
-    op->selector = 1;
-    real_free(pointer);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    op->selector = 0;
-}
-
 /* As in hooks.c. */
 static volatile uint8_t on = 1;
 
 static __attribute__((noinline)) void *hook_malloc(size_t size)
 {
-    return on ? with_malloc(size) : real_malloc(size);
+    return on ? hw_operation_trial_malloc(size) : stand_in_malloc(size);
 }
 
 static __attribute__((noinline)) void hook_free(void *pointer)
 {
     if (pointer && on)
-        with_free(pointer);
+        hw_operation_trial_free(pointer);
 }
 
 static uint64_t time_pairs(void *(*volatile take)(size_t), void (*volatile give)(void *))
@@ -111,10 +69,10 @@ static bool try_out(void)
     trial_operator.places = &trial_places;
     trial_operator.counts = trial_counts;
     trial_operator.until_timed = UINT32_MAX;
-    trial_self = &trial_operator;
-    if (!with_malloc(SIZE))
+    hw_operation_trial(&trial_operator, stand_in_malloc, stand_in_free);
+    if (hook_malloc(SIZE) != trial.block)
         return false;
-    with_free(trial.block);
+    hook_free(trial.block);
     return class->now.live == 0 && class->now.again == 1;
 }
 

@@ -34,6 +34,7 @@ static struct {
     uint32_t shift;               /* what threads begin with: the latest one that some thread found good */
     uint32_t follow_shift;
     uint64_t followed_limit;
+    uint64_t runnable_ns;   /* at the begin */
     uint64_t slowest_limit; /* fewer ticks are among the slowest no more */
 } times;
 
@@ -46,6 +47,33 @@ static void forget_tables(void)
     for (uint32_t i = 0; i < HW_SIZE_BUCKETS; i++)
         times.lives[i] = 0;
     times.slowest_limit = 0;
+}
+
+/* In ticks, as far as the rate is known. */
+static uint64_t ticks_of(uint64_t ns)
+{
+    const struct hw_process_info *process = hw_runtime.process;
+    return (uint64_t)((double)ns * (double)process->clock_ticks / (double)(process->clock_ns ? process->clock_ns : 1));
+}
+
+/* For how long the first thread has been waiting for a processor, as the kernel counts; 0: not known. */
+static uint64_t runnable_ns(void)
+{
+    char buffer[128];
+    if (hw_quiet || hw_read_file("/proc/self/schedstat", buffer, sizeof buffer) <= 0)
+        return 0;
+    const char *cursor = buffer;
+    hw_parse_u64(&cursor, 10);
+    if (*cursor == ' ')
+        cursor++;
+    return hw_parse_u64(&cursor, 10);
+}
+
+void hw_times_write(void)
+{
+    const uint64_t now = runnable_ns();
+    if (now > times.runnable_ns)
+        hw_allocator_info()->runnable_ticks = ticks_of(now - times.runnable_ns);
 }
 
 /* What threads sample with now is what they have sampled with at least. */
@@ -71,6 +99,8 @@ void hw_times_reset(void)
     shift_most = times.shift;
     hw_threads_each(raise_shift);
     hw_allocator_info()->shift_most = shift_most;
+    hw_allocator_info()->runnable_ticks = 0;
+    times.runnable_ns = runnable_ns();
 }
 
 /* ---- reading the clock ---- */
@@ -100,6 +130,7 @@ bool hw_times_start(void)
     forget_tables();
     times.shift = times.follow_shift = 0;
     times.followed_limit = FOLLOWED_MOST;
+    times.runnable_ns = runnable_ns();
     hw_allocator_info()->clock_ticks = calibrate();
     hw_allocator_info()->hook_ticks = hw_own_ticks_of_operations();
     return true;
@@ -153,13 +184,6 @@ uint64_t hw_thread_cpu_ns(void)
     if (!hw_quiet)
         hw_sys(SYS_clock_gettime, 3 /* CLOCK_THREAD_CPUTIME_ID */, &cpu);
     return (uint64_t)cpu.seconds * 1000000000ull + (uint64_t)cpu.nanoseconds;
-}
-
-/* In ticks, as far as the rate is known. */
-static uint64_t ticks_of(uint64_t ns)
-{
-    const struct hw_process_info *process = hw_runtime.process;
-    return (uint64_t)((double)ns * (double)process->clock_ticks / (double)(process->clock_ns ? process->clock_ns : 1));
 }
 
 static void begin_window(struct hw_operator *op, uint64_t now)

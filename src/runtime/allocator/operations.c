@@ -51,8 +51,10 @@ void hw_operations_fork(void)
 
 void hw_operations_end(void)
 {
-    if (hw_operations_on)
+    if (hw_operations_on) {
         hw_stages_end();
+        hw_times_write();
+    }
 }
 
 void hw_operations_dump(void)
@@ -689,14 +691,20 @@ static void *middle_malloc(struct hw_operator *op, size_t size)
     return allocated_otherwise(op, HW_OPERATION_NEW, result, size);
 }
 
-void *hw_operation_malloc(size_t size)
+/* REAL: for hw_operation_trial_malloc. */
+static inline __attribute__((always_inline)) void *short_malloc(struct hw_operator *op, size_t size,
+                                                                void *(*real)(size_t))
 {
-    struct hw_operator *op = hw_operator_self;
     if (goes_carefully(op) || hw_unlikely(size >= HW_OPERATION_LARGE))
         return careful_malloc(size);
     if (size > HW_SIZE_SMALL_MOST)
         return middle_malloc(op, size);
-    ALLOCATE_SHORT(op, HW_OPERATION_NEW, HW_OPERATION_REUSED, size, hw_real.malloc(size));
+    ALLOCATE_SHORT(op, HW_OPERATION_NEW, HW_OPERATION_REUSED, size, real(size));
+}
+
+void *hw_operation_malloc(size_t size)
+{
+    return short_malloc(hw_operator_self, size, hw_real.malloc);
 }
 
 void *hw_operation_calloc(size_t number, size_t size)
@@ -708,14 +716,15 @@ void *hw_operation_calloc(size_t number, size_t size)
     ALLOCATE_SHORT(op, HW_OPERATION_CALLOC, HW_OPERATION_CALLOC, all, hw_real.calloc(number, size));
 }
 
-static inline void short_free(struct hw_operator *op, void *pointer, uint32_t bucket, uint64_t size)
+static inline void end_short_free(struct hw_operator *op, void *pointer, uint32_t bucket, uint64_t size,
+                                  void (*real)(void *))
 {
     op->until_timed--;
     op->frame = FRAME;
     count(op, HW_OPERATION_FREE, bucket);
     count_given_back(op, bucket, size);
     enter_real(op);
-    hw_real.free(pointer);
+    real(pointer);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     op->selector = 0;
     if (hw_unlikely(op->events))
@@ -729,12 +738,12 @@ static __attribute__((noinline)) void free_otherwise(struct hw_operator *op, voi
     if (hw_unlikely(size >= HW_OPERATION_LARGE || hw_times_followed(pointer))) /* also one that is not known */
         careful_free_known(pointer, size);
     else
-        short_free(op, pointer, hw_size_bucket(size), size);
+        end_short_free(op, pointer, hw_size_bucket(size), size, hw_real.free);
 }
 
-void hw_operation_free(void *pointer)
+static inline __attribute__((always_inline)) void short_free(struct hw_operator *op, void *pointer,
+                                                             void (*real)(void *))
 {
-    struct hw_operator *op = hw_operator_self;
     if (goes_carefully(op)) {
         careful_free(pointer);
         return;
@@ -745,7 +754,36 @@ void hw_operation_free(void *pointer)
     else if (hw_unlikely(hw_times_followed_known(pointer)))
         careful_free_known(pointer, size);
     else
-        short_free(op, pointer, (uint32_t)(size + 15) >> 4, size);
+        end_short_free(op, pointer, (uint32_t)(size + 15) >> 4, size, real);
+}
+
+void hw_operation_free(void *pointer)
+{
+    short_free(hw_operator_self, pointer, hw_real.free);
+}
+
+/* The same for operation_own.c: with a thread of its own, and stand-ins for the allocator. */
+static struct {
+    struct hw_operator *op;
+    void *(*malloc)(size_t);
+    void (*free)(void *);
+} trial;
+
+void hw_operation_trial(struct hw_operator *op, void *(*real_malloc)(size_t), void (*real_free)(void *))
+{
+    trial.op = op;
+    trial.malloc = real_malloc;
+    trial.free = real_free;
+}
+
+__attribute__((noinline)) void *hw_operation_trial_malloc(size_t size)
+{
+    return short_malloc(trial.op, size, trial.malloc);
+}
+
+__attribute__((noinline)) void hw_operation_trial_free(void *pointer)
+{
+    short_free(trial.op, pointer, trial.free);
 }
 
 /* The result of a short one that is not a block of the same size as one that was freed there; OLD: of POINTER. */

@@ -147,6 +147,8 @@ struct hw_timed {
 #define HW_OPERATION_LONG (256u << 10)
 
 bool hw_times_start(void);
+/* What is known at the end alone, or when a profile of the run so far is asked for. */
+void hw_times_write(void);
 /* Processor time of the calling thread; 0: not known. */
 uint64_t hw_thread_cpu_ns(void);
 /* The thread of OP begins. */
@@ -174,6 +176,10 @@ void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, s
 void hw_times_reset(void);
 /* operation_own.c: ticks that Heapwise takes in 1000 usual operations; 0: that could not be found out. At the start. */
 uint64_t hw_own_ticks_of_operations(void);
+/* (operations.c) */
+void hw_operation_trial(struct hw_operator *op, void *(*real_malloc)(size_t), void (*real_free)(void *));
+void *hw_operation_trial_malloc(size_t size);
+void hw_operation_trial_free(void *pointer);
 /* Whether the block at POINTER may be one that is followed; of one whose place is known. */
 static inline bool hw_times_followed_known(const void *pointer)
 {
