@@ -79,7 +79,7 @@ struct hw_allocator_info {
      * 0: not known. */
     uint64_t hook_ticks, call_ticks;
     uint64_t own_critical_ticks; /* merged profiles alone: Heapwise's own, on the way that critical_ticks is of */
-    uint64_t runnable_ticks;     /* that the first thread could have run and another one had the processor */
+    uint64_t runnable_ns;        /* that the first thread could have run and another one had the processor */
     uint64_t reserved[7];
 };
 

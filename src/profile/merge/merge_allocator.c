@@ -117,7 +117,7 @@ static void add_info(struct hw_allocator_info *to, const struct hw_allocator_inf
                 {&to->duration_ns, from->duration_ns},
                 {&to->duration_ticks, from->duration_ticks},
                 {&to->critical_ticks, from->critical_ticks},
-                {&to->runnable_ticks, from->runnable_ticks},
+                {&to->runnable_ns, from->runnable_ns},
                 {&to->own_critical_ticks, from->own_critical_ticks},
                 {&to->thread_ticks, from->thread_ticks},
                 {&to->runs_staged, from->runs_staged}};

@@ -69,7 +69,7 @@ static void take_operations(struct hw_verdict_input *input, const struct hw_prof
     input->error = ticks > 0 ? sqrt(error) / ticks : NAN;
     input->critical = hw_profile_critical_ticks(allocator) * seconds;
     input->own = hw_profile_own_critical_ticks(allocator) * seconds;
-    input->runnable = (double)allocator->info.runnable_ticks * seconds;
+    input->runnable = (double)allocator->info.runnable_ns * 1e-9;
     input->threads = hw_profile_thread_ticks(allocator) * seconds;
 }
 

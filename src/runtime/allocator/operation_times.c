@@ -49,13 +49,6 @@ static void forget_tables(void)
     times.slowest_limit = 0;
 }
 
-/* In ticks, as far as the rate is known. */
-static uint64_t ticks_of(uint64_t ns)
-{
-    const struct hw_process_info *process = hw_runtime.process;
-    return (uint64_t)((double)ns * (double)process->clock_ticks / (double)(process->clock_ns ? process->clock_ns : 1));
-}
-
 /* For how long the first thread has been waiting for a processor, as the kernel counts; 0: not known. */
 static uint64_t runnable_ns(void)
 {
@@ -73,7 +66,7 @@ void hw_times_write(void)
 {
     const uint64_t now = runnable_ns();
     if (now > times.runnable_ns)
-        hw_allocator_info()->runnable_ticks = ticks_of(now - times.runnable_ns);
+        hw_allocator_info()->runnable_ns = now - times.runnable_ns;
 }
 
 /* What threads sample with now is what they have sampled with at least. */
@@ -99,7 +92,7 @@ void hw_times_reset(void)
     shift_most = times.shift;
     hw_threads_each(raise_shift);
     hw_allocator_info()->shift_most = shift_most;
-    hw_allocator_info()->runnable_ticks = 0;
+    hw_allocator_info()->runnable_ns = 0;
     times.runnable_ns = runnable_ns();
 }
 
@@ -184,6 +177,13 @@ uint64_t hw_thread_cpu_ns(void)
     if (!hw_quiet)
         hw_sys(SYS_clock_gettime, 3 /* CLOCK_THREAD_CPUTIME_ID */, &cpu);
     return (uint64_t)cpu.seconds * 1000000000ull + (uint64_t)cpu.nanoseconds;
+}
+
+/* In ticks, as far as the rate is known. */
+static uint64_t ticks_of(uint64_t ns)
+{
+    const struct hw_process_info *process = hw_runtime.process;
+    return (uint64_t)((double)ns * (double)process->clock_ticks / (double)(process->clock_ns ? process->clock_ns : 1));
 }
 
 static void begin_window(struct hw_operator *op, uint64_t now)
