@@ -398,10 +398,10 @@ enum hw_note_code {
     HW_NOTE_EXEC_UNPROFILED = 5,  /* …but it cannot be profiled: text says which and why */
     HW_NOTE_STATIC_ALLOCATOR = 6, /* an allocator linked into the program could not be hooked: text says why */
     HW_NOTE_NO_UNWIND = 7, /* a module without unwind tables: stacks through it rest on frame pointers: text = path */
-    HW_NOTE_BLOCK_REPLACED = 8,  /* blocks that vanished without a free that could be seen */
-    HW_NOTE_THREADS_AT_EXIT = 9, /* threads still ran when the process ended */
-    HW_NOTE_CLOCK = 10,          /* the time stamp counter is not usable: clock_gettime served */
-    HW_NOTE_JIT = 11,            /* stacks end at code generated at run time */
+    HW_NOTE_BLOCK_REPLACED = 8, /* blocks that vanished without a free that could be seen */
+    /* 9 was never written */
+    HW_NOTE_CLOCK = 10, /* the time stamp counter is not usable: clock_gettime served */
+    HW_NOTE_JIT = 11,   /* stacks end at code generated at run time */
     HW_NOTE_OTHER = 12,
     HW_NOTE_PLANES_SHARED = 13, /* more threads than planes: some threads counted into one plane (count: threads) */
     HW_NOTE_NOT_OWNED = 14,     /* blocks that do not own their cells (count): allocated before counting began, … */

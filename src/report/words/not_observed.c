@@ -32,8 +32,6 @@ static const struct {
     {HW_NOTE_BLOCK_REPLACED, "block-replaced",
      "Blocks vanished without a free that could be seen: their lifetimes end where their memory was handed out again",
      true},
-    {HW_NOTE_THREADS_AT_EXIT, "threads-at-exit",
-     "Threads were still running when the process ended: what they did in that moment may be missing", true},
     {HW_NOTE_CLOCK, "clock", "The processor's time stamp counter is not usable: times come from clock_gettime", false},
     {HW_NOTE_JIT, "jit", "Stacks end at code that was generated at run time: their callers are not known", true},
     {HW_NOTE_RESET, "reset",
