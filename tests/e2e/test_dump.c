@@ -71,7 +71,7 @@ static struct victim wait_until_ready(const char *program, const char *name, con
 {
     struct victim victim;
     start_program(&victim, program, name, more_options);
-    for (int i = 0; i < 1000 && !strstr(output_of(&victim), "ready"); i++)
+    for (int i = 0; i < 6000 && !strstr(output_of(&victim), "ready"); i++)
         nap(10);
     return victim;
 }
@@ -653,7 +653,7 @@ static void test_process_that_ends(void **state)
                 assert_true(result.code == 2 && *result.err);
             run_result_free(&result);
         }
-        struct run_result result = run_finish(&victim.process, 10);
+        struct run_result result = run_finish(&victim.process, 60);
         assert_exit(&result, 0, "short_life");
         run_result_free(&result);
         size_t count;
@@ -730,7 +730,7 @@ static void test_kill_after_a_dump(void **state)
     assert_used(report, 1);
     json_decref(report);
     kill(victim.process.pid, SIGKILL);
-    struct run_result result = run_finish(&victim.process, 10);
+    struct run_result result = run_finish(&victim.process, 60);
     assert_int_equal(result.signal, SIGKILL);
     run_result_free(&result);
     report = load_report(victim.profile, 0);

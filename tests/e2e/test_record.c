@@ -603,12 +603,17 @@ static void test_quiet_everywhere(void **state)
 static void test_a_file_that_is_being_written(void **state)
 {
     char *directory = make_directory(), *file = join_path(directory, "a.hwprof");
-    const char *const argv[] = {heapwise_path(), "record", "-q", "-o", file, "--", "sleep", "30", NULL};
+    const char *const argv[] = {heapwise_path(), "record", "-q", "-o", file, "--", "sleep", "300", NULL};
     struct run_process first = run_start(argv, NULL);
-    for (int i = 0; i < 3000 && access(file, F_OK) != 0; i++)
+    struct run_result result = {0};
+    for (int i = 0; i < 1000 && (i == 0 || result.code != 0); i++) { /* it is there, and can be read */
+        run_result_free(&result);
         usleep(10000);
-    usleep(200000);
-    struct run_result result =
+        result = heapwise((const char *const[]){"report", "--json", file, NULL}, NULL);
+    }
+    assert_exit(&result, 0, "the report of a file that is being written");
+    run_result_free(&result);
+    result =
         heapwise_in(directory, (const char *const[]){"record", "-f", "-o", file, "--", need_program("hello"), NULL});
     assert_exit(&result, 125, "record -f");
     assert_contains(result.err, "is being written by process");

@@ -1,10 +1,11 @@
 /* sharing.c - what threads can do with cache lines; test_sharing.c knows what is to be said of each.
  *
- *   sharing CASE SECONDS   each works for so long; where periods are sampled, that tells it from what is done once
+ *   sharing CASE SECONDS   each works for so long and more; where periods are sampled, that tells it from what is done
+ *                          once. Of its own processor time: a busy machine lets others run, too
  *
  *   false     two threads, bytes 0 and 24 of one line
  *   true      two threads, the same 8 bytes
- *   lines     two threads, even and odd words of 2000 lines, 100 times each
+ *   lines     two threads, even and odd words of 2000 lines, 100 times each (from 0.1 s on: as long as the others)
  *   handed    the main thread fills 1000 lines, one thread uses them
  *   passed    the main thread fills 1000 lines, one thread reads them once
  *   ring      one thread writes what another one reads, in 64 lines again and again
@@ -40,8 +41,21 @@ static NOINLINE word *block_of(const char *name, size_t lines)
 static double now(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static _Atomic int at_work __attribute__((aligned(LINE))); /* threads that have not worked long enough */
+
+/* None may stop before each has had its time: on a busy machine one would be through before another one begins. END:
+ * of its own time; 0: it is over. */
+static int goes_on(double *end)
+{
+    if (*end > 0 && now() >= *end) {
+        *end = 0;
+        atomic_fetch_sub(&at_work, 1);
+    }
+    return atomic_load(&at_work) > 0;
 }
 
 /* Both of a pair are at it all the time. */
@@ -52,7 +66,7 @@ static void begin(void)
 
 static NOINLINE void use(word *at)
 {
-    for (double end = now() + seconds; now() < end;)
+    for (double end = now() + seconds; goes_on(&end);)
         for (int i = 0; i < 1000; i++)
             *at += 1;
 }
@@ -76,7 +90,8 @@ static void *use_and_look(void *at)
 static void *use_lines(void *at)
 {
     begin();
-    for (int round = 0; round < 100; round++)
+    double end = now() + seconds;
+    for (int round = 0; seconds < 0.1 ? round < 100 : goes_on(&end); round++)
         for (int i = (int)(intptr_t)at; i < 2000 * 8; i += 2)
             block[i] += 1;
     return NULL;
@@ -103,7 +118,7 @@ static void *read_line(void *at)
 {
     word *line = at;
     begin();
-    for (double end = now() + seconds; now() < end;)
+    for (double end = now() + seconds; goes_on(&end);)
         for (int i = 0; i < 1000; i++)
             (void)line[i % 8];
     return NULL;
@@ -144,6 +159,7 @@ static void produce(void)
 static void run(int count, void *(*routine[])(void *), void *at[])
 {
     pthread_t threads[4];
+    at_work = count;
     pthread_barrier_init(&barrier, NULL, (unsigned)count);
     for (int i = 0; i < count; i++)
         if (pthread_create(&threads[i], NULL, routine[i], at[i]))

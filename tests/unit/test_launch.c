@@ -42,9 +42,39 @@ static int end_of(pid_t launcher)
 /* Waits until the script has made the file NAME, so that what comes next finds it running. */
 static void await_file(const char *name)
 {
-    for (int i = 0; i < 1000 && access(name, F_OK) != 0; i++)
+    for (int i = 0; i < 6000 && access(name, F_OK) != 0; i++)
         usleep(10000);
     assert_int_equal(unlink(name), 0);
+}
+
+/* Waits for a number in the file NAME. */
+static pid_t number_in(const char *name)
+{
+    int number = 0;
+    for (int i = 0; i < 6000 && number == 0; i++) {
+        FILE *file = fopen(name, "r");
+        if (!file || fscanf(file, "%d\n", &number) != 1)
+            usleep(10000);
+        if (file)
+            fclose(file);
+    }
+    assert_int_equal(unlink(name), 0);
+    return number;
+}
+
+static void await_stop(pid_t process)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    for (int i = 0; i < 6000 && state != 'T'; i++) {
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+        fclose(file);
+        if (state != 'T')
+            usleep(10000);
+    }
+    assert_int_equal(state, 'T');
 }
 
 static char marker[64];
@@ -130,9 +160,8 @@ static void test_the_launcher_stops_and_continues_with_the_program(void **state)
     kill(launcher, SIGUSR1);
     assert_int_equal(end_of(launcher), 9);
 
-    launcher = start(script(": >%s; kill -STOP $$; exit 3")); /* by hand: whoever did it continues it */
-    await_file(marker);
-    usleep(50000);
+    launcher = start(script("echo $$ >%s; kill -STOP $$; exit 3")); /* by hand: whoever did it continues it */
+    await_stop(number_in(marker));
     assert_int_equal(waitpid(launcher, &status, WUNTRACED | WNOHANG), 0);
     kill(launcher, SIGCONT);
     assert_int_equal(end_of(launcher), 3);

@@ -18,7 +18,7 @@ static void *take_and_drop(void *unused)
 
 static bool becomes(const uint32_t *what, uint32_t value)
 {
-    for (int i = 0; i < 5000 && __atomic_load_n(what, __ATOMIC_SEQ_CST) != value; i++)
+    for (int i = 0; i < 60000 && __atomic_load_n(what, __ATOMIC_SEQ_CST) != value; i++)
         usleep(1000);
     return __atomic_load_n(what, __ATOMIC_SEQ_CST) == value;
 }
