@@ -296,6 +296,27 @@ static void json_contexts_sum_to_the_totals(void **state)
     close_sample(&reported);
 }
 
+/* Numbers and bytes are estimated apart: a mean that no block can have is not told. */
+static void json_of_a_sampled_run_has_no_impossible_mean(void **state)
+{
+    (void)state;
+    struct report_sample *sample = sampled_sample();
+    for (size_t i = 0; i < sizeof sample->mibs / sizeof *sample->mibs; i++)
+        sample->mibs[i].bytes = sample->mibs[i].allocations * (sample->mibs[i].size_max * 2 + 100);
+    struct reported reported = open_sample(sample, true);
+    json_t *object = report_object(&reported, &(struct hw_report_options){.top = 100}), *context;
+    size_t i;
+    json_array_foreach(member(object, "contexts"), i, context)
+    {
+        json_t *size = member(member(context, "sampled"), "size");
+        if (!json_is_null(size))
+            assert_true(json_is_null(member(size, "mean")) && json_is_integer(member(size, "max")));
+    }
+    assert_true(i > 0);
+    json_decref(object);
+    close_sample(&reported);
+}
+
 static void json_of_a_sampled_run_has_no_exact_counts(void **state)
 {
     struct reported reported = open_sample(sampled_sample(), true);
@@ -735,6 +756,7 @@ int main(void)
         cmocka_unit_test(json_has_the_keys),
         cmocka_unit_test(json_contexts_sum_to_the_totals),
         cmocka_unit_test(json_of_a_sampled_run_has_no_exact_counts),
+        cmocka_unit_test(json_of_a_sampled_run_has_no_impossible_mean),
         cmocka_unit_test(json_says_null_for_the_unknown),
         cmocka_unit_test(json_text_is_valid_whatever_the_names),
         cmocka_unit_test(json_of_accesses),

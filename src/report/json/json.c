@@ -305,7 +305,10 @@ static void set_sizes(struct json_writer *writer, json_t *counts, const struct h
     json_t *size = json_object();
     set_count(writer, size, "min", sum->size_min);
     set_count(writer, size, "max", sum->size_max);
-    set_ratio(writer, size, "mean", sum->bytes, sum->allocations);
+    if (hw_view_mean_fits(writer->view, sum))
+        set_ratio(writer, size, "mean", sum->bytes, sum->allocations);
+    else
+        set(writer, size, "mean", json_null());
     set(writer, counts, "size", size);
 }
 

@@ -166,8 +166,7 @@ static void size_facts(const struct hw_text *text, const struct hw_profile_conte
         return;
     }
     /* Of estimates the sum is fitted to the totals, and the sizes are those of the blocks that were looked at. */
-    const bool fits = mean + 1 >= sum->size_min && mean <= sum->size_max;
-    if (hw_view_sampled(text->view) && !fits) {
+    if (!hw_view_mean_fits(text->view, sum)) {
         hw_buffer_add(facts, "those in the sample %s", HW_BYTES(sum->size_min));
         if (sum->size_min != sum->size_max)
             hw_buffer_add(facts, " to %s", HW_BYTES(sum->size_max));

@@ -397,5 +397,12 @@ static inline bool hw_view_sampled(const struct hw_view *view)
 {
     return view->profile->process.sample_bytes != 0 || view->profile->process.mode == HW_MODE_ALLOCATOR;
 }
+/* Sampled runs: whether the mean size of blocks lies among the sizes that were seen. Numbers and bytes are estimated
+ * apart, so that it may not; then nobody is told a mean. */
+static inline bool hw_view_mean_fits(const struct hw_view *view, const struct hw_profile_context *sum)
+{
+    const uint64_t mean = sum->allocations ? sum->bytes / sum->allocations : 0;
+    return !hw_view_sampled(view) || (mean + 1 >= sum->size_min && mean <= sum->size_max);
+}
 
 #endif
