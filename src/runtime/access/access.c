@@ -6,10 +6,11 @@
  *
  * When realloc moves a block, the old place may belong to another thread before its cells could be looked at. So it is
  * announced before (struct moving), and whoever gets memory there waits. */
-#include "runtime/access/access.h"
-
 #include "base/abi.h"
-#include "runtime/access/count.h"
+#include "runtime/access/cells.h"
+#include "runtime/core/core.h"
+#include "runtime/core/threads.h"
+#include "runtime/hooks/hooks.h"
 
 /* ---- entries ---- */
 

@@ -1,289 +1,288 @@
-/* access.h - what the files share that make figures of cells; what others need of them stands in runtime.h.
- *
- *   cells.c        the cells of a range, in all planes: sums, clearing, moving
- *   word_cells.c        the same for words of 4 bytes, whose cells say in which periods they were used
- *   histograms.c   the counts of single words of a block, where granules have 8 or 4 bytes
- *   access.c       the entries of contexts, and the events that change them
- *   harvest.c      what is live, in the profile's file */
+/* access.h - counted accesses and fields: what other rooms call. The files that make figures of cells share cells.h. */
 #ifndef HW_RUNTIME_ACCESS_ACCESS_H
 #define HW_RUNTIME_ACCESS_ACCESS_H
 
-#include "runtime/runtime.h"
+#include "runtime/heap/heap.h"
 
-typedef uint64_t cell_64 __attribute__((may_alias));
+/* ---- planes.c: where accesses are counted ---- */
 
-#define HW_CELLS_LONG (128ul << 10) /* of the program's memory: a range that is gone through by pages of the shadow */
+#define HW_PLANES_MOST 256u
 
-/* What was found in the cells of a range. */
-struct hw_cell_sum {
-    uint64_t reads, writes, unsplit;
-    uint64_t granules, touched;
-    uint64_t shared, shared_written, shared_writers;
-    uint64_t lines_false, lines_true, saturated;
-    uint64_t lines_handed, lines_hot, passes; /* see struct hw_access */
-    /* Whose block it is, if what threads did in shared lines is to be told by itself (start: of the block; else 0). */
-    struct hw_cell_owner {
-        uintptr_t start;
-        uint32_t context;
-        bool live; /* it is only looked at, with hw_runtime.lock held */
-    } owner;
+/* What base/abi.h promises to instrumented code. The first plane is the main thread's, and that of threads which have
+ * none of their own yet (made by a bare clone): the initial value of __heapwise_plane is its usual address. The second
+ * one is for objects of clang -fmemory-profile. Others follow as threads come. */
+extern HW_VARIABLE __thread uintptr_t __heapwise_plane __attribute__((tls_model("initial-exec")));
+extern HW_VARIABLE __thread uint64_t __heapwise_type __attribute__((tls_model("initial-exec")));
+
+/* Planes overlap: plane i begins i * stride behind the first one. Set under the lock. A plane that has been in use
+ * stays in the list, since it may hold counts. */
+struct hw_shadow {
+    uint32_t granule;      /* 64, 8 or 4; 0: nobody counts (heap mode) */
+    uint32_t shift;        /* a cell lies (address >> shift) behind the begin of its plane */
+    uint32_t planes_used;  /* entries of `plane` */
+    uint32_t memprof_used; /* the plane of hw_shadow_memprof_plane may hold counts */
+    uint32_t planes_most;
+    uint64_t sweep_next; /* tick of the profile's clock: when hw_shadow_sweep is due */
+    uint64_t words_next; /* likewise hw_word_sampler_event */
+    uintptr_t base;      /* 0: no address space for planes */
+    uint64_t bytes;      /* of the reservation */
+    uint64_t stride;
+    uintptr_t memprof;               /* see hw_shadow_memprof_plane */
+    uintptr_t plane[HW_PLANES_MOST]; /* of threads */
+    uint64_t threads_sharing;
+    uint64_t carried;      /* entries of the side table, see hw_shadow_carry */
+    uint32_t fields;       /* fields are counted, too, or alone */
+    uint32_t modules;      /* instrumented ones, as of the latest look */
+    uint32_t access_flags; /* enum hw_access_info_flags that stand for the whole run */
 };
+extern HW_HIDDEN struct hw_shadow hw_shadow;
 
-struct hw_histogram_target;
+/* Accesses are counted: blocks have the layout of owned_blocks.c, the profile has the sections of counted accesses. */
+static inline bool hw_access_on(void)
+{
+    return hw_shadow.granule != 0;
+}
+/* Something is counted in planes: threads need one of their own. */
+static inline bool hw_planes_on(void)
+{
+    return (hw_shadow.granule | hw_shadow.fields) != 0;
+}
+/* Reserves the planes. First thing of hw_start: also programs that are not profiled need it. */
+void hw_shadow_start(void);
+/* Granule of the notes in the modules that are loaded, 0 when none is instrumented. Ends the process with a message
+ * when they differ, or when there are no planes. */
+uint32_t hw_shadow_granule_of_modules(void);
+void hw_shadow_count_modules(void);
+/* Ends the process: this program cannot run without the runtime. */
+__attribute__((noreturn)) void hw_shadow_refuse(const char *text, const char *detail);
+/* GRANULE is counted with from now on, or 0: none. */
+void hw_shadow_set_granule(uint32_t granule);
+void hw_shadow_threads_start(void);
+void hw_shadow_fork(void);
+/* Of the calling thread: which plane in the order of addresses, from 1; 0: none of its own. */
+extern HW_HIDDEN __thread uint32_t hw_self_plane __attribute__((tls_model("initial-exec")));
+/* The calling thread gets a plane of its own / gives it back (its counts stay). */
+void hw_shadow_attach(void);
+void hw_shadow_release(void);
+/* From now on accesses are counted: layout, sections and notes. Nothing happens when that was so before; a message and
+ * exit(1) when the granule was another one. Called by __heapwise_init_v1, and by what serves other ABIs. */
+void hw_access_enable(uint32_t granule);
+/* The plane of clang's ABI: one for all threads, cells u64 at (address >> 6 << 3), or, when the granule is 8, u8 at
+ * (address >> 3). Its counts are reported in the `unsplit` field. After hw_access_enable; may be called again. 0: no
+ * planes. */
+uintptr_t hw_shadow_memprof_plane(void);
+/* Adds AMOUNT to a 32-bit half (0 reads, 1 writes) of a 64-byte granule's cell; what does not fit there goes into a
+ * side table of 64-bit counts. CELL is a cell of the calling thread's plane. */
+void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
+/* The sum of the side table's counts for cells [first, end) in one plane, which is taken out or left; false: none. */
+bool hw_shadow_side(uintptr_t first, uintptr_t end, bool take, uint64_t more[2]);
+void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2]);
+void hw_shadow_side_clear(void);
+/* Moves what has grown beyond 2^31 in any cell into the side table, and sets sweep_next. Not under the lock. */
+void hw_shadow_sweep(void);
+/* Notes it when cells may have overflowed since the last sweep. Not under the lock. */
+void hw_shadow_check_sweeps(void);
+/* Looks for areas of memory that share cells: a note. Not under the lock. */
+void hw_shadow_look_for_folds(void);
 
-/* ---- sharing.c ---- */
+/* The role of the threads that have counted in PLANE, one of hw_shadow.plane. */
+uint32_t hw_shadow_role(uintptr_t plane);
 
-/* What was in the cells of one plane, of the words of a 64-byte line that is used in several planes. */
-#define HW_LINE_WORDS 16 /* of 4 bytes; 8 of 8 bytes */
-struct hw_line_use {
-    uintptr_t plane;
-    uint32_t reads[HW_LINE_WORDS], writes[HW_LINE_WORDS];
+/* ---- sharing.c: who uses lines that threads share ---- */
+
+/* Of the calling thread: index into ROLES. */
+extern HW_HIDDEN __thread uint32_t hw_self_role __attribute__((tls_model("initial-exec")));
+/* The role of a thread that the caller of the hook whose frame is FRAME is about to start with ROUTINE. */
+uint32_t hw_role_of(uintptr_t routine, uintptr_t frame);
+/* The calling thread is one of these. */
+void hw_role_begin(uint32_t role);
+/* Adds to the entry of what KEY says up to `bytes`, or makes it; LIVE: of SIDES_LIVE. LOCKED: hw_runtime.lock is held.
+ */
+void hw_side_note(const struct hw_side *key, bool live, bool locked);
+/* Sections are there: at the start, from now on; in a forked child. */
+void hw_sharing_start(void);
+void hw_sharing_fork(void);
+/* Forgets what a harvest wrote. Lock held. */
+void hw_sharing_forget_harvest(void);
+/* Counts from zero. As hw_access_reset. */
+void hw_sharing_reset(void);
+
+/* ---- owned_blocks.c: blocks that own their cells ---- */
+
+/* Replaces hw_real by functions that keep 32 bytes free before each block; called again when hw_real has changed. */
+bool hw_layout_start(void);
+/* Before system calls are given up: room in glibc's heap for what blocks take more than without the layout. */
+void hw_layout_make_room(void);
+
+/* How the block at an address is laid out: one byte for each 64 bytes of address space, because blocks begin at least
+ * that far from each other. */
+enum hw_layout {
+    HW_LAYOUT_NONE = 0, /* not a block of the layout */
+    HW_LAYOUT_16 = 1,   /* the allocator's block begins 16 bytes before */
+    HW_LAYOUT_32 = 2,   /* …32 bytes before */
+    HW_LAYOUT_FAR = 3,  /* …as many bytes before as is written 32 bytes before the block */
+    HW_LAYOUT_KIND = 3,
+    HW_LAYOUT_UPPER = 4,  /* the block begins in the upper half of the 64 bytes */
+    HW_LAYOUT_RECORD = 8, /* 16 bytes before it there is a record (hw_layout_pack) */
+    HW_LAYOUT_OWN = 16,   /* alone, at a multiple of 64: the allocator's own block, which shares no cell either */
 };
-#define HW_LINE_USERS 8 /* more threads at one line are not looked at */
-
-/* What several threads do in one line that some of them write. */
-struct hw_line_verdict {
-    enum hw_side_sharing sharing; /* 0: they do not share it */
-    bool handed;                  /* one thread uses it, others only fill it or go through it */
-    bool hot;          /* falsely shared, and how often is not known: two threads' counts are at their limit */
-    uint64_t passes;   /* shared falsely, or it is not told how: so often, at most, it went to another thread */
-    uint32_t counting; /* uses that count, a bit each */
-};
-/* Judges the line, of WORDS words (1, 8 or 16: granules of 64, 8 and 4 bytes). A thread counts if it uses some word of
- * the line at least a sixteenth as often as another thread does some, and does more than to go once through words that
- * others use: who has filled the block, or looks through what another one has filled, does not share it. Likewise for
- * each word. */
-struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t count, unsigned words);
-/* The same, added to SUM; if that is a block's, it is told who does what in the line at ADDRESS. */
-void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
-                 unsigned words);
-
-/* ---- plane_pages.c ---- */
-
-/* Which pages of the shadow of a range are there, in several planes: asked of the kernel for many at a time. All pages
- * are, when it must not be asked. */
-struct hw_shadow_pages {
-    const uintptr_t *plane;
-    uint32_t planes;
-    uintptr_t memprof;            /* one more plane, without cells of writes; 0: none */
-    uintptr_t begin;              /* the shadow of the range: from so far behind each plane's begin on */
-    uint64_t count;               /* its pages */
-    uint64_t first, known, batch; /* THERE is known of [first, first + known): BATCH bytes for each plane, bit 0 */
-    uint8_t there[2048];
-};
-/* The first page from PAGE on that some plane has; COUNT if there is none. */
-uint64_t hw_shadow_pages_next(struct hw_shadow_pages *pages, uint64_t page);
-/* Gives all of the range's pages back: they read as zero. */
-void hw_shadow_pages_drop(const struct hw_shadow_pages *pages);
-/* Of the page that hw_shadow_pages_next has found. PLANE: an index; that of memprof's is behind the others. */
-bool hw_shadow_page_is_there(const struct hw_shadow_pages *pages, uint32_t plane, uint64_t page);
-
-/* ---- cells.c ---- */
-
-/* Adds up the cells of [start, end) in all planes; TAKE: they are zero then. HISTOGRAM may be NULL. */
-void hw_cells_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
-                   struct hw_histogram_target *histogram);
-/* Takes what is in a block that may share its first and last granule with others: what is counted there is added, and
- * stays there for them. */
-void hw_cells_scan_shared(uintptr_t start, uintptr_t end, struct hw_cell_sum *sum,
-                          struct hw_histogram_target *histogram);
-void hw_cells_clear(uintptr_t start, uintptr_t end);
-/* The cells of [from, end) go to where [to, ...) is; the two do not overlap. */
-void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end);
-/* The cells of [start, end) are added to that of TO; false, and nothing has happened, where that is no place for them:
- * small granules, long ranges. */
-bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to);
-
-/* The usual case: one plane, a few granules. Which cells are zero, and how many there are, cannot be predicted: so
- * there are no conditions, and up to HW_CELLS_UNROLLED cells the last one is looked at again instead of stopping there.
- * When it is, it is zero. */
-#define HW_CELLS_UNROLLED 5
-static inline __attribute__((always_inline)) void hw_cells_scan_one_plane(uintptr_t plane, uintptr_t start,
-                                                                          uintptr_t end, struct hw_cell_sum *sum)
+extern HW_HIDDEN uint8_t *hw_layout_map;
+/* The byte of a block at ADDRESS, NULL when no block of the layout begins there. */
+static inline uint8_t *hw_layout_of(const void *address)
 {
-    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
-    uint64_t reads = 0, writes = 0, touched = 0;
-    cell_64 *cell = (cell_64 *)(plane + (first << 3));
-#define TAKE(index)                                                                                                    \
-    do {                                                                                                               \
-        uint64_t value = cell[index];                                                                                  \
-        cell[index] = 0;                                                                                               \
-        reads += (uint32_t)value;                                                                                      \
-        writes += value >> 32;                                                                                         \
-        touched += value != 0;                                                                                         \
-    } while (0)
-    if (hw_likely(more < HW_CELLS_UNROLLED)) {
-        TAKE(0);
-        TAKE(more < 1 ? more : 1);
-        TAKE(more < 2 ? more : 2);
-        TAKE(more < 3 ? more : 3);
-        TAKE(more);
-    } else
-        for (uint64_t i = 0; i <= more; i++)
-            TAKE(i);
-#undef TAKE
-    sum->reads = reads;
-    sum->writes = writes;
-    sum->touched = touched;
-    sum->granules = more + 1;
+    uintptr_t a = (uintptr_t)address;
+    if (hw_unlikely((a & 31) || a >> HW_ARCH_ADDRESS_BITS || !hw_layout_map))
+        return NULL;
+    uint8_t *byte = &hw_layout_map[a >> 6];
+    return hw_likely((*byte & HW_LAYOUT_KIND) && ((*byte & HW_LAYOUT_UPPER) != 0) == ((a & 32) != 0)) ? byte : NULL;
+}
+static inline bool hw_layout_is_own(const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+    return !(a & 63) && !(a >> HW_ARCH_ADDRESS_BITS) && hw_layout_map && hw_layout_map[a >> 6] == HW_LAYOUT_OWN;
+}
+static inline void hw_layout_forget_own(const void *address)
+{
+    if (hw_unlikely(hw_layout_is_own(address)))
+        hw_layout_map[(uintptr_t)address >> 6] = 0;
+}
+/* The record of a block of the layout, in the 16 bytes before it. Sizes below HW_LAYOUT_SIZE_MOST. */
+#define HW_LAYOUT_SIZE_MOST (1ull << 40)
+static inline void hw_layout_pack(uint64_t *record, const struct hw_block *block)
+{
+    record[0] = block->stamp >> HW_STAMP_SHIFT << 10 | block->cpu;
+    record[1] = block->size << HW_CONTEXT_BITS | block->context;
+}
+static inline void hw_layout_unpack(const uint64_t *record, struct hw_block *block)
+{
+    block->stamp = record[0] >> 10 << HW_STAMP_SHIFT;
+    block->cpu = record[0] & 1023;
+    block->layout = true;
+    block->size = record[1] >> HW_CONTEXT_BITS;
+    block->context = record[1] & (HW_CONTEXT_MAX - 1);
+}
+/* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
+void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely);
+
+/* What an event will need of the record of a block, and of its cells, is on its way while the stack is looked at. */
+static inline void hw_block_prefetch(const void *address)
+{
+    uintptr_t user = (uintptr_t)address & ((1ul << HW_ARCH_ADDRESS_BITS) - 1);
+    if (hw_likely(hw_block_cells != NULL))
+        __builtin_prefetch(hw_block_cells + (user >> 4), 1);
+    else if (hw_access_on())
+        __builtin_prefetch((const void *)(hw_shadow.base + (user >> hw_shadow.shift)));
 }
 
-static inline bool hw_cells_are_usual(uintptr_t start, uintptr_t end)
-{
-    return hw_likely(end - start < HW_CELLS_LONG && !(hw_shadow.memprof_used | hw_shadow.carried) &&
-                     hw_shadow.granule == 64);
-}
+/* ---- access.c: from cells to the profile, event by event (access.h has what its files share) ---- */
 
-static inline bool hw_cells_are_clear_in(uintptr_t plane, uintptr_t start, uintptr_t end)
-{
-    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
-    const cell_64 *cell = (const cell_64 *)(plane + (first << 3));
-    if (hw_likely(more < HW_CELLS_UNROLLED))
-        return !(cell[0] | cell[more < 1 ? more : 1] | cell[more < 2 ? more : 2] | cell[more < 3 ? more : 3] |
-                 cell[more]);
-    for (uint64_t i = 0; i <= more; i++)
-        if (cell[i])
-            return false;
-    return true;
-}
+/* The sections of counted accesses, when accesses are counted from the start / from now on. */
+bool hw_access_start(void);
+void hw_access_late(uint32_t granule);
+/* Events of heap.c, in access mode only. A new block's cells are cleared in all planes. */
+void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick);
+/* What is in the block's cells is taken out of them and added to the entry of MIB as one block. FREE_CONTEXT: HW_NONE
+ * when it is not recorded. */
+void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime,
+                     uint32_t free_context);
+/* Around a reallocation: from _begin to _end nobody else gets the cells of the block's old place. */
+void hw_access_realloc_begin(struct hw_thread *thread, void *address, const struct hw_block *block);
+/* The block's counts go with it. NEW_ADDRESS may be the old one. */
+void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t old_size, void *new_address,
+                             size_t size);
+void hw_access_realloc_end(struct hw_thread *thread);
+/* The same for blocks of pools. */
+void hw_access_pool_allocated(void *address, size_t size);
+void hw_access_pool_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime);
+/* The entry of ACCESS that belongs to MIB, as it is before anything was counted. */
+void hw_access_reset_entry(const struct hw_mib *mib, uint32_t context);
+/* What was counted for one MIB goes to another: bounded tables. */
+void hw_access_move_entry(const struct hw_mib *to, const struct hw_mib *from);
+/* Forgets all counts: cells, and the entries of freed blocks. Conditions as of hw_access_harvest. */
+void hw_access_reset(void);
 
-static inline bool hw_cells_are_clear(uintptr_t start, uintptr_t end)
-{
-    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < count; i++)
-        if (!hw_cells_are_clear_in(hw_shadow.plane[i], start, end))
-            return false;
-    return true;
-}
+/* ---- harvest.c: what is live, for the profile ---- */
 
-/* The one plane in which there are counts of the block (any, if there are none); 0 if there are several. Most blocks
- * are one thread's. */
-static inline uintptr_t hw_cells_only_plane(uintptr_t start, uintptr_t end)
-{
-    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
-    uintptr_t plane = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!hw_cells_are_clear_in(hw_shadow.plane[i], start, end)) {
-            if (plane)
-                return 0;
-            plane = hw_shadow.plane[i];
-        }
-    return plane ? plane : hw_shadow.base;
-}
+/* The cells of live blocks and of globals, as they are now, into ACCESS_LIVE, HISTOGRAM_LIVE, GLOBALS and ACCESS_INFO,
+ * in place of what a former harvest wrote there. The cells stay as they are. After hw_threads_stop (STOPPED: its
+ * result), with hw_runtime.lock held. Libraries that came since hw_modules_rescan are not looked at. Does nothing in
+ * heap mode. */
+void hw_access_harvest(bool stopped);
+/* Takes the result of a harvest out of the file again: of blocks that are freed later it would be counted twice. Lock
+ * held. */
+void hw_access_forget_harvest(void);
 
-/* ---- word_cells.c: what the functions of cells.c do with the granule 4 ---- */
+/* ---- cells.c: sums over planes ---- */
 
-void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
-                   struct hw_histogram_target *histogram);
-/* A block of the layout that is freed: its cells are taken, and added to the words of the MIB. */
-void hw_words_freed(const struct hw_mib *mib, uint32_t free_context, uintptr_t start, uintptr_t end,
-                    struct hw_cell_sum *sum);
-void hw_words_clear(uintptr_t start, uintptr_t end);
-/* Whether a new block's cells are clean; false: perhaps not. */
-bool hw_words_are_clear(uintptr_t start, uintptr_t end);
-void hw_words_move(uintptr_t from, uintptr_t to, uintptr_t end);
-void hw_words_each(uintptr_t start, uintptr_t end, bool take,
-                   void (*each)(uintptr_t address, const struct hw_global_granule *counts));
-/* Adds what was used since the last look at the eight cells AT to their counts; false: nothing was, or another thread
- * came between. *TO_CARRY: some count comes near its end. */
-bool hw_words_fold(uint64_t *at, bool *to_carry);
-/* Carries counts of the eight cells AT, of reads or writes (0, 1) of the words from ADDRESS on, into a table. Nobody is
- * in the middle of an event. */
-void hw_words_carry(uint64_t *at, uintptr_t address, unsigned kind);
-/* False when there is no memory. Again in a forked child. */
-bool hw_words_start(void);
-void hw_words_reset(void);
+/* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set.
+ * Without TAKE the cells stay, and granules of blocks of pools are left out: after hw_pool_harvest_begin. */
+void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
+                           void (*each)(uintptr_t address, const struct hw_global_granule *counts));
 
-/* ---- histograms.c ---- */
+/* ---- fields.c: counters of fields of structs ---- */
 
-struct hw_histogram_target {
-    enum hw_pool_id pool;
-    uint32_t context;
-    uint32_t free_context;
-    bool locked;                      /* hw_runtime.lock is held, or has to be taken for each addition */
-    uint32_t *chunk;                  /* index + 1 of the entry of each run of words */
-    uintptr_t start;                  /* of the block */
-    struct hw_histogram_owner *owner; /* of freed blocks; else NULL */
-};
+/* When fields are counted; in a forked child. Lock held, or alone. */
+bool hw_fields_start(void);
+void hw_fields_fork(void);
+/* An allocation, where fields are counted: the type of its block. */
+void hw_fields_allocated(const struct hw_mib *mib, const void *address);
+/* Writes what the counters say into the profile, over what was there. Lock held. */
+void hw_fields_harvest(void);
+void hw_fields_harvest_counters(uint32_t first, uint32_t end);
+/* Counts from zero. As hw_access_reset. */
+void hw_fields_reset(void);
+/* How many counters there are; where one is in a plane; its groups, which lie one behind the other. */
+uint32_t hw_fields_counters(void);
+uintptr_t hw_fields_counter(uintptr_t plane, uint32_t counter);
+uint32_t hw_fields_first_group(uint32_t counter);
+bool hw_fields_has_counter(uint32_t group, uint32_t counter);
 
-/* What was needed last for a MIB, by the one thread that counts in it. */
-struct hw_histogram_owner {
-    uint32_t context, free_context;
-    uint32_t table; /* of chunks, + 1; 0: none yet */
-    uint32_t first; /* index + 1 of the entry of the first run of words; 0: none yet */
-};
-extern HW_HIDDEN struct hw_histogram_owner *hw_histogram_owners;
+/* ---- field_windows.c: which fields are used at nearly the same time ---- */
 
-/* Where the words of a block at ADDRESS are counted: sets up TARGET and returns it, or NULL when they are not. */
-struct hw_histogram_target *hw_histogram_of_freed(struct hw_histogram_target *target, const struct hw_mib *mib,
-                                                  uint32_t free_context, const void *address);
-/* Of a live block. hw_runtime.lock is held, here and as long as TARGET is used. */
-struct hw_histogram_target *hw_histogram_of_live(struct hw_histogram_target *target, uint32_t context,
-                                                 const void *address);
-void hw_histogram_add(struct hw_histogram_target *target, uintptr_t address, uint64_t count, bool saturated);
-/* The same for a word of 4 bytes that was used in some block: with numbers of periods. */
-void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address, uint64_t reads, uint64_t writes,
-                           bool saturated);
-/* The entry of the run of words that holds ADDRESS, which this thread alone adds to; NULL when there is none. */
-struct hw_words *hw_histogram_words_slow(struct hw_histogram_target *target, uintptr_t address);
-static inline struct hw_words *hw_histogram_words(struct hw_histogram_target *target, uintptr_t address)
-{
-    const struct hw_histogram_owner *owner = target->owner;
-    if (hw_likely(owner && owner->first && address - target->start < 4 * HW_WORDS_RUN))
-        return HW_ENTRY(HW_POOL_WORDS, struct hw_words, owner->first - 1);
-    return hw_histogram_words_slow(target, address);
-}
-/* Forgets which entries the words of live blocks of contexts below CONTEXTS have. */
-void hw_histograms_forget_live(uint32_t contexts);
-/* Empties the entries of freed blocks. */
-void hw_histograms_reset(void);
-/* False when there is no memory. Again in a forked child. */
-bool hw_histograms_start(void);
+void hw_windows_start(void);
+void hw_windows_stop(void);
+/* It has a thread now. */
+bool hw_windows_thread(void);
+/* Lock held. */
+void hw_windows_reset(void);
+void hw_windows_fork(void);
 
-/* ---- access.c ---- */
+/* ---- word_sampler.c: with 4-byte granules, in which periods words were used ---- */
 
-/* The granules of a block, and of a block of a pool: there a granule is of the block that holds its first byte. */
-struct hw_cell_range {
-    uintptr_t start, end;
-};
-static inline bool hw_access_owns(const void *address, const struct hw_block *block)
-{
-    return hw_likely(block->layout) || hw_layout_is_own(address);
-}
+/* A thread of the runtime's own looks at the shadow now and then, or, where there can be none, allocations do. Again in
+ * a forked child. */
+void hw_word_sampler_start(void);
+/* No thread any more, and it makes no system call from now on. */
+void hw_word_sampler_stop(void);
+/* The threads of the program may have ended one by one, without exit: the first one is a zombie, and only the runtime's
+ * are left, which keep the process. Then the process ends, as the first thread did. They call this at each of their
+ * WAKES; it is looked at now and then. */
+void hw_helpers_end_alone(uint32_t *wakes);
+/* Without a thread: a look, if one is due. Not under the lock. */
+void hw_word_sampler_event(uint64_t tick);
+/* What the profile says of it. */
+void hw_word_sampler_tell(struct hw_access_info *info);
+/* Forgets how long it has been looking. */
+void hw_word_sampler_reset(void);
 
-static inline uintptr_t hw_access_end(const void *address, uint64_t size)
-{
-    return (uintptr_t)address + (size ? size : 1);
-}
+/* ---- globals.c: data of executables and libraries ---- */
 
-static inline struct hw_cell_range hw_access_pool_range(const void *address, uint64_t size)
-{
-    uintptr_t start = (uintptr_t)address, granule = hw_shadow.granule;
-    return (struct hw_cell_range){HW_ALIGN_UP(start, granule), HW_ALIGN_UP(start + size, granule)};
-}
+/* A module that was seen, with its segments. Lock held. */
+void hw_globals_module(uint32_t map, uintptr_t bias, const void *headers, size_t header_count);
+/* Rewrites GLOBALS; libraries that are gone give up their cells for good. Lock held. */
+void hw_globals_harvest(void);
+/* Takes out what libraries counted that are gone. Lock held. */
+void hw_globals_gone(void);
+void hw_globals_forget_harvest(void);
+void hw_globals_reset(void);
 
-/* An entry of ACCESS or ACCESS_LIVE as it is before anything was counted. */
-void hw_access_clear_entry(struct hw_access *entry, uint32_t context);
-/* The flags of struct hw_global_granule, of what was in a granule and in its line (NULL: of one thread alone). */
-static inline uint32_t hw_access_granule_flags(const struct hw_cell_sum *granule, const struct hw_cell_sum *line)
-{
-    uint32_t flags = (granule->shared ? HW_GLOBAL_SHARED : 0) | (granule->shared_written ? HW_GLOBAL_WRITTEN : 0) |
-                     (granule->shared_writers ? HW_GLOBAL_WRITERS : 0) | (granule->saturated ? HW_GLOBAL_SATURATED : 0);
-    if (line)
-        flags |= (line->lines_false ? HW_GLOBAL_FALSE : 0) | (line->lines_true ? HW_GLOBAL_TRUE : 0) |
-                 (line->lines_handed ? HW_GLOBAL_HANDED : 0) | (line->lines_hot ? HW_GLOBAL_HOT : 0);
-    return flags;
-}
+/* ---- memprof.c: objects of clang -fmemory-profile ---- */
 
-/* Adds one block, and what was in its cells. AGE in ticks. */
-void hw_access_add_block(struct hw_access *entry, const struct hw_cell_sum *sum, const void *address,
-                         const struct hw_block *block, uint64_t age);
-void hw_access_add_pool_block(struct hw_access *entry, struct hw_cell_sum *sum, const void *address,
-                              const struct hw_block *block, uint64_t age);
-
-/* ---- harvest.c ---- */
-
-/* Brings the entry of ACCESS_INFO up to date. */
-void hw_harvest_write_info(void);
+/* Their granule, 0 when there are none among the modules that are loaded (needs no state: a look at symbols). */
+uint32_t hw_memprof_granule(void);
+/* After hw_access_enable: tells such objects where they count. */
+void hw_memprof_start(void);
+/* The name pattern of the profile that such an object gives; false when it gives no directory. */
+bool hw_memprof_output(char *pattern, size_t size);
 
 #endif

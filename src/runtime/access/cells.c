@@ -1,9 +1,8 @@
 /* cells.c - the cells of a range of memory, in all planes: summing, taking, clearing and moving them.
  *
  * Long ranges are gone through by pages of the shadow that are there at all; those are given back afterwards. */
-#include "runtime/access/access.h"
-
 #include "base/abi.h"
+#include "runtime/access/cells.h"
 
 #define SHADOW_PAGE (HW_PAGE << 3) /* program memory that one page of shadow stands for */
 #define LANE_LOW    0x0101010101010101ull

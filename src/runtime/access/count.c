@@ -10,9 +10,8 @@
  *
  * Negative strides are walked from their other end. Counts of a plane have one writer, its thread; a signal handler
  * that comes between a vector's load and its store loses what it adds to these very cells, which is borne. */
-#include "runtime/runtime.h"
-
 #include "base/abi.h"
+#include "runtime/access/cells.h"
 #include "runtime/access/count.h"
 
 #define GRANULE_64 64u

@@ -2,7 +2,7 @@
 #ifndef HW_RUNTIME_ACCESS_COUNT_H
 #define HW_RUNTIME_ACCESS_COUNT_H
 
-#include "runtime/runtime.h"
+#include "runtime/access/access.h"
 
 void __heapwise_add_64(const void *address, uint64_t reads, uint64_t writes);
 void __heapwise_add_8(const void *address, uint64_t reads, uint64_t writes);
@@ -39,13 +39,5 @@ static inline void hw_count(const volatile void *address, uint64_t bytes, bool r
     else
         ((half *)cell)[writes]++;
 }
-
-/* memprof.c: objects of clang -fmemory-profile. Their granule, 0 when there are none among the modules that are loaded
- * (needs no state: a look at symbols). */
-uint32_t hw_memprof_granule(void);
-/* After hw_access_enable: tells such objects where they count. */
-void hw_memprof_start(void);
-/* The name pattern of the profile that such an object gives; false when it gives no directory. */
-bool hw_memprof_output(char *pattern, size_t size);
 
 #endif

@@ -4,8 +4,6 @@
  * where they are not set yet; what is marked already is only read, so that its shadow stays clean in all caches. Who
  * marks is the plane's thread alone; the sampler changes the same bytes with compare-and-exchange, and finds a mark
  * sooner or later. */
-#include "runtime/runtime.h"
-
 #include "base/abi.h"
 #include "runtime/access/count.h"
 

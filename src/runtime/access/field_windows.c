@@ -7,7 +7,10 @@
  *
  * The thread is made by the bare system call: libc does not know it, and no code of the program runs on it. It must not
  * touch thread-local variables: a block of zeroes stands in for them. */
-#include "runtime/runtime.h"
+#include "runtime/access/access.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/core/memory.h"
 
 #include <linux/futex.h>
 #include <linux/sched.h>

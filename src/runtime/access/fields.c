@@ -5,9 +5,13 @@
  *
  * The tables of modules are copied into the sections of the profile when they are registered: structs of one identity
  * once, strings once. A harvest writes the sums over all planes over those of the one before: a counter only rises. */
-#include "runtime/runtime.h"
-
 #include "base/abi.h"
+#include "runtime/access/access.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
+#include "runtime/hooks/hooks.h"
 
 #define FIELDS_ADDRESS (0x0a0000000000ul - 0x800000000ul) /* 10 TiB - 32 GiB; up to the scratch counters' */
 #define COUNTERS_MOST  (1u << 24)

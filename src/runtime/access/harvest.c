@@ -1,7 +1,8 @@
 /* harvest.c - the cells of what is live, for the end of the process and for dumps.
  *
  * A harvest only reads cells, and writes its result over that of the one before. */
-#include "runtime/access/access.h"
+#include "runtime/access/cells.h"
+#include "runtime/core/core.h"
 
 static struct {
     uint32_t *index; /* by context: entry + 1 */

@@ -3,7 +3,8 @@
  *
  * Entries of freed blocks belong to a MIB, and where free stacks are recorded to a MIB and the context that freed them:
  * so one thread at a time writes them. */
-#include "runtime/access/access.h"
+#include "runtime/access/cells.h"
+#include "runtime/core/memory.h"
 
 #define CHUNKS      256u  /* runs of words of a block, of 8 bytes: 124 KiB */
 #define CHUNKS_4    1024u /* of 4 bytes: 128 KiB */

@@ -9,9 +9,9 @@
  *   histogram     one saturating byte for each 8 bytes, at base + (address >> 3)
  *
  * Of the runtime options of LLVM's MemProf (MEMPROF_OPTIONS, __memprof_default_options) none is read. */
-#include "runtime/runtime.h"
-
 #include "runtime/access/count.h"
+#include "runtime/core/core.h"
+#include "runtime/core/threads.h"
 
 /* What the objects define: in the program or any library, when there are such objects at all. */
 extern const char __memprof_profile_filename[] __attribute__((weak, visibility("default")));

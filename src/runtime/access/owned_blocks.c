@@ -17,7 +17,10 @@
  *             the allocator's own: such a block begins with a granule, and its record is in the table of blocks.c.
  *
  * hw_layout_map knows which addresses are blocks of the layout: everything else is passed on as it is, always. */
-#include "runtime/runtime.h"
+#include "runtime/access/access.h"
+#include "runtime/core/memory.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/stacks/stacks.h"
 
 #define MAP_HINT     0x340000000000ul /* right behind the planes: see planes.c */
 #define MAP_BYTES    (1ul << (HW_ARCH_ADDRESS_BITS - 6))

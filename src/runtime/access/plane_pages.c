@@ -2,9 +2,8 @@
  *
  * Blocks of many MiB are mostly not used everywhere, and their shadow is there where they were: the kernel is asked
  * which pages are, for many at a time, and what is not there costs next to nothing. */
-#include "runtime/access/access.h"
-
 #include "base/abi.h"
+#include "runtime/access/cells.h"
 
 #define LANE_LOW 0x0101010101010101ull
 

@@ -14,10 +14,12 @@
  * A half of a 64-byte granule's cell has 32 bits. Greater numbers are kept in a side table: hw_shadow_carry adds them
  * there, and hw_shadow_sweep, which an allocation does now and then, moves 2^31 there when a half has grown beyond
  * that. A granule that is counted 2^32 times while nobody calls the allocator is not noticed. */
-#include "runtime/runtime.h"
-
 #include "base/abi.h"
-#include "runtime/access/count.h"
+#include "runtime/access/access.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
+#include "runtime/core/threads.h"
 
 #include <elf.h>
 #include <link.h>

@@ -4,7 +4,10 @@
  * Lines that are shared and written are found when the cells of a block are added up (cells.c, word_cells.c), or when a
  * sample falls on one (samples.c). They are few: each fact has an entry in the file, found by a table that never grows;
  * what finds no room any more is not told. Entries are found without a lock and made under it. */
-#include "runtime/access/access.h"
+#include "runtime/access/cells.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
+#include "runtime/core/threads.h"
 
 __thread uint32_t hw_self_role = HW_ROLE_UNKNOWN;
 

@@ -6,9 +6,8 @@
  * copied whole (…_range) counts like memcpy, once in each granule.
  *
  * The same calls come from clang -fsanitize=thread. The runtime decides at its start how large a granule is. */
-#include "runtime/runtime.h"
-
 #include "runtime/access/count.h"
+#include "runtime/core/core.h"
 
 static inline void touch(const volatile void *address, uint64_t bytes, uint64_t reads, uint64_t writes)
 {

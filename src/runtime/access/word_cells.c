@@ -14,9 +14,9 @@
  * A count ends at 127. Before, what is above 64 is carried into a table by address, for all planes together. There the
  * moment does matter: so nobody is in the middle of an event then (hw_threads_stop), and events of blocks in whose
  * pages something was carried take it along. A cell keeps 1 at least: it tells who used the word. */
-#include "runtime/access/access.h"
-
 #include "base/abi.h"
+#include "runtime/access/cells.h"
+#include "runtime/core/memory.h"
 
 #define SHADOW_PAGE (HW_PAGE << 2) /* program memory that one page of shadow stands for */
 #define ALL         0x0101010101010101ull

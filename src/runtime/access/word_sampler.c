@@ -9,14 +9,16 @@
  * were is in the profile.
  *
  * Where there can be no thread (old kernel, no memory, words-thread=0) allocations take a look when it is due. */
-#include "runtime/access/access.h"
+#include "base/abi.h"
+#include "runtime/access/cells.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <sys/stat.h>
-
-#include "base/abi.h"
 
 #define STACK_BYTES  (64ul << 10)
 #define TLS_BYTES    (256ul << 10) /* below the thread pointer: static TLS of all modules */

@@ -8,6 +8,9 @@
  *
  * Everything here happens under the runtime's lock, now and then; how often depends on what it costs. */
 #include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/samples/samples.h"
 
 #define SUMS_PART   400u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
 #define COST_PART   200u /* looks at the resident heap one in so many… */

@@ -13,6 +13,7 @@
  * of two threads that are given parts of one line one sees the other; unless the line was already the one's, who then
  * does not wait: within some ten nanoseconds its block may be missed. */
 #include "runtime/allocator/places.h"
+#include "runtime/core/memory.h"
 
 #define WAITS_MOST 100000u /* the thread that looked may be gone: a forked child */
 

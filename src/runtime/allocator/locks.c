@@ -14,8 +14,11 @@
 #include <errno.h>
 #include <time.h>
 
-#include "runtime/allocator/syscalls.h"
+#include "runtime/access/cells.h"
 #include "runtime/allocator/operations.h"
+#include "runtime/core/core.h"
+#include "runtime/core/modules.h"
+#include "runtime/hooks/hooks.h"
 
 typedef int lock_function(void *);
 typedef int until_function(void *, const struct timespec *);

@@ -11,8 +11,9 @@
 #include <linux/perf_event.h>
 #include <sys/resource.h>
 
-#include "runtime/allocator/syscalls.h"
 #include "runtime/allocator/operations.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
 
 #define DISTANCE_NS         1000000ull /* from one operation of a thread that is looked at to the next */
 #define GROUPS_MOST         64u        /* threads with descriptors at once */

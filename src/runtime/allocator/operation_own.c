@@ -5,7 +5,8 @@
  * way of one (the code of operations.c) is timed here, on a block of the runtime's own and with a stand-in for the
  * allocator: the least of some rounds of many pairs, with Heapwise less without it. The caches are warm: it is a lower
  * bound. */
-#include "runtime/allocator/operations.h"
+#include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
 
 #define ROUNDS 16
 #define PAIRS  64u

@@ -6,7 +6,9 @@
  *
  * A thread's entry in STAGES is made when it takes part in a stage and brought up to date now and then, so that little
  * is lost with kill -9; `end` is 0 while it goes on. */
-#include "runtime/allocator/operations.h"
+#include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/threads.h"
 
 #define STAGES_MOST 8192u
 #define LOOK_TICKS  20000000ull /* from one look for guests that are gone to the next: some ms */

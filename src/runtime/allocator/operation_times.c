@@ -10,9 +10,11 @@
  * of block_starts.c say whether a pointer is one of them.
  *
  * All tables are of the process; entries are made under the lock and added to by atomic instructions. */
-#include "runtime/allocator/operations.h"
-
 #include "base/log_histogram.h"
+#include "runtime/allocator/operations.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
 
 #define SHIFT_MOST     20
 #define WINDOW         64u    /* timed operations */

@@ -4,7 +4,11 @@
  * way: operation_begin to operation_end. No gate is closed around the real call: hw_operator.selector says that the
  * thread is inside, and hw_operator.frame tells an allocator that calls itself from a signal handler and from what was
  * left by a jump. */
-#include "runtime/allocator/operations.h"
+#include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
+#include "runtime/hooks/hooks.h"
 
 #include <errno.h>
 

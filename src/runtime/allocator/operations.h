@@ -11,10 +11,12 @@
 #define HW_RUNTIME_ALLOCATOR_OPERATIONS_H
 
 #include "base/size_bucket.h"
-#include "runtime/runtime.h"
+#include "runtime/allocator/allocator.h"
+#include "runtime/allocator/syscalls.h"
+#include "runtime/core/file.h"
+#include "runtime/heap/heap.h"
 
-struct hw_place_thread;    /* places.c */
-struct hw_dispatch_thread; /* syscalls.c */
+struct hw_place_thread; /* places.h */
 
 /* What is known of a thread's operations while they happen. Memory of the runtime that a forked child finds zeroed
  * (MADV_WIPEONFORK): until_timed is 0 then, so that its first operation goes the careful way. */
@@ -69,7 +71,6 @@ static inline bool hw_in_operation(void)
 
 /* ---- operations.c ---- */
 
-extern HW_HIDDEN uint8_t hw_operations_on;
 /* Where the counts of the present phase lie in struct hw_operation_counts: enum hw_phase * HW_OPERATION_KINDS_ROOM. */
 extern HW_HIDDEN uint64_t hw_phase_offset;
 static inline enum hw_phase hw_phase(void)
@@ -86,41 +87,6 @@ static inline uint64_t hw_operator_clock(const struct hw_operator *op)
 {
     return op->clock - op->until_timed;
 }
-
-/* At the start, when mode=allocator was asked for; in a forked child. False: no memory. */
-bool hw_operations_start(void);
-void hw_operations_fork(void);
-/* The process ends: what is only written now and then. Lock held. */
-void hw_operations_end(void);
-/* Likewise for a dump. Lock held. */
-void hw_operations_dump(void);
-/* The calling thread's last word. */
-void hw_operations_thread_ends(struct hw_thread *thread);
-/* THREAD is known to have ended without one. Lock held. */
-void hw_operations_thread_gone(struct hw_thread *thread);
-/* heapwise_reset (operation_reset.c): all of this mode but places from zero. False: no room in the file, nothing was
- * done. Lock held, gates closed. */
-bool hw_operations_reset(void);
-/* The hooks of this mode. */
-void *hw_operation_malloc(size_t size);
-void *hw_operation_calloc(size_t count, size_t size);
-void *hw_operation_realloc(void *pointer, size_t size); /* POINTER may be NULL */
-void *hw_operation_memalign(size_t alignment, size_t size);
-int hw_operation_posix_memalign(void **pointer, size_t alignment, size_t size);
-void *hw_operation_aligned_alloc(size_t alignment, size_t size);
-void *hw_operation_valloc(size_t size);
-void *hw_operation_pvalloc(size_t size);
-void hw_operation_free(void *pointer); /* not NULL */
-void hw_operation_free_sized(void *pointer, size_t size);
-void hw_operation_free_aligned_sized(void *pointer, size_t alignment, size_t size);
-/* Operators of C++ libraries that have an allocator of their own: hw_real.op_new[FORM] and the like, which are there.
- */
-void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned);
-/* So many bytes of a live block are nobody's any more, although no free was seen. */
-void hw_operation_given_back(struct hw_operator *op, uint64_t bytes);
-/* The caller tries again what has just failed: that attempt is the one that counts. */
-void hw_operation_tried_again(void);
-void hw_operation_delete(int form, void *pointer, size_t second, size_t third); /* not NULL */
 
 /* ---- operation_times.c: how long operations take ---- */
 
@@ -193,10 +159,6 @@ static inline bool hw_times_followed(const void *pointer)
 /* ---- operation_threads.c: which threads are alive, and what each did in each stage ---- */
 
 bool hw_stages_start(void);
-/* In pthread_create and the like: a thread is about to be made; it was not; it begins. */
-void hw_stages_thread_coming(void);
-void hw_stages_thread_failed(void);
-void hw_stages_thread_begins(void);
 /* At the first operation of a thread, and its end. Not under the lock / lock held. */
 void hw_stages_attach(struct hw_operator *op);
 void hw_stages_detach(struct hw_operator *op);
@@ -209,35 +171,7 @@ void hw_stages_end(void);
 /* heapwise_reset: the present stage is the first one, and begins now. Lock held, gates closed. */
 void hw_stages_reset(void);
 
-/* ---- places.c: what is at each address ----
- *
- *  bool hw_places_start(void);               at the start and, with what it has inherited, in a forked child
- *  void hw_places_attach(struct hw_operator *op);    first operation of a thread: sets op->places. Not under the lock
- *  void hw_places_detach(struct hw_operator *op);    its end; a later thread gets the same op
- *  bool hw_place_allocated(struct hw_operator *op, void *address, size_t size);
- *          after the real call; ADDRESS is not NULL. True: this address was handed out before
- *  size_t hw_place_freed(struct hw_operator *op, void *address);
- *          before the real call. The requested size; SIZE_MAX when no block is known to begin there
- *
- * The last two are called with signals open and without any lock; a signal handler may be in between them and do the
- * same for other blocks. A reallocation is _freed before the real call and _allocated after it (of the old address
- * again when it failed). */
-#include "runtime/allocator/places.h"
-
-/* ---- syscalls.c, locks.c, operation_events.c: what happens inside an operation ----
- *
- *  bool hw_dispatch_start(void);             once, at the start and in a forked child, before any attach
- *  void hw_dispatch_attach(struct hw_operator *op);  first operation of a thread: sets op->dispatch, arms the kernel
- *  void hw_dispatch_detach(struct hw_operator *op);  its end, in the thread itself where that is possible
- *  uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
- *                                     uint32_t bucket);  after an operation with op->events, which is 0 afterwards
- *  bool hw_hardware_begin(struct hw_operator *op);   before a timed operation that is to be looked at closely (one in
- *                                                    100): true when the counters run
- *  void hw_hardware_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket);
- *
- * What they write goes into sections 65 to 67. Events that are recorded inside an operation which turns out to be
- * nobody's (a jump out of it) are dropped: op->events is 0 at the begin of each operation. */
-#include "runtime/allocator/syscalls.h"
+/* ---- what happens inside an operation (syscalls.h) ---- */
 
 /* Between _begin and _end, inside an operation, the kernel lets all calls pass. */
 static inline void hw_unwatched_begin(struct hw_operator *op)

@@ -4,6 +4,9 @@
  * lines are exact up to the first 4096 events of a thread; of later ones every 2^n-th is looked at, and counts 2^n
  * times. The stack of the new block is walked then; that of the other one is known if it is a followed block. */
 #include "runtime/allocator/places.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
+#include "runtime/samples/samples.h"
 
 #define SLOTS      2048u /* a power of two; three quarters of them are used at most */
 #define EXACT_BITS 12u

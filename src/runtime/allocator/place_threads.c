@@ -3,6 +3,9 @@
  * A thread counts by itself. With one thread a greatest number is noted when it is left; with several each tells the
  * totals when what it has to tell is more than a small part of them. Threads are set up under the runtime's lock. */
 #include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/hooks/hooks.h"
 
 #define PLACES_HINT  0x0a0000000000ul /* below where programs, heaps and libraries lie, and the map of blocks.c */
 #define REGIONS      (1ul << (HW_ARCH_ADDRESS_BITS - HW_PLACE_REGION_SHIFT))

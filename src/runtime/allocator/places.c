@@ -4,6 +4,7 @@
  * regions change by compare-and-exchange. A signal handler may come in between anywhere: it works on
  * blocks of its own. */
 #include "runtime/allocator/places.h"
+#include "runtime/hooks/hooks.h"
 
 #define REGION_SHIFT HW_PLACE_REGION_SHIFT
 #define BIG_MOST     HW_PLACE_BIG_MOST

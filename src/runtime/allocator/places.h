@@ -263,6 +263,7 @@ void hw_places_forget(void);
 void hw_places_file_begin(void);
 
 /* What samples say of places goes into the profile, and out of HITS. Lock held. */
+struct hw_place_hits; /* samples/samples.h */
 void hw_places_add_hits(struct hw_place_hits *hits);
 
 /* Live requested bytes of all threads. */
@@ -282,22 +283,18 @@ void hw_places_operation_end(struct hw_operator *op);
 void hw_place_contexts_file_begin(void);
 void hw_place_contexts_reset(void);
 
-/* ---- line_use.c: what is around a sampled access ---- */
-
-/* Accesses are sampled from now on. */
-void hw_places_sampled(void);
-/* One access by THREAD (a number above 0). Signal safe. */
-void hw_places_access(struct hw_place_hits *hits, uintptr_t address, bool write, uint32_t thread);
-/* Requested live bytes in the page that begins at PAGE, and how many blocks have any there. */
-uint64_t hw_places_page_used(uintptr_t page, uint32_t *blocks);
-
 /* Nothing else need be read of classes that a thread has not touched: their pages stay untouched, too. */
 static inline bool hw_place_touched(const struct hw_place_thread *thread, uint32_t class)
 {
     return thread->touched[class / 64] >> (class % 64) & 1;
 }
 
-/* ---- the usual way ---- */
+/* ---- the fast path ----
+ *
+ * hw_place_allocated comes after the real call (true: this address was handed out before), hw_place_freed before it:
+ * the requested size, or SIZE_MAX when no block is known to begin there. Signals are open, no lock is held: a signal
+ * handler may do the same for other blocks in between. A reallocation is _freed before the real call and _reallocated
+ * after it (of the old address again when it failed). */
 
 static inline uint8_t *hw_place_byte(uintptr_t address)
 {

@@ -17,8 +17,9 @@
 #include <time.h>
 
 #include "base/arch/x86_64/signal.h"
-#include "runtime/allocator/syscalls.h"
 #include "runtime/allocator/operations.h"
+#include "runtime/core/core.h"
+#include "runtime/hooks/hooks.h"
 
 #define SIGNALS 65
 #define SYS_BIT (1ull << (SIGSYS - 1))

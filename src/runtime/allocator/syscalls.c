@@ -16,14 +16,16 @@
  *
  * The handler's mask is empty: a signal of the program that arrives while a call waits in the kernel is handled as it
  * would be otherwise. The handler runs on the stack that the program is on. */
-#include "runtime/allocator/syscalls.h"
+#include "base/arch/x86_64/signal.h"
+#include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
+#include "runtime/hooks/hooks.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
-
-#include "base/arch/x86_64/signal.h"
-#include "runtime/allocator/operations.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59

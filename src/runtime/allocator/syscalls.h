@@ -1,8 +1,9 @@
 /* syscalls.h - what happens inside an operation of the allocator: system calls (syscalls.c), locks (locks.c), events of
- * the processor (operation_events.c). Included by operations.h, which has struct hw_operator.
+ * the processor (operation_events.c). struct hw_operator: operations.h.
  *
  * What is seen inside an operation is gathered by its thread alone, and added to the profile when the operation ends:
- * only then its kind is known. */
+ * only then its kind is known. Events of an operation that turns out to be nobody's (a jump out of it) are dropped:
+ * op->events is 0 at the begin of each operation. */
 #ifndef HW_RUNTIME_ALLOCATOR_SYSCALLS_H
 #define HW_RUNTIME_ALLOCATOR_SYSCALLS_H
 
@@ -79,9 +80,6 @@ void hw_dispatch_stop(const char *why);
 struct hw_inside *hw_inside_lock(struct hw_operator *op, uint32_t kind, uintptr_t lock);
 /* The allocator waited for TICKS at the futex at ADDRESS, or woke there (CALL: HW_CALL_FUTEX_…), inside OP. */
 void hw_inside_futex(struct hw_operator *op, uint32_t call, uintptr_t address, uint64_t ticks);
-/* libc's syscall() inside an operation of the calling thread: makes the call by REAL, and sees it without a signal. */
-typedef long hw_system_call_function(long, long, long, long, long, long, long);
-long hw_dispatch_call(hw_system_call_function *real, long number, const long argument[6]);
 /* How many wait for LOCK: BY is added to it. */
 void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by);
 
@@ -98,8 +96,6 @@ bool hw_handlers_start(void (*on_sys)(int, siginfo_t *, void *));
 bool hw_handlers_intact(void);
 /* A SIGSYS that was not the runtime's. */
 void hw_handlers_foreign(siginfo_t *information, void *context);
-/* sigaction, for handlers of the program and of the runtime itself (OWN). */
-int hw_handlers_set(int number, const struct sigaction *action, struct sigaction *old, bool own);
 /* rt_sigprocmask inside an operation, whose CONTEXT is what counts: the kernel's answer. */
 long hw_handlers_change_mask(ucontext_t *context, long how, const uint64_t *set, uint64_t *old, size_t size);
 

@@ -1,7 +1,7 @@
 /* checksum.c - XXH64, with which sections and the first page of a sealed profile are checked.
  *
  * Written after the specification of the algorithm (xxhash_spec.md, seed 0); for data that comes in pieces. */
-#include "runtime/runtime.h"
+#include "runtime/core/core.h"
 
 #define PRIME1 0x9e3779b185ebca87ull
 #define PRIME2 0xc2b2ae3d27d4eb4full

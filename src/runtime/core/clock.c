@@ -3,7 +3,7 @@
  * Ticks are the time stamp counter where it is invariant and the kernel itself keeps time by it, else nanoseconds of
  * CLOCK_MONOTONIC. The pair (ticks, ns since the start) in the file is refreshed during the run: the ratio over the
  * whole run is what readers convert with, so that no calibration time is spent at the start. */
-#include "runtime/runtime.h"
+#include "runtime/core/core.h"
 
 #include <sys/auxv.h>
 #include <time.h>

@@ -9,7 +9,12 @@
  * middle of its own event that a dump is due. In a handler that has interrupted the runtime nothing can be written yet:
  * the dump is left to the end of that event, or to the next one of any thread. Signal handlers and
  * coroutines have small stacks: everything is done on one of our own. */
+#include "runtime/access/access.h"
 #include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
+#include "runtime/hooks/hooks.h"
 
 #include <errno.h>
 #include <signal.h>

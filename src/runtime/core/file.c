@@ -3,13 +3,16 @@
  * Each section has a reserved address range; extents of the file are mapped into it one behind the other, so that an
  * entry is found by its index. Space is allocated on disk before it is mapped: a full disk is an error code here and
  * never a SIGBUS in the program. The format is specified in profile/format.h. Everything here runs under the lock. */
-#include "runtime/runtime.h"
+#include "base/launcher.h"
+#include "runtime/access/access.h"
+#include "runtime/allocator/operations.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
 
 #include <errno.h>
 #include <linux/falloc.h>
 #include <sys/stat.h>
-
-#include "base/launcher.h"
 
 char hw_file_path[1024];
 uint32_t hw_file_pid;

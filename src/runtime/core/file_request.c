@@ -1,7 +1,11 @@
 /* file_request.c - asks heapwise record for a profile that this process cannot make itself: see base/launcher.h.
  *
  * No directory may be kept open for that: sandboxes look for such descriptors and end the program (Chromium). */
-#include "runtime/runtime.h"
+#include "base/launcher.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/stacks/stacks.h"
 
 #include <errno.h>
 #include <linux/sched.h>
@@ -9,8 +13,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-
-#include "base/launcher.h"
 
 #define PATIENCE_NS 3000000000ull
 

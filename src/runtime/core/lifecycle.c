@@ -3,12 +3,15 @@
  * It starts with the first call into a hook, which comes before any constructor, so that nothing is missed. It ends
  * with the process: the file needs no last word, but gets one when the process leaves through exit or _exit. A forked
  * child sets itself up at its first event, so that children which only exec leave nothing behind. */
-#include "runtime/runtime.h"
-
 #include "base/arch/x86_64/signal.h"
-#include "runtime/access/count.h"
-#include "runtime/allocator/operations.h"
-#include "runtime/hooks/operators.h"
+#include "runtime/access/access.h"
+#include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
+#include "runtime/core/threads.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/samples/samples.h"
 
 struct hw_runtime hw_runtime;
 

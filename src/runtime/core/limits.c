@@ -4,7 +4,13 @@
  * limit but RLIMIT_AS (memory.c): that one is widened by as much, whether the runtime is on or has stepped aside, and
  * the program sees its own figures. One that nobody was told of, because another process set it or a system call of the
  * program's own, is widened when something has failed for it. Nothing of what is reserved is ever locked. */
+#include "runtime/access/access.h"
 #include "runtime/allocator/operations.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/samples/samples.h"
+#include "runtime/stacks/stacks.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>

@@ -2,7 +2,8 @@
  *
  * People take RSS for the heap. The breakdown parts it: resident memory of the heap and of anonymous mappings, of
  * files, of stacks, and of Heapwise itself, from /proc/self/smaps. */
-#include "runtime/runtime.h"
+#include "runtime/core/file.h"
+#include "runtime/core/memory.h"
 
 static struct {
     uintptr_t start, end;

@@ -6,9 +6,13 @@
  *
  * The list that readers use is immutable and replaced as a whole; old lists are left alone, since a reader may still
  * hold one. Every segment ever seen stays in the MAPS section, with the time it went. */
-#include "runtime/runtime.h"
-
 #include "base/abi.h"
+#include "runtime/access/access.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/core/modules.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/stacks/stacks.h"
 
 #include <elf.h>
 #include <link.h>

@@ -2,13 +2,13 @@
  *
  * The environment is read from /proc/self/environ because the first hook runs before libc has set up its own; where
  * /proc is missing libc's environ serves. */
-#include "runtime/runtime.h"
-
-#include <sys/utsname.h>
-
 #include "base/abi.h"
 #include "base/launcher.h"
-#include "runtime/access/count.h"
+#include "runtime/access/access.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+
+#include <sys/utsname.h>
 
 struct hw_options hw_options;
 extern char **environ __attribute__((weak));

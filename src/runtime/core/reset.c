@@ -8,7 +8,11 @@
  *   live blocks = allocations - frees + inherited blocks - inherited frees
  *
  * A forked child does not have what it inherited among its live blocks. With its first reset it gets it there. */
+#include "runtime/access/access.h"
 #include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/threads.h"
+#include "runtime/samples/samples.h"
 
 /* What is live, by context. Variances: of sampled runs. */
 struct live {

@@ -3,7 +3,7 @@
  * They are libc's, looked up at the start. The runtime must not refer to them by name: it names no libc that it depends
  * on, so the dynamic linker may bind its symbols before libc is ready to say which memcpy is the right one for this
  * processor (an IFUNC). Before the start, and when there is no libc, the processor's own string instructions serve. */
-#include "runtime/runtime.h"
+#include "runtime/core/core.h"
 
 extern void *dlsym(void *, const char *) __attribute__((weak));
 

@@ -4,7 +4,13 @@
  *
  * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
  * hooks only pass on. */
-#include "runtime/allocator/operations.h"
+#include "runtime/access/access.h"
+#include "runtime/allocator/allocator.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/samples/samples.h"
+#include "runtime/stacks/stacks.h"
 
 struct start {
     union {

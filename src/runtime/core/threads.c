@@ -5,6 +5,10 @@
  * exit. A signal handler that interrupts the runtime in its thread borrows a state of its own for each call, so that
  * events in handlers are counted like any other. A forked child sees all states as zero (MADV_WIPEONFORK). */
 #include "runtime/allocator/operations.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
+#include "runtime/samples/samples.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>

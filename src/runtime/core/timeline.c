@@ -3,6 +3,10 @@
  * Points are taken by whoever allocates or frees when one is due: no thread of the runtime's own. When the list is full
  * every second point is dropped and the distance doubles. The clock's pair for readers is refreshed on the way. */
 #include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
+#include "runtime/samples/samples.h"
 
 #define FIRST_INTERVAL_NS 1000000ull
 

@@ -6,7 +6,8 @@
  * waits until this one is outside of its event, hw_heap_threads_many). The bits above are hints that stay when a word
  * has become empty again, so that nobody has to clear them at the right moment; a search that meets too many of those
  * gives up. */
-#include "runtime/runtime.h"
+#include "runtime/core/memory.h"
+#include "runtime/heap/heap.h"
 
 #define LEVELS      8
 #define GRANULES    (1ul << (HW_ARCH_ADDRESS_BITS - 4))

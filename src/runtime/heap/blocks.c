@@ -17,7 +17,11 @@
  * The table: open addressing in a list of arrays, each twice as large as the one before; lock-free, because only one
  * thread can own an address. It serves where address space is limited, for blocks that share a granule (8-byte size
  * classes), for sizes the map cannot express, and in sampled runs and allocator mode, where few blocks are kept. */
-#include "runtime/runtime.h"
+#include "runtime/access/access.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
+#include "runtime/hooks/hooks.h"
 
 enum { KIND_NONE = 0, KIND_THREE = 1, KIND_FOUR = 2, KIND_POOL = 3 };
 

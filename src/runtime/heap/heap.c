@@ -6,7 +6,11 @@
  *
  * The share of each context in the peak is taken lazily: a new peak raises peak_epoch; whoever changes a MIB first
  * keeps its live values if the epoch has changed since. What nobody changes afterwards is still what it was. */
-#include "runtime/runtime.h"
+#include "runtime/access/access.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
 
 /* What a block counts for: as many blocks and bytes as it stands for in sampled runs (the chance in that comes from its
  * stamp, so that its free finds the same). */

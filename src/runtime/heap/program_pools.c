@@ -11,7 +11,10 @@
  * has interrupted its own thread here gives up instead of waiting, and so that what is left of a thread that jumped
  * out, or of another thread of a forked child's parent, is seen: nobody can tell then what state the shard is in, and
  * its records are forgotten. */
-#include "runtime/runtime.h"
+#include "runtime/access/access.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
 
 #define SHARD_BITS    6
 #define SHARDS        (1u << SHARD_BITS)

@@ -17,7 +17,9 @@
  * is taken, so that what is allocated last before the top is in it.
  *
  * The unit test of the estimator is made of this file: it uses nothing of the rest. */
-#include "runtime/runtime.h"
+#include "runtime/core/core.h"
+#include "runtime/core/threads.h"
+#include "runtime/heap/heap.h"
 
 __thread uint64_t hw_sample_rest;
 

@@ -2,7 +2,9 @@
  *
  * Daemons do so at their start, and may then change their root or user: the file could not be opened again to grow. To
  * the program the number looks as if it were not open: close fails with EBADF, dup2 onto it moves it away first. */
-#include "runtime/runtime.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/hooks/hooks.h"
 
 #include <errno.h>
 

@@ -2,7 +2,12 @@
  *
  * The new program writes a profile of its own, if the runtime gets loaded into it. Here the old one's file is told that
  * it ended by exec, and what will not be profiled is noted with the reason. */
-#include "runtime/runtime.h"
+#include "runtime/allocator/allocator.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/core/memory.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/stacks/stacks.h"
 
 #include <elf.h>
 #include <stdarg.h>

@@ -8,7 +8,12 @@
  * block (a counting Bloom filter with one hash); in exact runs its mask is 0 and its only cell is never zero.
  *
  * In allocator mode all of them go to operations.c, which may begin in the middle of the first call. */
-#include "runtime/allocator/operations.h"
+#include "runtime/allocator/allocator.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
+#include "runtime/heap/heap.h"
+#include "runtime/hooks/hooks.h"
 #include "runtime/hooks/operators.h"
 
 #include <errno.h>

@@ -1,8 +1,10 @@
 /* real.c - the allocator that is wrapped: whatever comes after the runtime in the dynamic linker's search order.
  *
  * Until it is known, and while dlsym itself asks for memory, a small start-up allocator serves; it frees nothing. */
-#include "runtime/runtime.h"
-
+#include "runtime/allocator/allocator.h"
+#include "runtime/core/modules.h"
+#include "runtime/heap/heap.h"
+#include "runtime/hooks/hooks.h"
 #include "runtime/hooks/operators.h"
 
 #include <errno.h>

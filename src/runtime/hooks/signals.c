@@ -11,7 +11,12 @@
  * Asked what happens at such a signal, libc answers as if there were no handler. */
 #include <signal.h>
 
-#include "runtime/allocator/syscalls.h"
+#include "runtime/access/access.h"
+#include "runtime/allocator/allocator.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/samples/samples.h"
 
 #define USUAL_SIGNAL 62 /* SIGRTMAX - 2: a real-time signal in the middle of nowhere */
 

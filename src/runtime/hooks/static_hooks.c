@@ -2,8 +2,11 @@
  *
  * The executable's own malloc comes first in the search order, and calls to it are bound at link time: no preloaded
  * library sees them. Its functions are redirected to the hooks instead, where they stand. */
-#include "runtime/allocator/operations.h"
-
+#include "runtime/access/access.h"
+#include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/modules.h"
+#include "runtime/hooks/hooks.h"
 #include "runtime/hooks/operators.h"
 
 #define DECLARE(index, symbol, ...) void *hw_hook_##symbol(size_t, size_t, const void *);

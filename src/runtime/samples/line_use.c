@@ -4,6 +4,8 @@
  * Called from signal handlers: reads the planes, takes no lock. Lines' last writers are kept in a table that forgets.
  */
 #include "runtime/allocator/places.h"
+#include "runtime/core/memory.h"
+#include "runtime/samples/samples.h"
 
 #define WRITERS (1u << 15)
 

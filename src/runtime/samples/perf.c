@@ -6,12 +6,12 @@
  * (a debugger has kept it, or the program blocks it) nothing more comes. The handler reads the ring and arms again.
  *
  * single_steps.c owns the threads and the signal. */
+#include "base/arch/x86_64/decode.h"
+#include "runtime/core/core.h"
 #include "runtime/samples/perf.h"
 
 #include <errno.h>
 #include <sys/utsname.h>
-
-#include "base/arch/x86_64/decode.h"
 
 #define RING_PAGES 2u  /* the first is the kernel's */
 #define RATE       16u /* samples wanted for each burst there would be, in code of 10^9 accesses a second */

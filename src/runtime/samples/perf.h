@@ -4,7 +4,7 @@
 
 #include "runtime/samples/perf_ring.h"
 #include "runtime/samples/perf_source.h"
-#include "runtime/runtime.h"
+#include "runtime/samples/samples.h"
 
 struct hw_perf_thread {
     void *mapping; /* NULL: none */

@@ -1,9 +1,8 @@
 /* perf_ring.c - see perf_ring.h. */
+#include "base/arch/x86_64/decode.h"
 #include "runtime/samples/perf_ring.h"
 
 #include <stddef.h>
-
-#include "base/arch/x86_64/decode.h"
 
 #define PAGE        4096ull
 #define FIXED_WORDS 9u /* of a sample without its register, header included */

@@ -1,9 +1,8 @@
 /* perf_source.c - see perf_source.h. */
-#include "runtime/samples/perf_source.h"
-
-#include "base/sys.h"
 #include "base/arch/x86_64/decode.h"
+#include "base/sys.h"
 #include "runtime/samples/perf_ring.h"
+#include "runtime/samples/perf_source.h"
 
 #define ALL_STORES 0x82d0u /* MEM_INST_RETIRED, MEM_UOPS_RETIRED before: umask, event */
 #define ALL_LOADS  0x81d0u

@@ -7,9 +7,13 @@
  *
  * Two indexes over the entries in the file, and a table of lines (who touched them, while the block lived) that forgets
  * when it is full: it is private memory. */
-#include "runtime/allocator/places.h"
-
 #include "base/arch/x86_64/decode.h"
+#include "runtime/access/access.h"
+#include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
+#include "runtime/samples/samples.h"
 
 /* ---- where an access fell ---- */
 

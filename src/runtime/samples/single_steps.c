@@ -20,6 +20,13 @@
  *
  * A burst that comes into a hook is interrupted and goes on at the end of it, so that what the program does right after
  * a call of malloc is seen as often as anything else. What the runtime does itself is never counted. */
+#include "base/arch/x86_64/decode.h"
+#include "runtime/access/access.h"
+#include "runtime/allocator/allocator.h"
+#include "runtime/core/core.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/threads.h"
+#include "runtime/hooks/hooks.h"
 #include "runtime/samples/perf.h"
 
 #include <cpuid.h>
@@ -27,9 +34,6 @@
 #include <signal.h>
 #include <sys/ucontext.h>
 #include <time.h>
-
-#include "base/arch/x86_64/decode.h"
-#include "runtime/allocator/syscalls.h"
 
 #define BURST_LENGTH  64 /* instructions of the program */
 #define APPROACH      24 /* instructions before those: a burst begins where time is spent, and has left that place then */

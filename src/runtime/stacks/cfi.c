@@ -4,7 +4,8 @@
  * compiled once); hw_cfi_step evaluates everything else: signal frames, other registers, DWARF expressions. The tables
  * are read where the loader mapped them: no lock, no memory, nothing of libc. References: DWARF 5 section 6.4; Linux
  * Standard Base, "Exception frames" (.eh_frame, .eh_frame_hdr). */
-#include "runtime/runtime.h"
+#include "runtime/core/modules.h"
+#include "runtime/stacks/stacks.h"
 
 /* ---- reading ---- */
 

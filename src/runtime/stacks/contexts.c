@@ -3,7 +3,11 @@
  * Stacks are stored as a tree in the file: equal tails share their nodes. Two private indexes speed up the way to it:
  * by hash of the whole stack (read without a lock) and by (parent, pc) for new nodes (under the lock). Both can be
  * rebuilt from the file's tables, which is what a forked child does. */
-#include "runtime/runtime.h"
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
+#include "runtime/stacks/stacks.h"
 
 #define FIRST_CONTEXTS 256u /* slots: short runs touch few pages */
 

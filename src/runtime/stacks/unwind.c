@@ -9,8 +9,14 @@
  * is found there; else frame pointers are followed.
  *
  * Every read of the stack is checked against bounds that are known to be mapped. */
+#include "runtime/core/core.h"
+#include "runtime/core/file.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/modules.h"
+#include "runtime/core/threads.h"
+#include "runtime/heap/heap.h"
+#include "runtime/hooks/hooks.h"
 #include "runtime/hooks/operators.h"
-#include "runtime/runtime.h"
 
 #include <sys/auxv.h>
 

@@ -5,6 +5,7 @@
 
 #include <cpuid.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The kernel's answer, -errno on failure; errno of the program is never touched. */
@@ -275,5 +276,11 @@ static inline uintptr_t hw_arch_frame_caller_sp(uintptr_t frame)
 
 #define HW_ARCH_ELF_MACHINE  62 /* EM_X86_64 */
 #define HW_ARCH_ADDRESS_BITS 47
+
+
+/* ---- patch.c: hooking allocators that are linked into the executable ---- */
+
+/* Redirects the function at TARGET to HOOK and returns a way to call the original, or NULL with *WHY. */
+void *hw_arch_patch(void *target, size_t size, const void *hook, const char **why);
 
 #endif

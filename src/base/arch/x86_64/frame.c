@@ -6,7 +6,7 @@
  * back with the stack pointer as it was. What else changes the stack pointer ends a way. A way may be wrong where a
  * call does not return (what follows it is other code): whoever uses the result looks whether a return address is there
  * (hw_arch_is_behind_call). */
-#include "runtime/runtime.h"
+#include "base/arch/x86_64/arch.h"
 
 #include "base/arch/x86_64/decode.h"
 

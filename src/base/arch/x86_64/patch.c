@@ -3,7 +3,7 @@
  * Its first bytes are replaced by a jump to the hook; the instructions that lay there are moved to a trampoline which
  * continues behind them: that is the way to the original. Only instructions that are understood are moved, and only
  * when nothing in the function jumps into them. Reference: Intel SDM volume 2, appendix A (opcode maps). */
-#include "runtime/runtime.h"
+#include "base/sys.h"
 
 #define JUMP_BYTES 5u   /* e9 rel32 */
 #define TRAMPOLINE 128u /* bytes for one function: moved code, jump back, jump to the hook */

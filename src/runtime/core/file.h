@@ -1,0 +1,138 @@
+/* file.h - the profile file of this process, and the help of heapwise record in making it. */
+#ifndef HW_RUNTIME_CORE_FILE_H
+#define HW_RUNTIME_CORE_FILE_H
+
+#include "runtime/runtime.h"
+
+/* ---- file.c: the profile file ---- */
+
+/* A section as the runtime sees it: entries at fixed addresses, in extents of the file that are appended as it grows.
+ * `used` is written under the lock, read by anybody. */
+struct hw_pool {
+    uint32_t type, entry_size;
+    char *base;        /* reserved address range */
+    uint64_t reserved; /* its size */
+    uint64_t mapped, used;
+    uint64_t first_extent; /* bytes of the first extent */
+    uint32_t extents;      /* the last one, see file.c; 0: none yet */
+};
+enum hw_pool_id {
+    HW_POOL_PROCESS,
+    HW_POOL_STRINGS,
+    HW_POOL_MAPS,
+    HW_POOL_STACKS,
+    HW_POOL_CONTEXTS,
+    HW_POOL_MIBS,
+    HW_POOL_THREADS,
+    HW_POOL_TIMELINE,
+    HW_POOL_FREE_STACKS,
+    HW_POOL_MEMORY,
+    HW_POOL_NOTES,
+    HW_POOL_INHERITED,
+    HW_POOL_ROLES, /* the next two when accesses are counted or sampled */
+    HW_POOL_SIDES,
+    HW_POOL_SAMPLE_INFO, /* the next three only when accesses are sampled */
+    HW_POOL_SAMPLE_CONTEXTS,
+    HW_POOL_SAMPLE_COUNTS,
+    HW_POOL_ACCESS_INFO, /* from here on only in access mode */
+    HW_POOL_ACCESS,      /* grows with MIBS */
+    HW_POOL_ACCESS_LIVE,
+    HW_POOL_SIDES_LIVE,
+    HW_POOL_GLOBALS,
+    HW_POOL_HISTOGRAM,
+    HW_POOL_HISTOGRAM_LIVE,
+    HW_POOL_WORDS,
+    HW_POOL_WORDS_LIVE,
+    HW_POOL_STRUCTS, /* from here on only where fields are counted */
+    HW_POOL_FIELDS,
+    HW_POOL_FIELD_GROUPS,
+    HW_POOL_GROUP_MEMBERS,
+    HW_POOL_FIELD_WINDOWS,
+    HW_POOL_FIELDS_INFO,
+    HW_POOL_CONTEXT_TYPES,
+    HW_POOL_ALLOCATOR_INFO, /* from here on only in allocator mode */
+    HW_POOL_OPERATION_COUNTS,
+    HW_POOL_OPERATION_CALLS,
+    HW_POOL_OPERATION_LOCKS,
+    HW_POOL_OPERATION_EVENTS,
+    HW_POOL_OPERATION_TIMES,
+    HW_POOL_OPERATION_SITES,
+    HW_POOL_OPERATION_LIVES,
+    HW_POOL_SLOWEST,
+    HW_POOL_STAGES,
+    HW_POOL_PLACES,
+    HW_POOL_PLACE_CLASSES,
+    HW_POOL_PLACES_TIME,
+    HW_POOL_PLACES_MOMENTS,
+    HW_POOL_PINNED,
+    HW_POOL_LINE_PAIRS,
+    HW_POOL_COUNT,
+};
+extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
+
+#define HW_ENTRY(pool, type, index) ((type *)hw_pools[pool].base + (index))
+#define HW_ENTRIES(pool)            (hw_pools[pool].used / hw_pools[pool].entry_size)
+
+/* Creates the file and its first extents; false when that is impossible (a message has been printed). */
+bool hw_file_create(void);
+/* Makes room for the sections of counted accesses in a file that has none yet. Lock held. */
+bool hw_file_add_access(void);
+/* Likewise those of counted fields. */
+bool hw_file_add_fields(void);
+/* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero
+ * and not yet visible to readers: hw_pool_publish. */
+uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);
+void hw_pool_publish(enum hw_pool_id pool);
+/* For lists that are rewritten in place (timeline): lowers or raises what is visible. Lock held. */
+void hw_pool_set_count(enum hw_pool_id pool, uint32_t count);
+/* Nothing is in the pool any more, and what was there is zero. Likewise. */
+void hw_pool_forget(enum hw_pool_id pool);
+/* Stores a string; its offset, 0 when there is no room. Lock held. */
+uint32_t hw_file_string(const char *string);
+/* In a forked child: a new file with the parent's strings, maps, stacks and contexts (as many as COUNTS says). */
+bool hw_file_fork(void);
+/* Instead, in one that was forked after system calls were given up: it has no profile, and its parent's says so. */
+void hw_file_fork_quiet(void);
+/* In a forked child that has no profile: counts it in its parent's. ERROR: errno; 0: system calls were given up. */
+void hw_file_tell_parent(int error);
+/* Room for a good number of entries more, while the file can still grow. LAST: for all that is to come. */
+void hw_file_make_room(bool last);
+/* The descriptor is closed: the file does not grow any more. */
+void hw_file_let_go(void);
+/* The exit status in the process section is final. */
+void hw_file_set_exited(bool exited);
+extern HW_HIDDEN char hw_file_path[1024];
+/* Of this process, as heapwise record sees it; 0: as the process sees it itself. */
+extern HW_HIDDEN uint32_t hw_file_pid;
+extern HW_HIDDEN uint64_t hw_file_start_time;
+const char *hw_file_problem(void);
+/* Protects the descriptor from programs that close everything: see descriptors.c. */
+int hw_file_descriptor(void);
+/* Its number as it was, without a look whether it is still that; -1 when it is not kept open. */
+int hw_file_descriptor_number(void);
+void hw_file_move_descriptor(int away_from);
+
+/* ---- file_request.c: help of heapwise record ---- */
+
+struct hw_launcher_reply; /* base/launcher.h */
+/* A new profile made by record: its descriptor, or -errno. */
+int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply);
+/* Tells record why there is no profile of this process. ERROR: errno, or 0. */
+void hw_launcher_tell(const char *problem, int error);
+bool hw_launcher_other_ids(void);
+/* Why there is no profile, or what it lacks: told record if there is one, else on standard error. */
+void hw_trouble(const char *what, const char *detail, int error);
+/* A system call by syscall(). */
+void hw_launcher_see_call(long number, long first);
+/* The process is about to leave the network namespace in which record can be found, or has children that will. */
+void hw_launcher_keep(uint64_t clone_flags);
+/* A socket that programs which close everything must not close: see descriptors.c; -1: none, or it is not there any
+ * more. */
+int hw_launcher_descriptor(void);
+/* Its number, without looking whether it is still that. */
+int hw_launcher_descriptor_number(void);
+void hw_launcher_move_descriptor(int away_from);
+/* It is closed for good. */
+void hw_launcher_let_go(void);
+
+#endif

@@ -1,0 +1,107 @@
+/* threads.h - the state of a thread in the runtime, and its gate: who is in the middle of an event. */
+#ifndef HW_RUNTIME_CORE_THREADS_H
+#define HW_RUNTIME_CORE_THREADS_H
+
+#include "runtime/stacks/stacks.h"
+
+struct hw_operator; /* allocator/operations.h */
+
+/* ---- threads.c ---- */
+
+/* Gate: who is inside. A hook sets it to its frame address + a reason, and back to open. A thread state of a forked
+ * child reads as zero (MADV_WIPEONFORK): closed. */
+enum { HW_GATE_CLOSED = 0, HW_GATE_OPEN = 1, HW_GATE_REAL = 2, HW_GATE_RUNTIME = 4, HW_GATE_REASON = 7 };
+
+/* Addresses of a stack that are known to be readable. */
+struct hw_stack {
+    uintptr_t low, high;
+};
+
+/* The state of a thread in the runtime: private memory, owned by that thread alone; handed to another one when it ends.
+ */
+struct hw_thread {
+    uintptr_t gate;
+    struct hw_thread_entry *entry; /* in the file */
+    const void *last_block;        /* allocated by the latest allocation of this thread: for temporary allocations */
+    uint64_t last_stamp;           /* its stamp */
+    int64_t delta_bytes, delta_blocks; /* live, not yet added to the totals */
+    uint64_t generation;               /* code_generation the walks belong to */
+    uint32_t serial;
+    uint32_t tid;
+    uint32_t ring_next, ring_lap;
+    uint32_t free_records; /* list of free small block records, HW_NONE at the end */
+    uint32_t *mib_index;   /* context -> MIB index, 0 none */
+    uint32_t mib_index_size;
+    uint32_t exit_rounds;
+    struct hw_thread *interrupted; /* the state of the hook that a signal handler interrupted */
+    bool nested;                   /* borrowed for a call of the allocator itself, inside one of the program's */
+    uint8_t leave_slow;            /* there is more to do when the hook ends: `interrupted`, or */
+    uint8_t resume;                /* a burst of single steps goes on then (single_steps.c) */
+    struct hw_thread *next_free;
+    struct hw_stack stack;
+    uint64_t random;              /* of the sampler */
+    struct hw_operator *operator; /* operations.h; memory of this state */
+    uint64_t allocation_serial;
+    struct hw_walk *walks;  /* HW_WALK_SETS * HW_WALK_WAYS */
+    uint64_t *ring;         /* HW_WALK_RING values of slots */
+    uint16_t *ring_offset;  /* and where they lie, in words from the stack pointer */
+    struct hw_walk scratch; /* result of a walk that cannot be remembered */
+    uint64_t pcs[HW_DEPTH_MAX];
+    uint64_t slots[2 * HW_DEPTH_MAX + 8];
+};
+extern HW_HIDDEN __thread struct hw_thread *hw_self __attribute__((tls_model("initial-exec")));
+extern HW_HIDDEN __thread uint64_t hw_until_sample __attribute__((tls_model("initial-exec")));
+/* Bytes from there to the next sampled one. */
+extern HW_HIDDEN __thread uint64_t hw_sample_rest __attribute__((tls_model("initial-exec")));
+
+/* Slow part of hw_enter: first call of a thread, of a forked child, or from a signal handler inside the runtime. */
+struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free);
+void hw_leave_slow(struct hw_thread *thread);
+void hw_threads_start(void);
+void hw_threads_fork(void);
+/* Waits (not for ever) until no thread is in the middle of an event. */
+void hw_threads_wait_outside(void);
+/* Calls EACH for the states of all threads that are known to be alive. Lock held. */
+void hw_threads_each(void (*each)(struct hw_thread *thread));
+uint64_t hw_threads_sum(uint64_t *frees);
+/* From now on other threads wait at their next event, with signals open; returns when none is in the middle of one.
+ * (Not for ever: false when one still seemed to be after a tenth of a second, which then is none that runs.) The caller
+ * has all signals blocked and does not hold hw_runtime.lock; one at a time (hw_dump_lock). */
+bool hw_threads_stop(void);
+void hw_threads_go(void);
+/* Every thread of the process passes a full barrier. */
+void hw_threads_barrier(void);
+/* Slow part of hw_enter: waits while events are stopped. */
+void hw_wait_stopped(struct hw_thread *thread);
+
+/* A hook begins: the state of the calling thread, or NULL when the call has to be passed through. */
+static inline struct hw_thread *hw_enter(uintptr_t frame, bool is_free)
+{
+    struct hw_thread *thread = hw_self;
+    if (hw_unlikely(!thread || thread->gate != HW_GATE_OPEN)) {
+        thread = hw_enter_slow(frame, is_free);
+        if (!thread)
+            return NULL;
+    }
+    *(volatile uintptr_t *)&thread->gate = frame | HW_GATE_RUNTIME;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    /* Set the gate, then look: hw_threads_stop does it the other way round, with the barrier for both. */
+    if (hw_unlikely(*(volatile uint32_t *)&hw_runtime.stopped))
+        hw_wait_stopped(thread);
+    return thread;
+}
+static inline void hw_gate(struct hw_thread *thread, uintptr_t gate)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    *(volatile uintptr_t *)&thread->gate = gate;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+static inline void hw_leave(struct hw_thread *thread)
+{
+    if (hw_unlikely(*(volatile uint8_t *)&thread->leave_slow))
+        hw_leave_slow(thread); /* closes it: another handler must not find it open */
+    else
+        hw_gate(thread, HW_GATE_OPEN);
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* heap.h - blocks, what is known of each, and what is counted of them by context. */
+#ifndef HW_RUNTIME_HEAP_HEAP_H
+#define HW_RUNTIME_HEAP_HEAP_H
+
+#include "runtime/runtime.h"
+
+struct hw_thread; /* core/threads.h */
+struct hw_walk;   /* stacks/stacks.h */
+
+/* ---- blocks.c: address -> what is known of the block ---- */
+
+#define HW_STAMP_SHIFT        2  /* blocks remember ticks to the fourth: about a nanosecond */
+#define HW_STAMP_COARSE_SHIFT 12 /* tiny blocks in very large numbers: about 1.6 us */
+
+struct hw_block {
+    uint64_t size;
+    uint64_t stamp; /* ticks since family_base */
+    uint32_t context;
+    uint32_t cpu;
+    bool layout;    /* its record lies before it: a block of owned_blocks.c */
+    uint8_t shift;  /* from here on in allocator mode only, and in the table only: it stands for 2^shift blocks */
+    uint16_t slot;  /* of the thread that allocated it */
+    uint32_t clock; /* of that thread's operations, modulo 2^32 */
+};
+bool hw_blocks_start(void);
+enum hw_block_store hw_blocks_store(void);
+/* Remembers a block. True when an older block at this address was never seen freed: it is then in *OLD. */
+bool hw_block_put(struct hw_thread *thread, void *address, const struct hw_block *block, struct hw_block *old);
+/* Forgets a block and returns it; false when the address is none of ours. */
+bool hw_block_take(struct hw_thread *thread, void *address, struct hw_block *block);
+/* Blocks that are in the table, not in the map or before themselves. */
+void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *block));
+/* Accesses are counted from now on: blocks carry their records with them. */
+void hw_blocks_access(void);
+/* Where the block begins that ADDRESS lies in, and what is known of it; 0: in none. Only while hw_block_starts_on. No
+ * lock. Another thread may be freeing it: what is in *BLOCK has to be checked. */
+uintptr_t hw_block_containing(uintptr_t address, struct hw_block *block);
+extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map, see blocks.c; NULL when there is none */
+extern HW_HIDDEN uint8_t hw_filter[];      /* see hooks.c */
+extern HW_HIDDEN uint64_t hw_filter_mask;
+
+/* ---- block_starts.c: the nearest begin of a block below an address ---- */
+
+extern HW_HIDDEN bool hw_block_starts_on;
+extern HW_HIDDEN uint64_t *hw_block_start_bits; /* the lowest level: one for each 16 bytes; NULL while off */
+/* False when there is no address space for it. */
+bool hw_block_starts_begin(void);
+void hw_block_starts_set(const void *address);
+void hw_block_starts_clear(const void *address);
+/* 0: there is none, or it cannot be found in reasonable time. */
+uintptr_t hw_block_starts_find(uintptr_t address);
+
+/* ---- heap.c: the observer that counts ---- */
+
+void hw_heap_start(void);
+void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame);
+/* Allocator mode: likewise, of a block that is followed; of LIKE the last three fields count. */
+void hw_heap_followed(struct hw_thread *thread, void *address, size_t size, struct hw_walk *walk,
+                      const struct hw_block *like);
+/* Frees it, which is in *BLOCK then. */
+bool hw_heap_follow_freed(struct hw_thread *thread, void *address, struct hw_block *block);
+/* True when the block was known. */
+bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame);
+/* Around a reallocation: the block is taken before, and put back at its new (or, after failure, old) address. */
+bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_block *block);
+void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size,
+                         struct hw_block *block);
+void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block);
+void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block);
+/* The same for blocks of the program's own allocators. TEMPORARY: freed with no allocation between. */
+void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block);
+void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary);
+struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
+/* Adds the thread's delta to the totals. */
+void hw_heap_flush(struct hw_thread *thread);
+void hw_heap_threads_many(void);
+
+/* ---- sampling.c ---- */
+
+/* -ln(u), 0 < u <= 1; and a generator of random numbers. */
+double hw_minus_log(double u);
+uint64_t hw_mix(uint64_t x);
+/* Draws the distance to the next sampled byte. */
+void hw_sample_begin(struct hw_thread *thread);
+/* Whether a block is looked at that the hook has not ruled out. */
+bool hw_sample_drawn(struct hw_thread *thread, size_t size);
+/* What a block that is looked at stands for, and its part in the estimates of the variances (see hw_mib). */
+struct hw_sample {
+    uint64_t weight, bytes;
+    uint64_t count_variance, bytes_variance;
+};
+struct hw_sample hw_sample_of(const struct hw_block *block);
+/* Peaks of sampled runs. A process begins: what was live so far, in its parent, is inherited. */
+void hw_sample_peaks_start(void);
+/* A block is live, or not any more (SIGN -1). QUIET: in the middle of another event, when no peak is noted. */
+void hw_sample_live(const struct hw_block *block, int sign, bool quiet);
+void hw_sample_inherited_freed(const struct hw_block *block);
+/* From now on what was inherited is live, too. No event is under way, in this and the next. */
+void hw_sample_take_inherited(void);
+/* The peak begins anew, with what is live now. */
+void hw_sample_peaks_reset(void);
+
+/* ---- program_pools.c: blocks of the program's own allocators ---- */
+
+/* For a harvest of live blocks: between _begin and _end the blocks of pools are known by address. _harvest calls EACH
+ * for all of them. Lock held. */
+void hw_pool_harvest_begin(void);
+void hw_pool_harvest(void (*each)(void *address, const struct hw_block *block));
+void hw_pool_harvest_end(void);
+/* The first granule in [from, end) that belongs to a block of a pool which began after STAMP, and in *HOLE_END where
+ * these end; END when there is none. */
+uintptr_t hw_pool_hole(uintptr_t from, uintptr_t end, uint64_t stamp, uintptr_t *hole_end);
+
+#endif
