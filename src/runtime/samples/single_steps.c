@@ -446,6 +446,14 @@ static void die(siginfo_t *information)
     hw_sys_program(SYS_rt_tgsigqueueinfo, pid, thread, SIGTRAP, information);
 }
 
+/* Virtual machines sometimes lose the reason of a step (BS in DR6): the kernel calls it a breakpoint then. The program's
+ * own come without the flag: a burst ends before icebp, and int3 has another code. */
+static bool is_step(const siginfo_t *information, const ucontext_t *context)
+{
+    return information->si_code == TRAP_TRACE ||
+           (information->si_code == TRAP_BRKPT && (context->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG));
+}
+
 static void on_trap(int number, siginfo_t *information, void *closure)
 {
     ucontext_t *context = closure;
@@ -454,7 +462,7 @@ static void on_trap(int number, siginfo_t *information, void *closure)
     if (information->si_code == PERF_SIGNAL) {
         if (sampler && trap.by_processor)
             take_picked(sampler, information, context);
-    } else if (information->si_code != TRAP_TRACE)
+    } else if (!is_step(information, context))
         die(information);
     else if (sampler && sampler->active && !sampler->paused)
         step(sampler, context);
