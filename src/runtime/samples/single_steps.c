@@ -446,8 +446,8 @@ static void die(siginfo_t *information)
     hw_sys_program(SYS_rt_tgsigqueueinfo, pid, thread, SIGTRAP, information);
 }
 
-/* Virtual machines sometimes lose the reason of a step (BS in DR6): the kernel calls it a breakpoint then. The program's
- * own come without the flag: a burst ends before icebp, and int3 has another code. */
+/* Virtual machines sometimes lose the reason of a step (BS in DR6): the kernel calls it a breakpoint then. Those of the
+ * program come without the flag: a burst ends before icebp, and int3 has another code. */
 static bool is_step(const siginfo_t *information, const ucontext_t *context)
 {
     return information->si_code == TRAP_TRACE ||
