@@ -339,22 +339,25 @@ extern char __libc_single_threaded __attribute__((weak));
 
 static void (*real_wait_private)(int *), (*real_wake_private)(int *);
 
-/* The lock at FUTEX has been found taken: comes back when it is the caller's. */
+/* The lock at FUTEX has been found taken: comes back when it is the caller's. What is done from then on lengthens the
+ * time for which it is held: the rest waits for the end of the operation. */
 static void wait_private(int *futex)
 {
     struct hw_operator *op = operation();
-    if (!op || hw_quiet) {
+    struct hw_own_lock *own = op && !hw_quiet ? hw_inside_own_lock(op, (uintptr_t)futex) : NULL;
+    if (!own) {
         real_wait_private(futex);
         return;
     }
-    hw_inside_waiting(HW_LOCK_FUTEX, (uintptr_t)futex, 1);
+    hw_own_lock_waiting(own);
     hw_unwatched_begin(op);
     const uint64_t since = hw_ticks_raw();
     real_wait_private(futex);
     const uint64_t now = hw_ticks_raw();
+    own->wait_ticks += now - since;
+    own->waits++;
     hw_unwatched_end(op);
-    hw_inside_waiting(HW_LOCK_FUTEX, (uintptr_t)futex, -1);
-    hw_inside_futex(op, HW_CALL_FUTEX_WAIT, (uintptr_t)futex, now - since);
+    hw_own_lock_waited(own);
     if (op->timed)
         op->own_ticks += hw_ticks_raw() - now;
 }
@@ -362,7 +365,8 @@ static void wait_private(int *futex)
 static void wake_private(int *futex)
 {
     struct hw_operator *op = operation();
-    if (!op || hw_quiet) {
+    struct hw_own_lock *own = op && !hw_quiet ? hw_inside_own_lock(op, (uintptr_t)futex) : NULL;
+    if (!own) {
         real_wake_private(futex);
         return;
     }
@@ -370,8 +374,9 @@ static void wake_private(int *futex)
     const uint64_t since = hw_ticks_raw();
     real_wake_private(futex);
     const uint64_t now = hw_ticks_raw();
+    own->wake_ticks += now - since;
+    own->wakes++;
     hw_unwatched_end(op);
-    hw_inside_futex(op, HW_CALL_FUTEX_WAKE, (uintptr_t)futex, now - since);
     if (op->timed)
         op->own_ticks += hw_ticks_raw() - now;
 }

@@ -286,13 +286,19 @@ static struct hw_operation_times *times_of(enum hw_phase phase, enum hw_operatio
     return entry_of(&times.times[phase][kind][bucket], HW_POOL_OPERATION_TIMES, &like);
 }
 
+uint64_t *hw_times_exact(enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket)
+{
+    struct hw_operation_times *entry = times_of(phase, kind, bucket);
+    return entry ? &entry->exact_ticks : NULL;
+}
+
 void hw_times_inside(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket,
                      uint64_t ticks)
 {
-    struct hw_operation_times *entry = times_of(phase, kind, bucket);
+    uint64_t *exact = hw_times_exact(phase, kind, bucket);
     op->stage_base[kind].ticks += ticks;
-    if (entry)
-        add(&entry->exact_ticks, ticks);
+    if (exact)
+        add(exact, ticks);
 }
 
 static void add_time(const struct hw_timed *timed, uint64_t ticks)

@@ -56,6 +56,7 @@ void hw_operations_fork(void)
 void hw_operations_end(void)
 {
     if (hw_operations_on) {
+        hw_dispatch_write();
         hw_stages_end();
         hw_times_write();
     }

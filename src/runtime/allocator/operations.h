@@ -59,6 +59,7 @@ struct hw_operator {
 #define HW_HARDWARE_NEXT 2
 #define HW_EVENTS_INSIDE 1 /* syscalls.c has recorded something inside this operation */
 #define HW_EVENTS_LINE   2 /* line_owners.c: its block shares a line */
+#define HW_EVENTS_OWN    4 /* locks.c: one of the allocator's own locks was waited for, or who waits was woken */
 /* Of the calling thread; NULL before its first operation, after its last, and where the mode is off. */
 extern HW_HIDDEN __thread struct hw_operator *hw_operator_self __attribute__((tls_model("initial-exec")));
 
@@ -132,6 +133,8 @@ void hw_times_add(struct hw_operator *op, uintptr_t frame, const struct hw_timed
 /* An operation, timed or not, had these TICKS in system calls and waiting for locks. Outside of it. */
 void hw_times_inside(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket,
                      uint64_t ticks);
+/* Where such ticks are added up, atomically, until heapwise_reset; NULL: no room. */
+uint64_t *hw_times_exact(enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket);
 /* A followed block is about to be freed: takes it out of the store. */
 void hw_times_freed(struct hw_operator *op, void *pointer, uintptr_t frame);
 /* A followed block is about to be reallocated, and was. */

@@ -67,6 +67,7 @@ static __attribute__((noinline)) void call_outside(handler *function, struct hw_
     uint64_t critical_since = thread ? thread->critical_since : 0;
     uint32_t held_count = count ? thread->held_count : 0;
     bool unwatched = thread && thread->unwatched;
+    const struct hw_own_lock own_lock = thread ? thread->own_lock : (struct hw_own_lock){0};
     uint64_t begin = hw_ticks_raw();
     for (uint32_t i = 0; i < count; i++)
         seen[i] = thread->inside[i];
@@ -88,8 +89,10 @@ static __attribute__((noinline)) void call_outside(handler *function, struct hw_
         thread->critical_lock = critical_lock;
         thread->critical_since = critical_since;
     }
-    if (thread)
+    if (thread) {
         thread->unwatched = unwatched;
+        thread->own_lock = own_lock;
+    }
     op->timed = kept.timed;
     op->hardware = kept.hardware;
     op->frame = kept.frame;

@@ -160,14 +160,20 @@ struct hw_inside *hw_inside_lock(struct hw_operator *op, uint32_t kind, uintptr_
     return inside(op->dispatch, kind, lock);
 }
 
-static void note_call(struct hw_operator *op, uint32_t call, bool failed, uint64_t ticks, uint64_t bytes)
+static void note_calls(struct hw_operator *op, uint32_t call, uint32_t count, bool failed, uint64_t ticks,
+                       uint64_t bytes)
 {
     begin_inside(op);
     struct hw_inside *seen = inside(op->dispatch, call, 0);
-    seen->count++;
+    seen->count += count;
     seen->slow += failed;
     seen->ticks += ticks;
     seen->more += bytes;
+}
+
+static void note_call(struct hw_operator *op, uint32_t call, bool failed, uint64_t ticks, uint64_t bytes)
+{
+    note_calls(op, call, 1, failed, ticks, bytes);
 }
 
 /* A lock that libc or the allocator made of a futex: what can be seen of it is who waits and who wakes, not who takes
@@ -183,18 +189,29 @@ static void note_futex(struct hw_operator *op, uint32_t call, uintptr_t address,
     }
 }
 
+/* What was written down of the allocator's own lock becomes events of the operation. */
+static void take_own_lock(struct hw_operator *op)
+{
+    struct hw_own_lock *own = &op->dispatch->own_lock;
+    if (own->waits)
+        note_calls(op, HW_CALL_FUTEX_WAIT, own->waits, false, own->wait_ticks, 0);
+    if (own->wakes)
+        note_calls(op, HW_CALL_FUTEX_WAKE, own->wakes, false, own->wake_ticks, 0);
+    if (own->waits || own->wakes) {
+        struct hw_inside *seen = inside(op->dispatch, HW_LOCK_FUTEX, own->lock);
+        seen->count += own->wakes;
+        seen->slow += own->waits;
+        seen->ticks += own->wait_ticks;
+    }
+    own->waits = own->wakes = 0;
+    own->wait_ticks = own->wake_ticks = 0;
+    op->events &= (uint8_t)~HW_EVENTS_OWN;
+}
+
 static uint64_t heap_moved(long end)
 {
     uint64_t before = __atomic_exchange_n(&dispatch.heap_end, (uint64_t)end, __ATOMIC_RELAXED);
     return (uint64_t)end > before ? (uint64_t)end - before : before - (uint64_t)end;
-}
-
-void hw_inside_futex(struct hw_operator *op, uint32_t call, uintptr_t address, uint64_t ticks)
-{
-    if (!op->dispatch)
-        return;
-    note_call(op, call, false, ticks, 0);
-    note_futex(op, call, address, ticks);
 }
 
 long hw_dispatch_call(hw_system_call_function *real, long number, const long argument[6])
@@ -333,6 +350,8 @@ void hw_dispatch_attach(struct hw_operator *op)
     op->dispatch->armed = arm(op) == 0;
 }
 
+static void write_own_sums(struct hw_dispatch_thread *thread);
+
 void hw_dispatch_detach(struct hw_operator *op)
 {
     struct hw_dispatch_thread *thread = op->dispatch;
@@ -340,6 +359,7 @@ void hw_dispatch_detach(struct hw_operator *op)
         return;
     if (thread->armed)
         disarm(op);
+    write_own_sums(thread);
     hw_hardware_close(thread);
 }
 
@@ -464,6 +484,9 @@ static void put_zero(uint64_t *number)
 /* Others may be adding meanwhile, atomically: each number is of before or of after. */
 void hw_dispatch_reset(void)
 {
+    for (struct hw_dispatch_thread *thread = dispatch.all; thread; thread = thread->next)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+            thread->own_sums[kind] = (struct hw_own_sum){0};
     for (uint32_t i = 0; i < ROWS; i++) {
         struct hw_operation_call *row = &dispatch.rows[i];
         put_zero(&row->count);
@@ -575,6 +598,35 @@ void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by)
         raise_to(&HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, index)->waiting_most, now);
 }
 
+struct hw_own_lock *hw_inside_own_lock(struct hw_operator *op, uintptr_t lock)
+{
+    if (hw_unlikely(!op->dispatch))
+        return NULL;
+    struct hw_own_lock *own = &op->dispatch->own_lock;
+    if (hw_unlikely(own->lock != lock || !own->entry)) {
+        if (op->events & HW_EVENTS_OWN)
+            take_own_lock(op);
+        *own = (struct hw_own_lock){.lock = lock, .entry = entry_of(HW_LOCK_FUTEX, lock)};
+    } else if (!(op->events & HW_EVENTS_OWN)) { /* what is there is of an earlier operation */
+        own->waits = own->wakes = 0;
+        own->wait_ticks = own->wake_ticks = 0;
+    }
+    op->events |= HW_EVENTS_OWN;
+    return own;
+}
+
+void hw_own_lock_waiting(struct hw_own_lock *own)
+{
+    const uint32_t now = __atomic_add_fetch(&dispatch.waiting[own->entry], 1, __ATOMIC_RELAXED);
+    if (own->entry)
+        raise_to(&HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, own->entry)->waiting_most, now);
+}
+
+void hw_own_lock_waited(struct hw_own_lock *own)
+{
+    __atomic_fetch_sub(&dispatch.waiting[own->entry], 1, __ATOMIC_RELAXED);
+}
+
 static void add_lock_use(const struct hw_inside *seen, enum hw_phase phase, enum hw_operation_kind kind)
 {
     struct hw_operation_lock *entry =
@@ -602,6 +654,79 @@ static void add_call(const struct hw_inside *seen, enum hw_phase phase, enum hw_
         add(&dispatch.waited, seen->ticks);
 }
 
+#define OWN_SUM_MOST  64u          /* operations */
+#define OWN_SUM_TICKS (1ull << 21) /* less than a millisecond */
+
+static uint64_t take_number(uint64_t *number)
+{
+    return __atomic_load_n(number, __ATOMIC_RELAXED) ? __atomic_exchange_n(number, 0, __ATOMIC_RELAXED) : 0;
+}
+
+static void write_own_sum(struct hw_own_sum *sum, enum hw_operation_kind kind)
+{
+    const uint64_t waits = take_number(&sum->waits), wakes = take_number(&sum->wakes);
+    const uint64_t waited = take_number(&sum->wait_ticks), woken = take_number(&sum->wake_ticks);
+    const uint32_t row = sum->phase * HW_OPERATION_KINDS + kind;
+    struct hw_operation_call *calls = &dispatch.rows[HW_CALL_FUTEX_WAIT * HW_PHASES * HW_OPERATION_KINDS + row];
+    struct hw_operation_lock *entry = HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, sum->entry);
+    struct hw_lock_use *use = &entry->use[sum->phase][kind];
+    sum->since = 0;
+    if (!waits && !wakes)
+        return;
+    add(&calls->count, waits);
+    add(&calls->ticks, waited);
+    calls = &dispatch.rows[HW_CALL_FUTEX_WAKE * HW_PHASES * HW_OPERATION_KINDS + row];
+    add(&calls->count, wakes);
+    add(&calls->ticks, woken);
+    add(&use->count, wakes);
+    add(&use->contended, waits);
+    add(&use->wait_ticks, waited);
+    add(&dispatch.waited, waited);
+    raise_to(&entry->wait_ticks_most, take_number(&sum->most));
+    add(sum->exact, waited + woken);
+}
+
+static void write_own_sums(struct hw_dispatch_thread *thread)
+{
+    for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+        write_own_sum(&thread->own_sums[kind], kind);
+}
+
+void hw_dispatch_write(void)
+{
+    for (struct hw_dispatch_thread *thread = dispatch.all; thread; thread = thread->next)
+        write_own_sums(thread);
+}
+
+/* The present operation has waited for the allocator's own lock, or woken who waits: ticks. */
+static uint64_t end_own_lock(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket)
+{
+    const struct hw_own_lock own = op->dispatch->own_lock;
+    struct hw_own_sum *sum = &op->dispatch->own_sums[kind];
+    const uint64_t ticks = own.wait_ticks + own.wake_ticks;
+    if (!(__atomic_fetch_and(&op->events, (uint8_t)~HW_EVENTS_OWN, __ATOMIC_RELAXED) & HW_EVENTS_OWN))
+        return 0; /* a handler's operation has taken it, as in take_inside */
+    op->stage_base[kind].ticks += ticks;
+    if (!sum->exact || sum->entry != own.entry || sum->phase != phase || sum->bucket != bucket) {
+        write_own_sum(sum, kind);
+        sum->entry = own.entry;
+        sum->phase = phase;
+        sum->bucket = bucket;
+        sum->exact = hw_times_exact(phase, kind, bucket);
+        if (!sum->exact)
+            return ticks;
+    }
+    add(&sum->waits, own.waits);
+    add(&sum->wakes, own.wakes);
+    add(&sum->wait_ticks, own.wait_ticks);
+    add(&sum->wake_ticks, own.wake_ticks);
+    if (own.wait_ticks > sum->most)
+        sum->most = own.wait_ticks;
+    if (++sum->since >= OWN_SUM_MOST || sum->wait_ticks + sum->wake_ticks >= OWN_SUM_TICKS)
+        write_own_sum(sum, kind);
+    return ticks;
+}
+
 uint64_t hw_dispatch_waited(void)
 {
     return __atomic_load_n(&dispatch.waited, __ATOMIC_RELAXED);
@@ -623,8 +748,10 @@ uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, 
 {
     struct hw_dispatch_thread *thread = op->dispatch;
     struct hw_inside all[HW_INSIDE_EVENTS];
-    uint64_t inside = 0;
+    uint64_t inside = 0, own = 0;
     hw_places_operation_end(op);
+    if (op->events & HW_EVENTS_OWN)
+        own = end_own_lock(op, phase, kind, bucket);
     const uint32_t count = take_inside(op, all);
     for (uint32_t i = 0; i < count; i++) {
         const struct hw_inside *seen = &all[i];
@@ -641,5 +768,5 @@ uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, 
         hw_times_inside(op, phase, kind, bucket, inside);
     if (thread && !thread->armed && hw_dispatch_on && !hw_quiet) /* a call was handed back */
         thread->armed = arm(op) == 0;
-    return inside;
+    return inside + own;
 }

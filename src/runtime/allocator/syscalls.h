@@ -37,6 +37,26 @@ struct hw_held {
     uint64_t since; /* ticks */
 };
 
+/* Waits for one of the allocator's own locks, and wakes of who waits, inside one operation. Written while the lock is
+ * held and wanted by others, so that it is a few stores and no more. */
+struct hw_own_lock {
+    uintptr_t lock; /* the futex */
+    uint32_t entry; /* its entry in the profile */
+    uint32_t waits, wakes;
+    uint64_t wait_ticks, wake_ticks;
+};
+
+/* The same of operations of one kind that have ended, until there are some: what threads that wait for one lock add to
+ * the profile would be the next thing that they wait for. Others may take it (dumps), so it is added to atomically. */
+struct hw_own_sum {
+    uint32_t entry, phase, bucket;
+    uint32_t since;  /* operations since the latest was added to the profile */
+    uint64_t *exact; /* where times of this bucket go; NULL: what is before is not set */
+    uint64_t waits, wakes;
+    uint64_t wait_ticks, wake_ticks;
+    uint64_t most; /* ticks that one operation waited */
+};
+
 /* Of one hw_operator. */
 struct hw_dispatch_thread {
     struct hw_dispatch_thread *next; /* of all there are */
@@ -54,6 +74,8 @@ struct hw_dispatch_thread {
     int event_fd[HW_EVENT_FDS];
     uint64_t event_id[HW_EVENT_FDS];
     uint64_t event_begin[HW_EVENT_FDS + 2];
+    struct hw_own_lock own_lock;
+    struct hw_own_sum own_sums[HW_OPERATION_KINDS];
     struct hw_held held[HW_INSIDE_LOCKS];
     struct hw_inside inside[HW_INSIDE_EVENTS];
 };
@@ -70,6 +92,8 @@ void hw_dispatch_detach(struct hw_operator *op);
  * or not: in system calls, and waiting for locks. */
 uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,
                                    uint32_t bucket);
+/* What threads have not added to the profile yet. Lock held. */
+void hw_dispatch_write(void);
 /* Ticks that operations have waited so far: for locks, or giving way. */
 uint64_t hw_dispatch_waited(void);
 /* heapwise_reset: all that was seen is forgotten. Lock held. */
@@ -78,8 +102,11 @@ void hw_dispatch_reset(void);
 void hw_dispatch_stop(const char *why);
 /* The entry for LOCK (HW_LOCK_…) of the present operation, of OP. NULL: it is in no operation. Signal safe. */
 struct hw_inside *hw_inside_lock(struct hw_operator *op, uint32_t kind, uintptr_t lock);
-/* The allocator waited for TICKS at the futex at ADDRESS, or woke there (CALL: HW_CALL_FUTEX_…), inside OP. */
-void hw_inside_futex(struct hw_operator *op, uint32_t call, uintptr_t address, uint64_t ticks);
+/* Where waits and wakes of LOCK, one of the allocator's own, are written down inside OP. NULL: nowhere. */
+struct hw_own_lock *hw_inside_own_lock(struct hw_operator *op, uintptr_t lock);
+/* One more waits for it; one less: while LOCK is held by the caller. */
+void hw_own_lock_waiting(struct hw_own_lock *own);
+void hw_own_lock_waited(struct hw_own_lock *own);
 /* How many wait for LOCK: BY is added to it. */
 void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by);
 

@@ -233,7 +233,9 @@ void hw_heap_flush(struct hw_thread *thread)
     thread->delta_bytes = thread->delta_blocks = 0;
     if (hw_runtime.threads_many) {
         uint64_t most = process->threads_most ? process->threads_most : 1;
-        hw_runtime.flush_limit = (int64_t)(process->peak_bytes / 512 / most);
+        const int64_t limit = (int64_t)(process->peak_bytes / 512 / most);
+        if (hw_runtime.flush_limit != limit) /* all read this line at each event */
+            hw_runtime.flush_limit = limit;
     }
 }
 
