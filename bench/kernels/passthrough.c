@@ -1,7 +1,8 @@
 /* passthrough.c - a preload library that hands every allocation call straight to the next allocator.
  *
  * It does nothing else, so it shows what interception by LD_PRELOAD costs in itself: no profiler that works this way
- * can add less. Calls made while dlsym() looks for the real functions get memory from a small static area.
+ * can add less. Calls made while dlsym() looks for the real functions get memory from a small static area. With
+ * -DPAUSE=N each malloc and free takes N turns of an empty loop more: what is to be expected of that much work.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,6 +13,15 @@ static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
 static void *(*next_realloc)(void *, size_t);
 static void (*next_free)(void *);
+
+#ifndef PAUSE
+#define PAUSE 0
+#endif
+static inline void pause_here(void)
+{
+    for (volatile int i = 0; i < PAUSE; i++)
+        ;
+}
 
 static _Alignas(16) char area[4096];
 static size_t area_used;
@@ -35,7 +45,10 @@ void *malloc(size_t size)
 {
     if (__builtin_expect(!next_malloc, 0))
         return early(size);
-    return next_malloc(size);
+    void *block = next_malloc(size);
+    if (PAUSE)
+        pause_here();
+    return block;
 }
 
 void *calloc(size_t count, size_t size)
@@ -58,5 +71,7 @@ void free(void *block)
         return;
     if (__builtin_expect(!next_free, 0))
         return;
+    if (PAUSE)
+        pause_here();
     next_free(block);
 }

@@ -190,6 +190,54 @@ static void test_arena(void **state)
     recording_free(&recording);
 }
 
+/* Threads that all want one arena: who waits for a mutex in its place waits for glibc's lock, too, and nobody longer
+ * than there was time. How often and how long is up to chance: bench/run compares them. */
+static void test_one_arena(void **state)
+{
+    enum { THREADS = 4 };
+    const char *program = program_path("one-arena"), *library = program_path("libonelock.so");
+    if (!program || !library)
+        SKIP("%s", "one-arena was not built");
+    if (TEST_SANITIZED)
+        SKIP("%s", "an allocator cannot be preloaded into tools built with AddressSanitizer");
+    static const char one_arena[] = "GLIBC_TUNABLES=glibc.malloc.arena_max=1";
+    char preload[4096];
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
+    unsigned long waits, ns, took;
+
+    const char *const argv[] = {program, "300000", NULL}, *const with_mutex[] = {preload, one_arena, NULL};
+    struct run_result mutex = run(argv, &(struct run_options){.environment = with_mutex, .timeout_s = 120});
+    assert_exit(&mutex, 0, "one-arena with a mutex");
+    assert_int_equal(sscanf(mutex.err, "one_lock: %lu waits, %lu ns", &waits, &ns), 2);
+    assert_int_equal(sscanf(mutex.out, "took %lu ns", &took), 1);
+    assert_true(ns <= THREADS * took);
+    run_result_free(&mutex);
+
+    static const char *const arguments[] = {"--mode", "allocator", "--no-prediction", NULL};
+    const char *const variables[] = {one_arena, NULL};
+    struct recording recording = record_and_load(
+        argv, &(struct record_options){.arguments = arguments, .run = {.environment = variables, .timeout_s = 120}});
+    assert_exit(&recording.run, 0, "one-arena");
+    assert_int_equal(sscanf(recording.run.out, "took %lu ns", &took), 1);
+    need_dispatch(&recording);
+    const int64_t seen = json_number(allocator(recording.report), "futex.waits.count");
+    const int64_t waited = json_number(allocator(recording.report), "futex.waits.time_ns");
+    assert_true(waits < 20 || seen > 0);
+    assert_true((seen > 0) == (waited > 0) && seen <= 2l * THREADS * 300000);
+    assert_true(waited >= 0 && (double)waited <= 1.01 * THREADS * (double)took);
+    if (seen) {
+        const json_t *arena = lock(recording.report, "futex", "main_arena");
+        int64_t by_kind = 0;
+        static const char *const kinds[] = {"by_kind.new.waits", "by_kind.reused.waits", "by_kind.free.waits"};
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            by_kind += json_number_or_none(arena, kinds[i]) > 0 ? json_number(arena, kinds[i]) : 0;
+        assert_true(json_number(arena, "waits") <= seen && by_kind == json_number(arena, "waits"));
+        assert_in_range(json_number(arena, "waiting_most"), 1, THREADS);
+        assert_true(json_number(arena, "wait_cycles_most") <= json_number(arena, "wait_cycles"));
+    }
+    recording_free(&recording);
+}
+
 /* What one operation did is not told again of later ones whose blocks come onto lines of other threads. */
 static void test_shared_lines(void **state)
 {
@@ -419,7 +467,8 @@ static void test_text(void **state)
 
 TEST_MAIN(cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls), cmocka_unit_test(test_futex),
           cmocka_unit_test(test_handed_back), cmocka_unit_test(test_handlers), cmocka_unit_test(test_masks),
-          cmocka_unit_test(test_shared_lines), cmocka_unit_test(test_arena), cmocka_unit_test(test_own_sigsys),
-          cmocka_unit_test(test_filters), cmocka_unit_test(test_processes), cmocka_unit_test(test_threads),
-          cmocka_unit_test(test_held), cmocka_unit_test(test_locks), cmocka_unit_test(test_contention),
-          cmocka_unit_test(test_events), cmocka_unit_test(test_not_observed), cmocka_unit_test(test_text))
+          cmocka_unit_test(test_shared_lines), cmocka_unit_test(test_arena), cmocka_unit_test(test_one_arena),
+          cmocka_unit_test(test_own_sigsys), cmocka_unit_test(test_filters), cmocka_unit_test(test_processes),
+          cmocka_unit_test(test_threads), cmocka_unit_test(test_held), cmocka_unit_test(test_locks),
+          cmocka_unit_test(test_contention), cmocka_unit_test(test_events), cmocka_unit_test(test_not_observed),
+          cmocka_unit_test(test_text))
