@@ -1,7 +1,7 @@
 /* format.h - the profile file, as the runtime writes it and the reader reads it.
  *
  * This header is the whole contract between the process that is profiled and everything after the run. It has no
- * code and no dependency but <stdint.h> and its two parts, format_access.h and format_allocator.h;
+ * code and no dependency but <stdint.h> and its parts, sections.def, format_access.h and format_allocator.h;
  * docs/development/profile-format.md explains it with an annotated sample.
  *
  * Rules that hold at every moment of the file's life, so that it can be read while the program runs and after kill -9:
@@ -49,70 +49,10 @@ struct hw_file_header {
     uint64_t reserved[22];
 }; /* the directory follows */
 
+/* What sections there are, and what is said of each: sections.def. */
 enum hw_section_type {
-    HW_SECTION_DIRECTORY = 1, /* an extent of further directory entries; always the last entry of its directory */
-    HW_SECTION_PROCESS = 2,   /* one struct hw_process_info */
-    HW_SECTION_STRINGS = 3,   /* NUL-terminated UTF-8 strings, addressed by their offset; offset 0 is "" */
-    HW_SECTION_MAPS = 4,      /* struct hw_map_entry */
-    HW_SECTION_STACKS = 5,    /* struct hw_stack_node; node 0 is the root and stands for "no frame" */
-    HW_SECTION_CONTEXTS = 6,  /* struct hw_context_entry; the index is the context id; context 0 is "unknown stack" */
-    HW_SECTION_MIBS = 7,      /* struct hw_mib, any number for one context: the reader adds them up */
-    HW_SECTION_THREADS = 8,   /* struct hw_thread_entry, one a slot; exited threads leave their slot to later ones */
-    HW_SECTION_TIMELINE = 9,  /* struct hw_timeline_point, sorted by time, at most HW_TIMELINE_POINTS */
-    HW_SECTION_FREE_STACKS = 10, /* struct hw_free_stack, optional */
-    HW_SECTION_MEMORY = 11,      /* struct hw_memory_breakdown: what RSS is made of, at some moments */
-    HW_SECTION_NOTES = 12,       /* struct hw_note: what was lost or could not be observed */
-    HW_SECTION_INHERITED = 13,   /* struct hw_inherited, in a forked child only */
-    HW_SECTION_ACCESS_INFO = 14, /* one struct hw_access_info; only when accesses are counted, as the next ones */
-    HW_SECTION_ACCESS = 15,      /* struct hw_access; entry i belongs to entry i of MIBS: blocks that were freed */
-    HW_SECTION_ACCESS_LIVE = 16, /* struct hw_access, one for each context: blocks live at access_info.harvest_tick */
-    HW_SECTION_GLOBALS = 17,     /* struct hw_global_granule, as of the harvest */
-    HW_SECTION_HISTOGRAM = 18,   /* struct hw_histogram of freed blocks, only with 8-byte granules */
-    HW_SECTION_HISTOGRAM_LIVE = 19, /* struct hw_histogram of live blocks, as of the harvest */
-    HW_SECTION_RUNS = 20,           /* struct hw_run, in merged profiles: what was merged */
-    HW_SECTION_LOCATIONS = 21,      /* struct hw_location, sorted by map and address: symbols of a symbolised profile */
-    HW_SECTION_FRAMES = 22,         /* struct hw_symbol_frame: the inline chains of locations */
-    HW_SECTION_FILES = 23,          /* struct hw_file_node: source paths as a tree; node 0 is the root */
-    HW_SECTION_FUNCTIONS = 24,      /* struct hw_function_slot: a hash table by name, a power of two of slots */
-    HW_SECTION_POSTINGS = 25,       /* struct hw_posting: the contexts of a function */
-    HW_SECTION_TYPES = 26,          /* struct hw_type_name, sorted by id */
-    HW_SECTION_DATA_SYMBOLS = 27,   /* struct hw_data_name, sorted by map, flags and address: data that was accessed */
-    HW_SECTION_LLVM_FRAMES = 28,    /* struct hw_llvm_frame_entry: in profiles made from LLVM's indexed ones */
-    HW_SECTION_MODULES = 29,        /* struct hw_module_mark, sorted by map: the files that symbols came from */
-    HW_SECTION_STRUCTS = 30,        /* struct hw_struct: types whose fields are counted, as the next ones */
-    HW_SECTION_FIELDS = 31,         /* struct hw_field: those of one struct lie together */
-    HW_SECTION_FIELD_GROUPS = 32,   /* struct hw_field_group: accesses that are executed together */
-    HW_SECTION_GROUP_MEMBERS = 33,  /* struct hw_group_member: those of one group lie together */
-    HW_SECTION_FIELD_WINDOWS = 34,  /* struct hw_field_window: fields that were used at nearly the same time */
-    HW_SECTION_FIELDS_INFO = 35,    /* one struct hw_fields_info */
-    HW_SECTION_CONTEXT_TYPES = 36,  /* struct hw_context_type: where fields, but no granules, are counted */
-    HW_SECTION_SAMPLE_INFO = 40,    /* one struct hw_sample_info: only when accesses were sampled, as the next two */
-    HW_SECTION_SAMPLE_CONTEXTS = 41, /* struct hw_sample_context, one for each context with samples */
-    HW_SECTION_SAMPLE_COUNTS = 42,   /* struct hw_sample_count: where the samples fell, and what made the accesses */
-    HW_SECTION_ROLES = 43,           /* struct hw_thread_role: when accesses are counted or sampled, as the next two */
-    HW_SECTION_SIDES = 44,      /* struct hw_side of freed blocks, and of samples: who uses lines that threads share */
-    HW_SECTION_SIDES_LIVE = 45, /* struct hw_side of live blocks, as of the harvest */
-    HW_SECTION_WORDS = 50,      /* struct hw_words of freed blocks, only with 4-byte granules */
-    HW_SECTION_WORDS_LIVE = 51, /* struct hw_words of live blocks, as of the harvest */
-    HW_SECTION_ALLOCATOR_INFO = 60,   /* one struct hw_allocator_info: only in allocator mode, as the next ones */
-    HW_SECTION_OPERATION_COUNTS = 61, /* struct hw_operation_counts, HW_SIZE_BUCKETS (192) for each slot of a thread */
-    HW_SECTION_OPERATION_CALLS = 65,  /* struct hw_operation_call: system calls inside operations */
-    HW_SECTION_OPERATION_LOCKS = 66,  /* struct hw_operation_lock: locks used there; entry 0: those without one */
-    HW_SECTION_OPERATION_EVENTS = 67, /* struct hw_operation_events: what the processor counted during some of them */
-    HW_SECTION_PLACES = 68, /* one struct hw_places_info: what the allocator made of its memory, as the next ones */
-    HW_SECTION_PLACE_CLASSES = 69,   /* struct hw_usable_class, by class */
-    HW_SECTION_PLACES_TIME = 70,     /* struct hw_places_point, sorted by time */
-    HW_SECTION_PLACES_MOMENTS = 71,  /* struct hw_places_moment: parts of the resident heap, at some moments */
-    HW_SECTION_PINNED = 72,          /* struct hw_pinned: whose blocks keep pages that are otherwise free */
-    HW_SECTION_LINE_PAIRS = 73,      /* struct hw_line_pair: whose blocks share cache lines */
-    HW_SECTION_ALLOCATOR_FACTS = 74, /* one struct hw_allocator_facts: how the allocator works; added after the run */
-    HW_SECTION_SIZE_CLASSES = 75,    /* struct hw_size_class, ascending: the sizes that its blocks have */
-    HW_SECTION_PREDICTIONS = 76,     /* struct hw_allocator_prediction: what others would do; added after the run */
-    HW_SECTION_OPERATION_TIMES = 62, /* struct hw_operation_times: how long timed operations took */
-    HW_SECTION_OPERATION_SITES = 63, /* struct hw_operation_site: the same by call stack */
-    HW_SECTION_OPERATION_LIVES = 64, /* struct hw_operation_lives: how long blocks live, by size */
-    HW_SECTION_SLOWEST = 77,         /* struct hw_slow_operation, at most HW_SLOWEST, in any order */
-    HW_SECTION_STAGES = 78,          /* struct hw_operation_stage: what threads did while one or several were alive */
+#define HW_SECTION(number, name, ...) HW_SECTION_##name = number,
+#include "profile/sections.def"
 };
 
 enum hw_section_flags {
@@ -532,63 +472,8 @@ struct hw_llvm_frame_entry {
     uint32_t inlined;
 };
 
-_Static_assert(sizeof(struct hw_struct) == 64, "struct");
-_Static_assert(sizeof(struct hw_field) == 96, "field");
-_Static_assert(sizeof(struct hw_field_group) == 40, "field group");
-_Static_assert(sizeof(struct hw_group_member) == 16, "group member");
-_Static_assert(sizeof(struct hw_field_window) == 24, "field window");
-_Static_assert(sizeof(struct hw_fields_info) == 128, "fields info");
-_Static_assert(sizeof(struct hw_context_type) == 80, "context type");
-_Static_assert(sizeof(struct hw_sample_info) == 256, "sample info");
-_Static_assert(sizeof(struct hw_sample_context) == 80, "sample context");
-_Static_assert(sizeof(struct hw_sample_count) == 40, "sample count");
-_Static_assert(sizeof(struct hw_allocator_info) == 256, "allocator info");
-_Static_assert(sizeof(struct hw_operation_counts) == 128, "operation counts");
-_Static_assert(sizeof(struct hw_allocator_facts) == 672, "allocator facts");
-_Static_assert(sizeof(struct hw_size_class) == 8, "size class");
-_Static_assert(sizeof(struct hw_allocator_prediction) == 480, "prediction");
-_Static_assert(sizeof(struct hw_operation_call) == 64, "operation call");
-_Static_assert(sizeof(struct hw_operation_lock) == 640, "operation lock");
-_Static_assert(sizeof(struct hw_operation_events) == 96, "operation events");
-_Static_assert(sizeof(struct hw_operation_times) == 2048, "operation times");
-_Static_assert(sizeof(struct hw_operation_site) == 48, "operation site");
-_Static_assert(sizeof(struct hw_operation_lives) == 448, "operation lives");
-_Static_assert(sizeof(struct hw_slow_operation) == 48, "slow operation");
-_Static_assert(sizeof(struct hw_operation_stage) == 128, "operation stage");
-_Static_assert(sizeof(struct hw_thread_role) == 32, "thread role");
-_Static_assert(sizeof(struct hw_side) == 64, "side");
-_Static_assert(sizeof(struct hw_places_info) == 288, "places info");
-_Static_assert(sizeof(struct hw_usable_class) == 160, "usable class");
-_Static_assert(sizeof(struct hw_places_point) == 112, "places point");
-_Static_assert(sizeof(struct hw_places_moment) == 120, "places moment");
-_Static_assert(sizeof(struct hw_pinned) == 32, "pinned");
-_Static_assert(sizeof(struct hw_line_pair) == 24, "line pair");
-_Static_assert(sizeof(struct hw_run) == 168, "run");
-_Static_assert(sizeof(struct hw_location) == 24, "location");
-_Static_assert(sizeof(struct hw_symbol_frame) == 40, "symbol frame");
-_Static_assert(sizeof(struct hw_file_node) == 8, "file node");
-_Static_assert(sizeof(struct hw_function_slot) == 24, "function slot");
-_Static_assert(sizeof(struct hw_posting) == 8, "posting");
-_Static_assert(sizeof(struct hw_type_name) == 16, "type name");
-_Static_assert(sizeof(struct hw_data_name) == 32, "data name");
-_Static_assert(sizeof(struct hw_module_mark) == 16, "module mark");
-_Static_assert(sizeof(struct hw_llvm_frame_entry) == 24, "LLVM frame");
-_Static_assert(sizeof(struct hw_access_info) == 120, "access info");
-_Static_assert(sizeof(struct hw_access) == 256, "access");
-_Static_assert(sizeof(struct hw_global_granule) == 40, "global granule");
-_Static_assert(sizeof(struct hw_histogram) == 512, "histogram");
-_Static_assert(sizeof(struct hw_words) == 1152, "words");
 _Static_assert(sizeof(struct hw_file_header) == 256, "header");
-_Static_assert(sizeof(struct hw_section) == 64, "section");
-_Static_assert(sizeof(struct hw_map_entry) == 128, "map entry");
-_Static_assert(sizeof(struct hw_stack_node) == 16, "stack node");
-_Static_assert(sizeof(struct hw_context_entry) == 16, "context");
-_Static_assert(sizeof(struct hw_mib) == 256, "mib");
-_Static_assert(sizeof(struct hw_thread_entry) == 128, "thread");
-_Static_assert(sizeof(struct hw_timeline_point) == 40, "timeline");
-_Static_assert(sizeof(struct hw_free_stack) == 24, "free stack");
-_Static_assert(sizeof(struct hw_memory_breakdown) == 80, "memory");
-_Static_assert(sizeof(struct hw_note) == 24, "note");
-_Static_assert(sizeof(struct hw_inherited) == 40, "inherited");
+#define HW_SECTION(number, name, entry, size, ...) _Static_assert(sizeof(entry) == (size), #name);
+#include "profile/sections.def"
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "profile/container/container.h"
 #include "profile/profile.h"
 #include "profile_writer.h"
 
@@ -764,14 +765,20 @@ static void test_read_while_written(void **state)
 
 /* ---- the documentation ---- */
 
-/* Every line "    03000  00 00 40 …" of the annotated sample must be what the sample really has there. */
-static void test_documentation(void **state)
+static FILE *open_document(const char *mode)
 {
-    char path[4096], line[1024];
+    char path[4096];
     const char *slash = strrchr(__FILE__, '/');
     snprintf(path, sizeof path, "%.*s/../../docs/development/profile-format.md", slash ? (int)(slash - __FILE__) : 1,
              slash ? __FILE__ : ".");
-    FILE *document = fopen(path, "r");
+    return fopen(path, mode);
+}
+
+/* Every line "    03000  00 00 40 …" of the annotated sample must be what the sample really has there. */
+static void test_documentation(void **state)
+{
+    char line[1024];
+    FILE *document = open_document("r");
     if (!document)
         skip(); /* only the programs were copied here */
     /* Behind the sample the document goes on with that of counted accesses. */
@@ -806,6 +813,66 @@ static void test_documentation(void **state)
     assert_true(bytes > 16 * (lines - 10));
 }
 
+/* The table of sections as sections.def has it. */
+static void print_sections(FILE *table)
+{
+    static const struct {
+        uint32_t number;
+        const char *name, *entry, *what;
+        uint32_t size;
+    } sections[] = {
+#define HW_SECTION(number, name, entry, size, least, turn, flags, look_up, few, packing, title, what)                  \
+    {number, #name, #entry, what, size},
+#include "profile/sections.def"
+    };
+    fputs("| number | section | entry | bytes | refers to | |\n| --- | --- | --- | --- | --- | --- |\n", table);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        const char *entry = strchr(sections[i].entry, ' ') ? strchr(sections[i].entry, ' ') + 1 : sections[i].entry;
+        bool named[HW_SECTION_KNOWN] = {false};
+        fprintf(table, "| %u | %s | `%s` | %u | ", sections[i].number, sections[i].name, entry, sections[i].size);
+        for (size_t k = 0; k < hw_reference_count; k++)
+            named[hw_references[k].to] |= hw_references[k].from == sections[i].number;
+        const char *comma = "";
+        for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
+            if (named[sections[k].number]) {
+                fprintf(table, "%s%s", comma, sections[k].name);
+                comma = ", ";
+            }
+        fprintf(table, "%s| %s |\n", *comma ? " " : "", sections[i].what);
+    }
+}
+
+/* HEAPWISE_UPDATE_GOLDEN=1 in the environment writes the table anew. */
+static void test_documented_sections(void **state)
+{
+    static char text[1 << 20];
+    char *table = NULL;
+    size_t size;
+    FILE *document = open_document("r"), *memory = open_memstream(&table, &size);
+    if (!document)
+        skip();
+    print_sections(memory);
+    fclose(memory);
+    size = fread(text, 1, sizeof text - 1, document);
+    fclose(document);
+    text[size] = '\0';
+    char *start = strstr(text, "| number | section |"), *end = start ? strstr(start, "\n\n") : NULL;
+    assert_non_null(end);
+    end[0] = '\0';
+    table[strlen(table) - 1] = '\0';
+    const bool same = !strcmp(start, table);
+    const char *update = getenv("HEAPWISE_UPDATE_GOLDEN");
+    if (!same && update && *update) {
+        FILE *anew = open_document("w");
+        assert_non_null(anew);
+        fprintf(anew, "%.*s%s\n%s", (int)(start - text), text, table, end + 1);
+        fclose(anew);
+    } else if (!same) {
+        fail_msg("docs/development/profile-format.md does not have the sections of sections.def:\n%s", table);
+    }
+    free(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -831,6 +898,7 @@ int main(void)
         cmocka_unit_test(test_running),
         cmocka_unit_test(test_read_while_written),
         cmocka_unit_test(test_documentation),
+        cmocka_unit_test(test_documented_sections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

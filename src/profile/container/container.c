@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,72 +24,35 @@
 #define USED_BYTES_MOST (16ull << 30)
 
 static const struct hw_section_rule rules[HW_SECTION_KNOWN] = {
-    [HW_SECTION_DIRECTORY] = {"table of contents", 64, sizeof(struct hw_section), false},
-    [HW_SECTION_PROCESS] = {"program, command, duration and peak of the process", 344, sizeof(struct hw_process_info),
-                            false},
-    [HW_SECTION_STRINGS] = {"names of files and functions", 1, 1, true},
-    [HW_SECTION_MAPS] = {"the list of program and libraries", 128, sizeof(struct hw_map_entry), true},
-    [HW_SECTION_STACKS] = {"call stacks", 16, sizeof(struct hw_stack_node), true},
-    [HW_SECTION_CONTEXTS] = {"the list of places", 16, sizeof(struct hw_context_entry), true},
-    [HW_SECTION_MIBS] = {"the numbers of each place", 256, sizeof(struct hw_mib), false},
-    [HW_SECTION_THREADS] = {"the totals", 128, sizeof(struct hw_thread_entry), false},
-    [HW_SECTION_TIMELINE] = {"memory over time", 40, sizeof(struct hw_timeline_point), false},
-    [HW_SECTION_FREE_STACKS] = {"who freed the blocks", 24, sizeof(struct hw_free_stack), false},
-    [HW_SECTION_MEMORY] = {"the parts of resident memory", 80, sizeof(struct hw_memory_breakdown), false},
-    [HW_SECTION_NOTES] = {"notes", 24, sizeof(struct hw_note), false},
-    [HW_SECTION_INHERITED] = {"what was inherited", 24, sizeof(struct hw_inherited), false},
-    [HW_SECTION_ACCESS_INFO] = {"how accesses were counted", 120, sizeof(struct hw_access_info), false},
-    [HW_SECTION_ACCESS] = {"accesses", 256, sizeof(struct hw_access), false},
-    [HW_SECTION_ACCESS_LIVE] = {"accesses of live blocks", 256, sizeof(struct hw_access), false},
-    [HW_SECTION_GLOBALS] = {"globals", 40, sizeof(struct hw_global_granule), false},
-    [HW_SECTION_HISTOGRAM] = {"histogram", 512, sizeof(struct hw_histogram), false},
-    [HW_SECTION_HISTOGRAM_LIVE] = {"histogram of live blocks", 512, sizeof(struct hw_histogram), false},
-    [HW_SECTION_RUNS] = {"runs", 168, sizeof(struct hw_run), false},
-    [HW_SECTION_LOCATIONS] = {"locations", 24, sizeof(struct hw_location), true},
-    [HW_SECTION_FRAMES] = {"frames", 40, sizeof(struct hw_symbol_frame), true},
-    [HW_SECTION_FILES] = {"files", 8, sizeof(struct hw_file_node), true},
-    [HW_SECTION_FUNCTIONS] = {"functions", 24, sizeof(struct hw_function_slot), true},
-    [HW_SECTION_POSTINGS] = {"postings", 8, sizeof(struct hw_posting), true},
-    [HW_SECTION_TYPES] = {"types", 16, sizeof(struct hw_type_name), false},
-    [HW_SECTION_DATA_SYMBOLS] = {"data symbols", 32, sizeof(struct hw_data_name), false},
-    [HW_SECTION_LLVM_FRAMES] = {"LLVM frames", 24, sizeof(struct hw_llvm_frame_entry), true},
-    [HW_SECTION_MODULES] = {"modules", 16, sizeof(struct hw_module_mark), false},
-    [HW_SECTION_STRUCTS] = {"structs", 64, sizeof(struct hw_struct), true},
-    [HW_SECTION_FIELDS] = {"fields", 96, sizeof(struct hw_field), true},
-    [HW_SECTION_FIELD_GROUPS] = {"field groups", 40, sizeof(struct hw_field_group), false},
-    [HW_SECTION_GROUP_MEMBERS] = {"group members", 16, sizeof(struct hw_group_member), true},
-    [HW_SECTION_FIELD_WINDOWS] = {"field windows", 24, sizeof(struct hw_field_window), false},
-    [HW_SECTION_FIELDS_INFO] = {"fields info", 128, sizeof(struct hw_fields_info), false},
-    [HW_SECTION_CONTEXT_TYPES] = {"context types", 16, sizeof(struct hw_context_type), false},
-    [HW_SECTION_SAMPLE_INFO] = {"sample info", 256, sizeof(struct hw_sample_info), false},
-    [HW_SECTION_SAMPLE_CONTEXTS] = {"sampled contexts", 80, sizeof(struct hw_sample_context), false},
-    [HW_SECTION_SAMPLE_COUNTS] = {"sample counts", 40, sizeof(struct hw_sample_count), false},
-    [HW_SECTION_ROLES] = {"roles", 32, sizeof(struct hw_thread_role), true},
-    [HW_SECTION_SIDES] = {"sides", 64, sizeof(struct hw_side), false},
-    [HW_SECTION_SIDES_LIVE] = {"sides of live blocks", 64, sizeof(struct hw_side), false},
-    [HW_SECTION_WORDS] = {"words", 1056, sizeof(struct hw_words), false},
-    [HW_SECTION_WORDS_LIVE] = {"words of live blocks", 1056, sizeof(struct hw_words), false},
-    [HW_SECTION_ALLOCATOR_INFO] = {"allocator info", 256, sizeof(struct hw_allocator_info), false},
-    [HW_SECTION_OPERATION_COUNTS] = {"operation counts", 128, sizeof(struct hw_operation_counts), true},
-    [HW_SECTION_PLACES] = {"places", 288, sizeof(struct hw_places_info), false},
-    [HW_SECTION_PLACE_CLASSES] = {"classes of usable sizes", 160, sizeof(struct hw_usable_class), false},
-    [HW_SECTION_PLACES_TIME] = {"places over time", 48, sizeof(struct hw_places_point), false},
-    [HW_SECTION_PLACES_MOMENTS] = {"parts of the heap", 120, sizeof(struct hw_places_moment), false},
-    [HW_SECTION_PINNED] = {"pinned pages", 32, sizeof(struct hw_pinned), false},
-    [HW_SECTION_LINE_PAIRS] = {"pairs on lines", 24, sizeof(struct hw_line_pair), false},
-    [HW_SECTION_ALLOCATOR_FACTS] = {"allocator facts", 672, sizeof(struct hw_allocator_facts), false},
-    [HW_SECTION_SIZE_CLASSES] = {"size classes", 8, sizeof(struct hw_size_class), false},
-    [HW_SECTION_PREDICTIONS] = {"predictions", 480, sizeof(struct hw_allocator_prediction), false},
-    [HW_SECTION_OPERATION_CALLS] = {"operation calls", 64, sizeof(struct hw_operation_call), false},
-    [HW_SECTION_OPERATION_LOCKS] = {"operation locks", 640, sizeof(struct hw_operation_lock), false},
-    [HW_SECTION_OPERATION_EVENTS] = {"operation events", 96, sizeof(struct hw_operation_events), false},
-    [HW_SECTION_OPERATION_TIMES] = {"operation times", 2048, sizeof(struct hw_operation_times), false},
-    [HW_SECTION_OPERATION_SITES] = {"operation sites", 48, sizeof(struct hw_operation_site), false},
-    [HW_SECTION_OPERATION_LIVES] = {"operation lives", 448, sizeof(struct hw_operation_lives), false},
-    [HW_SECTION_SLOWEST] = {"slowest operations", 48, sizeof(struct hw_slow_operation), false},
-    [HW_SECTION_STAGES] = {"stages", 128, sizeof(struct hw_operation_stage), false},
+#define HW_SECTION(number, name, entry, size, least, turn, flags, look_up, few, packing, title, what)                  \
+    [number] = {title, least, size, turn, (flags)&HW_RULE_INDEXED, (flags)&HW_RULE_STAYS, HW_LOOK_UP_##look_up, few},
+#include "profile/sections.def"
 };
-_Static_assert(sizeof(struct hw_process_info) == 344, "the smallest entry of version 1.0 stands in the table above");
+
+/* For the types of entries by name. */
+union entries {
+#define HW_SECTION(number, name, entry, ...) entry name;
+#include "profile/sections.def"
+};
+
+const struct hw_reference hw_references[] = {
+#define HW_REFERS(name, member, to)                                                                                    \
+    {HW_SECTION_##name, HW_SECTION_##to, offsetof(__typeof__(((union entries *)0)->name), member)},
+#include "profile/sections.def"
+};
+const size_t hw_reference_count = sizeof hw_references / sizeof *hw_references;
+
+/* What is referred to is read later. */
+enum {
+#define HW_SECTION(number, name, entry, size, least, turn, ...) TURN_##name = turn,
+#include "profile/sections.def"
+};
+#define HW_REFERS(name, member, to)                                                                                    \
+    _Static_assert((int)TURN_##to <= HW_TURN_ANY || TURN_##name < TURN_##to || HW_SECTION_##name == HW_SECTION_##to,   \
+                   #name " is read before " #to);
+#include "profile/sections.def"
+#define HW_SECTION(number, name, entry, size, least, turn, ...) _Static_assert((int)(turn) <= HW_TURN_LAST, #name);
+#include "profile/sections.def"
 
 const struct hw_section_rule *hw_section_rule(uint32_t type)
 {

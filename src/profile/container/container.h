@@ -52,19 +52,41 @@ void hw_problems_finish(struct hw_problems *problems);
 /* ---- container.c ---- */
 
 #define HW_ENTRY_SIZE_MOST      65536u
-#define HW_SECTION_KNOWN        (HW_SECTION_STAGES + 1) /* types below this number are known */
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
 
-/* What is known of a section type. */
+/* Types below this number are known: the size of a union in which section N has N + 1 bytes. */
+union hw_section_numbers {
+#define HW_SECTION(number, name, ...) char name[number + 1];
+#include "profile/sections.def"
+};
+#define HW_SECTION_KNOWN ((uint32_t)sizeof(union hw_section_numbers))
+
+enum hw_rule_flags { HW_RULE_INDEXED = 1, HW_RULE_STAYS = 2 };
+enum hw_look_up { HW_LOOK_UP_BLOCKS, HW_LOOK_UP_WHOLE, HW_LOOK_UP_IGNORED, HW_LOOK_UP_HINDERS };
+enum hw_turn { HW_TURN_NONE = 0, HW_TURN_FIRST = 1, HW_TURN_ANY = 2, HW_TURN_REFERRED = 3, HW_TURN_LAST = 10 };
+
+/* What is known of a section type: its row in sections.def. */
 struct hw_section_rule {
     const char *name;
     uint32_t smallest; /* entry_size in version 1.0: a writer never goes below */
     uint32_t size;     /* of the structure as this reader knows it */
+    uint8_t turn;      /* enum hw_turn, or one between */
     bool indexed;      /* other sections refer to entries by index: a missing extent must leave a hole */
+    bool stays;        /* a model uses the entries where they are */
+    uint8_t look_up;   /* enum hw_look_up */
+    uint16_t few;      /* entries in a packed chunk where functions are looked up; 0: as in other files */
 };
 
 /* NULL for a type that is not known. */
 const struct hw_section_rule *hw_section_rule(uint32_t type);
+
+/* The member at OFFSET in the entries of section FROM is an index into section TO, or an offset in STRINGS. */
+struct hw_reference {
+    uint32_t from, to;
+    size_t offset;
+};
+extern const struct hw_reference hw_references[];
+extern const size_t hw_reference_count;
 
 /* An extent whose directory entry has been checked: the sum of offset and capacity does not overflow, used <= capacity,
  * the entry size is possible for its type, and it overlaps no other extent. */

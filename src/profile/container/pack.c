@@ -184,18 +184,6 @@ static void pack_chunk(struct packer *packer, const unsigned char *entries, size
 
 /* ---- the extent ---- */
 
-/* In a file with an index of functions, of sections that a look-up reads here and there: little at a time. */
-static size_t entries_for_look_up(uint32_t type)
-{
-    static const uint16_t entries[HW_SECTION_KNOWN] = {
-        [HW_SECTION_STRINGS] = 4096,  [HW_SECTION_STACKS] = 256, [HW_SECTION_CONTEXTS] = 512,
-        [HW_SECTION_MIBS] = 256,      [HW_SECTION_ACCESS] = 256, [HW_SECTION_ACCESS_LIVE] = 256,
-        [HW_SECTION_LOCATIONS] = 256, [HW_SECTION_FRAMES] = 128, [HW_SECTION_FILES] = 512,
-        [HW_SECTION_POSTINGS] = 512,
-    };
-    return entries[type];
-}
-
 static size_t entries_in_chunk(uint32_t entry_size)
 {
     const size_t most = HW_PACK_BYTES_MOST / entry_size;
@@ -286,7 +274,8 @@ unsigned char *hw_pack(uint32_t type, uint32_t entry_size, const void *bytes, si
                           (type == HW_SECTION_STRINGS || hw_pack_fields(type, &fields));
     if (!possible || size == 0 || size % entry_size != 0)
         return NULL;
-    const size_t few = indexed ? entries_for_look_up(type) : 0;
+    /* In a file with an index of functions, of sections that a look-up reads here and there: little at a time. */
+    const size_t few = indexed ? rule->few : 0;
     const size_t entries = size / entry_size, in_chunk = few ? few : entries_in_chunk(entry_size);
     packer.entries = entries < in_chunk ? entries : in_chunk;
     if (few &&

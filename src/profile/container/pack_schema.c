@@ -595,75 +595,16 @@ static const struct hw_pack_field sides[] = {
 };
 // clang-format on
 
-#define TABLE(table)                                                                                                   \
-    {                                                                                                                  \
-        table, sizeof(table) / sizeof *(table)                                                                         \
-    }
-
 static const struct schema {
     const struct hw_pack_field *fields;
     size_t count;
 } schemas[] = {
-    /* Not: DIRECTORY and PROCESS, which are read by themselves; FUNCTIONS, of which a look-up reads a slot or two. */
-    [HW_SECTION_MAPS] = TABLE(maps),
-    [HW_SECTION_STACKS] = TABLE(stacks),
-    [HW_SECTION_CONTEXTS] = TABLE(contexts),
-    [HW_SECTION_MIBS] = TABLE(mibs),
-    [HW_SECTION_THREADS] = TABLE(threads),
-    [HW_SECTION_TIMELINE] = TABLE(timeline),
-    [HW_SECTION_FREE_STACKS] = TABLE(free_stacks),
-    [HW_SECTION_MEMORY] = TABLE(memory),
-    [HW_SECTION_NOTES] = TABLE(notes),
-    [HW_SECTION_INHERITED] = TABLE(inherited),
-    [HW_SECTION_ACCESS_INFO] = TABLE(access_info),
-    [HW_SECTION_ACCESS] = TABLE(access),
-    [HW_SECTION_ACCESS_LIVE] = TABLE(access),
-    [HW_SECTION_GLOBALS] = TABLE(globals),
-    [HW_SECTION_HISTOGRAM] = TABLE(histogram),
-    [HW_SECTION_HISTOGRAM_LIVE] = TABLE(histogram),
-    [HW_SECTION_WORDS] = TABLE(words),
-    [HW_SECTION_WORDS_LIVE] = TABLE(words),
-    [HW_SECTION_RUNS] = TABLE(runs),
-    [HW_SECTION_LOCATIONS] = TABLE(locations),
-    [HW_SECTION_FRAMES] = TABLE(frames),
-    [HW_SECTION_FILES] = TABLE(files),
-    [HW_SECTION_POSTINGS] = TABLE(postings),
-    [HW_SECTION_TYPES] = TABLE(types),
-    [HW_SECTION_DATA_SYMBOLS] = TABLE(data_symbols),
-    [HW_SECTION_LLVM_FRAMES] = TABLE(llvm_frames),
-    [HW_SECTION_MODULES] = TABLE(modules),
-    [HW_SECTION_STRUCTS] = TABLE(structs),
-    [HW_SECTION_FIELDS] = TABLE(struct_fields),
-    [HW_SECTION_FIELD_GROUPS] = TABLE(field_groups),
-    [HW_SECTION_GROUP_MEMBERS] = TABLE(group_members),
-    [HW_SECTION_FIELD_WINDOWS] = TABLE(field_windows),
-    [HW_SECTION_FIELDS_INFO] = TABLE(fields_info),
-    [HW_SECTION_CONTEXT_TYPES] = TABLE(context_types),
-    [HW_SECTION_SAMPLE_INFO] = TABLE(sample_info),
-    [HW_SECTION_SAMPLE_CONTEXTS] = TABLE(sample_contexts),
-    [HW_SECTION_SAMPLE_COUNTS] = TABLE(sample_counts),
-    [HW_SECTION_ALLOCATOR_INFO] = TABLE(allocator_info),
-    [HW_SECTION_OPERATION_COUNTS] = TABLE(operation_counts),
-    [HW_SECTION_ALLOCATOR_FACTS] = TABLE(allocator_facts),
-    [HW_SECTION_SIZE_CLASSES] = TABLE(size_classes),
-    [HW_SECTION_PREDICTIONS] = TABLE(predictions),
-    [HW_SECTION_OPERATION_CALLS] = TABLE(operation_calls),
-    [HW_SECTION_OPERATION_LOCKS] = TABLE(operation_locks),
-    [HW_SECTION_OPERATION_EVENTS] = TABLE(operation_events),
-    [HW_SECTION_OPERATION_TIMES] = TABLE(operation_times),
-    [HW_SECTION_OPERATION_SITES] = TABLE(operation_sites),
-    [HW_SECTION_OPERATION_LIVES] = TABLE(operation_lives),
-    [HW_SECTION_SLOWEST] = TABLE(slowest),
-    [HW_SECTION_STAGES] = TABLE(stages),
-    [HW_SECTION_ROLES] = TABLE(roles),
-    [HW_SECTION_SIDES] = TABLE(sides),
-    [HW_SECTION_SIDES_LIVE] = TABLE(sides),
-    [HW_SECTION_PLACES] = TABLE(places),
-    [HW_SECTION_PLACE_CLASSES] = TABLE(place_classes),
-    [HW_SECTION_PLACES_TIME] = TABLE(places_time),
-    [HW_SECTION_PLACES_MOMENTS] = TABLE(places_moments),
-    [HW_SECTION_PINNED] = TABLE(pinned),
-    [HW_SECTION_LINE_PAIRS] = TABLE(line_pairs),
+#define PACK(fields)                                                                          fields, sizeof(fields) / sizeof *(fields)
+#define BY_WORD                                                                               maps, 0 /* no field has a tag: all that is written are words */
+#define PLAIN                                                                                 NULL, 0
+#define BYTES                                                                                 NULL, 0
+#define HW_SECTION(number, name, entry, size, least, turn, flags, look_up, few, packing, ...) [number] = {packing},
+#include "profile/sections.def"
 };
 
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count)

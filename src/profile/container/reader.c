@@ -273,21 +273,15 @@ static uint64_t peak_epoch(const struct hw_tables *tables)
     return table->count ? ((const struct hw_process_info *)table->entries)->peak_epoch : 0;
 }
 
-/* What others refer to, in the order in which it is read, after those others. */
-static const uint32_t referred[] = {HW_SECTION_ROLES,  HW_SECTION_GROUP_MEMBERS, HW_SECTION_STRUCTS,
-                                    HW_SECTION_FIELDS, HW_SECTION_CONTEXTS,      HW_SECTION_STACKS,
-                                    HW_SECTION_MAPS,   HW_SECTION_STRINGS};
-
-static bool is_referred(uint32_t type)
+/* All sections of one turn. */
+static bool read_turn(struct hw_container *container, struct hw_arena *arena, unsigned turn, struct hw_tables *tables)
 {
-    for (size_t i = 0; i < sizeof referred / sizeof *referred; i++)
-        if (referred[i] == type)
-            return true;
-    return false;
+    for (uint32_t type = 0; type < HW_SECTION_KNOWN; type++)
+        if (hw_section_rule(type) && hw_section_rule(type)->turn == turn &&
+            !read_section(container, arena, type, tables))
+            return false;
+    return true;
 }
-
-/* The types before THREADS are those that are read in an order of their own. */
-_Static_assert(HW_SECTION_THREADS == 8 && HW_SECTION_MIBS == 7, "order of reading");
 
 /* Everything that only refers to others. The share of the peak in a MIB is counted against the epoch in the process
  * section, so both must be of one moment: the epoch must be the same before and after. In a program that grows without
@@ -307,10 +301,7 @@ static bool read_referring(struct hw_container *container, struct hw_arena *aren
         if (peak_epoch(tables) == before)
             break;
     }
-    for (uint32_t type = HW_SECTION_THREADS; type < HW_SECTION_KNOWN; type++)
-        if (hw_section_rule(type) && !is_referred(type) && !read_section(container, arena, type, tables))
-            return false;
-    return true;
+    return read_turn(container, arena, HW_TURN_ANY, tables);
 }
 
 /* True when the file was sealed in the middle of reading: then it is read again, with checksums. */
@@ -335,10 +326,10 @@ static enum outcome read_once(struct hw_container *container, struct hw_arena *a
     hw_error_set(error, "cannot read '%s': not enough memory", container->path);
     if (!read_referring(container, arena, tables))
         return FAILED;
-    for (size_t i = 0; i < sizeof referred / sizeof *referred; i++) {
+    for (unsigned turn = HW_TURN_REFERRED; turn <= HW_TURN_LAST; turn++) {
         if (reload(container, error, &fine))
             return SEALED_MEANWHILE;
-        if (!fine || !read_section(container, arena, referred[i], tables))
+        if (!fine || !read_turn(container, arena, turn, tables))
             return FAILED;
     }
     check_unknown(container);

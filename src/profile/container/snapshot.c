@@ -14,7 +14,7 @@
 #include "profile/container/write.h"
 
 #define ATTEMPTS    32
-#define COPIES_MOST 48 /* sections; all of them fit into the first directory */
+#define COPIES_MOST HW_FIRST_DIRECTORY_MOST
 
 struct copy {
     uint32_t type, entry_size;
@@ -86,12 +86,6 @@ static bool copy_section(struct snapshot *snapshot, uint32_t type)
     return true;
 }
 
-static bool is_referred_to(uint32_t type)
-{
-    return type == HW_SECTION_ROLES || type == HW_SECTION_CONTEXTS || type == HW_SECTION_STACKS ||
-           type == HW_SECTION_MAPS || type == HW_SECTION_STRINGS;
-}
-
 /* ---- the counts ---- */
 
 struct totals {
@@ -159,8 +153,6 @@ static bool copy_counts(struct snapshot *snapshot, bool *agrees)
 
 static bool copy_all(struct snapshot *snapshot)
 {
-    static const uint32_t referred[] = {HW_SECTION_ROLES, HW_SECTION_CONTEXTS, HW_SECTION_STACKS, HW_SECTION_MAPS,
-                                        HW_SECTION_STRINGS};
     const struct timespec moment = {.tv_nsec = 200000};
     bool agrees = false;
     for (int attempt = 0; attempt < ATTEMPTS && !agrees; attempt++) {
@@ -170,14 +162,18 @@ static bool copy_all(struct snapshot *snapshot)
             return false;
     }
     for (size_t i = 0; i < snapshot->container.extent_count; i++) {
-        uint32_t type = snapshot->container.extents[i].entry.type;
-        if (type != HW_SECTION_DIRECTORY && !is_referred_to(type) && !find(snapshot, type) &&
-            !copy_section(snapshot, type))
+        const uint32_t type = snapshot->container.extents[i].entry.type;
+        const struct hw_section_rule *rule = hw_section_rule(type);
+        if ((!rule || rule->turn == HW_TURN_ANY) && !find(snapshot, type) && !copy_section(snapshot, type))
             return false;
     }
-    for (size_t i = 0; i < sizeof referred / sizeof *referred; i++)
-        if (!hw_container_load(&snapshot->container, snapshot->error) || !copy_section(snapshot, referred[i]))
+    for (unsigned turn = HW_TURN_REFERRED; turn <= HW_TURN_LAST; turn++) {
+        if (!hw_container_load(&snapshot->container, snapshot->error))
             return false;
+        for (uint32_t type = 0; type < HW_SECTION_KNOWN; type++)
+            if (hw_section_rule(type) && hw_section_rule(type)->turn == turn && !copy_section(snapshot, type))
+                return false;
+    }
     return true;
 }
 

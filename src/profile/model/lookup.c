@@ -108,45 +108,26 @@ static char *string_at(struct hw_lookup *lookup, uint32_t offset)
 
 /* ---- opening ---- */
 
-static const uint32_t parts_by_block[] = {HW_SECTION_STRINGS,     HW_SECTION_STACKS,    HW_SECTION_CONTEXTS,
-                                          HW_SECTION_TYPES,       HW_SECTION_MIBS,      HW_SECTION_ACCESS,
-                                          HW_SECTION_ACCESS_LIVE, HW_SECTION_LOCATIONS, HW_SECTION_FRAMES,
-                                          HW_SECTION_FILES,       HW_SECTION_FUNCTIONS, HW_SECTION_POSTINGS};
-/* What is said of the process and its modules: taken whole, since it does not grow with contexts. */
-static const uint32_t parts_taken_whole[] = {HW_SECTION_PROCESS,     HW_SECTION_MAPS,   HW_SECTION_THREADS,
-                                             HW_SECTION_TIMELINE,    HW_SECTION_MEMORY, HW_SECTION_NOTES,
-                                             HW_SECTION_ACCESS_INFO, HW_SECTION_RUNS,   HW_SECTION_MODULES};
-/* Not needed to tell of contexts. */
-static const uint32_t parts_not_needed[] = {HW_SECTION_DIRECTORY, HW_SECTION_DATA_SYMBOLS};
-
-static bool is_among(uint32_t type, const uint32_t *types, size_t count)
+/* How TYPE is taken; in the entries of sections that are not known any context may be named. */
+static enum hw_look_up way_of(uint32_t type)
 {
-    for (size_t i = 0; i < count; i++)
-        if (types[i] == type)
-            return true;
-    return false;
+    return hw_section_rule(type) ? hw_section_rule(type)->look_up : HW_LOOK_UP_HINDERS;
 }
 
-#define IS_AMONG(type, types) is_among(type, types, sizeof(types) / sizeof *(types))
-
-/* In the entries of other sections any context may be named. */
 static bool has_only_parts(const struct hw_container *container)
 {
-    for (size_t i = 0; i < container->extent_count; i++) {
-        const uint32_t type = container->extents[i].entry.type;
-        if (!IS_AMONG(type, parts_by_block) && !IS_AMONG(type, parts_taken_whole) && !IS_AMONG(type, parts_not_needed))
+    for (size_t i = 0; i < container->extent_count; i++)
+        if (way_of(container->extents[i].entry.type) == HW_LOOK_UP_HINDERS)
             return false;
-    }
     return true;
 }
 
 static bool open_parts(struct hw_lookup *lookup, struct hw_error *error)
 {
     bool fine = true;
-    for (size_t i = 0; fine && i < sizeof parts_by_block / sizeof *parts_by_block; i++)
-        fine = open_part(lookup, parts_by_block[i], error);
-    for (size_t i = 0; fine && i < sizeof parts_taken_whole / sizeof *parts_taken_whole; i++)
-        fine = open_part(lookup, parts_taken_whole[i], error);
+    for (uint32_t type = 0; fine && type < HW_SECTION_KNOWN; type++)
+        if (way_of(type) == HW_LOOK_UP_BLOCKS || way_of(type) == HW_LOOK_UP_WHOLE)
+            fine = open_part(lookup, type, error);
     lookup->complete = has_only_parts(&lookup->container);
     /* Sums over all contexts that reports show need all contexts. */
     const struct hw_process_info *process = fine ? entry_at(lookup, HW_SECTION_PROCESS, 0) : NULL;
@@ -586,32 +567,16 @@ static bool take_command(struct extract *extract, struct hw_process_info *proces
     return process->command != HW_NONE && extract->strings.size >= start;
 }
 
-static bool take_process_strings(struct extract *extract, struct hw_process_info *process)
+/* All strings of an entry of a section that is taken whole. */
+static bool take_strings(struct extract *extract, uint32_t type, char *entry)
 {
-    return take_string(extract, &process->executable) && take_string(extract, &process->allocator) &&
-           take_string(extract, &process->allocator_path) && take_string(extract, &process->options) &&
-           take_command(extract, process);
-}
-
-/* All strings of the sections that are taken whole. */
-static bool take_whole_strings(struct extract *extract, uint32_t type, void *entry)
-{
-    switch (type) {
-    case HW_SECTION_PROCESS:
-        return take_process_strings(extract, entry);
-    case HW_SECTION_MAPS:
-        return take_string(extract, &((struct hw_map_entry *)entry)->path);
-    case HW_SECTION_NOTES:
-        return take_string(extract, &((struct hw_note *)entry)->text);
-    case HW_SECTION_RUNS:
-        return take_string(extract, &((struct hw_run *)entry)->executable) &&
-               take_string(extract, &((struct hw_run *)entry)->allocator);
-    case HW_SECTION_MODULES:
-        return take_string(extract, &((struct hw_module_mark *)entry)->path) &&
-               take_string(extract, &((struct hw_module_mark *)entry)->problem);
-    default:
-        return true;
+    for (size_t i = 0; i < hw_reference_count; i++) {
+        const struct hw_reference *reference = &hw_references[i];
+        if (reference->from == type && reference->to == HW_SECTION_STRINGS &&
+            !take_string(extract, (uint32_t *)(void *)(entry + reference->offset)))
+            return false;
     }
+    return type != HW_SECTION_PROCESS || take_command(extract, (struct hw_process_info *)(void *)entry);
 }
 
 static bool take_whole(struct extract *extract, uint32_t type)
@@ -620,7 +585,7 @@ static bool take_whole(struct extract *extract, uint32_t type)
     list->entries = read_whole(extract->lookup, type);
     list->count = list->capacity = (size_t)extract->lookup->parts[type].count;
     for (size_t i = 0; list->entries && i < list->count; i++)
-        if (!take_whole_strings(extract, type, list->entries + i * list->size))
+        if (!take_strings(extract, type, list->entries + i * list->size))
             return false;
     return list->entries || damaged(extract);
 }
@@ -708,8 +673,8 @@ static bool start(struct extract *extract, bool names)
         !push(&extract->list[HW_SECTION_CONTEXTS], &unknown) || !push(&extract->list[HW_SECTION_FILES], &no_file) ||
         !push(&extract->ids, &no_id))
         return false;
-    for (size_t i = 0; i < sizeof parts_taken_whole / sizeof *parts_taken_whole; i++)
-        if ((names || parts_taken_whole[i] != HW_SECTION_MODULES) && !take_whole(extract, parts_taken_whole[i]))
+    for (uint32_t type = 0; type < HW_SECTION_KNOWN; type++)
+        if (way_of(type) == HW_LOOK_UP_WHOLE && (names || type != HW_SECTION_MODULES) && !take_whole(extract, type))
             return false;
     return true;
 }

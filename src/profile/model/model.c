@@ -776,17 +776,12 @@ struct hw_profile *hw_profile_read_bytes(const void *bytes, size_t size, const c
 /* Sections whose entries are moved when a model is made of them, or are few: copied. */
 static bool copy_tables(struct hw_tables *copy, const struct hw_tables *tables, struct hw_arena *arena)
 {
-    static const bool stays[HW_SECTION_KNOWN] = {
-        [HW_SECTION_STRINGS] = true,   [HW_SECTION_STACKS] = true,         [HW_SECTION_CONTEXTS] = true,
-        [HW_SECTION_MIBS] = true,      [HW_SECTION_ACCESS] = true,         [HW_SECTION_ACCESS_LIVE] = true,
-        [HW_SECTION_HISTOGRAM] = true, [HW_SECTION_HISTOGRAM_LIVE] = true, [HW_SECTION_WORDS] = true,
-        [HW_SECTION_WORDS_LIVE] = true};
     *copy = *tables;
     for (uint32_t type = 0; type < HW_SECTION_KNOWN; type++) {
         const struct hw_section_rule *rule = hw_section_rule(type);
         struct hw_table *table = &copy->of[type];
         const void *entries = table->entries;
-        if (!rule || (stays[type] && entries))
+        if (!rule || (rule->stays && entries))
             continue;
         table->entries = hw_arena_allocate(arena, table->count + 1, rule->size);
         if (!table->entries)

@@ -50,13 +50,13 @@ static struct writing {
 _Static_assert(sizeof writing.page == HW_FILE_PAGE, "first page");
 _Static_assert(EXTENTS <= sizeof writing.page.directory / sizeof writing.page.directory[0], "one directory is enough");
 
-/* Sections whose entries never change once they are there (but for marks in MAPS and STRUCTS): they can be copied at
- * leisure. */
-static bool only_grows(enum hw_pool_id id)
-{
-    return id == HW_POOL_STRINGS || id == HW_POOL_MAPS || id == HW_POOL_STACKS || id == HW_POOL_CONTEXTS ||
-           id == HW_POOL_STRUCTS || id == HW_POOL_FIELDS || id == HW_POOL_GROUP_MEMBERS || id == HW_POOL_CONTEXT_TYPES;
-}
+/* Sections that can be copied at leisure. */
+static const bool only_grows[HW_POOL_COUNT] = {
+#define GROWS                                                    true
+#define CHANGES                                                  false
+#define HW_POOL(name, when, reserve, share, first, change, fork) [HW_POOL_##name] = change,
+#include "profile/sections.def"
+};
 
 /* ---- the file ---- */
 
@@ -210,7 +210,7 @@ static long write_changing(struct writing *out)
         out->used[id] = hw_pools[id].used;
     long result = 0;
     for (int id = 0; id < HW_POOL_COUNT && result >= 0; id++)
-        if (!only_grows(id))
+        if (!only_grows[id])
             result = write_pool(out, id);
     hw_access_forget_harvest();
     hw_lock_drop(&hw_runtime.lock, old);
@@ -222,7 +222,7 @@ static long write_growing(struct writing *out)
 {
     long result = 0;
     for (int id = 0; id < HW_POOL_COUNT && result >= 0; id++)
-        if (only_grows(id))
+        if (only_grows[id])
             result = write_pool(out, id);
     return result;
 }

@@ -38,62 +38,27 @@ static struct {
 #define M (1024ull * K)
 #define G (1024ull * M)
 
-/* Reserved address space is only an upper bound. Where it is limited each section gets a share of the limit, in 1/1024
- * (0: it needs no more than the first figure anyway); all together take less than a tenth. */
+/* When a section is written, and whether a forked child begins with its parent's entries. */
+enum pool_when { ALWAYS, ACCESS, SAMPLING, SHARING, FIELDS, ALLOCATOR };
+#define COPIED true
+#define EMPTY  false
+
+enum {
+#define HW_SECTION(number, name, entry, size, ...) ENTRY_BYTES_##name = size,
+#include "profile/sections.def"
+};
+
+/* Reserved address space is only an upper bound. Where it is limited each section gets a share of the limit; all
+ * together take less than a tenth. */
 static const struct {
     uint32_t type, entry_size;
     uint64_t reserve, limited_share, first_extent;
+    enum pool_when when;
+    bool copied;
 } pool_table[HW_POOL_COUNT] = {
-    [HW_POOL_PROCESS] = {HW_SECTION_PROCESS, sizeof(struct hw_process_info), 4 * K, 0, 4 * K},
-    [HW_POOL_STRINGS] = {HW_SECTION_STRINGS, 1, 16 * M, 4, 8 * K},
-    [HW_POOL_MAPS] = {HW_SECTION_MAPS, sizeof(struct hw_map_entry), 64 * M, 2, 4 * K},
-    [HW_POOL_STACKS] = {HW_SECTION_STACKS, sizeof(struct hw_stack_node), 4 * G, 16, 16 * K},
-    [HW_POOL_CONTEXTS] = {HW_SECTION_CONTEXTS, sizeof(struct hw_context_entry), 256 * M, 4, 8 * K},
-    [HW_POOL_MIBS] = {HW_SECTION_MIBS, sizeof(struct hw_mib), 64 * G, 32, 32 * K},
-    [HW_POOL_THREADS] = {HW_SECTION_THREADS, sizeof(struct hw_thread_entry), 128 * M, 2, 4 * K},
-    [HW_POOL_TIMELINE] = {HW_SECTION_TIMELINE, sizeof(struct hw_timeline_point), 160 * K, 0, 160 * K},
-    [HW_POOL_FREE_STACKS] = {HW_SECTION_FREE_STACKS, sizeof(struct hw_free_stack), 1 * G, 8, 0},
-    [HW_POOL_MEMORY] = {HW_SECTION_MEMORY, sizeof(struct hw_memory_breakdown), 20 * K, 0, 4 * K},
-    [HW_POOL_NOTES] = {HW_SECTION_NOTES, sizeof(struct hw_note), 60 * K, 0, 4 * K},
-    [HW_POOL_INHERITED] = {HW_SECTION_INHERITED, sizeof(struct hw_inherited), 384 * M, 4, 0},
-    [HW_POOL_ROLES] = {HW_SECTION_ROLES, sizeof(struct hw_thread_role), 32 * K, 0, 4 * K},
-    [HW_POOL_SIDES] = {HW_SECTION_SIDES, sizeof(struct hw_side), 4 * M, 1, 0},
-    [HW_POOL_SAMPLE_INFO] = {HW_SECTION_SAMPLE_INFO, sizeof(struct hw_sample_info), 4 * K, 0, 4 * K},
-    [HW_POOL_SAMPLE_CONTEXTS] = {HW_SECTION_SAMPLE_CONTEXTS, sizeof(struct hw_sample_context), 1 * G, 4, 40 * K},
-    [HW_POOL_SAMPLE_COUNTS] = {HW_SECTION_SAMPLE_COUNTS, sizeof(struct hw_sample_count), 4 * G, 8, 40 * K},
-    [HW_POOL_ACCESS_INFO] = {HW_SECTION_ACCESS_INFO, sizeof(struct hw_access_info), 60 * K, 0, 4 * K},
-    [HW_POOL_ACCESS] = {HW_SECTION_ACCESS, sizeof(struct hw_access), 64 * G, 32, 32 * K},
-    [HW_POOL_ACCESS_LIVE] = {HW_SECTION_ACCESS_LIVE, sizeof(struct hw_access), 4 * G, 16, 0},
-    [HW_POOL_SIDES_LIVE] = {HW_SECTION_SIDES_LIVE, sizeof(struct hw_side), 4 * M, 1, 0},
-    [HW_POOL_GLOBALS] = {HW_SECTION_GLOBALS, sizeof(struct hw_global_granule), 16 * G, 4, 0},
-    [HW_POOL_HISTOGRAM] = {HW_SECTION_HISTOGRAM, sizeof(struct hw_histogram), 64 * G, 8, 0},
-    [HW_POOL_HISTOGRAM_LIVE] = {HW_SECTION_HISTOGRAM_LIVE, sizeof(struct hw_histogram), 64 * G, 8, 0},
-    [HW_POOL_WORDS] = {HW_SECTION_WORDS, sizeof(struct hw_words), 64 * G, 8, 0},
-    [HW_POOL_WORDS_LIVE] = {HW_SECTION_WORDS_LIVE, sizeof(struct hw_words), 64 * G, 8, 0},
-    [HW_POOL_STRUCTS] = {HW_SECTION_STRUCTS, sizeof(struct hw_struct), 64 * M, 1, 4 * K},
-    [HW_POOL_FIELDS] = {HW_SECTION_FIELDS, sizeof(struct hw_field), 1536 * M, 4, 12 * K},
-    [HW_POOL_FIELD_GROUPS] = {HW_SECTION_FIELD_GROUPS, sizeof(struct hw_field_group), 512 * M, 4, 8 * K},
-    [HW_POOL_GROUP_MEMBERS] = {HW_SECTION_GROUP_MEMBERS, sizeof(struct hw_group_member), 1 * G, 4, 8 * K},
-    [HW_POOL_FIELD_WINDOWS] = {HW_SECTION_FIELD_WINDOWS, sizeof(struct hw_field_window), 12 * M, 1, 0},
-    [HW_POOL_FIELDS_INFO] = {HW_SECTION_FIELDS_INFO, sizeof(struct hw_fields_info), 4 * K, 0, 4 * K},
-    [HW_POOL_CONTEXT_TYPES] = {HW_SECTION_CONTEXT_TYPES, sizeof(struct hw_context_type), 320 * M, 2, 20 * K},
-    [HW_POOL_ALLOCATOR_INFO] = {HW_SECTION_ALLOCATOR_INFO, sizeof(struct hw_allocator_info), 4 * K, 0, 4 * K},
-    [HW_POOL_OPERATION_COUNTS] = {HW_SECTION_OPERATION_COUNTS, sizeof(struct hw_operation_counts), 2 * G, 8, 48 * K},
-    [HW_POOL_OPERATION_CALLS] = {HW_SECTION_OPERATION_CALLS, sizeof(struct hw_operation_call), 64 * K, 0, 12 * K},
-    [HW_POOL_OPERATION_LOCKS] = {HW_SECTION_OPERATION_LOCKS, sizeof(struct hw_operation_lock), 5 * M, 1, 20 * K},
-    [HW_POOL_OPERATION_EVENTS] = {HW_SECTION_OPERATION_EVENTS, sizeof(struct hw_operation_events), 240 * K, 0, 12 * K},
-    [HW_POOL_OPERATION_TIMES] = {HW_SECTION_OPERATION_TIMES, sizeof(struct hw_operation_times), 6 * M, 0, 16 * K},
-    [HW_POOL_OPERATION_SITES] = {HW_SECTION_OPERATION_SITES, sizeof(struct hw_operation_site), 768 * M, 4, 12 * K},
-    [HW_POOL_OPERATION_LIVES] = {HW_SECTION_OPERATION_LIVES, sizeof(struct hw_operation_lives), 112 * K, 0, 0},
-    [HW_POOL_SLOWEST] = {HW_SECTION_SLOWEST, sizeof(struct hw_slow_operation), 12 * K, 0, 0},
-    [HW_POOL_STAGES] = {HW_SECTION_STAGES, sizeof(struct hw_operation_stage), 2 * M, 0, 4 * K},
-    [HW_POOL_PLACES] = {HW_SECTION_PLACES, sizeof(struct hw_places_info), 4 * K, 0, 4 * K},
-    [HW_POOL_PLACE_CLASSES] = {HW_SECTION_PLACE_CLASSES, sizeof(struct hw_usable_class), 64 * K, 0, 48 * K},
-    [HW_POOL_PLACES_TIME] = {HW_SECTION_PLACES_TIME, sizeof(struct hw_places_point),
-                             HW_PLACES_POINTS * sizeof(struct hw_places_point), 0, 48 * K},
-    [HW_POOL_PLACES_MOMENTS] = {HW_SECTION_PLACES_MOMENTS, sizeof(struct hw_places_moment), 4 * K, 0, 4 * K},
-    [HW_POOL_PINNED] = {HW_SECTION_PINNED, sizeof(struct hw_pinned), 64 * M, 1, 4 * K},
-    [HW_POOL_LINE_PAIRS] = {HW_SECTION_LINE_PAIRS, sizeof(struct hw_line_pair), 64 * M, 1, 4 * K},
+#define HW_POOL(name, when, reserve, share, first, change, fork)                                                       \
+    [HW_POOL_##name] = {HW_SECTION_##name, ENTRY_BYTES_##name, reserve, share, first, when, fork},
+#include "profile/sections.def"
 };
 struct hw_pool hw_pools[HW_POOL_COUNT];
 
@@ -397,35 +362,33 @@ uint32_t hw_file_string(const char *string)
 
 /* ---- creation ---- */
 
-static bool is_sharing_pool(int id)
-{
-    return id == HW_POOL_ROLES || id == HW_POOL_SIDES;
-}
-
+/* Pools that are added once accesses are counted, or fields. */
 static bool is_access_pool(int id)
 {
-    return is_sharing_pool(id) || (id >= HW_POOL_ACCESS_INFO && id < HW_POOL_STRUCTS);
+    return pool_table[id].when == ACCESS || pool_table[id].when == SHARING;
 }
 
 static bool is_fields_pool(int id)
 {
-    return id >= HW_POOL_STRUCTS && id < HW_POOL_ALLOCATOR_INFO;
-}
-
-static bool is_allocator_pool(int id)
-{
-    return id >= HW_POOL_ALLOCATOR_INFO;
+    return pool_table[id].when == FIELDS;
 }
 
 static bool is_wanted(int id)
 {
-    bool sampled = id >= HW_POOL_SAMPLE_INFO && id <= HW_POOL_SAMPLE_COUNTS;
-    return is_sharing_pool(id)     ? hw_options.sample_accesses != 0 || hw_access_on()
-           : sampled               ? hw_options.sample_accesses != 0
-           : is_access_pool(id)    ? hw_access_on()
-           : is_fields_pool(id)    ? hw_shadow.fields != 0
-           : is_allocator_pool(id) ? hw_runtime.mode == HW_MODE_ALLOCATOR
-                                   : true;
+    switch (pool_table[id].when) {
+    case SHARING:
+        return hw_options.sample_accesses != 0 || hw_access_on();
+    case SAMPLING:
+        return hw_options.sample_accesses != 0;
+    case ACCESS:
+        return hw_access_on();
+    case FIELDS:
+        return hw_shadow.fields != 0;
+    case ALLOCATOR:
+        return hw_runtime.mode == HW_MODE_ALLOCATOR;
+    default:
+        return true;
+    }
 }
 
 /* Address space for a section; in a forked child, what it inherited is taken over. */
@@ -701,18 +664,13 @@ static long map_section(enum hw_pool_id id, uint64_t bytes, uint64_t offset, uin
 /* Copies what the child needs, then puts its own sections where the parent's were. */
 static bool inherit_sections(void)
 {
-    static const enum hw_pool_id inherited[] = {HW_POOL_STRINGS,      HW_POOL_MAPS,          HW_POOL_STACKS,
-                                                HW_POOL_CONTEXTS,     HW_POOL_STRUCTS,       HW_POOL_FIELDS,
-                                                HW_POOL_FIELD_GROUPS, HW_POOL_GROUP_MEMBERS, HW_POOL_ROLES};
-    enum { COUNT = sizeof inherited / sizeof *inherited };
-    uint64_t bytes[COUNT], extent[COUNT];
-    int64_t offset[COUNT];
+    uint64_t bytes[HW_POOL_COUNT], extent[HW_POOL_COUNT];
+    int64_t offset[HW_POOL_COUNT];
     long result = 0;
-    for (int i = 0; i < COUNT && result >= 0; i++) {
-        bytes[i] = hw_pools[inherited[i]].used;
-        if (!bytes[i])
-            continue;
-        result = (long)(offset[i] = copy_section(inherited[i], bytes[i], &extent[i]));
+    for (int i = 0; i < HW_POOL_COUNT && result >= 0; i++) {
+        bytes[i] = pool_table[i].copied ? hw_pools[i].used : 0;
+        if (bytes[i])
+            result = (long)(offset[i] = copy_section(i, bytes[i], &extent[i]));
     }
     if (result < 0) {
         set_problem("the profile of a forked process cannot grow", result);
@@ -720,9 +678,9 @@ static bool inherit_sections(void)
         return false;
     }
     reserve_pools();
-    for (int i = 0; i < COUNT && result >= 0; i++)
+    for (int i = 0; i < HW_POOL_COUNT && result >= 0; i++)
         if (bytes[i])
-            result = map_section(inherited[i], bytes[i], (uint64_t)offset[i], extent[i]);
+            result = map_section(i, bytes[i], (uint64_t)offset[i], extent[i]);
     if (result < 0)
         set_problem("the profile of a forked process cannot grow", result);
     return result >= 0;

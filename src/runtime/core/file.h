@@ -16,56 +16,10 @@ struct hw_pool {
     uint64_t first_extent; /* bytes of the first extent */
     uint32_t extents;      /* the last one, see file.c; 0: none yet */
 };
+/* In the order of sections.def. */
 enum hw_pool_id {
-    HW_POOL_PROCESS,
-    HW_POOL_STRINGS,
-    HW_POOL_MAPS,
-    HW_POOL_STACKS,
-    HW_POOL_CONTEXTS,
-    HW_POOL_MIBS,
-    HW_POOL_THREADS,
-    HW_POOL_TIMELINE,
-    HW_POOL_FREE_STACKS,
-    HW_POOL_MEMORY,
-    HW_POOL_NOTES,
-    HW_POOL_INHERITED,
-    HW_POOL_ROLES, /* the next two when accesses are counted or sampled */
-    HW_POOL_SIDES,
-    HW_POOL_SAMPLE_INFO, /* the next three only when accesses are sampled */
-    HW_POOL_SAMPLE_CONTEXTS,
-    HW_POOL_SAMPLE_COUNTS,
-    HW_POOL_ACCESS_INFO, /* from here on only in access mode */
-    HW_POOL_ACCESS,      /* grows with MIBS */
-    HW_POOL_ACCESS_LIVE,
-    HW_POOL_SIDES_LIVE,
-    HW_POOL_GLOBALS,
-    HW_POOL_HISTOGRAM,
-    HW_POOL_HISTOGRAM_LIVE,
-    HW_POOL_WORDS,
-    HW_POOL_WORDS_LIVE,
-    HW_POOL_STRUCTS, /* from here on only where fields are counted */
-    HW_POOL_FIELDS,
-    HW_POOL_FIELD_GROUPS,
-    HW_POOL_GROUP_MEMBERS,
-    HW_POOL_FIELD_WINDOWS,
-    HW_POOL_FIELDS_INFO,
-    HW_POOL_CONTEXT_TYPES,
-    HW_POOL_ALLOCATOR_INFO, /* from here on only in allocator mode */
-    HW_POOL_OPERATION_COUNTS,
-    HW_POOL_OPERATION_CALLS,
-    HW_POOL_OPERATION_LOCKS,
-    HW_POOL_OPERATION_EVENTS,
-    HW_POOL_OPERATION_TIMES,
-    HW_POOL_OPERATION_SITES,
-    HW_POOL_OPERATION_LIVES,
-    HW_POOL_SLOWEST,
-    HW_POOL_STAGES,
-    HW_POOL_PLACES,
-    HW_POOL_PLACE_CLASSES,
-    HW_POOL_PLACES_TIME,
-    HW_POOL_PLACES_MOMENTS,
-    HW_POOL_PINNED,
-    HW_POOL_LINE_PAIRS,
+#define HW_POOL(name, ...) HW_POOL_##name,
+#include "profile/sections.def"
     HW_POOL_COUNT,
 };
 extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
