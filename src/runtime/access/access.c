@@ -387,8 +387,6 @@ void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t
 
 bool hw_access_start(void)
 {
-    if (!hw_access_on())
-        return true;
     moving_count = 0;
     for (int i = 0; i < MOVING_MOST; i++)
         moving[i] = (struct moving){0};
@@ -404,6 +402,12 @@ bool hw_access_start(void)
 }
 
 /* A library came that counts. What was allocated before does not own its cells. */
+/* Without memory for words the child goes on, as far as it gets. */
+void hw_access_fork(void)
+{
+    hw_access_start();
+}
+
 void hw_access_late(uint32_t granule)
 {
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
@@ -434,7 +438,7 @@ void hw_access_late(uint32_t granule)
 
 void hw_access_reset(void)
 {
-    if (!hw_access_on() || !hw_pools[HW_POOL_ACCESS_INFO].base)
+    if (!hw_pools[HW_POOL_ACCESS_INFO].base)
         return;
     /* Everything in one go: the reservation holds nothing but planes. */
     hw_sys(SYS_madvise, hw_shadow.base, hw_shadow.bytes, 4 /* MADV_DONTNEED */);

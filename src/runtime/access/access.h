@@ -176,8 +176,9 @@ static inline void hw_block_prefetch(const void *address)
 
 /* ---- access.c: from cells to the profile, event by event (access.h has what its files share) ---- */
 
-/* The sections of counted accesses, when accesses are counted from the start / from now on. */
+/* Where accesses are counted (parts.c), and from now on: their sections. */
 bool hw_access_start(void);
+void hw_access_fork(void);
 void hw_access_late(uint32_t granule);
 /* Events of heap.c, in access mode only. A new block's cells are cleared in all planes. */
 void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick);
@@ -205,8 +206,7 @@ void hw_access_reset(void);
 
 /* The cells of live blocks and of globals, as they are now, into ACCESS_LIVE, HISTOGRAM_LIVE, GLOBALS and ACCESS_INFO,
  * in place of what a former harvest wrote there. The cells stay as they are. After hw_threads_stop (STOPPED: its
- * result), with hw_runtime.lock held. Libraries that came since hw_modules_rescan are not looked at. Does nothing in
- * heap mode. */
+ * result), with hw_runtime.lock held. Libraries that came since hw_modules_rescan are left out. */
 void hw_access_harvest(bool stopped);
 /* Takes the result of a harvest out of the file again: of blocks that are freed later it would be counted twice. Lock
  * held. */
@@ -221,13 +221,13 @@ void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
 
 /* ---- fields.c: counters of fields of structs ---- */
 
-/* When fields are counted; in a forked child. Lock held, or alone. */
+/* Where fields are counted (parts.c); in a forked child. Lock held, or alone. */
 bool hw_fields_start(void);
 void hw_fields_fork(void);
 /* An allocation, where fields are counted: the type of its block. */
 void hw_fields_allocated(const struct hw_mib *mib, const void *address);
 /* Writes what the counters say into the profile, over what was there. Lock held. */
-void hw_fields_harvest(void);
+void hw_fields_harvest(bool stopped);
 void hw_fields_harvest_counters(uint32_t first, uint32_t end);
 /* Counts from zero. As hw_access_reset. */
 void hw_fields_reset(void);

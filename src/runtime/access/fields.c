@@ -303,9 +303,9 @@ bool hw_fields_has_counter(uint32_t group, uint32_t counter)
     return group < HW_ENTRIES(HW_POOL_FIELD_GROUPS) && fields.counter_of[group] == counter;
 }
 
-void hw_fields_harvest(void)
+void hw_fields_harvest(bool stopped)
 {
-    if (!hw_shadow.fields || !hw_pools[HW_POOL_FIELDS_INFO].used)
+    if (!hw_pools[HW_POOL_FIELDS_INFO].used)
         return;
     struct hw_fields_info *info = HW_ENTRY(HW_POOL_FIELDS_INFO, struct hw_fields_info, 0);
     hw_fields_harvest_counters(0, fields.counters);
@@ -329,7 +329,7 @@ static void forget(void)
 
 void hw_fields_reset(void)
 {
-    if (!hw_shadow.fields || !hw_pools[HW_POOL_FIELDS_INFO].used)
+    if (!hw_pools[HW_POOL_FIELDS_INFO].used)
         return;
     for (uint32_t i = 0; i < hw_shadow.planes_used; i++) {
         hw_sys(SYS_madvise, hw_fields_counter(hw_shadow.plane[i], 0), HW_ALIGN_UP(8ul * fields.counters, HW_PAGE),
@@ -383,8 +383,6 @@ void hw_fields_allocated(const struct hw_mib *mib, const void *address)
 
 bool hw_fields_start(void)
 {
-    if (!hw_shadow.fields)
-        return true;
     if (!fields.counter_of) {
         fields.counter_of = hw_own_pages(COUNTERS_MOST * sizeof *fields.counter_of, false);
         fields.group_of = hw_own_pages(COUNTERS_MOST * sizeof *fields.group_of, false);
@@ -406,8 +404,6 @@ bool hw_fields_start(void)
 /* The tables of modules are in the child's file, too; its counters, which are the planes', are zero. */
 void hw_fields_fork(void)
 {
-    if (!hw_shadow.fields)
-        return;
     hw_fields_start();
     hw_windows_fork();
     forget();

@@ -12,7 +12,7 @@ struct sigaction;
 /* ---- operations.c ---- */
 
 extern HW_HIDDEN uint8_t hw_operations_on;
-/* At the start, when mode=allocator was asked for; in a forked child. False: no memory. */
+/* The moments of parts.c. At the start; in a forked child. False: no memory. */
 bool hw_operations_start(void);
 void hw_operations_fork(void);
 /* The process ends: what is only written now and then. Lock held. */

@@ -482,7 +482,7 @@ static void write_all(uint64_t tick)
 
 void hw_places_tick(uint64_t tick)
 {
-    if (!hw_places.even || tick < waste.next_sum)
+    if (tick < waste.next_sum)
         return;
     uint64_t begin = hw_ticks_raw();
     sum_all();

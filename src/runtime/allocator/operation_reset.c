@@ -5,7 +5,7 @@
  * go on; what they were at the reset is kept and subtracted, here by readers (hw_allocator_info.reset_slot), of places
  * by heap_parts.c. All else is added to under a gate, which is closed meanwhile, or by atomic instructions. An
  * operation that is under way at the reset may be counted on one side and have its system calls on the other. */
-#include "runtime/allocator/operations.h"
+#include "runtime/allocator/places.h"
 
 /* The sum of all slots at this moment, in a slot of its own. */
 static bool keep_counts(struct hw_allocator_info *info)
@@ -31,6 +31,18 @@ static bool keep_counts(struct hw_allocator_info *info)
                 __atomic_store_n(&kept[bucket].count[phase][kind], sum, __ATOMIC_RELAXED);
             }
     return true;
+}
+
+/* What lies where is known exactly; what contexts say of it are estimates. */
+void hw_places_restart(void)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    hw_places_reset();
+    hw_places_forget();
+    hw_place_lines_forget();
+    process->inherited_blocks = hw_places_live_blocks();
+    process->inherited_bytes = hw_places_live();
+    hw_places_tick(process->reset_tick); /* places are told without a gap */
 }
 
 bool hw_operations_reset(void)

@@ -38,8 +38,6 @@ static bool start(void)
 
 bool hw_operations_start(void)
 {
-    if (hw_runtime.mode != HW_MODE_ALLOCATOR)
-        return true;
     hw_operations_on = start();
     return hw_operations_on;
 }

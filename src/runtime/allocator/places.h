@@ -246,6 +246,8 @@ void hw_place_lines_forget(void);
 
 /* ---- heap_parts.c: sums, the heap taken apart, the profile ---- */
 
+/* operation_reset.c: heapwise_reset of all that is known of places. Lock held. */
+void hw_places_restart(void);
 /* What classes were and are, into the profile; with a point in time, and, if it is due, with the resident heap taken
  * apart. Lock held. */
 void hw_places_tick(uint64_t tick);

@@ -16,8 +16,9 @@ bool hw_fork_pending(void);
 bool hw_fork_settled(void);
 /* Sets up a forked child: own file, counts from zero. */
 void hw_fork_child(void);
-/* Before fork, in the parent: what is live, for the child. */
+/* Before fork, in the parent: what is live, for the child; and into its profile. */
 void hw_fork_prepare(void);
+void hw_fork_inherit(void);
 /* Which allocator hw_real is: for the profile, and for what the runtime may assume of it. */
 void hw_describe_allocator(void);
 void hw_process_end(enum hw_exit_kind kind, int value);
@@ -25,6 +26,25 @@ void hw_process_end(enum hw_exit_kind kind, int value);
 void hw_process_goes_on(void);
 /* Adds to a note of this code and text, or makes it. Takes the lock. TEXT may be NULL. */
 void hw_note(enum hw_note_code code, const char *text);
+
+/* ---- parts.c: the moments in the life of a process, for all parts of the runtime; the table is their manual ---- */
+
+/* False: no memory, and no profile. */
+bool hw_parts_start(void);
+void hw_parts_forget(void);
+bool hw_parts_fork(void);
+/* Lock held. */
+void hw_parts_tick(uint64_t tick);
+void hw_parts_harvest(bool stopped);
+void hw_parts_forget_harvest(void);
+void hw_parts_dump(void);
+void hw_parts_end(void);
+void hw_parts_reset(void);
+
+/* ---- reset.c ---- */
+
+/* heapwise_reset: from now on it is the new period. Lock held. */
+void hw_reset_begin_period(void);
 
 /* ---- options.c ---- */
 

@@ -9,7 +9,6 @@
  * middle of its own event that a dump is due. In a handler that has interrupted the runtime nothing can be written yet:
  * the dump is left to the end of that event, or to the next one of any thread. Signal handlers and
  * coroutines have small stacks: everything is done on one of our own. */
-#include "runtime/access/access.h"
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
@@ -202,9 +201,8 @@ static long write_changing(struct writing *out)
     hw_lock_drop(&hw_runtime.lock, old);
     bool stopped = hw_threads_stop();
     old = hw_lock_take(&hw_runtime.lock);
-    hw_access_harvest(stopped);
-    hw_fields_harvest();
-    hw_operations_dump();
+    hw_parts_harvest(stopped);
+    hw_parts_dump();
     describe_moment(out, peak_rss, rss);
     for (int id = 0; id < HW_POOL_COUNT; id++)
         out->used[id] = hw_pools[id].used;
@@ -212,7 +210,7 @@ static long write_changing(struct writing *out)
     for (int id = 0; id < HW_POOL_COUNT && result >= 0; id++)
         if (!only_grows[id])
             result = write_pool(out, id);
-    hw_access_forget_harvest();
+    hw_parts_forget_harvest();
     hw_lock_drop(&hw_runtime.lock, old);
     hw_threads_go();
     return result;
@@ -419,9 +417,8 @@ static void harvest_the_last(void)
     bool calm = hw_threads_stop() && !inside_runtime();
     uint64_t peak_rss = hw_memory_peak_rss_in(writing.buffer, sizeof writing.buffer);
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    hw_access_harvest(calm);
-    hw_fields_harvest();
-    hw_timeline_end();
+    hw_parts_harvest(calm);
+    hw_parts_end();
     hw_runtime.process->peak_rss_bytes = peak_rss;
     hw_runtime.process->exit_kind = HW_EXIT_SIGNAL;
     hw_runtime.process->exit_value = killer;

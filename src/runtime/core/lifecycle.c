@@ -221,28 +221,19 @@ static void describe_process(void)
 
 /* ---- start ---- */
 
-static bool start_parts(void)
+static bool start(void)
 {
     hw_clock_start();
     hw_runtime.family_base = hw_runtime.tick_base;
     if (!hw_file_create())
         return false;
     describe_process();
-    hw_threads_start();
-    hw_modules_start();
-    hw_unwind_start();
-    hw_describe_allocator();
-    hw_heap_start();
-    if (!hw_contexts_start() || !hw_blocks_start() || !hw_access_start() || !hw_fields_start() ||
-        !hw_operations_start()) {
+    if (!hw_parts_start()) {
         hw_trouble("not enough memory to profile this program", NULL, 0);
         return false;
     }
-    hw_sharing_start();
     if (!hw_runtime.clock_is_tsc)
         hw_note(HW_NOTE_CLOCK, NULL);
-    hw_timeline_start();
-    hw_dump_start();
     return true;
 }
 
@@ -319,7 +310,7 @@ void hw_start(void)
     }
     *alive = 1;
     uint64_t begin = hw_clock_monotonic_ns();
-    bool started = start_parts();
+    bool started = start();
     if (started) {
         start_sampling();
         if (sampling && hw_access_on())
@@ -363,7 +354,7 @@ void hw_process_end(enum hw_exit_kind kind, int value)
     if (hw_quiet) { /* sums that are told at the end alone, and no more: again, should this not have been the end */
         hw_sigset old = hw_lock_take(&hw_runtime.lock);
         hw_clock_refresh();
-        hw_operations_dump();
+        hw_parts_dump();
         hw_lock_drop(&hw_runtime.lock, old);
         return;
     }
@@ -382,12 +373,9 @@ void hw_process_end(enum hw_exit_kind kind, int value)
     }
     uint64_t peak_rss = hw_memory_peak_rss();
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    if (harvest) {
-        hw_access_harvest(stopped);
-        hw_fields_harvest();
-    }
-    hw_timeline_end();
-    hw_operations_end();
+    if (harvest)
+        hw_parts_harvest(stopped);
+    hw_parts_end();
     hw_runtime.process->peak_rss_bytes = peak_rss;
     hw_runtime.process->exit_value = value;
     hw_runtime.process->exit_kind = kind;
@@ -403,7 +391,7 @@ void hw_process_goes_on(void)
 {
     hw_runtime.process->exit_kind = HW_EXIT_UNKNOWN;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    hw_access_forget_harvest();
+    hw_parts_forget_harvest();
     hw_lock_drop(&hw_runtime.lock, old);
     hw_file_set_exited(false);
 }
@@ -520,9 +508,10 @@ void hw_fork_prepare(void)
 }
 
 /* What the parent itself had inherited and not freed is not in its MIBs' live counts: it is not passed on. */
-static void store_inherited(void)
+void hw_fork_inherit(void)
 {
     struct hw_process_info *process = hw_runtime.process;
+    process->block_store = hw_blocks_store();
     process->inherited_blocks = at_fork.blocks;
     process->inherited_bytes = at_fork.bytes;
     if (hw_places.even) { /* exactly; what contexts say of it are estimates */
@@ -555,11 +544,7 @@ void hw_fork_child(void)
     hw_runtime.state = HW_STATE_STARTING;
     *alive = 1;
     hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
-    hw_threads_fork();
-    hw_shadow_fork();
-    hw_globals_reset();
-    hw_thread_create_fork();
-    hw_dump_fork();
+    hw_parts_forget();
     hw_runtime.tick_base = hw_ticks_raw();
     hw_runtime.old_below = hw_runtime.tick_base - hw_runtime.family_base;
     hw_runtime.clock_start_ns = hw_clock_monotonic_ns();
@@ -571,20 +556,7 @@ void hw_fork_child(void)
     if (started) {
         describe_process();
         hw_runtime.process->flags |= HW_PROCESS_FORKED;
-        hw_modules_fork();
-        hw_heap_start();
-        started = hw_contexts_rebuild();
-    }
-    if (started) {
-        hw_describe_allocator();
-        hw_access_start();
-        hw_fields_fork();
-        hw_operations_fork();
-        hw_sharing_fork();
-        hw_runtime.process->block_store = hw_blocks_store();
-        store_inherited();
-        hw_timeline_start();
-        hw_dump_start();
+        started = hw_parts_fork();
     }
     hw_runtime.state = started ? HW_STATE_ON : HW_STATE_OFF;
     if (started)

@@ -9,10 +9,10 @@
  *
  * A forked child does not have what it inherited among its live blocks. With its first reset it gets it there. */
 #include "runtime/access/access.h"
-#include "runtime/allocator/places.h"
+#include "runtime/allocator/allocator.h"
 #include "runtime/core/core.h"
+#include "runtime/core/file.h"
 #include "runtime/core/threads.h"
-#include "runtime/samples/samples.h"
 
 /* What is live, by context. Variances: of sampled runs. */
 struct live {
@@ -138,13 +138,10 @@ static void reset_mibs(struct live *live, uint64_t epoch)
     }
 }
 
-/* The live bytes of all threads, exactly. */
-static int64_t reset_threads(void)
+static void reset_threads(void)
 {
-    int64_t live_bytes = 0;
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREADS); i++) {
         struct hw_thread_entry *entry = HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, i);
-        live_bytes += entry->live_bytes;
         *entry = (struct hw_thread_entry){
             .serial = entry->serial,
             .tid = entry->tid,
@@ -152,7 +149,6 @@ static int64_t reset_threads(void)
             .live_blocks = entry->live_blocks,
         };
     }
-    return live_bytes;
 }
 
 static void write_inherited(const struct live *live)
@@ -176,26 +172,21 @@ static void write_inherited(const struct live *live)
 
 /* Stamps from now on are not below old_below, also when they are remembered coarsely: it is a multiple of the
  * coarsest unit, and waited for. */
-static void begin_period(void)
+void hw_reset_begin_period(void)
 {
+    struct hw_process_info *process = hw_runtime.process;
+    int64_t live_bytes = 0; /* of all threads, exactly */
     uint64_t unit = 1ull << HW_STAMP_COARSE_SHIFT;
     uint64_t begin = HW_ALIGN_UP(hw_ticks_raw() - hw_runtime.family_base, unit);
     while (hw_ticks_raw() - hw_runtime.family_base < begin)
         hw_arch_pause();
     hw_runtime.old_below = begin;
-    hw_runtime.process->reset_tick = begin - (hw_runtime.tick_base - hw_runtime.family_base);
-}
-
-/* What lies where is known exactly; what contexts say of it are estimates. */
-static void reset_places(void)
-{
-    struct hw_process_info *process = hw_runtime.process;
-    hw_places_reset();
-    hw_places_forget();
-    hw_place_lines_forget();
-    process->inherited_blocks = hw_places_live_blocks();
-    process->inherited_bytes = hw_places_live();
-    hw_places_tick(process->reset_tick); /* places are told without a gap */
+    process->reset_tick = begin - (hw_runtime.tick_base - hw_runtime.family_base);
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREADS); i++)
+        live_bytes += HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, i)->live_bytes;
+    process->peak_bytes = live_bytes > 0 ? (uint64_t)live_bytes : 0;
+    process->peak_tick = process->reset_tick;
+    hw_runtime.peak_limit = process->peak_bytes;
 }
 
 /* Nobody counts, but for what operation_reset.c is about; lock held. */
@@ -207,27 +198,15 @@ static void reset(struct live *live)
     else if (process->flags & HW_PROCESS_RESET)
         add_earlier_variances(live);
     reset_mibs(live, ++process->peak_epoch);
-    int64_t live_bytes = reset_threads();
+    reset_threads();
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_FREE_STACKS); i++) {
         struct hw_free_stack *pair = HW_ENTRY(HW_POOL_FREE_STACKS, struct hw_free_stack, i);
         pair->count = pair->bytes = 0;
     }
     write_inherited(live);
-    hw_access_reset();
-    hw_samples_reset();
-    hw_sharing_reset();
-    hw_fields_reset();
-    begin_period();
-    process->peak_bytes = live_bytes > 0 ? (uint64_t)live_bytes : 0;
-    process->peak_tick = process->reset_tick;
-    hw_runtime.peak_limit = process->peak_bytes;
-    if (hw_options.sample_bytes)
-        hw_sample_peaks_reset();
-    if (hw_places.even)
-        reset_places();
+    hw_parts_reset();
     process->evictions = 0;
     process->flags |= HW_PROCESS_RESET;
-    hw_timeline_reset();
 }
 
 HW_EXPORT int heapwise_reset(void);

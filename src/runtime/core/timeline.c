@@ -80,7 +80,7 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick)
         timeline.next = tick - tick % timeline.interval + timeline.interval;
         hw_clock_refresh();
         add_point(tick);
-        hw_places_tick(tick);
+        hw_parts_tick(tick);
         /* RSS taken apart near the peak: each time it has grown by half, from 8 MiB on by a quarter. Places do it
          * themselves, with what they look for in the same reading. */
         uint64_t live = live_bytes() > 0 ? (uint64_t)live_bytes() : 0;

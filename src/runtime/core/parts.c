@@ -1,0 +1,193 @@
+/* parts.c - the parts of the runtime and what each does in the life of a process, in one table.
+ *
+ * Slow events only: fast paths call what they need directly. A moment goes through the rows from the first to the last
+ * and calls those that are on and have something there, so that the order of rows is the order of every moment. Where
+ * two moments need different orders a subject has two rows, and the second one says why.
+ *
+ * What is not here, since it is of another kind: the process section and the file come before everything (lifecycle.c);
+ * samples of accesses begin when the state is ON (hw_trap_start, hw_trap_fork: a sample before would find no context);
+ * operations may refuse a reset, and are asked before anything is forgotten (reset.c); giving up system calls
+ * has an order of its own, the last call being that which lets go of the file (limits.c). */
+#include "runtime/access/access.h"
+#include "runtime/allocator/places.h"
+#include "runtime/core/core.h"
+#include "runtime/core/modules.h"
+#include "runtime/core/threads.h"
+#include "runtime/samples/samples.h"
+
+struct part {
+    const char *name;
+    bool (*on)(void); /* NULL: always */
+    /* At the start, and in a forked child when it has a file. False: this process has no profile. */
+    void (*start)(void);
+    bool (*try_start)(void);
+    /* In a forked child, before it has a file: what belonged to threads of the parent. Alone, no lock. */
+    void (*forget)(void);
+    void (*fork)(void);
+    bool (*try_fork)(void);
+    /* Lock held, from here on. A point in time is added to the timeline. */
+    void (*tick)(uint64_t tick);
+    /* A profile of the run so far, or the last one, is about to be written: what is only known where the program left
+     * it. STOPPED: nobody is in the middle of an event. Then either of the next two; after a dump it is taken out. */
+    void (*harvest)(bool stopped);
+    void (*dump)(void);
+    void (*end)(void);
+    void (*forget_harvest)(void);
+    /* heapwise_reset: counts from zero. Nobody is in the middle of an event, but for usual operations. Before the row
+     * "period" everybody empties sections of his own. */
+    void (*reset)(void);
+};
+
+static bool is_allocator_mode(void)
+{
+    return hw_runtime.mode == HW_MODE_ALLOCATOR;
+}
+
+static bool has_fields(void)
+{
+    return hw_shadow.fields != 0;
+}
+
+static bool is_access_mode(void)
+{
+    return hw_access_on();
+}
+
+static bool is_sampled(void)
+{
+    return hw_options.sample_bytes != 0;
+}
+
+static bool has_places(void)
+{
+    return hw_places.even != NULL;
+}
+
+static const struct part parts[] = {
+    /* Whose events are counted. A child has one thread, in no event: everything else is set up on that ground. */
+    {.name = "threads", .start = hw_threads_start, .forget = hw_threads_fork},
+    {.name = "planes", .forget = hw_shadow_fork},
+    {.name = "globals", .forget = hw_globals_reset},
+    {.name = "new threads", .forget = hw_thread_create_fork},
+    /* Where code is: unwinding and the allocator's name ask for it. */
+    {.name = "modules", .start = hw_modules_start, .fork = hw_modules_fork},
+    {.name = "unwinding", .start = hw_unwind_start},
+    /* Before blocks: what their store, and places, may assume of addresses. */
+    {.name = "allocator's name", .start = hw_describe_allocator},
+    /* MIB 0 is made here: before contexts, which threads count by it when there is no room. */
+    {.name = "heap", .start = hw_heap_start, .fork = hw_heap_start},
+    {.name = "contexts", .try_start = hw_contexts_start, .try_fork = hw_contexts_rebuild},
+    {.name = "blocks", .try_start = hw_blocks_start},
+    /* A child that cannot rebuild its contexts has no profile, and nothing to be described in. */
+    {.name = "allocator's name, in a child", .fork = hw_describe_allocator},
+    /* Blocks are there by now, and get their layout; fields lie in the planes of accesses. */
+    {.name = "access",
+     .on = is_access_mode,
+     .try_start = hw_access_start,
+     .fork = hw_access_fork,
+     .harvest = hw_access_harvest,
+     .forget_harvest = hw_access_forget_harvest,
+     .reset = hw_access_reset},
+    {.name = "fields",
+     .on = has_fields,
+     .try_start = hw_fields_start,
+     .fork = hw_fields_fork,
+     .harvest = hw_fields_harvest,
+     .reset = hw_fields_reset},
+    {.name = "operations",
+     .on = is_allocator_mode,
+     .try_start = hw_operations_start,
+     .fork = hw_operations_fork,
+     .dump = hw_operations_dump},
+    /* Its sections are made for accesses, or for samples of them. */
+    {.name = "sharing", .start = hw_sharing_start, .fork = hw_sharing_fork, .reset = hw_sharing_reset},
+    {.name = "samples", .reset = hw_samples_reset},
+    /* All that is counted from zero without regard to time is, by now; what follows is told as of this moment. */
+    {.name = "period", .reset = hw_reset_begin_period},
+    {.name = "sampled peaks", .on = is_sampled, .reset = hw_sample_peaks_reset},
+    {.name = "places", .on = has_places, .tick = hw_places_tick, .reset = hw_places_restart},
+    /* What is live now: places know it exactly. */
+    {.name = "inherited blocks", .fork = hw_fork_inherit},
+    {.name = "timeline",
+     .start = hw_timeline_start,
+     .fork = hw_timeline_start,
+     .end = hw_timeline_end,
+     .reset = hw_timeline_reset},
+    /* After the last reading of the clock: stages last until the end of the run. */
+    {.name = "operations, at the end", .on = is_allocator_mode, .end = hw_operations_end},
+    /* Last: from now on signals may ask for a dump. */
+    {.name = "dumps", .start = hw_dump_start, .forget = hw_dump_fork, .fork = hw_dump_start},
+};
+
+/* Each row that is on and has something at MOMENT: `part`. */
+#define FOR_EACH(part, moment)                                                                                         \
+    for (const struct part *part = parts; part < parts + sizeof parts / sizeof *parts; part++)                        \
+        if (part->moment && (!part->on || part->on()))
+
+bool hw_parts_start(void)
+{
+    for (const struct part *part = parts; part < parts + sizeof parts / sizeof *parts; part++) {
+        if (part->on && !part->on())
+            continue;
+        if (part->start)
+            part->start();
+        if (part->try_start && !part->try_start())
+            return false;
+    }
+    return true;
+}
+
+void hw_parts_forget(void)
+{
+    FOR_EACH (part, forget)
+        part->forget();
+}
+
+bool hw_parts_fork(void)
+{
+    for (const struct part *part = parts; part < parts + sizeof parts / sizeof *parts; part++) {
+        if (part->on && !part->on())
+            continue;
+        if (part->fork)
+            part->fork();
+        if (part->try_fork && !part->try_fork())
+            return false;
+    }
+    return true;
+}
+
+void hw_parts_tick(uint64_t tick)
+{
+    FOR_EACH (part, tick)
+        part->tick(tick);
+}
+
+void hw_parts_harvest(bool stopped)
+{
+    FOR_EACH (part, harvest)
+        part->harvest(stopped);
+}
+
+void hw_parts_forget_harvest(void)
+{
+    FOR_EACH (part, forget_harvest)
+        part->forget_harvest();
+}
+
+void hw_parts_dump(void)
+{
+    FOR_EACH (part, dump)
+        part->dump();
+}
+
+void hw_parts_end(void)
+{
+    FOR_EACH (part, end)
+        part->end();
+}
+
+void hw_parts_reset(void)
+{
+    FOR_EACH (part, reset)
+        part->reset();
+}
