@@ -353,7 +353,7 @@ static void test_pools_accesses(void **state)
     forget(&finished);
 }
 
-TEST_MAIN(cmocka_unit_test(test_gcc_O0), cmocka_unit_test(test_gcc_O2), cmocka_unit_test(test_gcc_no_pie),
+TEST_LIST(cmocka_unit_test(test_gcc_O0), cmocka_unit_test(test_gcc_O2), cmocka_unit_test(test_gcc_no_pie),
           cmocka_unit_test(test_gcc_needs_no_libtsan), cmocka_unit_test(test_gcc_granule_8),
           cmocka_unit_test(test_memprof), cmocka_unit_test(test_memprof_linked_by_gcc),
           cmocka_unit_test(test_memprof_callbacks), cmocka_unit_test(test_memprof_histogram),

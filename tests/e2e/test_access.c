@@ -414,7 +414,7 @@ static void test_mixed_granules(void **state)
     run_result_free(&result);
 }
 
-TEST_MAIN(cmocka_unit_test(test_late_library), cmocka_unit_test(test_mixed_granules), cmocka_unit_test(test_plain),
+TEST_LIST(cmocka_unit_test(test_late_library), cmocka_unit_test(test_mixed_granules), cmocka_unit_test(test_plain),
           cmocka_unit_test(test_bleed), cmocka_unit_test(test_bleed_other_allocators), cmocka_unit_test(test_stale),
           cmocka_unit_test(test_large), cmocka_unit_test(test_reallocs), cmocka_unit_test(test_threads),
           cmocka_unit_test(test_thread_stack), cmocka_unit_test(test_fork), cmocka_unit_test(test_aligned),

@@ -143,5 +143,5 @@ static void test_alone(void **state)
     free(program);
 }
 
-TEST_MAIN_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_64), cmocka_unit_test(test_8),
+TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_64), cmocka_unit_test(test_8),
                cmocka_unit_test(test_text), cmocka_unit_test(test_alone))

@@ -616,7 +616,7 @@ static void test_against_dhat(void **state)
     remove_directory(scratch);
 }
 
-TEST_MAIN(cmocka_unit_test(test_bleed), cmocka_unit_test(test_bleed_gcc), cmocka_unit_test(test_reuse),
+TEST_LIST(cmocka_unit_test(test_bleed), cmocka_unit_test(test_bleed_gcc), cmocka_unit_test(test_reuse),
           cmocka_unit_test(test_small), cmocka_unit_test(test_aligned), cmocka_unit_test(test_two_threads),
           cmocka_unit_test(test_two_threads_gcc), cmocka_unit_test(test_sixteen_threads),
           cmocka_unit_test(test_many_threads), cmocka_unit_test(test_passing_threads), cmocka_unit_test(test_sharing),

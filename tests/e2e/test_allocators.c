@@ -140,7 +140,7 @@ static void test_tcmalloc_static(void **state)
     check_linked("workload-tcmalloc-static", "tcmalloc");
 }
 
-TEST_MAIN(cmocka_unit_test(test_glibc), cmocka_unit_test(test_jemalloc_preloaded),
+TEST_LIST(cmocka_unit_test(test_glibc), cmocka_unit_test(test_jemalloc_preloaded),
           cmocka_unit_test(test_tcmalloc_preloaded), cmocka_unit_test(test_mimalloc_preloaded),
           cmocka_unit_test(test_jemalloc_linked), cmocka_unit_test(test_tcmalloc_linked),
           cmocka_unit_test(test_mimalloc_linked), cmocka_unit_test(test_jemalloc_static),

@@ -674,7 +674,7 @@ static int remove_cache(void **state)
     return 0;
 }
 
-TEST_MAIN_WITH(make_cache, remove_cache, cmocka_unit_test(test_facts_of_glibc),
+TEST_LIST_WITH(make_cache, remove_cache, cmocka_unit_test(test_facts_of_glibc),
                cmocka_unit_test(test_facts_of_jemalloc), cmocka_unit_test(test_facts_of_tcmalloc),
                cmocka_unit_test(test_facts_of_mimalloc), cmocka_unit_test(test_facts_of_a_known_allocator),
                cmocka_unit_test(test_runs), cmocka_unit_test(test_text), cmocka_unit_test(test_input),

@@ -651,7 +651,7 @@ static void test_cmake(void **state)
     remove_directory(directory);
 }
 
-TEST_MAIN(cmocka_unit_test(test_commands), cmocka_unit_test(test_refusals),
+TEST_LIST(cmocka_unit_test(test_commands), cmocka_unit_test(test_refusals),
           cmocka_unit_test(test_without_compiler_or_plugin), cmocka_unit_test(test_builds_with_clang_22),
           cmocka_unit_test(test_builds_with_clang_19), cmocka_unit_test(test_builds_with_gcc),
           cmocka_unit_test(test_other_linkers), cmocka_unit_test(test_order_of_libraries),

@@ -206,5 +206,5 @@ static void test_fish(void **state)
     remove_directory(directory);
 }
 
-TEST_MAIN(cmocka_unit_test(test_candidates), cmocka_unit_test(test_all_options), cmocka_unit_test(test_syntax),
+TEST_LIST(cmocka_unit_test(test_candidates), cmocka_unit_test(test_all_options), cmocka_unit_test(test_syntax),
           cmocka_unit_test(test_bash), cmocka_unit_test(test_fish))

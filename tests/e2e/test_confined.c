@@ -158,6 +158,6 @@ static void test_strict(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(test_heap), cmocka_unit_test(test_allocator), cmocka_unit_test(test_sampled),
+TEST_LIST(cmocka_unit_test(test_heap), cmocka_unit_test(test_allocator), cmocka_unit_test(test_sampled),
           cmocka_unit_test(test_lines_and_fields), cmocka_unit_test(test_bytes), cmocka_unit_test(test_words),
           cmocka_unit_test(test_strict))

@@ -361,7 +361,7 @@ static void test_operators_with_frame_pointers(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_gcc_O2), cmocka_unit_test(test_gcc_O0), cmocka_unit_test(test_gcc_O3_frame_pointers),
+TEST_LIST(cmocka_unit_test(test_gcc_O2), cmocka_unit_test(test_gcc_O0), cmocka_unit_test(test_gcc_O3_frame_pointers),
           cmocka_unit_test(test_gcc_no_pie), cmocka_unit_test(test_clang_O2), cmocka_unit_test(test_clang_no_pie),
           cmocka_unit_test(test_stripped_with_debuglink), cmocka_unit_test(test_stripped), cmocka_unit_test(test_depth),
           cmocka_unit_test(test_exceptions_gcc), cmocka_unit_test(test_exceptions_clang),

@@ -269,5 +269,5 @@ static void parts(void **state)
         SKIP("no clang with a plugin");
 }
 
-TEST_MAIN_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(instructions), cmocka_unit_test(signals),
+TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(instructions), cmocka_unit_test(signals),
                cmocka_unit_test(signals_and_fields), cmocka_unit_test(uncounted_library), cmocka_unit_test(parts))

@@ -266,7 +266,7 @@ static void test_comparison_of_threads(void **state)
     run_result_free(&result);
 }
 
-TEST_MAIN(cmocka_unit_test(test_operations_are_noted), cmocka_unit_test(test_touched_pages_are_noted),
+TEST_LIST(cmocka_unit_test(test_operations_are_noted), cmocka_unit_test(test_touched_pages_are_noted),
           cmocka_unit_test(test_replays_touch_what_was_touched), cmocka_unit_test(test_forks),
           cmocka_unit_test(test_no_folder_is_no_harm), cmocka_unit_test(test_packer),
           cmocka_unit_test(test_packer_without_room), cmocka_unit_test(test_damaged_courses_are_refused),

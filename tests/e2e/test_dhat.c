@@ -259,5 +259,5 @@ static void test_xz(void **state)
     compare_with_dhat(argv, NULL, false);
 }
 
-TEST_MAIN(cmocka_unit_test(test_workload), cmocka_unit_test(test_walks), cmocka_unit_test(test_sort),
+TEST_LIST(cmocka_unit_test(test_workload), cmocka_unit_test(test_walks), cmocka_unit_test(test_sort),
           cmocka_unit_test(test_sqlite), cmocka_unit_test(test_perl), cmocka_unit_test(test_xz))

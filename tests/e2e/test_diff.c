@@ -412,7 +412,7 @@ static void test_columns(void **state)
     }
 }
 
-TEST_MAIN_WITH(make_place, remove_place, cmocka_unit_test(test_changes), cmocka_unit_test(test_names_missing),
+TEST_LIST_WITH(make_place, remove_place, cmocka_unit_test(test_changes), cmocka_unit_test(test_names_missing),
                cmocka_unit_test(test_no_change), cmocka_unit_test(test_text), cmocka_unit_test(test_limits),
                cmocka_unit_test(test_sampled), cmocka_unit_test(test_check), cmocka_unit_test(test_baseline),
                cmocka_unit_test(test_annotations), cmocka_unit_test(test_wrong_arguments),

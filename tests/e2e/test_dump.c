@@ -792,7 +792,7 @@ static void test_a_million_blocks_with_accesses(void **state)
     clean_up(&victim);
 }
 
-TEST_MAIN(cmocka_unit_test(test_three_dumps_of_one_block), cmocka_unit_test(test_record_tells_dumps_from_processes),
+TEST_LIST(cmocka_unit_test(test_three_dumps_of_one_block), cmocka_unit_test(test_record_tells_dumps_from_processes),
           cmocka_unit_test(test_reset), cmocka_unit_test(test_allocator_mode),
           cmocka_unit_test(test_reset_in_a_forked_child), cmocka_unit_test(test_reset_while_threads_allocate),
           cmocka_unit_test(test_periodic_dumps), cmocka_unit_test(test_dumps_in_a_signal_handler),

@@ -293,7 +293,7 @@ static void test_cut_files(void **state)
     free(out);
 }
 
-TEST_MAIN_WITH(make_place, remove_place, cmocka_unit_test(test_heap), cmocka_unit_test(test_values),
+TEST_LIST_WITH(make_place, remove_place, cmocka_unit_test(test_heap), cmocka_unit_test(test_values),
                cmocka_unit_test(test_sampled), cmocka_unit_test(test_merged), cmocka_unit_test(test_accesses),
                cmocka_unit_test(test_go_pprof), cmocka_unit_test(test_output), cmocka_unit_test(test_terminal),
                cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_cut_files))

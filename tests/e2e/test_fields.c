@@ -559,7 +559,7 @@ static void test_both(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_arrays),
+TEST_LIST(cmocka_unit_test(test_c), cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_arrays),
           cmocka_unit_test(test_cplusplus_arrays), cmocka_unit_test(test_arrays_otherwise),
           cmocka_unit_test(test_small), cmocka_unit_test(test_types), cmocka_unit_test(test_wholes),
           cmocka_unit_test(test_threads), cmocka_unit_test(test_ends), cmocka_unit_test(test_last_thread),

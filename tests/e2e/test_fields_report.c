@@ -241,6 +241,6 @@ static void nothing_counted(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(example_suggests_what_cachegrind_counts),
+TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(example_suggests_what_cachegrind_counts),
                cmocka_unit_test(lines_are_of_where_blocks_begin), cmocka_unit_test(a_search_is_one_use),
                cmocka_unit_test(usage), cmocka_unit_test(nothing_counted))

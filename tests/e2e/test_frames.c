@@ -114,4 +114,4 @@ static void test_chains(void **state)
     remove_directory(directory);
 }
 
-TEST_MAIN(cmocka_unit_test(test_chains))
+TEST_LIST(cmocka_unit_test(test_chains))

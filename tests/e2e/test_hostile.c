@@ -319,7 +319,7 @@ static void test_exec_after_seccomp(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_exec_after_seccomp), cmocka_unit_test(test_stacks_next_to_guard_pages),
+TEST_LIST(cmocka_unit_test(test_exec_after_seccomp), cmocka_unit_test(test_stacks_next_to_guard_pages),
           cmocka_unit_test(test_limits_of_its_own), cmocka_unit_test(test_limits_of_children),
           cmocka_unit_test(test_limits_of_children_that_count), cmocka_unit_test(test_limit_is_handed_on),
           cmocka_unit_test(test_limit_that_is_lowered), cmocka_unit_test(test_mlockall),

@@ -465,7 +465,7 @@ static void test_text(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls), cmocka_unit_test(test_futex),
+TEST_LIST(cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_known_calls), cmocka_unit_test(test_futex),
           cmocka_unit_test(test_handed_back), cmocka_unit_test(test_handlers), cmocka_unit_test(test_masks),
           cmocka_unit_test(test_shared_lines), cmocka_unit_test(test_arena), cmocka_unit_test(test_one_arena),
           cmocka_unit_test(test_own_sigsys), cmocka_unit_test(test_filters), cmocka_unit_test(test_processes),

@@ -287,7 +287,7 @@ static void test_canonical_plt_entries(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_canonical_plt_entries), cmocka_unit_test(test_calls_gcc_O2),
+TEST_LIST(cmocka_unit_test(test_canonical_plt_entries), cmocka_unit_test(test_calls_gcc_O2),
           cmocka_unit_test(test_calls_gcc_O0), cmocka_unit_test(test_calls_no_pie), cmocka_unit_test(test_calls_clang),
           cmocka_unit_test(test_calls_lazy_and_immediate_binding), cmocka_unit_test(test_sizes_of_blocks),
           cmocka_unit_test(test_more_than_4_gib), cmocka_unit_test(test_operator_new_gcc),

@@ -445,7 +445,7 @@ static void test_without_proc(void **state)
     remove_directory(directory);
 }
 
-TEST_MAIN(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
+TEST_LIST(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
           cmocka_unit_test(test_divided_address_space), cmocka_unit_test(test_live_is_not_known),
           cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit), cmocka_unit_test(test_descriptors),
           cmocka_unit_test(test_file_size), cmocka_unit_test(test_file_size_of_messages),

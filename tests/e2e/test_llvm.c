@@ -502,7 +502,7 @@ static void test_example_without_accesses(void **state)
     run_example("COUNT=no", "hint 1: 1002 blocks");
 }
 
-TEST_MAIN_WITH(set_up, tear_down, cmocka_unit_test(test_the_same_from_all), cmocka_unit_test(test_not_at_a_fixed_place),
+TEST_LIST_WITH(set_up, tear_down, cmocka_unit_test(test_the_same_from_all), cmocka_unit_test(test_not_at_a_fixed_place),
                cmocka_unit_test(test_the_compiler_agrees), cmocka_unit_test(test_files_of_clang),
                cmocka_unit_test(test_dumps_are_told), cmocka_unit_test(test_indexed_versions),
                cmocka_unit_test(test_what_was_left_out), cmocka_unit_test(test_damage), cmocka_unit_test(test_usage),

@@ -556,7 +556,7 @@ static void test_mpirun(void **state)
     free_list(files);
 }
 
-TEST_MAIN(cmocka_unit_test_setup_teardown(test_sums_of_runs, set_up, tear_down),
+TEST_LIST(cmocka_unit_test_setup_teardown(test_sums_of_runs, set_up, tear_down),
           cmocka_unit_test_setup_teardown(test_sums_of_forked_children, set_up, tear_down),
           cmocka_unit_test_setup_teardown(test_bad_files, set_up, tear_down),
           cmocka_unit_test_setup_teardown(test_lists, set_up, tear_down),

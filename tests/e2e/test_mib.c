@@ -213,7 +213,7 @@ static void test_process(void **state)
     assert_contexts_sum_to_totals(recording.report);
 }
 
-TEST_MAIN_WITH(record_once, forget, cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_overlaps),
+TEST_LIST_WITH(record_once, forget, cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_overlaps),
                cmocka_unit_test(test_cpus), cmocka_unit_test(test_reallocation), cmocka_unit_test(test_temporary),
                cmocka_unit_test(test_threads), cmocka_unit_test(test_live_at_exit), cmocka_unit_test(test_peak),
                cmocka_unit_test(test_peak_of_two_threads), cmocka_unit_test(test_timeline),

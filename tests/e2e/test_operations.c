@@ -458,7 +458,7 @@ static void test_reset_while_busy(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy), cmocka_unit_test(test_kinds),
+TEST_LIST(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy), cmocka_unit_test(test_kinds),
           cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_halves), cmocka_unit_test(test_threads),
           cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_stages), cmocka_unit_test(test_fork),
           cmocka_unit_test(test_kill), cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_killed_first),

@@ -314,4 +314,4 @@ static void test_gdb(void **state)
         check_build(i, true);
 }
 
-TEST_MAIN(cmocka_unit_test(test_backtrace), cmocka_unit_test(test_gdb))
+TEST_LIST(cmocka_unit_test(test_backtrace), cmocka_unit_test(test_gdb))

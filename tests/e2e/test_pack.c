@@ -210,6 +210,6 @@ static void test_cannot_pack(void **state)
     free(file);
 }
 
-TEST_MAIN(cmocka_unit_test(test_heap), cmocka_unit_test(test_options), cmocka_unit_test(test_processes),
+TEST_LIST(cmocka_unit_test(test_heap), cmocka_unit_test(test_options), cmocka_unit_test(test_processes),
           cmocka_unit_test(test_accesses), cmocka_unit_test(test_dumps), cmocka_unit_test(test_record),
           cmocka_unit_test(test_cannot_pack))

@@ -255,6 +255,6 @@ static void vectors(void **state)
     with_each(flags, check_vectors);
 }
 
-TEST_MAIN_WITH(set_up, tear_down, cmocka_unit_test(consolidated), cmocka_unit_test(not_consolidated),
+TEST_LIST_WITH(set_up, tear_down, cmocka_unit_test(consolidated), cmocka_unit_test(not_consolidated),
                cmocka_unit_test(uncounted), cmocka_unit_test(globals), cmocka_unit_test(copies),
                cmocka_unit_test(module_parts), cmocka_unit_test(vectors))

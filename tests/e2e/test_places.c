@@ -278,7 +278,7 @@ static void test_samples(void **unused)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_internal), cmocka_unit_test(test_external), cmocka_unit_test(test_other_allocators),
+TEST_LIST(cmocka_unit_test(test_internal), cmocka_unit_test(test_external), cmocka_unit_test(test_other_allocators),
           cmocka_unit_test(test_blowup), cmocka_unit_test(test_lines), cmocka_unit_test(test_reset),
           cmocka_unit_test(test_peaks), cmocka_unit_test(test_short_runs), cmocka_unit_test(test_peak_of_threads),
           cmocka_unit_test(test_odd_ones), cmocka_unit_test(test_many_threads), cmocka_unit_test(test_fork),

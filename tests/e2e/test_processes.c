@@ -505,7 +505,7 @@ static void test_jump_out_of_the_hooks(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_10000_threads_in_sequence),
+TEST_LIST(cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_10000_threads_in_sequence),
           cmocka_unit_test(test_detached_threads), cmocka_unit_test(test_cancelled_threads),
           cmocka_unit_test(test_key_destructors), cmocka_unit_test(test_clone_sharing_memory),
           cmocka_unit_test(test_clone_as_fork), cmocka_unit_test(test_fork_three_generations),

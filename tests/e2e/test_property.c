@@ -373,9 +373,8 @@ static void test_seed(void **state)
     remove_directory(bench.directory);
 }
 
-int main(void)
+struct test_list test_list(void)
 {
-    set_surroundings();
     unsigned long long first = 1, last = USUAL_SEEDS;
     const char *chosen = getenv("HEAPWISE_PROPERTY_SEEDS");
     if (chosen) {
@@ -389,10 +388,8 @@ int main(void)
     for (size_t i = 0; i < count; i++) {
         char *name;
         if (asprintf(&name, "%llu", first + i) < 0)
-            return 1;
+            abort();
         tests[i] = (struct CMUnitTest){.name = name, .test_func = test_seed, .initial_state = name};
     }
-    if (getenv("HEAPWISE_TEST"))
-        cmocka_set_test_filter(getenv("HEAPWISE_TEST"));
-    return _cmocka_run_group_tests("property", tests, count, NULL, NULL);
+    return (struct test_list){.tests = tests, .count = count};
 }

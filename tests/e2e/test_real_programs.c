@@ -297,7 +297,7 @@ static void test_small_tools(void **state)
     check_real(&(struct real){.argv = ARGV("timeout", "-s", "KILL", "0.2", "sleep", "5"), .code = 137, .processes = 1});
 }
 
-TEST_MAIN(cmocka_unit_test(test_bash), cmocka_unit_test(test_bash_pipeline_and_jobs), cmocka_unit_test(test_sort),
+TEST_LIST(cmocka_unit_test(test_bash), cmocka_unit_test(test_bash_pipeline_and_jobs), cmocka_unit_test(test_sort),
           cmocka_unit_test(test_xz), cmocka_unit_test(test_git), cmocka_unit_test(test_perl),
           cmocka_unit_test(test_python), cmocka_unit_test(test_sqlite), cmocka_unit_test(test_gcc),
           cmocka_unit_test(test_node), cmocka_unit_test(test_lua), cmocka_unit_test(test_small_tools))

@@ -642,7 +642,7 @@ static void test_a_report_that_is_lost(void **state)
     remove_directory(directory);
 }
 
-TEST_MAIN(cmocka_unit_test(test_quiet_everywhere), cmocka_unit_test(test_a_file_that_is_being_written),
+TEST_LIST(cmocka_unit_test(test_quiet_everywhere), cmocka_unit_test(test_a_file_that_is_being_written),
           cmocka_unit_test(test_a_report_that_is_lost), cmocka_unit_test(test_exit_codes_are_the_programs),
           cmocka_unit_test(test_not_found_and_not_executable), cmocka_unit_test(test_static_programs),
           cmocka_unit_test(test_static_musl_program), cmocka_unit_test(test_musl_program),

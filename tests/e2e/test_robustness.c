@@ -298,7 +298,7 @@ static void test_extreme_words(void **state)
     free(bytes);
 }
 
-TEST_MAIN_WITH(make_profile, NULL, cmocka_unit_test(test_killed_at_50_moments),
+TEST_LIST_WITH(make_profile, NULL, cmocka_unit_test(test_killed_at_50_moments),
                cmocka_unit_test(test_killed_under_record), cmocka_unit_test(test_running_process),
                cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped_bits), cmocka_unit_test(test_garbage),
                cmocka_unit_test(test_extreme_words))

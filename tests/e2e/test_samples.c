@@ -560,7 +560,7 @@ static void test_text(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_known_shares), cmocka_unit_test(test_counted_shares),
+TEST_LIST(cmocka_unit_test(test_known_shares), cmocka_unit_test(test_counted_shares),
           cmocka_unit_test(test_uneven_pace), cmocka_unit_test(test_sharing), cmocka_unit_test(test_merged),
           cmocka_unit_test(test_strings), cmocka_unit_test(test_unnoticed), cmocka_unit_test(test_musl),
           cmocka_unit_test(test_steps_aside), cmocka_unit_test(test_killed_by_a_trap), cmocka_unit_test(test_traced),

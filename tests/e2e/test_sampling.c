@@ -319,7 +319,7 @@ static void test_bounded_table_with_threads(void **state)
     recording_free(&recording);
 }
 
-TEST_MAIN(cmocka_unit_test(test_estimates), cmocka_unit_test(test_samples_differ), cmocka_unit_test(test_uncertainty),
+TEST_LIST(cmocka_unit_test(test_estimates), cmocka_unit_test(test_samples_differ), cmocka_unit_test(test_uncertainty),
           cmocka_unit_test(test_uncertainty_of_a_merge), cmocka_unit_test(test_peak),
           cmocka_unit_test(test_uncertainty_after_reset), cmocka_unit_test(test_peak_of_large_blocks),
           cmocka_unit_test(test_exact_without_sampling), cmocka_unit_test(test_bounded_table),

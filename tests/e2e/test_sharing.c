@@ -208,6 +208,6 @@ static void test_globals(void **state)
                               {"false-sharing", 1, 0, 1, "in different words: lines_of_globals.", NULL}});
 }
 
-TEST_MAIN(cmocka_unit_test(test_false), cmocka_unit_test(test_limits), cmocka_unit_test(test_true),
+TEST_LIST(cmocka_unit_test(test_false), cmocka_unit_test(test_limits), cmocka_unit_test(test_true),
           cmocka_unit_test(test_lines), cmocka_unit_test(test_handed_over), cmocka_unit_test(test_ring),
           cmocka_unit_test(test_readers), cmocka_unit_test(test_padded), cmocka_unit_test(test_globals))

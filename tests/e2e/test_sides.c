@@ -271,6 +271,6 @@ static void test_sampled_after(void **state)
     recording_free(&r);
 }
 
-TEST_MAIN(cmocka_unit_test(test_lines), cmocka_unit_test(test_words_8), cmocka_unit_test(test_words_4),
+TEST_LIST(cmocka_unit_test(test_lines), cmocka_unit_test(test_words_8), cmocka_unit_test(test_words_4),
           cmocka_unit_test(test_no_false_sharing), cmocka_unit_test(test_roles), cmocka_unit_test(test_sampled),
           cmocka_unit_test(test_sampled_alone), cmocka_unit_test(test_sampled_after))

@@ -408,7 +408,7 @@ static void test_counted_accesses(void **state)
     remove_directory(directory);
 }
 
-TEST_MAIN(cmocka_unit_test(test_lua), cmocka_unit_test(test_perl), cmocka_unit_test(test_sqlite),
+TEST_LIST(cmocka_unit_test(test_lua), cmocka_unit_test(test_perl), cmocka_unit_test(test_sqlite),
           cmocka_unit_test(test_jq), cmocka_unit_test(test_git), cmocka_unit_test(test_shell),
           cmocka_unit_test(test_awk), cmocka_unit_test(test_xz), cmocka_unit_test(test_cplusplus),
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_threads), cmocka_unit_test(test_realloc_of_null),

@@ -145,4 +145,4 @@ static void test_trace(void **state)
     remove_directory(directory);
 }
 
-TEST_MAIN(cmocka_unit_test(test_trace))
+TEST_LIST(cmocka_unit_test(test_trace))

@@ -391,7 +391,7 @@ static void test_known(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(test_quiet), cmocka_unit_test(test_busy), cmocka_unit_test(test_rate),
+TEST_LIST(cmocka_unit_test(test_quiet), cmocka_unit_test(test_busy), cmocka_unit_test(test_rate),
           cmocka_unit_test(test_mapping_and_its_setting), cmocka_unit_test(test_when),
           cmocka_unit_test(test_when_locks), cmocka_unit_test(test_when_lines), cmocka_unit_test(test_when_holes),
           cmocka_unit_test(test_short_peak), cmocka_unit_test(test_short_peak_of_threads), cmocka_unit_test(test_known))

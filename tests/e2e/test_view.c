@@ -484,7 +484,7 @@ static void test_with_a_baseline_the_page_has_what_diff_says(void **state)
     free(other);
 }
 
-TEST_MAIN_WITH(make_place, remove_place, cmocka_unit_test(test_wrong_usage_is_told),
+TEST_LIST_WITH(make_place, remove_place, cmocka_unit_test(test_wrong_usage_is_told),
                cmocka_unit_test(test_pages_are_not_overwritten_unasked),
                cmocka_unit_test(test_a_template_must_be_there_and_of_this_version),
                cmocka_unit_test(test_no_desktop_is_no_failure),

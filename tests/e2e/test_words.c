@@ -603,7 +603,7 @@ static void test_findings(void **state)
     recording_free(&r);
 }
 
-TEST_MAIN(cmocka_unit_test(test_patterns_clang), cmocka_unit_test(test_patterns_unoptimised),
+TEST_LIST(cmocka_unit_test(test_patterns_clang), cmocka_unit_test(test_patterns_unoptimised),
           cmocka_unit_test(test_patterns_clang_19), cmocka_unit_test(test_patterns_gcc),
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_dhat), cmocka_unit_test(test_periods),
           cmocka_unit_test(test_carried), cmocka_unit_test(test_killed), cmocka_unit_test(test_dumped),

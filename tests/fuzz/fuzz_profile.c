@@ -11,7 +11,7 @@
 #include "profile/profile.h"
 #include "profile/model/symbolised.h"
 #include "profile/container/write.h"
-#include "unit/profile_writer.h"
+#include "unit/profile/profile_writer.h"
 
 #include <sys/stat.h>
 

@@ -2,7 +2,7 @@
  * from. Indexed version 2, which is not written here, comes from llvm-profdata when that is installed.
  *
  *     make_llvm_corpus DIRECTORY */
-#include "unit/llvm_sample.h"
+#include "unit/profile/llvm_sample.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

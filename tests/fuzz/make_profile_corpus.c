@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "profile/container/pack.h"
-#include "unit/access_sections.h"
+#include "unit/profile/access_sections.h"
 
 static int failed;
 

@@ -1,4 +1,4 @@
-/* check.h - cmocka with what it needs in front of it, and the main function of a test. */
+/* check.h - cmocka with what it needs in front of it, and the list of tests of a program. */
 #ifndef TESTS_SUPPORT_CHECK_H
 #define TESTS_SUPPORT_CHECK_H
 
@@ -12,8 +12,6 @@
 
 #include <stdlib.h>
 
-#include "support/surroundings.h"
-
 /* Leaves the test as skipped, with the reason. */
 #define SKIP(...)                                                                                                      \
     do {                                                                                                               \
@@ -22,18 +20,28 @@
         skip();                                                                                                        \
     } while (0)
 
-/* The main function: HEAPWISE_TEST=PATTERN in the environment runs only the tests whose names match. */
-#define TEST_MAIN(...) TEST_MAIN_WITH(NULL, NULL, __VA_ARGS__)
+/* Goes on, with a part of the test skipped. */
+#define LEAVE_OUT(...)                                                                                                 \
+    do {                                                                                                               \
+        print_message("left out: " __VA_ARGS__);                                                                       \
+        print_message("\n");                                                                                           \
+    } while (0)
 
-/* Likewise, with a fixture of all tests. */
-#define TEST_MAIN_WITH(set_up, tear_down, ...)                                                                         \
-    int main(void)                                                                                                     \
+/* What the main function (main.c) runs; HEAPWISE_TEST=PATTERN in the environment: only the tests whose names match. */
+struct test_list {
+    const struct CMUnitTest *tests;
+    size_t count;
+    CMFixtureFunction set_up, tear_down; /* of all tests together, or NULL */
+};
+struct test_list test_list(void);
+
+/* The tests of a program; with a fixture. */
+#define TEST_LIST(...) TEST_LIST_WITH(NULL, NULL, __VA_ARGS__)
+#define TEST_LIST_WITH(set_up, tear_down, ...)                                                                         \
+    struct test_list test_list(void)                                                                                   \
     {                                                                                                                  \
-        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
-        set_surroundings();                                                                                            \
-        if (getenv("HEAPWISE_TEST"))                                                                                   \
-            cmocka_set_test_filter(getenv("HEAPWISE_TEST"));                                                           \
-        return cmocka_run_group_tests(tests, set_up, tear_down);                                                       \
+        static const struct CMUnitTest tests[] = {__VA_ARGS__};                                                        \
+        return (struct test_list){tests, sizeof tests / sizeof *tests, set_up, tear_down};                             \
     }
 
 #endif

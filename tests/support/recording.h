@@ -20,7 +20,7 @@ const char *need_program(const char *name);
 /* A directory of this test alone; removed by remove_directory or at exit. */
 char *make_directory(void);
 void remove_directory(char *path);
-/* One for all tests of a program: a fixture for TEST_MAIN_WITH. */
+/* One for all tests of a program: a fixture for TESTS_WITH. */
 extern char *test_directory;
 int make_test_directory(void **state);
 int remove_test_directory(void **state);
@@ -116,7 +116,7 @@ struct counted {
         char executable[512];
         struct totals totals;
         int64_t foreign_frees, foreign_reallocations; /* of blocks from before the count, or the fork */
-    } * processes; /* in the order of their start */
+    } * processes;                                    /* in the order of their start */
 };
 
 /* What was counted of the process that REPORT is of; fails the test when there is none. */
@@ -150,7 +150,8 @@ void assert_contexts_sum_to_totals_but_peak(const json_t *report);
 void assert_exit(const struct run_result *result, int code, const char *what);
 /* heapwise with ARGUMENTS prints nothing but a message with MESSAGE in it, and ends with 2. */
 void assert_refused(const char *const arguments[], const char *message);
-/* Runs a compiler. Where it, or Heapwise's plugin for it, is not there the test NAME is skipped; other failures fail. */
+/* Runs a compiler. Where it, or Heapwise's plugin for it, is not there the test NAME is skipped; other failures fail.
+ */
 void compile_or_skip(const char *const argv[], const char *name);
 void assert_contains(const char *text, const char *part);
 void assert_lacks(const char *text, const char *part);

@@ -4,7 +4,7 @@
 
 /* Signals do what they do by default and none is blocked (nohup and some runners ignore some); stdin, stdout and stderr
  * are open; the usual umask and limits; no locale and no variable that Heapwise or an allocator reads. Called by
- * TEST_MAIN before any test. */
+ * main before any test. */
 void set_surroundings(void);
 
 #endif

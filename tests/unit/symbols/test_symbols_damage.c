@@ -1,0 +1,169 @@
+/* test_symbols_damage.c - files that cannot serve for symbols, cut ones, and ones with flipped bits. */
+#include <sys/stat.h>
+
+#include "symbols_program.h"
+
+/* ---- files that cannot serve ---- */
+
+static void expect_problem(const char *path, const uint8_t *build_id, size_t build_id_size, const char *problem)
+{
+    static struct addresses addresses;
+    addresses = (struct addresses){.address = {0, 1, 0x1234, 0x401234, UINT64_MAX}, .count = 5};
+    struct session session = symbolize(path, build_id, build_id_size, NULL, &addresses);
+    if (!strstr(problem_of(&session), problem) || strncmp(problem_of(&session), path, strlen(path)) != 0)
+        fail_msg("'%s' instead of '%s: %s'", problem_of(&session), path, problem);
+    for (size_t i = 0; i < addresses.count; i++) {
+        struct hw_frames frames = hw_symbolizer_frames(session.symbolizer, session.ticket[i]);
+        assert_int_equal(frames.count, 1);
+        assert_null(frames.frame->function);
+    }
+    hw_symbolizer_free(session.symbolizer);
+}
+
+static void files_that_cannot_serve(void **state)
+{
+    char hex[64];
+    uint8_t build_id[32];
+    size_t size = read_build_id(shapes_program(), hex, build_id);
+    build_id[size - 1] ^= 1;
+    expect_problem(shapes_program(), build_id, size, "the file has changed since the run (another build id)");
+    build_id[size - 1] ^= 1;
+    expect_problem(shapes_program(), build_id, size - 1, "the file has changed since the run (another build id)");
+    assert_true(shell("g++ -O0 -Wl,--build-id=none shapes.cc -o anonymous && g++ -c shapes.cc -o object.o"));
+    expect_problem(in_place("anonymous"), build_id, size,
+                   "the file has changed since the run (it has no build id now)");
+    expect_problem(in_place("object.o"), NULL, 0, "neither a program nor a shared library");
+    expect_problem(in_place("missing"), build_id, size, "cannot open: No such file or directory");
+    expect_problem("", NULL, 0, "cannot open");
+    expect_problem("[heap]", NULL, 0, "cannot open");
+    expect_problem(place, NULL, 0, "not a regular file");
+    assert_int_equal(mkfifo(in_place("fifo"), 0600), 0);
+    expect_problem(in_place("fifo"), NULL, 0, "not a regular file");
+    expect_problem("/dev/zero", NULL, 0, "not a regular file");
+    expect_problem(in_place("shapes.cc"), NULL, 0, "not an ELF file");
+    write_file(in_place("empty"), "", 0);
+    expect_problem(in_place("empty"), NULL, 0, "not an ELF file");
+    write_file(in_place("four"), "\177ELF", 4);
+    expect_problem(in_place("four"), NULL, 0, "not an ELF file");
+}
+
+/* ---- damage ---- */
+
+struct image {
+    uint8_t *bytes;
+    size_t size;
+};
+
+static struct image read_image(const char *path)
+{
+    struct stat status;
+    FILE *stream = fopen(path, "r");
+    assert_non_null(stream);
+    assert_int_equal(fstat(fileno(stream), &status), 0);
+    struct image image = {.bytes = malloc((size_t)status.st_size), .size = (size_t)status.st_size};
+    assert_int_equal(fread(image.bytes, 1, image.size, stream), image.size);
+    fclose(stream);
+    return image;
+}
+
+/* Any answer will do, as long as there is one. */
+static void survive(const struct image *image, const struct addresses *addresses)
+{
+    write_file(in_place("damaged"), image->bytes, image->size);
+    struct session session = symbolize(in_place("damaged"), NULL, 0, NULL, addresses);
+    size_t length = 0;
+    for (size_t i = 0; i < addresses->count; i++) {
+        struct hw_frames frames = hw_symbolizer_frames(session.symbolizer, session.ticket[i]);
+        assert_true(frames.count >= 1);
+        for (uint32_t j = 0; j < frames.count; j++) /* read every string */
+            length += strlen(frames.frame[j].function ? frames.frame[j].function : "") +
+                      strlen(frames.frame[j].file ? frames.frame[j].file : "");
+    }
+    assert_true(length < SIZE_MAX / 2);
+    hw_symbolizer_free(session.symbolizer);
+}
+
+static struct addresses every_tenth_address(const char *program)
+{
+    static struct addresses all;
+    struct addresses some = {.count = 0};
+    all = addresses_of(program);
+    for (size_t i = 0; i < all.count; i += 10)
+        some.address[some.count++] = all.address[i];
+    return some;
+}
+
+static void truncated_files(void **state)
+{
+    static struct addresses addresses;
+    addresses = every_tenth_address(shapes_program());
+    struct image image = read_image(shapes_program());
+    size_t full = image.size;
+    for (int i = 0; i < 40; i++) {
+        image.size = i < 20 ? (size_t)i * 13 : full * (size_t)(i - 20) / 20;
+        survive(&image, &addresses);
+    }
+    image.size = full - 1;
+    write_file(in_place("cut"), image.bytes, image.size);
+    struct session session = symbolize(in_place("cut"), NULL, 0, NULL, &addresses);
+    assert_non_null(strstr(problem_of(&session), "cut: the file is cut short"));
+    hw_symbolizer_free(session.symbolizer);
+    free(image.bytes);
+}
+
+static uint32_t random_number(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    return *state ^= *state << 5;
+}
+
+/* Flips bits, a few at a time: anywhere, and in each of the sections that are decoded. */
+static void flip_bits(const char *program, unsigned mutations)
+{
+    static const char *const sections[] = {
+        "",           ".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists",
+        ".debug_str", ".symtab",     ".dynsym",       ".debug_addr", "header"};
+    static struct addresses addresses;
+    addresses = every_tenth_address(program);
+    struct image image = read_image(program);
+    uint8_t *original = malloc(image.size);
+    memcpy(original, image.bytes, image.size);
+    uint32_t seed = 20240229;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        uint64_t start = 0, size = image.size;
+        if (strcmp(sections[i], "header") == 0) {
+            size = 1024;
+        } else if (*sections[i]) {
+            FILE *stream = output_of("readelf -SW '%s' | sed -n 's/^.*\\] \\%s  *[A-Z]* *[0-9a-f]* \\([0-9a-f]* "
+                                     "[0-9a-f]*\\).*/\\1/p'",
+                                     program, sections[i]);
+            bool found = fscanf(stream, "%" SCNx64 " %" SCNx64, &start, &size) == 2 && size > 0;
+            pclose(stream);
+            if (!found)
+                continue;
+        }
+        for (unsigned j = 0; j < mutations; j++) {
+            memcpy(image.bytes, original, image.size);
+            for (uint32_t bits = 1 + random_number(&seed) % 16; bits; bits--)
+                image.bytes[start + random_number(&seed) % size] ^= (uint8_t)(1u << random_number(&seed) % 8);
+            survive(&image, &addresses);
+        }
+    }
+    free(original);
+    free(image.bytes);
+}
+
+static void flipped_bits(void **state)
+{
+    const char *mutations = getenv("HEAPWISE_TEST_MUTATIONS"); /* for each kind */
+    unsigned count = mutations ? (unsigned)strtoul(mutations, NULL, 10) : 30;
+    flip_bits(shapes_program(), count);
+    if (have_command("clang++")) {
+        assert_true(shell("clang++ -gdwarf-5 -O2 shapes.cc -o clang5"));
+        flip_bits(in_place("clang5"), count);
+    }
+}
+
+TEST_LIST_WITH(make_place, NULL, cmocka_unit_test(files_that_cannot_serve), cmocka_unit_test(truncated_files),
+               cmocka_unit_test(flipped_bits))
