@@ -57,14 +57,13 @@ static const struct option {
     const char *name;
     enum option_kind kind;
     void *value;
-    const char *help;
+    const char *help; /* NULL: heapwise record and tests set it, nobody else needs it */
 } option_table[] = {
     {"output", OPTION_TEXT, hw_options.output,
      "name of the profile: %e executable, %p pid, %h host, %n number, %c colon, %%"},
-    {"session", OPTION_HEX, &hw_options.session, "number that joins the profiles of one `heapwise record`"},
-    {"launcher", OPTION_HEX, &hw_options.launcher, "number of the socket at which `heapwise record` helps with files"},
-    {"pid-namespace", OPTION_SIZE, &hw_options.pid_namespace,
-     "number of the PID namespace that `heapwise record` is in"},
+    {"session", OPTION_HEX, &hw_options.session, NULL},
+    {"launcher", OPTION_HEX, &hw_options.launcher, NULL},
+    {"pid-namespace", OPTION_SIZE, &hw_options.pid_namespace, NULL},
     {"mode", OPTION_NAME, hw_options.mode, "heap, or allocator: what the allocator itself does and costs"},
     {"dispatch", OPTION_U32, &hw_options.dispatch,
      "mode=allocator: 0: do not look at system calls inside the allocator"},
@@ -75,12 +74,11 @@ static const struct option {
      "look at accesses to memory so many times a second of CPU time, 1 to 1000; 0: no"},
     {"sample-period", OPTION_SIZE, &hw_options.sample_period,
      "accesses between two samples of the processor's own; 0: by sample-accesses"},
-    {"event-sources", OPTION_TEXT, hw_options.event_sources,
-     "directory that tells which events the processor has, or none: accesses are sampled by single steps"},
+    {"event-sources", OPTION_TEXT, hw_options.event_sources, NULL},
     {"table", OPTION_SIZE, &hw_options.table_entries, "bound of the table of contexts' records; 0: unbounded"},
     {"depth", OPTION_U32, &hw_options.depth, "greatest number of frames of a stack, 1 to 256"},
     {"free-stacks", OPTION_U32, &hw_options.free_stacks, "1: record where blocks are freed as well"},
-    {"block-table", OPTION_U32, &hw_options.block_table, "1: find blocks in a table instead of the address map"},
+    {"block-table", OPTION_U32, &hw_options.block_table, NULL},
     {"dump-interval", OPTION_SECONDS, &hw_options.dump_interval_ns,
      "seconds (also 0.5) between dumps NAME.dumpN.hwprof; 0: none"},
     {"dump-signal", OPTION_U32, &hw_options.dump_signal,
@@ -98,6 +96,8 @@ static void print_help(void)
     for (size_t i = 0; i < sizeof option_table / sizeof *option_table; i++) {
         char line[256];
         struct hw_text text;
+        if (!option_table[i].help)
+            continue;
         hw_text_init(&text, line, sizeof line);
         hw_text_string(&text, "  ");
         hw_text_string(&text, option_table[i].name);
