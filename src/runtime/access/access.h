@@ -241,8 +241,6 @@ bool hw_fields_has_counter(uint32_t group, uint32_t counter);
 
 void hw_windows_start(void);
 void hw_windows_stop(void);
-/* It has a thread now. */
-bool hw_windows_thread(void);
 /* Lock held. */
 void hw_windows_reset(void);
 void hw_windows_fork(void);
@@ -254,10 +252,6 @@ void hw_windows_fork(void);
 void hw_word_sampler_start(void);
 /* No thread any more, and it makes no system call from now on. */
 void hw_word_sampler_stop(void);
-/* The threads of the program may have ended one by one, without exit: the first one is a zombie, and only the runtime's
- * are left, which keep the process. Then the process ends, as the first thread did. They call this at each of their
- * WAKES; it is looked at now and then. */
-void hw_helpers_end_alone(uint32_t *wakes);
 /* Without a thread: a look, if one is due. Not under the lock. */
 void hw_word_sampler_event(uint64_t tick);
 /* What the profile says of it. */

@@ -3,24 +3,18 @@
  * A thread of the runtime's own sleeps most of the time. Once a period it looks at all counters that have lately risen,
  * in every plane, and again a short window later: fields of one struct that both rose, in one plane, were used close
  * together, if not on the same object. It goes through all other counters a few at a time, to learn which rise, and
- * keeps the profile's sums up to date on the way, so that they are not far behind after kill -9.
- *
- * The thread is made by the bare system call: libc does not know it, and no code of the program runs on it. It must not
- * touch thread-local variables: a block of zeroes stands in for them. */
+ * keeps the profile's sums up to date on the way, so that they are not far behind after kill -9. */
 #include "runtime/access/access.h"
+#include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
 #include "runtime/core/memory.h"
-
-#include <linux/futex.h>
-#include <linux/sched.h>
+#include "runtime/core/threads.h"
 
 #define PERIOD_NS     10000000ull /* at least */
 #define WINDOW_NS     20000ull
-#define COST_PART     100u
 #define HOT_MOST      512u  /* counters in planes that are looked at in a window */
 #define SCAN_WORDS    2048u /* that are read in a period, to find those */
-#define STACK_BYTES   (64u << 10)
 #define PAIRS_KNOWN   (1u << 16)
 #define RISEN_MOST    64u /* fields of one struct in a window */
 #define STALE_PERIODS 16u /* without a rise: not hot any more */
@@ -38,9 +32,10 @@ static struct {
     } hot[HOT_MOST];
     uint64_t *seen[HW_PLANES_MOST]; /* by plane and counter: the value at the latest scan */
     uint32_t *pairs;                /* index + 1 into FIELD_WINDOWS, by hash */
-    char *stack;
-    int stop, tid; /* tid: of the thread, 0 when it has ended */
 } sampler;
+
+static void run(void);
+static struct hw_helper thread = {.run = run};
 
 static struct risen {
     uint32_t field;
@@ -48,14 +43,6 @@ static struct risen {
 } risen[RISEN_MOST];
 
 /* ---- a window ---- */
-
-static void sleep_ns(uint64_t ns)
-{
-    struct {
-        uint64_t seconds, nanoseconds;
-    } time = {ns / 1000000000, ns % 1000000000};
-    hw_sys(SYS_futex, &sampler.stop, FUTEX_WAIT_PRIVATE, 0, &time);
-}
 
 static uint64_t own_time_ns(void)
 {
@@ -178,7 +165,7 @@ static void take_window(void)
     for (uint32_t i = 0; i < sampler.hot_count; i++)
         sampler.hot[i].before = value_of(&sampler.hot[i]);
     uint64_t begin = hw_clock_monotonic_ns();
-    sleep_ns(WINDOW_NS); /* not in a loop: the thread that is looked at may need this very processor */
+    hw_helper_sleep(&thread, WINDOW_NS); /* not in a loop: the thread that is looked at may need this very processor */
     for (uint32_t i = 0; i < sampler.hot_count; i++) {
         struct hot *hot = &sampler.hot[i];
         uint64_t now = value_of(hot);
@@ -273,9 +260,9 @@ static void run(void)
     hw_sys(SYS_prctl, 29 /* PR_SET_TIMERSLACK */, 1000);
     uint64_t spent = 0;
     uint32_t wakes = 0;
-    while (!__atomic_load_n(&sampler.stop, __ATOMIC_ACQUIRE)) {
+    while (hw_helper_goes_on(&thread)) {
         hw_helpers_end_alone(&wakes);
-        sleep_ns(spent * COST_PART > PERIOD_NS ? spent * COST_PART : PERIOD_NS);
+        hw_helper_sleep(&thread, hw_budget_pause(HW_BUDGET_WINDOWS, spent, PERIOD_NS));
         if (hw_runtime.state != HW_STATE_ON)
             continue;
         uint64_t begin = own_time_ns();
@@ -293,34 +280,14 @@ void hw_windows_start(void)
         return;
     if (!sampler.pairs)
         sampler.pairs = hw_own_pages(PAIRS_KNOWN * sizeof *sampler.pairs, true);
-    if (!sampler.stack)
-        sampler.stack = hw_own_pages(2 * STACK_BYTES, true);
-    if (!sampler.pairs || !sampler.stack)
-        return;
-    hw_sigset all = ~0ull, old;
-    hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, sizeof all); /* it never handles one */
-    char *tls = sampler.stack + 2 * STACK_BYTES - HW_PAGE;
-    *(void **)tls = tls;
-    const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-                                CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-    if (hw_arch_clone(flags, sampler.stack + STACK_BYTES, &sampler.tid, &sampler.tid, (uintptr_t)tls, run) < 0)
-        sampler.tid = 0;
-    hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, sizeof all);
-}
-
-bool hw_windows_thread(void)
-{
-    return __atomic_load_n(&sampler.tid, __ATOMIC_RELAXED) != 0;
+    if (sampler.pairs)
+        hw_helper_start(&thread);
 }
 
 /* For good; returns when the thread has ended. */
 void hw_windows_stop(void)
 {
-    const uint64_t moment[2] = {0, 1000000};
-    __atomic_store_n(&sampler.stop, 1, __ATOMIC_SEQ_CST);
-    hw_sys(SYS_futex, &sampler.stop, FUTEX_WAKE_PRIVATE, 1);
-    for (int i = 0, tid; i < 2000 && (tid = __atomic_load_n(&sampler.tid, __ATOMIC_ACQUIRE)) != 0; i++)
-        hw_sys(SYS_futex, &sampler.tid, FUTEX_WAIT, tid, moment);
+    hw_helper_stop(&thread);
 }
 
 /* Lock held. */
@@ -334,7 +301,7 @@ void hw_windows_reset(void)
 void hw_windows_fork(void)
 {
     sampler.running = false;
-    sampler.stop = sampler.tid = 0;
+    hw_helper_fork(&thread);
     sampler.hot_count = sampler.plane = sampler.counter = 0;
     sampler.taken = sampler.taken_ns = 0;
 }

@@ -16,6 +16,7 @@
  * that. A granule that is counted 2^32 times while nobody calls the allocator is not noticed. */
 #include "base/abi.h"
 #include "runtime/access/access.h"
+#include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
@@ -477,7 +478,6 @@ void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2])
 /* ---- cells that have grown beyond 2^31 ---- */
 
 #define SWEEP_NS       100000000ull
-#define SWEEP_PART     200 /* of the time, at most, goes into it */
 #define SWEEP_AT_ONCE  256
 #define BOTH_HALF_FULL (HALF_FULL | (uint64_t)HALF_FULL << 32)
 
@@ -573,8 +573,8 @@ void hw_shadow_sweep(void)
             bool timed = cpu_time_ns(CLOCK_OF_THREAD, &begin_ns);
             hw_areas_each(sweep_area);
             confirm_sweep();
-            if (timed && cpu_time_ns(CLOCK_OF_THREAD, &end_ns) && (end_ns - begin_ns) * SWEEP_PART > wait_ns)
-                wait_ns = (end_ns - begin_ns) * SWEEP_PART;
+            if (timed && cpu_time_ns(CLOCK_OF_THREAD, &end_ns))
+                wait_ns = hw_budget_pause(HW_BUDGET_SWEEP, end_ns - begin_ns, SWEEP_NS);
         }
         uint64_t wait = (uint64_t)((double)wait_ns * (double)process->clock_ticks / (double)process->clock_ns);
         hw_shadow.sweep_next = hw_ticks_raw() - hw_runtime.tick_base + wait;

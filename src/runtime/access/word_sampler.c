@@ -2,32 +2,20 @@
  *
  * A thread of the runtime's own does, which the program does not see: it has no libc, all signals blocked, a table of
  * descriptors of its own, which is empty, and no events. A look goes round all of the shadow that is there: of data,
- * of blocks, of whatever else the program has accessed. What it may cost is bounded, whatever the size of the heap: at
- * most a twentieth of a period at once, and all together at most a 25th of the processor time of the program's own
- * threads and a 200th of the time that passes (for programs that mostly sleep). Where that is not enough for
+ * of blocks, of whatever else the program has accessed. What it may cost is bounded, whatever the size of the heap
+ * (budgets.c). Where that is not enough for
  * everything, the next look goes on where this one has stopped, and periods are longer than was asked for. What they
  * were is in the profile.
  *
  * Where there can be no thread (old kernel, no memory, words-thread=0) allocations take a look when it is due. */
 #include "base/abi.h"
 #include "runtime/access/cells.h"
+#include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
 
-#include <errno.h>
-#include <linux/futex.h>
-#include <linux/sched.h>
-#include <sys/stat.h>
-
-#define STACK_BYTES  (64ul << 10)
-#define TLS_BYTES    (256ul << 10) /* below the thread pointer: static TLS of all modules */
-#define ABOVE_BYTES  (16ul << 10)  /* above it: what libc has there, and nobody uses here */
 #define RUNS_MOST    (1u << 22)
-#define SHARE        20  /* of a period, at most one part in this goes into a look */
-#define CPU_SHARE    25  /* of the program's processor time, likewise */
-#define IDLE_SHARE   200 /* of the time that passes, in addition */
-#define LIST_SHARE   50  /* likewise, for the list of what is there */
 #define CARRIES_MOST 8192u
 #define STEP_BYTES   (16ul << 10) /* of shadow, between two looks at the clock */
 #define LINE_CELLS   64ul         /* bytes of shadow that are looked at together */
@@ -55,11 +43,8 @@ static struct {
     unsigned kind;
 } sampler;
 
-static struct {
-    char *memory;
-    int tid; /* 0: no thread; the kernel clears it when the thread has ended */
-    uint32_t stop;
-} thread;
+static void run_thread(void);
+static struct hw_helper thread = {.run = run_thread, .own_descriptors = true};
 
 /* ---- the list of what is there ---- */
 
@@ -100,7 +85,7 @@ static void begin_round(uint64_t now)
     hw_areas_each(add_area);
     hw_lock_drop(&hw_runtime.lock, old);
     uint64_t made = hw_clock_monotonic_ns();
-    sampler.list_due_ns = made + LIST_SHARE * (made - now);
+    sampler.list_due_ns = made + hw_budget_pause(HW_BUDGET_WORDS_LIST, made - now, 0);
 }
 
 /* ---- a look ---- */
@@ -170,7 +155,7 @@ static void look(uint64_t budget_ns)
 
 static uint64_t budget(void)
 {
-    return hw_options.words_period_ms * 1000000ull / SHARE;
+    return hw_budget_limit(HW_BUDGET_WORDS_ONCE, hw_options.words_period_ms * 1000000ull, 0);
 }
 
 /* ---- the thread ---- */
@@ -189,25 +174,8 @@ static uint64_t cpu_ns(int clock)
 static bool affordable(uint64_t began, uint64_t now)
 {
     uint64_t own = cpu_ns(OWN_CPU), all = cpu_ns(PROCESS_CPU);
-    return own <= (all > own ? all - own : 0) / CPU_SHARE + (now - began) / IDLE_SHARE;
-}
-
-/* No descriptor is needed while threads of the program may be there: field_windows.c shares its table of them. */
-void hw_helpers_end_alone(uint32_t *wakes)
-{
-    struct stat tasks; /* as many links as there are threads, and two */
-    char text[1024];
-    if (++*wakes % 64 != 0 || hw_sys(SYS_readlink, "/proc/self/exe", text, 1) != -ENOENT ||
-        hw_sys(SYS_stat, "/proc/self/task", &tasks) != 0 ||
-        tasks.st_nlink > 3u + (thread.tid != 0) + hw_windows_thread())
-        return;
-    const char *field = hw_read_file("/proc/self/stat", text, sizeof text) > 0 ? text : "";
-    for (const char *c = field; *c; c++)
-        if (*c == ')')
-            field = c;
-    for (int i = 0; i < 50 && *field; field++) /* to exit_code, the 52nd: a status as wait gives it */
-        i += *field == ' ';
-    hw_sys(SYS_exit_group, (int)(hw_parse_u64(&field, 10) >> 8 & 0xff));
+    return own <= hw_budget_limit(HW_BUDGET_WORDS_CPU, all > own ? all - own : 0, 0) +
+                      hw_budget_limit(HW_BUDGET_WORDS_IDLE, now - began, 0);
 }
 
 static void run_thread(void)
@@ -218,11 +186,10 @@ static void run_thread(void)
     uint64_t began = hw_clock_monotonic_ns(), period = hw_options.words_period_ms * 1000000ull;
     uint64_t next = began;
     uint32_t wakes = 0;
-    while (!__atomic_load_n(&thread.stop, __ATOMIC_ACQUIRE)) {
+    while (hw_helper_goes_on(&thread)) {
         uint64_t now = hw_clock_monotonic_ns();
         if (now < next) {
-            uint64_t wait[2] = {(next - now) / 1000000000, (next - now) % 1000000000};
-            hw_sys(SYS_futex, &thread.stop, FUTEX_WAIT_PRIVATE, 0, wait);
+            hw_helper_sleep(&thread, next - now);
             continue;
         }
         if (affordable(began, now)) {
@@ -237,30 +204,6 @@ static void run_thread(void)
     }
 }
 
-static bool start_thread(void)
-{
-    uintptr_t tls = hw_arch_thread_pointer() - (uintptr_t)&hw_self;
-    if (!hw_options.words_thread || hw_quiet || tls > TLS_BYTES / 2 || hw_sys(SYS_close_range, ~0u, ~0u, 0) != 0)
-        return false;
-    if (!thread.memory)
-        thread.memory = hw_own_pages(STACK_BYTES + TLS_BYTES + ABOVE_BYTES, true);
-    if (!thread.memory)
-        return false;
-    char *pointer = thread.memory + STACK_BYTES + TLS_BYTES;
-    *(void **)pointer = pointer; /* all else there is zero: no state in the runtime, no plane */
-    const unsigned long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
-                                CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-    hw_sigset all = ~0ull, old;
-    thread.stop = 0;
-    hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, sizeof all);
-    long result =
-        hw_arch_clone(flags, thread.memory + STACK_BYTES, &thread.tid, &thread.tid, (uintptr_t)pointer, run_thread);
-    hw_sys(SYS_rt_sigprocmask, 2, &old, 0, sizeof all);
-    if (result < 0)
-        thread.tid = 0;
-    return result > 0;
-}
-
 /* ---- what others call ---- */
 
 void hw_word_sampler_start(void)
@@ -269,7 +212,7 @@ void hw_word_sampler_start(void)
     if (hw_shadow.granule != 4)
         return;
     sampler.lock = (struct hw_lock){0};
-    thread.tid = 0;
+    hw_helper_fork(&thread);
     hw_word_sampler_reset();
     if (!sampler.runs)
         sampler.runs = hw_own_pages((uint64_t)RUNS_MOST * sizeof *sampler.runs, true);
@@ -277,20 +220,15 @@ void hw_word_sampler_start(void)
         sampler.carries = hw_own_pages((uint64_t)CARRIES_MOST * sizeof *sampler.carries, true);
     if (!sampler.runs || !sampler.carries)
         return;
-    if (!start_thread())
+    /* It closes the descriptors that it begins with, which older kernels cannot. */
+    if (!hw_options.words_thread || hw_quiet || hw_sys(SYS_close_range, ~0u, ~0u, 0) != 0 || !hw_helper_start(&thread))
         hw_shadow.words_next = 0;
 }
 
 void hw_word_sampler_stop(void)
 {
     hw_shadow.words_next = UINT64_MAX;
-    __atomic_store_n(&thread.stop, 1, __ATOMIC_SEQ_CST);
-    if (!thread.tid || hw_quiet)
-        return;
-    hw_sys(SYS_futex, &thread.stop, FUTEX_WAKE_PRIVATE, 1);
-    const uint64_t moment[2] = {0, 1000000};
-    for (int i = 0, tid; i < 2000 && (tid = __atomic_load_n(&thread.tid, __ATOMIC_ACQUIRE)) != 0; i++)
-        hw_sys(SYS_futex, &thread.tid, FUTEX_WAIT, tid, moment);
+    hw_helper_stop(&thread);
 }
 
 void hw_word_sampler_event(uint64_t tick)
@@ -308,7 +246,7 @@ void hw_word_sampler_event(uint64_t tick)
         double ns = (double)process->clock_ns / (double)process->clock_ticks;
         uint64_t period = (uint64_t)(hw_options.words_period_ms * 1e6 / ns);
         sampler.cost_ns += (uint64_t)((double)cost * ns);
-        hw_shadow.words_next = tick + (cost * SHARE > period ? cost * SHARE : period);
+        hw_shadow.words_next = tick + hw_budget_pause(HW_BUDGET_WORDS_ONCE, cost, period);
         hw_lock_drop(&sampler.lock, old);
         return;
     }

@@ -6,22 +6,15 @@
  * with every free and down, but not below 0, with every allocation. That number is the greatest number of live blocks
  * so far less the present one: so no counter is kept of it. External fragmentation and metadata are the rest.
  *
- * Everything here happens under the runtime's lock, now and then; how often depends on what it costs. */
+ * Everything here happens under the runtime's lock, now and then; how often depends on what it costs (budgets.c). */
 #include "runtime/allocator/places.h"
+#include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
 #include "runtime/samples/samples.h"
 
-#define SUMS_PART   400u /* sums may take one part in so many of the time; points get rarer as the run gets longer */
-#define COST_PART   200u /* looks at the resident heap one in so many… */
-#define COST_FIRST  1 /* …and a millisecond more, where little has changed half of it, at first one in FIRST_PART… */
-#define FIRST_PART  32u
-#define SMALL_PART  64u  /* likewise where it has not grown that much: a millisecond */
-#define COST_FALL   3    /* …or so many milliseconds, where it is the last chance to see a peak */
-#define FALL_PART   16u  /* likewise, where a peak is left right now; of a short run one part in so many */
-#define LOOK_RATIO  12   /* without other reasons from one look to the next: one part in so many of the run so far… */
-#define LOOK_PART   600u /* …as long as looks take no more than one part in so many */
-#define CHANGE_PART 8    /* of the peak: so much more or less is live */
+#define LOOK_RATIO  12 /* without other reasons from one look to the next: one part in so many of the run so far */
+#define CHANGE_PART 8  /* of the peak: so much more or less is live */
 #define LARGE_STEP  (1 << 20)
 #define STEP_LEAST  (16 << 10)
 #define WIDE_LEAST  HW_PLACE_BIG_BYTES
@@ -420,17 +413,16 @@ static int64_t next_look(void)
 /* Looks for a peak of LIVE bytes, which may not be the last one: small steps do not take the time of later ones. */
 static bool can_look(uint64_t tick, int64_t live)
 {
-    const uint64_t ms = waste.interval_first, first = tick / FIRST_PART;
-    const uint64_t most = live - waste.moment_at < LARGE_STEP ? ms / 2 : ms * COST_FIRST;
-    return waste.spent < tick / COST_PART + (first < most ? first : most);
+    const bool small = live - waste.moment_at < LARGE_STEP;
+    return hw_budget_allows(small ? HW_BUDGET_HEAP_SMALL : HW_BUDGET_HEAP_GROWN, waste.spent, tick, waste.interval_first);
 }
 
 /* In the moment in which a peak is left near which the resident heap was not read: the next point in time may be too
  * late. */
 static bool can_look_at_last(uint64_t tick)
 {
-    const uint64_t share = tick / FALL_PART, most = waste.interval_first * COST_FALL;
-    return waste.moment_at < near_peak() && waste.spent_last < (share < most ? share : most);
+    return waste.moment_at < near_peak() &&
+           hw_budget_allows(HW_BUDGET_HEAP_LAST, waste.spent_last, tick, waste.interval_first);
 }
 
 /* Whether the resident heap is to be read for the peak: it has grown since, or it is near a peak near which that was
@@ -438,11 +430,11 @@ static bool can_look_at_last(uint64_t tick)
 static bool is_look_due(uint64_t tick)
 {
     const bool unread = waste.requested > near_peak() && waste.moment_at < near_peak();
-    const uint64_t ms = waste.interval_first, share = tick / COST_PART, more = tick / SMALL_PART;
+    const uint64_t ms = waste.interval_first;
     const bool falls = unread && waste.requested < hw_places.peak - hw_places.peak / 64;
     return (waste.requested > next_look() && can_look(tick, waste.requested)) ||
-           (unread && waste.spent + ms / 2 < share + (more < ms ? more : ms)) ||
-           (falls && waste.spent < share + ms * COST_FALL);
+           (unread && hw_budget_allows(HW_BUDGET_HEAP_UNREAD, waste.spent, tick, ms)) ||
+           (falls && hw_budget_allows(HW_BUDGET_HEAP_FALLS, waste.spent, tick, ms));
 }
 
 /* Or only to know when it was what: after some time, or since live bytes are others now, for which some of the time is
@@ -452,7 +444,8 @@ static bool is_look_old(uint64_t tick)
     const int64_t change = waste.requested - waste.look_at, much = hw_places.peak / CHANGE_PART;
     const bool changed = change > much || change < -much;
     return waste.requested >= STEP_LEAST && (changed || tick - waste.look > tick / LOOK_RATIO) && waste.look_cost &&
-           waste.spent_old + waste.look_cost < tick / (changed ? LOOK_PART : LOOK_PART * 3 / 2);
+           hw_budget_allows(changed ? HW_BUDGET_HEAP_CHANGED : HW_BUDGET_HEAP_OLD, waste.spent_old + waste.look_cost,
+                            tick, 0);
 }
 
 /* It is no time of the program's. */
@@ -495,8 +488,8 @@ void hw_places_tick(uint64_t tick)
     cost += hw_ticks_raw() - begin;
     waste.summing += cost;
     note_own(cost);
-    const bool rare = waste.summing > tick / SUMS_PART + waste.interval_first / 2;
-    waste.next_sum = tick + (rare && cost * SUMS_PART > waste.interval ? cost * SUMS_PART : waste.interval);
+    const bool rare = !hw_budget_allows(HW_BUDGET_SUMS, waste.summing, tick, waste.interval_first);
+    waste.next_sum = tick + hw_budget_pause(HW_BUDGET_SUMS, rare ? cost : 0, waste.interval);
     hw_places_look_above = next_look();
 }
 

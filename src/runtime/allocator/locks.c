@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <time.h>
 
-#include "runtime/access/cells.h"
 #include "runtime/allocator/operations.h"
 #include "runtime/core/core.h"
 #include "runtime/core/modules.h"

@@ -5,8 +5,8 @@
  * never a SIGBUS in the program. The format is specified in profile/format.h. Everything here runs under the lock. */
 #include "base/launcher.h"
 #include "runtime/access/access.h"
-#include "runtime/allocator/operations.h"
 #include "runtime/core/core.h"
+#include "runtime/core/file.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
 

@@ -119,19 +119,27 @@ static const struct part parts[] = {
     {.name = "dumps", .start = hw_dump_start, .forget = hw_dump_fork, .fork = hw_dump_start},
 };
 
-/* Each row that is on and has something at MOMENT: `part`. */
-#define FOR_EACH(part, moment)                                                                                         \
-    for (const struct part *part = parts; part < parts + sizeof parts / sizeof *parts; part++)                        \
-        if (part->moment && (!part->on || part->on()))
+enum { COUNT = sizeof parts / sizeof *parts };
+
+static bool is_on(const struct part *part)
+{
+    return !part->on || part->on();
+}
+
+/* What each row has at MOMENT. */
+#define CALL(moment, ...)                                                                                              \
+    do {                                                                                                               \
+        for (const struct part *part = parts; part < parts + COUNT; part++)                                            \
+            if (part->moment && is_on(part))                                                                           \
+                part->moment(__VA_ARGS__);                                                                             \
+    } while (0)
 
 bool hw_parts_start(void)
 {
-    for (const struct part *part = parts; part < parts + sizeof parts / sizeof *parts; part++) {
-        if (part->on && !part->on())
-            continue;
-        if (part->start)
+    for (const struct part *part = parts; part < parts + COUNT; part++) {
+        if (part->start && is_on(part))
             part->start();
-        if (part->try_start && !part->try_start())
+        if (part->try_start && is_on(part) && !part->try_start())
             return false;
     }
     return true;
@@ -139,18 +147,15 @@ bool hw_parts_start(void)
 
 void hw_parts_forget(void)
 {
-    FOR_EACH (part, forget)
-        part->forget();
+    CALL(forget);
 }
 
 bool hw_parts_fork(void)
 {
-    for (const struct part *part = parts; part < parts + sizeof parts / sizeof *parts; part++) {
-        if (part->on && !part->on())
-            continue;
-        if (part->fork)
+    for (const struct part *part = parts; part < parts + COUNT; part++) {
+        if (part->fork && is_on(part))
             part->fork();
-        if (part->try_fork && !part->try_fork())
+        if (part->try_fork && is_on(part) && !part->try_fork())
             return false;
     }
     return true;
@@ -158,36 +163,30 @@ bool hw_parts_fork(void)
 
 void hw_parts_tick(uint64_t tick)
 {
-    FOR_EACH (part, tick)
-        part->tick(tick);
+    CALL(tick, tick);
 }
 
 void hw_parts_harvest(bool stopped)
 {
-    FOR_EACH (part, harvest)
-        part->harvest(stopped);
+    CALL(harvest, stopped);
 }
 
 void hw_parts_forget_harvest(void)
 {
-    FOR_EACH (part, forget_harvest)
-        part->forget_harvest();
+    CALL(forget_harvest);
 }
 
 void hw_parts_dump(void)
 {
-    FOR_EACH (part, dump)
-        part->dump();
+    CALL(dump);
 }
 
 void hw_parts_end(void)
 {
-    FOR_EACH (part, end)
-        part->end();
+    CALL(end);
 }
 
 void hw_parts_reset(void)
 {
-    FOR_EACH (part, reset)
-        part->reset();
+    CALL(reset);
 }

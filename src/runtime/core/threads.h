@@ -104,4 +104,27 @@ static inline void hw_leave(struct hw_thread *thread)
         hw_gate(thread, HW_GATE_OPEN);
 }
 
+/* ---- helper_threads.c: threads of the runtime's own ---- */
+
+struct hw_helper {
+    void (*run)(void);    /* while hw_helper_goes_on */
+    bool own_descriptors; /* a table of its own, a copy of the program's; else it shares that */
+    char *memory;
+    int tid;       /* 0: no thread; the kernel clears it when the thread has ended */
+    uint32_t stop; /* it is to end */
+};
+/* False: there is no thread. HELPER is static, there are few. */
+bool hw_helper_start(struct hw_helper *helper);
+/* Called by the thread: false when it has to end; waits for so long, or until it has to end. */
+bool hw_helper_goes_on(const struct hw_helper *helper);
+void hw_helper_sleep(struct hw_helper *helper, uint64_t ns);
+/* No thread any more when it returns, and no system call from now on. */
+void hw_helper_stop(struct hw_helper *helper);
+/* In a forked child: there is none. */
+void hw_helper_fork(struct hw_helper *helper);
+/* The threads of the program may have ended one by one, without exit: the first one is a zombie, and only the runtime's
+ * are left, which keep the process. Then the process ends, as the first thread did. They call this at each of their
+ * WAKES; now and then it checks. */
+void hw_helpers_end_alone(uint32_t *wakes);
+
 #endif
