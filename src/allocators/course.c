@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/growing.h"
+
 #define WALK_LEAST  512u /* blocks */
 #define TABLE_LEAST 65536u
 
@@ -181,15 +183,9 @@ static bool make_room(struct making *making)
 static void add_event(struct making *making, uint32_t worker, struct hw_course_event event)
 {
     struct events *events = &making->workers[worker];
-    if (events->count == events->room) {
-        const size_t room = events->room ? events->room * 2 : 4096;
-        struct hw_course_event *more = realloc(events->of, room * sizeof *more);
-        if (!more) {
-            making->failed = true;
-            return;
-        }
-        events->of = more;
-        events->room = room;
+    if (!HW_GROW(events->of, events->room, events->count + 1)) {
+        making->failed = true;
+        return;
     }
     events->of[events->count++] = event;
 }
@@ -203,15 +199,9 @@ static uint32_t take_slot(struct making *making, uint32_t worker)
 static void give_slot(struct making *making, uint32_t worker, uint32_t slot)
 {
     struct events *events = &making->workers[worker];
-    if (events->free_count == events->free_room) {
-        const size_t room = events->free_room ? events->free_room * 2 : 4096;
-        uint32_t *more = realloc(events->free_slots, room * sizeof *more);
-        if (!more) {
-            making->failed = true;
-            return;
-        }
-        events->free_slots = more;
-        events->free_room = room;
+    if (!HW_GROW(events->free_slots, events->free_room, events->free_count + 1)) {
+        making->failed = true;
+        return;
     }
     events->free_slots[events->free_count++] = slot;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 const char *const hw_finding_kind_names[HW_FINDING_KINDS] = {
     [HW_FINDING_LAYOUT] = "layout",
     [HW_FINDING_ASTRIDE] = "astride-lines",
@@ -21,15 +23,9 @@ const char *const hw_finding_kind_names[HW_FINDING_KINDS] = {
 
 void *hw_pool_take(struct hw_pool *pool, size_t count, size_t size)
 {
-    if (pool->count == pool->capacity) {
-        const size_t capacity = pool->capacity ? 2 * pool->capacity : 64;
-        void **pieces = realloc(pool->pieces, capacity * sizeof *pieces);
-        if (!pieces) {
-            pool->failed = true;
-            return NULL;
-        }
-        pool->pieces = pieces;
-        pool->capacity = capacity;
+    if (!HW_GROW(pool->pieces, pool->capacity, pool->count + 1)) {
+        pool->failed = true;
+        return NULL;
     }
     void *piece = calloc(count ? count : 1, size);
     if (piece)

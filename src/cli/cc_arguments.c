@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 #define RESPONSE_LEVELS 16 /* response files in response files */
 
 const char *const hw_cc_sanitizers[] = {"address", "hwaddress",   "kernel-address", "leak",     "memory", "thread",
@@ -93,14 +95,8 @@ struct words {
 
 static bool add_word(struct words *words, const char *text, size_t length)
 {
-    if (words->count == words->room) {
-        size_t room = words->room ? 2 * words->room : 64;
-        char **list = realloc(words->list, room * sizeof *list);
-        if (!list)
-            return false;
-        words->list = list;
-        words->room = room;
-    }
+    if (!HW_GROW(words->list, words->room, words->count + 1))
+        return false;
     char *copy = strndup(text, length);
     if (!copy)
         return false;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/growing.h"
 #include "cli/cli.h"
 
 #define GCC_SPECS        HEAPWISE_DATADIR "/gcc.specs"
@@ -70,15 +71,10 @@ bool hw_cc_acceptable(const struct hw_cc_request *request, struct hw_error *erro
 __attribute__((format(printf, 2, 3))) static void add(struct hw_cc_command *command, const char *format, ...)
 {
     size_t index = command->count++;
-    if (command->count >= command->room) {
-        size_t room = 2 * command->count + 64;
-        char **words = realloc(command->words, room * sizeof *words);
-        if (!words)
-            return;
-        memset(words + command->room, 0, (room - command->room) * sizeof *words);
-        command->words = words;
-        command->room = room;
-    }
+    const size_t known = command->room;
+    if (!HW_GROW(command->words, command->room, command->count + 1))
+        return;
+    memset(command->words + known, 0, (command->room - known) * sizeof *command->words);
     va_list arguments;
     va_start(arguments, format);
     if (vasprintf(&command->words[index], format, arguments) < 0)

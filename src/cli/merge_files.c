@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/growing.h"
 #include "cli/cli.h"
 #include "cli/view_options.h"
 #include "profile/container/container.h"
@@ -54,14 +55,8 @@ static const char help[] = "Usage: heapwise merge [-o FILE] [OPTION]... FILE...\
 
 static bool add_file(struct hw_merge_command *command, const char *name)
 {
-    if (command->file_count == command->file_room) {
-        const size_t room = command->file_room ? command->file_room * 2 : 64;
-        char **larger = realloc(command->files, room * sizeof *larger);
-        if (!larger)
-            return false;
-        command->files = larger;
-        command->file_room = room;
-    }
+    if (!HW_GROW(command->files, command->file_room, command->file_count + 1))
+        return false;
     command->files[command->file_count] = strdup(name);
     return command->files[command->file_count++] != NULL;
 }

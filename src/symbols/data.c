@@ -8,21 +8,9 @@
 
 #include <gelf.h>
 
+#include "base/growing.h"
 #include "base/abi.h"
 #include "symbols/symbols_internal.h"
-
-static bool grow(void **array, size_t *capacity, size_t count, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    const size_t larger = *capacity ? *capacity * 2 : 64;
-    void *moved = realloc(*array, larger * size);
-    if (!moved)
-        return false;
-    *array = moved;
-    *capacity = larger;
-    return true;
-}
 
 /* ---- variables ---- */
 
@@ -55,7 +43,7 @@ static bool add_candidate(struct candidates *all, Dwfl_Module *module, int index
     if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS || symbol.st_size == 0 ||
         (type != STT_OBJECT && type != STT_COMMON) || __builtin_add_overflow(address, symbol.st_size, &end))
         return true;
-    if (!grow((void **)&all->candidate, &all->capacity, all->count, sizeof *all->candidate))
+    if (!HW_GROW(all->candidate, all->capacity, all->count + 1))
         return false;
     all->candidate[all->count++] = (struct candidate){
         .symbol = {.address = address, .size = symbol.st_size}, .linkage_name = name, .rank = rank_of(&symbol)};
@@ -123,7 +111,7 @@ static bool read_sections(struct hw_data *data, Dwfl_Module *module, struct hw_n
         if (!name || !*name)
             continue;
         name = hw_names_intern(names, name);
-        if (!name || !grow((void **)&sections, &capacity, data->section_count, sizeof *sections)) {
+        if (!name || !HW_GROW(sections, capacity, data->section_count + 1)) {
             free(sections);
             data->section_count = 0;
             return false;
@@ -173,7 +161,7 @@ static bool add_types(struct hw_types *types, const char *bytes, size_t size, st
         const size_t length = strnlen(bytes + at, size - at);
         if (length && at + length < size) { /* a name without its end is none */
             const char *name = hw_names_readable(names, bytes + at);
-            if (!name || !grow((void **)&types->type, &types->capacity, types->count, sizeof *types->type))
+            if (!name || !HW_GROW(types->type, types->capacity, types->count + 1))
                 return false;
             types->type[types->count++] = (struct hw_type){.id = hw_type_id(bytes + at, length), .name = name};
         }

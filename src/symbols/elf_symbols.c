@@ -8,6 +8,7 @@
 
 #include <gelf.h>
 
+#include "base/growing.h"
 #include "symbols/symbols_internal.h"
 
 struct symbol {
@@ -29,16 +30,8 @@ static bool add_text(struct hw_elf_symbols *symbols, const char *name, size_t le
                      uint32_t *offset)
 {
     size_t needed = symbols->text_size + length + strlen(suffix) + 1;
-    if (needed > UINT32_MAX)
+    if (needed > UINT32_MAX || !HW_GROW(symbols->text, symbols->text_capacity, needed))
         return false;
-    if (needed > symbols->text_capacity) {
-        size_t capacity = needed * 2 + 4096;
-        char *text = realloc(symbols->text, capacity);
-        if (!text)
-            return false;
-        symbols->text = text;
-        symbols->text_capacity = capacity;
-    }
     *offset = (uint32_t)symbols->text_size;
     memcpy(symbols->text + symbols->text_size, name, length);
     strcpy(symbols->text + symbols->text_size + length, suffix);
@@ -49,14 +42,8 @@ static bool add_text(struct hw_elf_symbols *symbols, const char *name, size_t le
 /* The name is cut at @VERSION. */
 static bool add_symbol(struct hw_elf_symbols *symbols, const char *name, const char *suffix, struct symbol symbol)
 {
-    if (symbols->count == symbols->capacity) {
-        size_t capacity = symbols->capacity ? symbols->capacity * 2 : 256;
-        struct symbol *larger = realloc(symbols->symbol, capacity * sizeof *larger);
-        if (!larger)
-            return false;
-        symbols->symbol = larger;
-        symbols->capacity = capacity;
-    }
+    if (!HW_GROW(symbols->symbol, symbols->capacity, symbols->count + 1))
+        return false;
     if (!add_text(symbols, name, 1 + strcspn(name + 1, "@"), suffix, &symbol.name))
         return false;
     symbols->symbol[symbols->count++] = symbol;

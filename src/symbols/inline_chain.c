@@ -14,6 +14,7 @@
 
 #include <dwarf.h>
 
+#include "base/growing.h"
 #include "symbols/symbols_internal.h"
 
 enum { DW_AT_discriminator_of_call = 0x2136 }; /* DW_AT_GNU_discriminator, which elfutils does not name */
@@ -101,15 +102,9 @@ static size_t first_at_or_after(const struct unit *unit, uint64_t address)
 
 static int32_t add_entry(struct unit *unit, const Dwarf_Die *die, int32_t parent, int depth, bool inlined)
 {
-    if (unit->entry_count == unit->entry_capacity) {
-        size_t capacity = unit->entry_capacity ? unit->entry_capacity * 2 : 64;
-        struct entry *larger = capacity > INT32_MAX ? NULL : realloc(unit->entry, capacity * sizeof *larger);
-        if (!larger) {
-            unit->no_memory = true;
-            return NOTHING;
-        }
-        unit->entry = larger;
-        unit->entry_capacity = capacity;
+    if (unit->entry_count >= INT32_MAX || !HW_GROW(unit->entry, unit->entry_capacity, unit->entry_count + 1)) {
+        unit->no_memory = true;
+        return NOTHING;
     }
     unit->entry[unit->entry_count] =
         (struct entry){.die = *die, .parent = parent, .depth = (int16_t)depth, .inlined = inlined};

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/growing.h"
 #include "profile/container/pack.h"
 #include "profile/container/write.h"
 
@@ -301,14 +302,8 @@ static bool add_entry(struct hw_container *container, const struct hw_section *e
                    section_name(entry->type), entry->type, fault);
         return true;
     }
-    if (container->extent_count == container->extent_room) {
-        size_t room = container->extent_room ? 2 * container->extent_room : 64;
-        struct hw_extent *larger = realloc(container->extents, room * sizeof *larger);
-        if (!larger)
-            return false;
-        container->extents = larger;
-        container->extent_room = room;
-    }
+    if (!HW_GROW(container->extents, container->extent_room, container->extent_count + 1))
+        return false;
     struct hw_extent *extent = &container->extents[container->extent_count++];
     uint64_t behind = container->file_size > entry->offset ? container->file_size - entry->offset : 0;
     *extent = (struct hw_extent){.entry = *entry, .position = position, .trusted = trusted};

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 const struct hw_llvm_field_rule hw_llvm_fields[HW_LLVM_FIELDS] = {
     [HW_LLVM_ALLOC_COUNT] = {"AllocCount", 4},
     [HW_LLVM_TOTAL_ACCESSES] = {"TotalAccessCount", 8},
@@ -114,15 +116,9 @@ void hw_llvm_put_bytes(struct hw_llvm_bytes *bytes, const void *data, size_t siz
 {
     if (bytes->failed || size == 0)
         return;
-    if (bytes->capacity - bytes->used < size) {
-        size_t capacity = (bytes->used + size) * 2 + 256;
-        unsigned char *larger = realloc(bytes->data, capacity);
-        if (!larger) {
-            bytes->failed = true;
-            return;
-        }
-        bytes->data = larger;
-        bytes->capacity = capacity;
+    if (!HW_GROW(bytes->data, bytes->capacity, bytes->used + size)) {
+        bytes->failed = true;
+        return;
     }
     memcpy(bytes->data + bytes->used, data, size);
     bytes->used += size;

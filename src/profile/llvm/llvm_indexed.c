@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 enum {
     HEADER_SIZE = 9 * 8,
     MEMPROF_OFFSET = 0x28,
@@ -79,20 +81,6 @@ static uint64_t at(const struct reader *reader, uint64_t offset, unsigned size)
 static bool has(const struct reader *reader, uint64_t offset, uint64_t size)
 {
     return offset <= reader->size && size <= reader->size - offset;
-}
-
-/* Room for one more. */
-static bool room(void **array, size_t *capacity, size_t used, size_t size)
-{
-    if (used < *capacity)
-        return true;
-    const size_t larger = *capacity ? *capacity * 2 : 256;
-    void *grown = realloc(*array, larger * size);
-    if (!grown)
-        return false;
-    *array = grown;
-    *capacity = larger;
-    return true;
 }
 
 /* ---- on-disk hash tables ---- */
@@ -178,7 +166,7 @@ static bool note_frame(struct reader *reader, uint64_t key, uint64_t offset, uin
 {
     if (size < FRAME_SIZE)
         return fail(reader, "a frame is cut short");
-    if (!room((void **)&reader->frame, &reader->frame_capacity, reader->frame_count, sizeof *reader->frame))
+    if (!HW_GROW(reader->frame, reader->frame_capacity, reader->frame_count + 1))
         return no_memory(reader);
     reader->frame[reader->frame_count++] = (struct found){.id = key, .offset = offset, .size = size};
     return true;
@@ -186,7 +174,7 @@ static bool note_frame(struct reader *reader, uint64_t key, uint64_t offset, uin
 
 static bool note_stack(struct reader *reader, uint64_t key, uint64_t offset, uint64_t size)
 {
-    if (!room((void **)&reader->stack, &reader->id_capacity, reader->stack_count, sizeof *reader->stack))
+    if (!HW_GROW(reader->stack, reader->id_capacity, reader->stack_count + 1))
         return no_memory(reader);
     reader->stack[reader->stack_count++] = (struct found){.id = key, .offset = offset, .size = size};
     return true;
@@ -197,7 +185,7 @@ static bool append_frame(struct reader *reader, uint64_t frame)
     struct hw_llvm_profile *profile = reader->profile;
     if (!reader->visits_left--)
         return fail(reader, "its stacks do not end");
-    if (!room((void **)&profile->stacks, &reader->stack_capacity, profile->stack_size, sizeof *profile->stacks))
+    if (!HW_GROW(profile->stacks, reader->stack_capacity, profile->stack_size + 1))
         return no_memory(reader);
     profile->stacks[profile->stack_size++] = frame;
     return true;
@@ -275,8 +263,7 @@ static bool read_allocation(struct reader *reader, uint64_t function, uint64_t o
     made.mib.field[HW_LLVM_HISTOGRAM_SIZE] = made.mib.field[HW_LLVM_HISTOGRAM] = 0; /* the cells are not there */
     if (!(reader->version == 2 ? take_id : take_place)(reader, stack, &made.stack, &made.count))
         return false;
-    if (!room((void **)&reader->allocation, &reader->allocation_capacity, reader->allocation_count,
-              sizeof *reader->allocation))
+    if (!HW_GROW(reader->allocation, reader->allocation_capacity, reader->allocation_count + 1))
         return no_memory(reader);
     reader->allocation[reader->allocation_count++] = made;
     return true;

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 enum {
     HEADER_SIZE = 48,
     SEGMENT_SIZE = 64,
@@ -163,19 +165,6 @@ static bool read_count(struct reader *reader, uint64_t *offset, unsigned smalles
     *count = hw_llvm_get(reader->bytes + *offset, 8);
     *offset += 8;
     return *count <= (reader->size - *offset) / smallest || fail(reader, what);
-}
-
-static bool room(void **array, size_t *capacity, size_t used, size_t more, size_t size)
-{
-    if (*capacity - used >= more)
-        return true;
-    size_t larger = used + more > *capacity * 2 ? used + more : *capacity * 2;
-    void *grown = realloc(*array, larger * size);
-    if (!grown)
-        return false;
-    *array = grown;
-    *capacity = larger;
-    return true;
 }
 
 static bool same_segment(const struct hw_llvm_segment *a, const struct hw_llvm_segment *b)
@@ -328,8 +317,7 @@ static bool take_stack(struct reader *reader, uint64_t id, uint64_t number, stru
         context->first = found->taken - 1;
         return true;
     }
-    if (!room((void **)&profile->stacks, &reader->stack_capacity, profile->stack_size, found->count,
-              sizeof *profile->stacks))
+    if (!HW_GROW(profile->stacks, reader->stack_capacity, profile->stack_size + found->count))
         return no_memory(reader);
     context->first = profile->stack_size;
     found->taken = profile->stack_size + 1;
@@ -350,8 +338,7 @@ static bool take_histogram(struct reader *reader, uint64_t *offset, struct hw_ll
         return true;
     if (cells > (reader->size - *offset) / size)
         return fail(reader, "a histogram is cut short");
-    if (!room((void **)&profile->histograms, &reader->histogram_capacity, reader->histogram_size, cells,
-              sizeof *profile->histograms))
+    if (!HW_GROW(profile->histograms, reader->histogram_capacity, reader->histogram_size + cells))
         return no_memory(reader);
     /* The array may move until the end of reading: until then this is an index + 1. */
     context->histogram = (const uint64_t *)(uintptr_t)(reader->histogram_size + 1);

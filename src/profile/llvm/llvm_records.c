@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 struct builder {
     const struct hw_llvm_profile *profile;
     struct hw_llvm_site *site;
@@ -19,14 +21,8 @@ static const struct hw_llvm_frame *frame_at(const struct hw_llvm_profile *profil
 
 static bool append(struct builder *builder, struct hw_llvm_site site)
 {
-    if (builder->count == builder->capacity) {
-        const size_t capacity = builder->capacity ? builder->capacity * 2 : 256;
-        struct hw_llvm_site *larger = realloc(builder->site, capacity * sizeof *larger);
-        if (!larger)
-            return false;
-        builder->site = larger;
-        builder->capacity = capacity;
-    }
+    if (!HW_GROW(builder->site, builder->capacity, builder->count + 1))
+        return false;
     builder->site[builder->count++] = site;
     return true;
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/growing.h"
+
 /* ---- from keys to numbers ---- */
 
 static struct hw_index_place *find_place(const struct hw_index *index, struct hw_key key)
@@ -58,14 +60,8 @@ void hw_index_free(struct hw_index *index)
 
 static bool add_chunk(struct hw_store *store)
 {
-    if (store->chunk_count == store->chunk_room) {
-        const uint32_t room = store->chunk_room ? store->chunk_room * 2 : 16;
-        char **larger = realloc(store->chunk, room * sizeof *larger);
-        if (!larger)
-            return false;
-        store->chunk = larger;
-        store->chunk_room = room;
-    }
+    if (!HW_GROW(store->chunk, store->chunk_room, store->chunk_count + 1))
+        return false;
     char *chunk = calloc(HW_STORE_CHUNK, store->size);
     if (!chunk)
         return false;
@@ -84,7 +80,7 @@ void *hw_store_push(struct hw_store *store)
 
 void hw_store_free(struct hw_store *store)
 {
-    for (uint32_t i = 0; i < store->chunk_count; i++)
+    for (size_t i = 0; i < store->chunk_count; i++)
         free(store->chunk[i]);
     free(store->chunk);
     *store = (struct hw_store){.size = store->size};

@@ -53,7 +53,7 @@ struct hw_store {
     size_t size;
     char **chunk;
     uint32_t count;
-    uint32_t chunk_count, chunk_room;
+    size_t chunk_count, chunk_room;
 };
 
 /* A new element at the end; NULL when there is no memory or there are as many as an index can name. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 /* From so many on the slow operations are reduced to those that may be among the slowest. */
 #define SLOW_MOST 4096u
 
@@ -295,14 +297,8 @@ static bool add_slow(struct hw_merge_allocator *all, const struct hw_profile *pr
 {
     if (all->slow_count == all->slow_room && all->slow_count >= SLOW_MOST)
         reduce_slow(all);
-    if (all->slow_count == all->slow_room) {
-        const size_t room = all->slow_room ? 2 * all->slow_room : 4 * HW_SLOWEST;
-        struct hw_slow_operation *larger = realloc(all->slow, room * sizeof *larger);
-        if (!larger)
-            return false;
-        all->slow = larger;
-        all->slow_room = room;
-    }
+    if (!HW_GROW(all->slow, all->slow_room, all->slow_count + 1))
+        return false;
     all->slow[all->slow_count++] = (struct hw_slow_operation){.ticks = from->ticks,
                                                               .tick = hw_profile_ticks_to_ns(profile, from->tick),
                                                               .size = from->size,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
 #include "profile/model/symbol_tables.h"
 #include "profile/model/symbolised.h"
 
@@ -106,14 +107,8 @@ static bool take_frames(struct reader *reader, const struct hw_location *locatio
 {
     const struct hw_symbolised *from = reader->profile->symbolised;
     struct hw_merge_symbols *symbols = reader->symbols;
-    if (symbols->frame_count + location->frame_count > symbols->frame_room) {
-        const size_t room = 2 * (symbols->frame_count + location->frame_count) + 1024;
-        struct hw_symbol_frame *frames = realloc(symbols->frames, room * sizeof *frames);
-        if (!frames)
-            return false;
-        symbols->frames = frames;
-        symbols->frame_room = room;
-    }
+    if (!HW_GROW(symbols->frames, symbols->frame_room, symbols->frame_count + location->frame_count))
+        return false;
     for (uint32_t i = 0; i < location->frame_count; i++) {
         struct hw_symbol_frame frame = from->frames[location->first_frame + i];
         const char *path = frame.file ? from->paths[frame.file] : NULL;
@@ -244,15 +239,10 @@ static bool take_data(struct reader *reader)
 
 static struct mark *mark_of(struct hw_merge_symbols *symbols, uint32_t module)
 {
-    if (module >= symbols->mark_count) {
-        const size_t count = 2 * (size_t)module + 16;
-        struct mark *marks = realloc(symbols->marks, count * sizeof *marks);
-        if (!marks)
-            return NULL;
-        memset(marks + symbols->mark_count, 0, (count - symbols->mark_count) * sizeof *marks);
-        symbols->marks = marks;
-        symbols->mark_count = count;
-    }
+    const size_t known = symbols->mark_count;
+    if (!HW_GROW(symbols->marks, symbols->mark_count, (size_t)module + 1))
+        return NULL;
+    memset(symbols->marks + known, 0, (symbols->mark_count - known) * sizeof *symbols->marks);
     return &symbols->marks[module];
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 /* A string and where its offset goes. */
 struct string_place {
     const char *text;
@@ -48,15 +50,9 @@ static void add_string(struct finisher *finisher, const char *text, uint32_t *of
     *offset = 0;
     if (!text || !*text)
         return;
-    if (finisher->string_count == finisher->string_room) {
-        const size_t room = finisher->string_room ? finisher->string_room * 2 : 64;
-        struct string_place *larger = realloc(finisher->string, room * sizeof *larger);
-        if (!larger) {
-            finisher->failed = true;
-            return;
-        }
-        finisher->string = larger;
-        finisher->string_room = room;
+    if (!HW_GROW(finisher->string, finisher->string_room, finisher->string_count + 1)) {
+        finisher->failed = true;
+        return;
     }
     finisher->string[finisher->string_count++] = (struct string_place){text, offset};
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/growing.h"
 #include "profile/container/container.h"
 #include "profile/container/pack.h"
 #include "profile/model/symbol_tables.h"
@@ -230,14 +231,8 @@ struct list {
 
 static void *push(struct list *list, const void *entry)
 {
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        char *larger = realloc(list->entries, capacity * list->size);
-        if (!larger)
-            return NULL;
-        list->entries = larger;
-        list->capacity = capacity;
-    }
+    if (!hw_grow(&list->entries, &list->capacity, list->count + 1, list->size))
+        return NULL;
     return memcpy(list->entries + list->count++ * list->size, entry, list->size);
 }
 

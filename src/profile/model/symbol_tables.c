@@ -5,6 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/growing.h"
 #include "profile/model/symbolised.h"
 
 /* ---- strings ---- */
@@ -89,16 +90,8 @@ static bool grow_string_slots(struct hw_string_table *table)
 uint32_t hw_string_table_append(struct hw_string_table *table, const char *bytes, size_t size)
 {
     const size_t offset = table->size;
-    if (offset + size >= HW_NONE)
+    if (offset + size >= HW_NONE || !HW_GROW(table->bytes, table->capacity, offset + size))
         return HW_NONE;
-    if (offset + size > table->capacity) {
-        const size_t capacity = 2 * (offset + size);
-        char *larger = realloc(table->bytes, capacity);
-        if (!larger)
-            return HW_NONE;
-        table->bytes = larger;
-        table->capacity = capacity;
-    }
     memcpy(table->bytes + offset, bytes, size);
     table->size += size;
     return (uint32_t)offset;
@@ -234,14 +227,8 @@ static bool add_member(struct index_builder *builder, uint32_t name, uint32_t fi
 {
     if (!name || name >= count_of(builder->tables, HW_SECTION_STRINGS))
         return true;
-    if (builder->count == builder->capacity) {
-        const size_t capacity = builder->capacity ? 2 * builder->capacity : 1024;
-        struct member *members = realloc(builder->members, capacity * sizeof *members);
-        if (!members)
-            return false;
-        builder->members = members;
-        builder->capacity = capacity;
-    }
+    if (!HW_GROW(builder->members, builder->capacity, builder->count + 1))
+        return false;
     builder->members[builder->count++] = (struct member){name, first, end};
     return true;
 }

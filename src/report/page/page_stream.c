@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
+#define OUT_LEAST 32768 /* bytes of room for what zlib writes */
+
 static void deflate_bytes(struct hw_page_stream *to, const void *bytes, size_t size, int flush)
 {
     z_stream *stream = &to->deflate;
@@ -13,15 +17,9 @@ static void deflate_bytes(struct hw_page_stream *to, const void *bytes, size_t s
         stream->avail_in = (uInt)piece;
         size -= piece;
         do {
-            if (to->used == to->capacity) {
-                const size_t capacity = to->capacity ? to->capacity * 2 : 1 << 16;
-                unsigned char *out = realloc(to->out, capacity);
-                if (!out) {
-                    to->failed = true;
-                    return;
-                }
-                to->out = out;
-                to->capacity = capacity;
+            if (to->used == to->capacity && !HW_GROW(to->out, to->capacity, to->used + OUT_LEAST)) {
+                to->failed = true;
+                return;
             }
             const size_t room = to->capacity - to->used;
             const uInt given = room > UINT32_MAX ? UINT32_MAX : (uInt)room;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
+
 static bool starts(const char *text, const char *beginning)
 {
     return !strncmp(text, beginning, strlen(beginning));
@@ -195,14 +197,8 @@ size_t hw_stack_without_start(const struct hw_view_stack *stack)
 
 static bool add_item(struct hw_fold *fold, struct hw_fold_item item)
 {
-    if (fold->count == fold->capacity) {
-        const size_t capacity = fold->capacity ? fold->capacity * 2 : 64;
-        struct hw_fold_item *items = realloc(fold->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        fold->items = items;
-        fold->capacity = capacity;
-    }
+    if (!HW_GROW(fold->items, fold->capacity, fold->count + 1))
+        return false;
     fold->items[fold->count++] = item;
     return true;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growing.h"
 #include "profile/model/symbolised.h"
 #include "report/view/llvm_names.h"
 #include "report/view/pairs.h"
@@ -462,14 +463,8 @@ bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_sta
     stack->count = 0;
     for (uint32_t node = leaf; node; node = view->nodes[node].parent) {
         const struct hw_view_location *location = &view->locations[view->nodes[node].location];
-        if (stack->count + location->frames.count > stack->capacity) {
-            size_t capacity = (stack->count + location->frames.count) * 2 + 64;
-            struct hw_view_frame *frames = realloc(stack->frames, capacity * sizeof *frames);
-            if (!frames)
-                return false;
-            stack->frames = frames;
-            stack->capacity = capacity;
-        }
+        if (!HW_GROW(stack->frames, stack->capacity, stack->count + location->frames.count))
+            return false;
         for (uint32_t i = 0; i < location->frames.count; i++)
             stack->frames[stack->count++] =
                 (struct hw_view_frame){.symbol = &location->frames.frame[i],
