@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 
 #define WALK_LEAST  512u /* blocks */
 #define TABLE_LEAST 65536u
@@ -104,8 +105,7 @@ static bool collect(struct making *making)
 static int by_tick(const void *a, const void *b)
 {
     const struct step *one = a, *other = b;
-    return one->tick != other->tick ? (one->tick < other->tick ? -1 : 1)
-                                    : (one->record > other->record) - (one->record < other->record);
+    return one->tick != other->tick ? (one->tick < other->tick ? -1 : 1) : HW_ORDER(one->record, other->record);
 }
 
 /* Threads stop noting when the file is full, the one sooner than the other: the course ends where the first of those

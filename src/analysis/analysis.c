@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 
 const char *const hw_finding_kind_names[HW_FINDING_KINDS] = {
     [HW_FINDING_LAYOUT] = "layout",
@@ -75,7 +76,7 @@ static int compare_findings(const void *left, const void *right)
     if (a->structure != b->structure)
         return a->structure < b->structure ? -1 : 1;
     const uint32_t first = a->context_count ? a->contexts[0] : 0, second = b->context_count ? b->contexts[0] : 0;
-    return (first > second) - (first < second);
+    return HW_ORDER(first, second);
 }
 
 struct hw_analysis *hw_analysis_new(const struct hw_analysis_input *input, struct hw_error *error)

@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
+
 static int compare_type(const void *left, const void *right, void *closure)
 {
     const struct hw_analysis_input *input = closure;
     const struct hw_profile_context *a = input->contexts[*(const uint32_t *)left],
                                     *b = input->contexts[*(const uint32_t *)right];
-    if (a->type != b->type)
-        return a->type < b->type ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    return HW_ORDER(a->type, b->type) ?: HW_ORDER(a->id, b->id);
 }
 
 static int compare_size(const void *left, const void *right, void *closure)
@@ -19,9 +19,7 @@ static int compare_size(const void *left, const void *right, void *closure)
     const struct hw_analysis_input *input = closure;
     const struct hw_profile_context *a = input->contexts[*(const uint32_t *)left],
                                     *b = input->contexts[*(const uint32_t *)right];
-    if (a->size_min != b->size_min)
-        return a->size_min < b->size_min ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    return HW_ORDER(a->size_min, b->size_min) ?: HW_ORDER(a->id, b->id);
 }
 
 bool hw_object_index_make(struct hw_object_index *index, const struct hw_analysis_input *input, struct hw_pool *pool)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #define VISITS        64   /* most frequent ones, that the search looks at; the result is measured with all */
 #define WORTH_LINES   0.95 /* lines per use after / before that are worth a change */
 #define WORTH_SPLIT   0.85 /* likewise, of a split against the best order */
@@ -113,7 +115,7 @@ static int compare_units(const void *left, const void *right, void *closure)
     if (a->last != b->last)
         return a->last ? 1 : -1;
     if (a->first || a->last)
-        return l < r ? -1 : l > r;
+        return HW_ORDER(l, r);
     if (sorter->by == START_HOT_FIRST && a_hot != b_hot)
         return a_hot ? -1 : 1;
     if (sorter->by == START_HEAT && (a->heat > b->heat || b->heat > a->heat))
@@ -122,7 +124,7 @@ static int compare_units(const void *left, const void *right, void *closure)
         return a->alignment > b->alignment ? -1 : 1;
     if (a->heat > b->heat || b->heat > a->heat)
         return a->heat > b->heat ? -1 : 1;
-    return l < r ? -1 : l > r;
+    return HW_ORDER(l, r);
 }
 
 static void sort_units(const struct searcher *searcher, struct hw_layout *layout, enum start by)
@@ -244,13 +246,13 @@ static int compare_heat(const void *left, const void *right, void *closure)
     const uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
     if (units[l].heat > units[r].heat || units[r].heat > units[l].heat)
         return units[l].heat > units[r].heat ? -1 : 1;
-    return l < r ? -1 : l > r;
+    return HW_ORDER(l, r);
 }
 
 static int compare_number(const void *left, const void *right)
 {
     const uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
-    return l < r ? -1 : l > r;
+    return HW_ORDER(l, r);
 }
 
 /* Tries the units from CUT on, by heat, as the cold part. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #define SEARCH_WORK   ((uint64_t)400 << 20) /* touches looked at in the search of all layouts: a second or two */
 #define SEARCH_STRUCT ((uint64_t)30 << 20)  /* of one struct, at most */
 
@@ -112,7 +114,7 @@ static int compare_beginning(const void *left, const void *right, void *closure)
         if (order)
             return order;
     }
-    return (l > r) - (l < r);
+    return HW_ORDER(l, r);
 }
 
 /* By struct: how many fields it has in common with the beginning of another type. */
@@ -196,7 +198,7 @@ static int compare_cost(const void *left, const void *right)
         return a->lines.missed > b->lines.missed ? -1 : 1;
     if (a->visits.executions > b->visits.executions || b->visits.executions > a->visits.executions)
         return a->visits.executions > b->visits.executions ? -1 : 1;
-    return a->structure < b->structure ? -1 : a->structure > b->structure;
+    return HW_ORDER(a->structure, b->structure);
 }
 
 static void suggest(struct hw_struct_analysis *of, const struct hw_analysis_input *input,
@@ -220,7 +222,7 @@ static int compare_size(const void *left, const void *right)
 {
     const struct hw_struct_analysis *a = *(struct hw_struct_analysis *const *)left,
                                     *b = *(struct hw_struct_analysis *const *)right;
-    return (a->structure->size > b->structure->size) - (a->structure->size < b->structure->size);
+    return HW_ORDER(a->structure->size, b->structure->size);
 }
 
 /* Blocks of one size cannot be told to be of this type or of that: whose they are is not known then. */

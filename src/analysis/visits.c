@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #define ACCESS_BYTES 8                 /* of an array that one access touches, at most */
 #define DEEPEST      32                /* groups of one object that are put into one another */
 #define MOST_TOUCHES ((size_t)1 << 23) /* of one struct: real ones have thousands */
@@ -105,11 +107,7 @@ static int compare_object(const void *left, const void *right)
 {
     const struct hw_profile_field_group *a = *(const struct hw_profile_field_group *const *)left;
     const struct hw_profile_field_group *b = *(const struct hw_profile_field_group *const *)right;
-    if (a->object != b->object)
-        return a->object < b->object ? -1 : 1;
-    if (a->executions != b->executions)
-        return a->executions > b->executions ? -1 : 1;
-    return (a > b) - (a < b);
+    return HW_ORDER(a->object, b->object) ?: HW_ORDER(b->executions, a->executions) ?: HW_ORDER(a, b);
 }
 
 static bool same_object(const struct hw_profile_field_group *a, const struct hw_profile_field_group *b)
@@ -165,18 +163,15 @@ static int compare_touches(const void *left, const void *right, void *closure)
 {
     const struct hw_visits *visits = closure;
     const struct hw_visit *a = left, *b = right;
-    if (a->touch_count != b->touch_count)
-        return a->touch_count < b->touch_count ? -1 : 1;
-    return memcmp(&visits->touches[a->first_touch], &visits->touches[b->first_touch],
-                  a->touch_count * sizeof *visits->touches);
+    return HW_ORDER(a->touch_count, b->touch_count)
+               ?: memcmp(&visits->touches[a->first_touch], &visits->touches[b->first_touch],
+                         a->touch_count * sizeof *visits->touches);
 }
 
 static int compare_executions(const void *left, const void *right)
 {
     const struct hw_visit *a = left, *b = right;
-    if (a->executions != b->executions)
-        return a->executions > b->executions ? -1 : 1;
-    return (a->first_touch > b->first_touch) - (a->first_touch < b->first_touch);
+    return HW_ORDER(b->executions, a->executions) ?: HW_ORDER(a->first_touch, b->first_touch);
 }
 
 /* Visits that touch the same become one. A walk over an array is taken for one when each of its functions alone comes
@@ -242,13 +237,8 @@ struct hw_visits hw_visits_of(const struct hw_profile_fields *fields, const stru
 static int compare_affinity(const void *left, const void *right)
 {
     const struct hw_affinity *a = left, *b = right;
-    if (a->together != b->together)
-        return a->together > b->together ? -1 : 1;
-    if (a->weight != b->weight)
-        return a->weight > b->weight ? -1 : 1;
-    if (a->a != b->a)
-        return a->a < b->a ? -1 : 1;
-    return (a->b > b->b) - (a->b < b->b);
+    return HW_ORDER(b->together, a->together) ?: HW_ORDER(b->weight, a->weight) ?: HW_ORDER(a->a, b->a) ?:
+           HW_ORDER(a->b, b->b);
 }
 
 struct hot {
@@ -259,9 +249,7 @@ struct hot {
 static int compare_hot(const void *left, const void *right)
 {
     const struct hot *a = left, *b = right;
-    if (a->accesses != b->accesses)
-        return a->accesses > b->accesses ? -1 : 1;
-    return (a->field > b->field) - (a->field < b->field);
+    return HW_ORDER(b->accesses, a->accesses) ?: HW_ORDER(a->field, b->field);
 }
 
 void hw_affinity_of(struct hw_struct_analysis *of, const struct hw_profile_fields *fields, struct hw_pool *pool)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/order.h"
 #include "profile/profile.h"
 
 /* The first page of a profile. */
@@ -74,7 +75,7 @@ static int by_start(const void *left, const void *right)
 {
     const struct hw_session_file *a = left, *b = right;
     uint64_t first = a->process.start_realtime_ns, second = b->process.start_realtime_ns;
-    return first < second ? -1 : first > second;
+    return HW_ORDER(first, second);
 }
 
 /* A process lives on when it executes another program, but not in the file of the program it was. */

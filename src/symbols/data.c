@@ -10,6 +10,7 @@
 
 #include "base/growing.h"
 #include "base/abi.h"
+#include "base/order.h"
 #include "symbols/symbols_internal.h"
 
 /* ---- variables ---- */
@@ -61,9 +62,7 @@ static int compare_candidates(const void *left, const void *right)
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     const size_t underscores_a = strspn(a->linkage_name, "_"), underscores_b = strspn(b->linkage_name, "_");
-    if (underscores_a != underscores_b)
-        return underscores_a < underscores_b ? -1 : 1;
-    return strcmp(a->linkage_name, b->linkage_name);
+    return HW_ORDER(underscores_a, underscores_b) ?: strcmp(a->linkage_name, b->linkage_name);
 }
 
 /* Keeps those that do not lie within another one. */
@@ -208,9 +207,7 @@ bool hw_marks_read(struct hw_types *types, enum hw_counting *counting, Elf *elf,
 static int compare_types(const void *left, const void *right)
 {
     const struct hw_type *a = left, *b = right;
-    if (a->id != b->id)
-        return a->id < b->id ? -1 : 1;
-    return strcmp(a->name, b->name);
+    return HW_ORDER(a->id, b->id) ?: strcmp(a->name, b->name);
 }
 
 void hw_types_sort(struct hw_types *types)

@@ -8,6 +8,7 @@
 
 #include <gelf.h>
 
+#include "base/order.h"
 #include "base/growing.h"
 #include "symbols/symbols_internal.h"
 
@@ -175,9 +176,7 @@ static int compare_symbols(const void *left, const void *right, void *text)
         return a->start < b->start ? -1 : 1;
     if (a->sized != b->sized)
         return a->sized ? 1 : -1;
-    if (a->rank != b->rank)
-        return a->rank > b->rank ? -1 : 1;
-    return compare_names((const char *)text + b->name, (const char *)text + a->name);
+    return HW_ORDER(b->rank, a->rank) ?: compare_names((const char *)text + b->name, (const char *)text + a->name);
 }
 
 /* A symbol without a size ends where the next one starts, and never lies inside one with a size. */

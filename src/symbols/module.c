@@ -8,6 +8,7 @@
 
 #include <dwarf.h>
 
+#include "base/order.h"
 #include "symbols/symbols_internal.h"
 
 bool hw_module_init(struct hw_module *module, const char *path, const uint8_t *build_id, size_t build_id_size)
@@ -103,7 +104,7 @@ static bool add_unit_ranges(struct hw_module *module, const struct hw_debug_file
 static int compare_unit_offset(const void *key, const void *element)
 {
     uint64_t offset = *(const uint64_t *)key, other = ((const struct hw_unit_entry *)element)->die_offset;
-    return offset < other ? -1 : offset > other;
+    return HW_ORDER(offset, other);
 }
 
 /* For units whose DIE does not say where their code is. */
@@ -132,9 +133,7 @@ static bool add_from_aranges(struct hw_module *module, const struct hw_debug_fil
 static int compare_range_start(const void *left, const void *right)
 {
     const struct hw_unit_range *a = left, *b = right;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return a->unit < b->unit ? -1 : a->unit > b->unit;
+    return HW_ORDER(a->start, b->start) ?: HW_ORDER(a->unit, b->unit);
 }
 
 static void sort_ranges(struct hw_module *module)

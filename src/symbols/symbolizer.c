@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/order.h"
 #include "symbols/symbols_internal.h"
 
 /* What hw_symbolizer_add was asked, and the answer. */
@@ -327,11 +328,7 @@ static bool do_pass(struct run *run, struct worker *worker, unsigned threads,
 static int compare_requests(const void *left, const void *right)
 {
     const struct request *a = left, *b = right;
-    if (a->module != b->module)
-        return a->module < b->module ? -1 : 1;
-    if (a->unit != b->unit)
-        return a->unit < b->unit ? -1 : 1;
-    return a->address < b->address ? -1 : a->address > b->address;
+    return HW_ORDER(a->module, b->module) ?: HW_ORDER(a->unit, b->unit) ?: HW_ORDER(a->address, b->address);
 }
 
 static bool collect_requests(struct run *run)

@@ -16,6 +16,7 @@
 #include <xxhash.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 #include "profile/container/pack.h"
 #include "profile/container/write.h"
 
@@ -414,9 +415,7 @@ struct span {
 static int compare_spans(const void *left, const void *right)
 {
     const struct span *a = left, *b = right;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
+    return HW_ORDER(a->start, b->start) ?: HW_ORDER(a->index, b->index);
 }
 
 /* Of two extents that overlap, the one that the directory lists first stays. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 
 enum {
     HEADER_SIZE = 9 * 8,
@@ -153,7 +154,7 @@ static bool read_frames(struct reader *reader, uint64_t offset, uint64_t end)
 static int compare_found(const void *left, const void *right)
 {
     const struct found *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
+    return HW_ORDER(a->id, b->id);
 }
 
 static struct found *find(struct found *array, size_t count, uint64_t id)
@@ -286,11 +287,7 @@ static bool read_record(struct reader *reader, uint64_t function, uint64_t offse
 static int compare_allocations(const void *left, const void *right)
 {
     const struct allocation *a = left, *b = right;
-    if (a->stack != b->stack)
-        return a->stack < b->stack ? -1 : 1;
-    if (a->function != b->function)
-        return a->function < b->function ? -1 : 1;
-    return (a->order > b->order) - (a->order < b->order);
+    return HW_ORDER(a->stack, b->stack) ?: HW_ORDER(a->function, b->function) ?: HW_ORDER(a->order, b->order);
 }
 
 /* How often FUNCTION is among what the leaf was inlined into: so often its record has the context. */

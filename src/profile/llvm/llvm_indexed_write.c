@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #define INDEXED_VERSION (1ull << 62 | 13)
 
 /* Callers of hw_llvm_sites are many, stacks are fewer: each is stored once. */
@@ -115,7 +117,7 @@ static int compare_stacks(const void *left, const void *right)
         if (x != y)
             return x < y ? -1 : 1;
     }
-    return (a->count > b->count) - (a->count < b->count);
+    return HW_ORDER(a->count, b->count);
 }
 
 static uint32_t common_root(const struct stack *a, const struct stack *b)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 
 enum {
     HEADER_SIZE = 48,
@@ -243,7 +244,7 @@ static bool read_segments(struct reader *reader, uint64_t offset)
 static int compare_found(const void *left, const void *right)
 {
     const struct found *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
+    return HW_ORDER(a->id, b->id);
 }
 
 static bool read_stacks(struct reader *reader, uint64_t offset)

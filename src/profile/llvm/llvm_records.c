@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 
 struct builder {
     const struct hw_llvm_profile *profile;
@@ -105,11 +106,7 @@ static bool add_context(struct builder *builder, uint32_t index)
 static int compare_sites(const void *left, const void *right)
 {
     const struct hw_llvm_site *a = left, *b = right;
-    if (a->function != b->function)
-        return a->function < b->function ? -1 : 1;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->first > b->first) - (a->first < b->first);
+    return HW_ORDER(a->function, b->function) ?: HW_ORDER(a->context, b->context) ?: HW_ORDER(a->first, b->first);
 }
 
 struct hw_llvm_site *hw_llvm_sites(const struct hw_llvm_profile *profile, size_t *count)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 
 /* From so many on the slow operations are reduced to those that may be among the slowest. */
 #define SLOW_MOST 4096u
@@ -279,7 +280,7 @@ static int compare_slow_contexts(const void *left, const void *right)
     const int order = compare_slow(left, right);
     const uint32_t a = ((const struct hw_slow_operation *)left)->context,
                    b = ((const struct hw_slow_operation *)right)->context;
-    return order ? order : (a > b) - (a < b);
+    return order ? order : HW_ORDER(a, b);
 }
 
 /* The slowest, and those as slow as the last of them. */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 struct hw_merge_fields {
     struct hw_string_table strings;
     struct hw_fields_info info;
@@ -269,9 +271,9 @@ static int compare_structs(const void *left, const void *right, void *closure)
     const struct hw_struct *a = hw_store_at(&writer->from->structs, *(const uint32_t *)left);
     const struct hw_struct *b = hw_store_at(&writer->from->structs, *(const uint32_t *)right);
     int order = strcmp(text_at(writer->from, a->name), text_at(writer->from, b->name));
-    order = order ? order : (a->identity > b->identity) - (a->identity < b->identity);
-    order = order ? order : (a->size > b->size) - (a->size < b->size);
-    return order ? order : (a->field_count > b->field_count) - (a->field_count < b->field_count);
+    order = order ? order : HW_ORDER(a->identity, b->identity);
+    order = order ? order : HW_ORDER(a->size, b->size);
+    return order ? order : HW_ORDER(a->field_count, b->field_count);
 }
 
 static uint32_t rank_of(const struct writer *writer, uint32_t structure)
@@ -289,16 +291,16 @@ static int compare_groups(const void *left, const void *right, void *closure)
         return rank_a < rank_b ? -1 : 1;
     int order = strcmp(text_at(writer->from, a->function), text_at(writer->from, b->function));
     order = order ? order : strcmp(text_at(writer->from, a->file), text_at(writer->from, b->file));
-    order = order ? order : (a->line > b->line) - (a->line < b->line);
-    order = order ? order : (a->object > b->object) - (a->object < b->object);
-    order = order ? order : (a->member_count > b->member_count) - (a->member_count < b->member_count);
+    order = order ? order : HW_ORDER(a->line, b->line);
+    order = order ? order : HW_ORDER(a->object, b->object);
+    order = order ? order : HW_ORDER(a->member_count, b->member_count);
     for (uint32_t i = 0; i < a->member_count && !order; i++) {
         const struct hw_group_member *of_a = hw_store_at(&writer->from->members, a->first_member + i);
         const struct hw_group_member *of_b = hw_store_at(&writer->from->members, b->first_member + i);
-        order = (of_a->field > of_b->field) - (of_a->field < of_b->field);
-        order = order ? order : (of_a->reads > of_b->reads) - (of_a->reads < of_b->reads);
-        order = order ? order : (of_a->writes > of_b->writes) - (of_a->writes < of_b->writes);
-        order = order ? order : (of_a->flags > of_b->flags) - (of_a->flags < of_b->flags);
+        order = HW_ORDER(of_a->field, of_b->field);
+        order = order ? order : HW_ORDER(of_a->reads, of_b->reads);
+        order = order ? order : HW_ORDER(of_a->writes, of_b->writes);
+        order = order ? order : HW_ORDER(of_a->flags, of_b->flags);
     }
     return order;
 }
@@ -309,11 +311,7 @@ static int compare_windows(const void *left, const void *right, void *closure)
     const struct hw_field_window *a = hw_store_at(&writer->from->windows, *(const uint32_t *)left);
     const struct hw_field_window *b = hw_store_at(&writer->from->windows, *(const uint32_t *)right);
     const uint32_t rank_a = rank_of(writer, a->structure), rank_b = rank_of(writer, b->structure);
-    if (rank_a != rank_b)
-        return rank_a < rank_b ? -1 : 1;
-    if (a->field_a != b->field_a)
-        return a->field_a < b->field_a ? -1 : 1;
-    return (a->field_b > b->field_b) - (a->field_b < b->field_b);
+    return HW_ORDER(rank_a, rank_b) ?: HW_ORDER(a->field_a, b->field_a) ?: HW_ORDER(a->field_b, b->field_b);
 }
 
 static void sort(struct writer *writer, uint32_t count, int (*compare)(const void *, const void *, void *))

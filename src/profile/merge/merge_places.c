@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 enum { MOMENTS = HW_MOMENT_END + 1 };
 
 struct hw_merge_places {
@@ -198,25 +200,19 @@ bool hw_merge_places_add(struct hw_merge *merge, const struct hw_profile *profil
 static int compare_classes(const void *left, const void *right)
 {
     const struct hw_usable_class *a = left, *b = right;
-    if (a->usable_most != b->usable_most)
-        return a->usable_most < b->usable_most ? -1 : 1;
-    return (a->usable_least > b->usable_least) - (a->usable_least < b->usable_least);
+    return HW_ORDER(a->usable_most, b->usable_most) ?: HW_ORDER(a->usable_least, b->usable_least);
 }
 
 static int compare_pinned(const void *left, const void *right)
 {
     const struct hw_pinned *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->moment > b->moment) - (a->moment < b->moment);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->moment, b->moment);
 }
 
 static int compare_pairs(const void *left, const void *right)
 {
     const struct hw_line_pair *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->other > b->other) - (a->other < b->other);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->other, b->other);
 }
 
 static uint32_t context_of(const struct hw_merge *merge, uint32_t reference)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 /* ---- how they were taken ---- */
 
 static void keep_end(struct hw_sample_info *to, const struct hw_sample_info *from)
@@ -129,7 +131,7 @@ bool hw_merge_samples_add(struct hw_merge *merge, const struct hw_merge_input *i
 static int compare_contexts(const void *left, const void *right)
 {
     const struct hw_sample_context *a = left, *b = right;
-    return (a->context > b->context) - (a->context < b->context);
+    return HW_ORDER(a->context, b->context);
 }
 
 static int compare_counts(const void *left, const void *right)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 /* ROLE with a module for its map and a reference for its context, in the merge; HW_NONE when there is no memory. */
 static uint32_t add_role(struct hw_merge *merge, const struct hw_merge_input *input, size_t number,
                          const uint32_t *reference)
@@ -74,7 +76,7 @@ static int compare_roles(const void *left, const void *right, void *closure)
     const uint32_t one = *(const uint32_t *)left, other = *(const uint32_t *)right;
     const struct hw_thread_role *a = hw_store_at(&merge->roles, one), *b = hw_store_at(&merge->roles, other);
     if (one < HW_ROLE_FIRST || other < HW_ROLE_FIRST)
-        return (one > other) - (one < other);
+        return HW_ORDER(one, other);
     const uint32_t ranks[2] = {hw_merge_rank(merge, a->map), hw_merge_rank(merge, b->map)};
     if (ranks[0] != ranks[1])
         return ranks[0] < ranks[1] ? -1 : 1;
@@ -82,7 +84,7 @@ static int compare_roles(const void *left, const void *right, void *closure)
         return a->routine < b->routine ? -1 : 1;
     const uint32_t ids[2] = {a->context == HW_NONE ? HW_NONE : hw_merge_entry_at(merge, a->context)->id,
                              b->context == HW_NONE ? HW_NONE : hw_merge_entry_at(merge, b->context)->id};
-    return (ids[0] > ids[1]) - (ids[0] < ids[1]);
+    return HW_ORDER(ids[0], ids[1]);
 }
 
 bool hw_merge_sharing_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 #include "profile/model/symbol_tables.h"
 #include "profile/model/symbolised.h"
 
@@ -135,7 +136,7 @@ static int compare_frames(const struct hw_merge_symbols *symbols, const struct h
     order = order ? order : compare_texts(symbols, a->linkage_name, b->linkage_name);
     order = order ? order : compare_texts(symbols, a->file, b->file);
     for (size_t i = 0; !order && i < sizeof numbers / sizeof *numbers; i++)
-        order = (numbers[i][0] > numbers[i][1]) - (numbers[i][0] < numbers[i][1]);
+        order = HW_ORDER(numbers[i][0], numbers[i][1]);
     return order;
 }
 
@@ -360,9 +361,7 @@ static uint32_t put_string(struct writer *writer, uint32_t string)
 static int compare_chains(const void *left, const void *right)
 {
     const struct chain *a = left, *b = right;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    return (a->address > b->address) - (a->address < b->address);
+    return HW_ORDER(a->rank, b->rank) ?: HW_ORDER(a->address, b->address);
 }
 
 static void put_locations(struct writer *writer)
@@ -407,19 +406,14 @@ static void put_locations(struct writer *writer)
 static int compare_types(const void *left, const void *right)
 {
     const struct hw_type_name *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
+    return HW_ORDER(a->id, b->id);
 }
 
 static int compare_data(const void *left, const void *right)
 {
     const struct hw_data_name *a = left, *b = right;
-    if (a->map != b->map)
-        return a->map < b->map ? -1 : 1;
-    if (a->flags != b->flags)
-        return a->flags < b->flags ? -1 : 1;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return (a->size > b->size) - (a->size < b->size);
+    return HW_ORDER(a->map, b->map) ?: HW_ORDER(a->flags, b->flags) ?: HW_ORDER(a->address, b->address) ?:
+           HW_ORDER(a->size, b->size);
 }
 
 static void put_types_and_data(struct writer *writer)
@@ -462,7 +456,7 @@ static uint32_t put_problem(struct writer *writer, const struct mark *mark, cons
 static int compare_marks(const void *left, const void *right)
 {
     const struct hw_module_mark *a = left, *b = right;
-    return (a->map > b->map) - (a->map < b->map);
+    return HW_ORDER(a->map, b->map);
 }
 
 static void put_marks(struct writer *writer)

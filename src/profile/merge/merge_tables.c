@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 
 /* A string and where its offset goes. */
 struct string_place {
@@ -104,7 +105,7 @@ static void make_strings(struct finisher *finisher, struct hw_process_info *proc
 static int compare_bytes(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size)
 {
     const int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
-    return order ? order : (a_size > b_size) - (a_size < b_size);
+    return order ? order : HW_ORDER(a_size, b_size);
 }
 
 static int compare_modules(const void *left, const void *right)
@@ -154,13 +155,8 @@ static int compare_frames(const void *left, const void *right)
 {
     const struct hw_llvm_frame *a = &(*(struct hw_merge_llvm_frame *const *)left)->frame,
                                *b = &(*(struct hw_merge_llvm_frame *const *)right)->frame;
-    if (a->function != b->function)
-        return a->function < b->function ? -1 : 1;
-    if (a->line_offset != b->line_offset)
-        return a->line_offset < b->line_offset ? -1 : 1;
-    if (a->column != b->column)
-        return a->column < b->column ? -1 : 1;
-    return a->inlined - b->inlined;
+    return HW_ORDER(a->function, b->function) ?: HW_ORDER(a->line_offset, b->line_offset) ?:
+           HW_ORDER(a->column, b->column) ?: a->inlined - b->inlined;
 }
 
 static void make_frames(struct finisher *finisher)
@@ -552,9 +548,7 @@ static int compare_runs_of_words(const void *left, const void *right)
 {
     const struct hw_profile_histogram *a = *(struct hw_profile_histogram *const *)left,
                                       *b = *(struct hw_profile_histogram *const *)right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->first_word, b->first_word);
 }
 
 static void make_histogram(struct finisher *finisher)
@@ -580,9 +574,7 @@ static void make_histogram(struct finisher *finisher)
 static int compare_globals(const void *left, const void *right)
 {
     const struct hw_global_granule *a = left, *b = right;
-    if (a->map != b->map)
-        return a->map < b->map ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    return HW_ORDER(a->map, b->map) ?: HW_ORDER(a->offset, b->offset);
 }
 
 static void make_globals(struct finisher *finisher)
@@ -600,9 +592,7 @@ static void make_globals(struct finisher *finisher)
 static int compare_free_stacks(const void *left, const void *right)
 {
     const struct hw_free_stack *a = left, *b = right;
-    if (a->alloc_context != b->alloc_context)
-        return a->alloc_context < b->alloc_context ? -1 : 1;
-    return (a->free_context > b->free_context) - (a->free_context < b->free_context);
+    return HW_ORDER(a->alloc_context, b->alloc_context) ?: HW_ORDER(a->free_context, b->free_context);
 }
 
 static void make_free_stacks(struct finisher *finisher)
@@ -632,7 +622,7 @@ static int compare_runs(const void *left, const void *right)
     if (a->run.mode != b->run.mode)
         return a->run.mode < b->run.mode ? -1 : 1;
     order = compare_bytes(a->run.build_id, a->run.build_id_size, b->run.build_id, b->run.build_id_size);
-    return order ? order : (a->run.sample_bytes > b->run.sample_bytes) - (a->run.sample_bytes < b->run.sample_bytes);
+    return order ? order : HW_ORDER(a->run.sample_bytes, b->run.sample_bytes);
 }
 
 static void make_runs(struct finisher *finisher)

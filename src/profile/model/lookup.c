@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 #include "profile/container/container.h"
 #include "profile/container/pack.h"
 #include "profile/model/symbol_tables.h"
@@ -474,9 +475,7 @@ static bool take_file(struct extract *extract, uint32_t *file)
 static int compare_places(const void *left, const void *right)
 {
     const struct place *a = left, *b = right;
-    if (a->map != b->map)
-        return a->map < b->map ? -1 : 1;
-    return (a->address > b->address) - (a->address < b->address);
+    return HW_ORDER(a->map, b->map) ?: HW_ORDER(a->address, b->address);
 }
 
 static const struct hw_location *find_location(struct extract *extract, const struct place *place)

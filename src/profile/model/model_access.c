@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 struct taker {
     struct hw_profile *profile;
     struct hw_arena *arena;
@@ -158,7 +160,7 @@ static bool entry_is_empty(const struct hw_access *entry)
 static int compare_id(const void *key, const void *element)
 {
     const uint32_t id = *(const uint32_t *)key, other = ((const struct hw_profile_context *)element)->id;
-    return (id > other) - (id < other);
+    return HW_ORDER(id, other);
 }
 
 /* The context that an entry's numbers belong to. NULL: they are in the totals only. */
@@ -234,9 +236,7 @@ static void take_entries(struct taker *taker, uint32_t type)
 static int compare_granules(const void *left, const void *right)
 {
     const struct hw_global_granule *a = left, *b = right;
-    if (a->map != b->map)
-        return a->map < b->map ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    return HW_ORDER(a->map, b->map) ?: HW_ORDER(a->offset, b->offset);
 }
 
 static void take_globals(struct taker *taker)
@@ -284,9 +284,7 @@ static void take_globals(struct taker *taker)
 static int compare_histograms(const void *left, const void *right)
 {
     const struct hw_profile_histogram *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->first_word, b->first_word);
 }
 
 static size_t convert_histogram(struct taker *taker, uint32_t type, struct hw_profile_histogram *into)
@@ -353,11 +351,8 @@ static bool take_histograms(struct taker *taker)
 int hw_profile_words_compare(const void *left, const void *right)
 {
     const struct hw_profile_words *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    if (a->free_context != b->free_context)
-        return a->free_context < b->free_context ? -1 : 1;
-    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->free_context, b->free_context) ?:
+           HW_ORDER(a->first_word, b->first_word);
 }
 
 void hw_profile_words_add(struct hw_profile_words *to, const struct hw_profile_words *from)

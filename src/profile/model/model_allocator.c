@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 /* Where nothing better is known of the allocator: glibc's threshold of mmap. */
 #define LARGE_USUALLY (128u << 10)
 
@@ -195,17 +197,13 @@ static bool context_exists(const struct taker *taker, uint32_t context)
 static int by_site(const void *left, const void *right)
 {
     const struct hw_operation_site *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->kind > b->kind) - (a->kind < b->kind);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->kind, b->kind);
 }
 
 static int by_ticks(const void *left, const void *right)
 {
     const struct hw_operation_site *a = left, *b = right;
-    if (a->ticks != b->ticks)
-        return a->ticks > b->ticks ? -1 : 1;
-    return by_site(left, right);
+    return HW_ORDER(b->ticks, a->ticks) ?: by_site(left, right);
 }
 
 size_t hw_operation_sites_join(struct hw_operation_site *sites, size_t count)
@@ -283,9 +281,7 @@ static bool take_lives(struct taker *taker)
 static int by_slowness(const void *left, const void *right)
 {
     const struct hw_slow_operation *a = left, *b = right;
-    if (a->ticks != b->ticks)
-        return a->ticks > b->ticks ? -1 : 1;
-    return (a->tick > b->tick) - (a->tick < b->tick);
+    return HW_ORDER(b->ticks, a->ticks) ?: HW_ORDER(a->tick, b->tick);
 }
 
 static enum hw_taken take_slow(const void *taker, void *entry)
@@ -310,11 +306,7 @@ static bool take_slowest(struct taker *taker)
 static int by_stage(const void *left, const void *right)
 {
     const struct hw_operation_stage *a = left, *b = right;
-    if (a->stage != b->stage)
-        return a->stage < b->stage ? -1 : 1;
-    if (a->begin != b->begin)
-        return a->begin < b->begin ? -1 : 1;
-    return (a->thread > b->thread) - (a->thread < b->thread);
+    return HW_ORDER(a->stage, b->stage) ?: HW_ORDER(a->begin, b->begin) ?: HW_ORDER(a->thread, b->thread);
 }
 
 static enum hw_taken take_stage(const void *closure, void *entry)

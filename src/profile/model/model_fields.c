@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 struct taker {
     struct hw_profile *profile;
     struct hw_profile_fields *fields;
@@ -58,8 +60,8 @@ static int compare_named(const void *left, const void *right)
     const struct named *a = left, *b = right;
     int order = strcmp(a->name, b->name);
     if (order == 0)
-        order = (a->identity > b->identity) - (a->identity < b->identity);
-    return order ? order : (a->entry > b->entry) - (a->entry < b->entry);
+        order = HW_ORDER(a->identity, b->identity);
+    return order ? order : HW_ORDER(a->entry, b->entry);
 }
 
 /* False: the entry names fields that are not there. */
@@ -204,7 +206,7 @@ static bool take_structs(struct taker *taker)
 static int compare_members(const void *left, const void *right)
 {
     const struct hw_profile_group_member *a = left, *b = right;
-    return (a->field > b->field) - (a->field < b->field);
+    return HW_ORDER(a->field, b->field);
 }
 
 /* Copies the members of a group; false when one of them is none of its struct's. */
@@ -381,7 +383,7 @@ static int compare_identity(const void *left, const void *right, void *closure)
     const struct hw_profile_struct *structs = closure;
     const uint32_t one = *(const uint32_t *)left, other = *(const uint32_t *)right;
     const uint64_t a = structs[one].identity, b = structs[other].identity;
-    return a != b ? (a > b) - (a < b) : (one > other) - (one < other);
+    return a != b ? HW_ORDER(a, b) : HW_ORDER(one, other);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -462,7 +464,7 @@ static int compare_windows(const void *left, const void *right)
     const struct hw_profile_field_window *a = left, *b = right;
     if (a->field_a != b->field_a) /* which is in the order of structs, too */
         return a->field_a < b->field_a ? -1 : 1;
-    return (a->field_b > b->field_b) - (a->field_b < b->field_b);
+    return HW_ORDER(a->field_b, b->field_b);
 }
 
 static bool take_windows(struct taker *taker)
@@ -515,7 +517,7 @@ static bool take_windows(struct taker *taker)
 static int compare_id(const void *key, const void *element)
 {
     const uint32_t id = *(const uint32_t *)key, other = ((const struct hw_profile_context *)element)->id;
-    return (id > other) - (id < other);
+    return HW_ORDER(id, other);
 }
 
 static void add_type(struct hw_profile_context *context, uint64_t type, bool differ)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 static int64_t plus(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -23,13 +25,13 @@ static int64_t whole(uint64_t value)
 static int compare_classes(const void *left, const void *right)
 {
     const struct hw_usable_class *a = left, *b = right;
-    return (a->usable_most > b->usable_most) - (a->usable_most < b->usable_most);
+    return HW_ORDER(a->usable_most, b->usable_most);
 }
 
 static int compare_points(const void *left, const void *right)
 {
     const struct hw_places_point *a = left, *b = right;
-    return (a->tick > b->tick) - (a->tick < b->tick);
+    return HW_ORDER(a->tick, b->tick);
 }
 
 static int compare_pinned(const void *left, const void *right)
@@ -37,7 +39,7 @@ static int compare_pinned(const void *left, const void *right)
     const struct hw_pinned *a = left, *b = right;
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
-    return (a->context > b->context) - (a->context < b->context);
+    return HW_ORDER(a->context, b->context);
 }
 
 static int compare_pairs(const void *left, const void *right)
@@ -47,9 +49,7 @@ static int compare_pairs(const void *left, const void *right)
     const uint64_t blocks_b = hw_add_saturating(b->active, b->passive);
     if (blocks_a != blocks_b)
         return blocks_a < blocks_b ? 1 : -1;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->other > b->other) - (a->other < b->other);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->other, b->other);
 }
 
 static bool exists(const struct hw_profile *profile, uint32_t context)

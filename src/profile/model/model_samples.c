@@ -5,23 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 static int compare_contexts(const void *left, const void *right)
 {
     const struct hw_sample_context *a = left, *b = right;
-    return (a->context > b->context) - (a->context < b->context);
+    return HW_ORDER(a->context, b->context);
 }
 
 int hw_sample_count_compare(const struct hw_sample_count *a, const struct hw_sample_count *b)
 {
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    if (a->map != b->map)
-        return a->map < b->map ? -1 : 1;
-    if (a->offset != b->offset)
-        return a->offset < b->offset ? -1 : 1;
-    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    return HW_ORDER(a->kind, b->kind) ?: HW_ORDER(a->context, b->context) ?: HW_ORDER(a->map, b->map) ?:
+           HW_ORDER(a->offset, b->offset) ?: HW_ORDER(a->bytes, b->bytes);
 }
 
 static int compare_counts(const void *left, const void *right)

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 #include "profile/model/symbolised.h"
 
 /* ---- strings ---- */
@@ -288,11 +289,7 @@ static bool collect_members(struct index_builder *builder)
 static int compare_members(const void *left, const void *right)
 {
     const struct member *a = left, *b = right;
-    if (a->name != b->name)
-        return a->name < b->name ? -1 : 1;
-    if (a->first != b->first)
-        return a->first < b->first ? -1 : 1;
-    return (a->end > b->end) - (a->end < b->end);
+    return HW_ORDER(a->name, b->name) ?: HW_ORDER(a->first, b->first) ?: HW_ORDER(a->end, b->end);
 }
 
 /* Joins ranges of one function that overlap or touch; returns how many functions there are. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "profile/container/container.h"
 
 struct checker {
@@ -48,16 +49,16 @@ static int compare_identity(const struct sorted_map *a, const struct sorted_map 
     int order = strcmp(a->path, b->path);
     if (order)
         return order;
-    if (size != b->map->build_id_size)
-        return size < b->map->build_id_size ? -1 : 1;
-    return memcmp(a->map->build_id, b->map->build_id, size < sizeof a->map->build_id ? size : sizeof a->map->build_id);
+    return HW_ORDER(size, b->map->build_id_size)
+               ?: (memcmp(a->map->build_id, b->map->build_id,
+                          size < sizeof a->map->build_id ? size : sizeof a->map->build_id));
 }
 
 static int compare_maps(const void *left, const void *right)
 {
     const struct sorted_map *a = left, *b = right;
     int order = compare_identity(a, b);
-    return order ? order : (a->index > b->index) - (a->index < b->index);
+    return order ? order : HW_ORDER(a->index, b->index);
 }
 
 bool hw_first_maps(const struct hw_map_entry *maps, size_t count, const char *strings, size_t string_size,
@@ -170,9 +171,7 @@ static bool take_frames(struct checker *checker)
 
 static int compare_places(uint32_t map_a, uint64_t address_a, uint32_t map_b, uint64_t address_b)
 {
-    if (map_a != map_b)
-        return map_a < map_b ? -1 : 1;
-    return (address_a > address_b) - (address_a < address_b);
+    return HW_ORDER(map_a, map_b) ?: HW_ORDER(address_a, address_b);
 }
 
 static bool frames_are_there(const struct checker *checker, const struct hw_location *location)

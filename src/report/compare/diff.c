@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "report/text/human.h"
 #include "report/view/merged.h"
 #include "report/view/pairs.h"
@@ -223,15 +224,8 @@ static bool make_items(struct builder *builder, enum hw_diff_side side, struct i
 static int compare_items(const void *left, const void *right)
 {
     const struct item *a = left, *b = right;
-    if (a->path != b->path)
-        return a->path < b->path ? -1 : 1;
-    if (a->files != b->files)
-        return a->files < b->files ? -1 : 1;
-    if (a->type != b->type)
-        return a->type < b->type ? -1 : 1;
-    if (a->side != b->side)
-        return a->side < b->side ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
+    return HW_ORDER(a->path, b->path) ?: HW_ORDER(a->files, b->files) ?: HW_ORDER(a->type, b->type) ?:
+           HW_ORDER(a->side, b->side) ?: HW_ORDER(a->context, b->context);
 }
 
 #define TAKEN 2 /* a side that is none: the item is in a place */
@@ -427,9 +421,7 @@ struct ranked {
 static int compare_ranked(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
-    if (a->change != b->change)
-        return a->change > b->change ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
+    return HW_ORDER(b->change, a->change) ?: HW_ORDER(a->index, b->index);
 }
 
 uint32_t *hw_diff_sorted(const struct hw_diff *diff, enum hw_measure_id id, size_t *count)

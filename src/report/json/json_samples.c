@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
+
 static void set_pair(struct json_writer *writer, json_t *object, uint64_t reads, uint64_t writes)
 {
     set_count(writer, object, "reads", reads);
@@ -35,9 +37,7 @@ static int compare_places(const void *left, const void *right)
 {
     const struct hw_sample_count *a = left, *b = right;
     const uint64_t x = a->reads + a->writes, y = b->reads + b->writes;
-    if (x != y)
-        return x > y ? -1 : 1;
-    return (a->map > b->map) - (a->map < b->map);
+    return HW_ORDER(y, x) ?: HW_ORDER(a->map, b->map);
 }
 
 #define PLACES_MOST 10

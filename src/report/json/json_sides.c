@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #define CODE_MOST 10
 
 static json_t *started_by(struct json_writer *writer, uint32_t leaf)
@@ -79,9 +81,7 @@ static int compare_uses(const void *left, const void *right)
 {
     const struct hw_side *a = left, *b = right;
     const uint64_t x = hw_add_saturating(a->reads, a->writes), y = hw_add_saturating(b->reads, b->writes);
-    if (x != y)
-        return x > y ? -1 : 1;
-    return (a->map > b->map) - (a->map < b->map);
+    return HW_ORDER(y, x) ?: HW_ORDER(a->map, b->map);
 }
 
 static json_t *code_value(struct json_writer *writer, const struct hw_view_side *side)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "report/text/human.h"
 
 #define FUNCTION_COLUMN 46
@@ -21,26 +22,20 @@ static int compare_keys(const void *left, const void *right)
     const struct by_function *a = left, *b = right;
     if (a->key != b->key)
         return (uintptr_t)a->key < (uintptr_t)b->key ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
+    return HW_ORDER(a->context, b->context);
 }
 
 static int compare_sums(const void *left, const void *right)
 {
     const struct by_function *a = left, *b = right;
-    if (a->peak != b->peak)
-        return a->peak > b->peak ? -1 : 1;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
+    return HW_ORDER(b->peak, a->peak) ?: HW_ORDER(b->bytes, a->bytes) ?: HW_ORDER(a->context, b->context);
 }
 
 static int compare_accesses(const void *left, const void *right)
 {
     const struct by_function *a = left, *b = right;
     const uint64_t x = hw_profile_access_total(&a->access), y = hw_profile_access_total(&b->access);
-    if (x != y)
-        return x > y ? -1 : 1;
-    return compare_sums(left, right);
+    return HW_ORDER(y, x) ?: compare_sums(left, right);
 }
 
 /* Sums of the contexts by the function that names them, in the order of COMPARE; COUNT of them. */

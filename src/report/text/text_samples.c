@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "report/text/human.h"
 
 static uint64_t total(uint64_t reads, uint64_t writes)
@@ -14,9 +15,7 @@ static int compare_totals(const void *left, const void *right)
 {
     const struct hw_sample_count *a = left, *b = right;
     const uint64_t x = total(a->reads, a->writes), y = total(b->reads, b->writes);
-    if (x != y)
-        return x > y ? -1 : 1;
-    return hw_sample_count_compare(a, b);
+    return HW_ORDER(y, x) ?: hw_sample_count_compare(a, b);
 }
 
 /* The counts of one kind of a context, greatest first; to be freed. */
@@ -82,9 +81,7 @@ struct ranked {
 static int compare_ranked(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
-    if (a->total != b->total)
-        return a->total > b->total ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
+    return HW_ORDER(b->total, a->total) ?: HW_ORDER(a->context, b->context);
 }
 
 static void print_context(struct hw_text *text, uint32_t index, size_t rank, uint64_t heap)

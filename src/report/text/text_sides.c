@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "report/text/human.h"
 
 #define SIDES_MOST  4
@@ -52,7 +53,7 @@ static void add_thread(struct hw_text *text, uint32_t number, struct hw_buffer *
 static int compare_offsets(const void *left, const void *right)
 {
     const struct hw_side *a = left, *b = right;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    return HW_ORDER(a->offset, b->offset);
 }
 
 /* "bytes 0 to 7, 32 to 39": where writes (else reads) fell. False: nowhere. */

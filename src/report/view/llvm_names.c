@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "profile/llvm/llvm.h"
 #include "symbols/symbols.h"
 
@@ -40,7 +41,7 @@ void hw_view_names_free(struct hw_view_names *names)
 static int compare_functions(const void *left, const void *right)
 {
     const struct function *a = left, *b = right;
-    return (a->guid > b->guid) - (a->guid < b->guid);
+    return HW_ORDER(a->guid, b->guid);
 }
 
 static struct function *find(const struct hw_view_names *names, uint64_t guid)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/order.h"
 #include "profile/model/symbol_tables.h"
 #include "profile/model/symbolised.h"
 #include "profile/container/write.h"
@@ -50,9 +51,7 @@ struct sorted_location {
 static int compare_locations(const void *left, const void *right)
 {
     const struct sorted_location *a = left, *b = right;
-    if (a->map != b->map)
-        return a->map < b->map ? -1 : 1;
-    return (a->location->address > b->location->address) - (a->location->address < b->location->address);
+    return HW_ORDER(a->map, b->map) ?: HW_ORDER(a->location->address, b->location->address);
 }
 
 /* Frames of LLVM's profiles have no module; whether they have a name depends on the binaries that were given. */
@@ -126,7 +125,7 @@ static void add_files(struct symboliser *symboliser)
 static int compare_types(const void *left, const void *right)
 {
     const struct hw_type_name *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
+    return HW_ORDER(a->id, b->id);
 }
 
 /* Those that contexts have, and those that were named before. */
@@ -166,15 +165,8 @@ out:
 static int compare_data(const void *left, const void *right)
 {
     const struct hw_data_name *a = left, *b = right;
-    if (a->map != b->map)
-        return a->map < b->map ? -1 : 1;
-    if (a->flags != b->flags)
-        return a->flags < b->flags ? -1 : 1;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    if (a->size != b->size)
-        return a->size < b->size ? -1 : 1;
-    return (a->name > b->name) - (a->name < b->name);
+    return HW_ORDER(a->map, b->map) ?: HW_ORDER(a->flags, b->flags) ?: HW_ORDER(a->address, b->address) ?:
+           HW_ORDER(a->size, b->size) ?: HW_ORDER(a->name, b->name);
 }
 
 static struct hw_data_name make_data(struct symboliser *symboliser, uint32_t map, uint32_t flags, uint64_t address,
@@ -266,9 +258,7 @@ struct sorted_count {
 static int compare_counts(const void *left, const void *right)
 {
     const struct sorted_count *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->index, b->index);
 }
 
 /* Sorts the entries, which begin with the number of their context, by it; equal ones stay in their order. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/order.h"
 #include "profile/model/symbolised.h"
 #include "report/view/llvm_names.h"
 #include "report/view/pairs.h"
@@ -269,11 +270,7 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
 static int compare_free_stacks(const void *left, const void *right)
 {
     const struct hw_view_free_stack *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    return (a->leaf > b->leaf) - (a->leaf < b->leaf);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(b->count, a->count) ?: HW_ORDER(a->leaf, b->leaf);
 }
 
 static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids)
@@ -314,9 +311,7 @@ static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, co
 static int compare_histograms(const void *left, const void *right)
 {
     const struct hw_profile_histogram *a = left, *b = right;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->first_word > b->first_word) - (a->first_word < b->first_word);
+    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->first_word, b->first_word);
 }
 
 static bool make_histogram(struct hw_view *view, const uint32_t *context_of, size_t ids)
@@ -546,9 +541,7 @@ struct ranked {
 static int compare_ranked(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
-    if (a->value != b->value)
-        return a->value > b->value ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
+    return HW_ORDER(b->value, a->value) ?: HW_ORDER(a->index, b->index);
 }
 
 uint32_t *hw_view_sorted(const struct hw_view_context *contexts, size_t context_count, enum hw_sort_key key, bool all,

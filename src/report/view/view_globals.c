@@ -8,14 +8,13 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "profile/model/symbolised.h"
 
 static int compare_granules(const void *left, const void *right)
 {
     const struct hw_view_granule *a = left, *b = right;
-    if (a->module != b->module)
-        return a->module < b->module ? -1 : 1;
-    return (a->address > b->address) - (a->address < b->address);
+    return HW_ORDER(a->module, b->module) ?: HW_ORDER(a->address, b->address);
 }
 
 /* The profile's granules by module: a library that was mapped twice has each of its granules once. */
@@ -219,9 +218,7 @@ static int compare_globals(const void *left, const void *right)
 {
     const struct hw_view_global *a = left, *b = right;
     const uint64_t x = total_of(a), y = total_of(b);
-    if (x != y)
-        return x > y ? -1 : 1;
-    return (a->granule > b->granule) - (a->granule < b->granule);
+    return HW_ORDER(y, x) ?: HW_ORDER(a->granule, b->granule);
 }
 
 bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,

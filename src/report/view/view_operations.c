@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "report/view/pairs.h"
 
 static uint32_t leaf_of(const struct hw_profile *profile, const uint32_t *canonical, uint32_t context)
@@ -19,11 +20,7 @@ const char *const hw_operation_kind_names[HW_OPERATION_KINDS] = {"malloc, new", 
 static int by_ticks(const void *left, const void *right)
 {
     const struct hw_operation_site *a = left, *b = right;
-    if (a->ticks != b->ticks)
-        return a->ticks > b->ticks ? -1 : 1;
-    if (a->context != b->context)
-        return a->context < b->context ? -1 : 1;
-    return (a->kind > b->kind) - (a->kind < b->kind);
+    return HW_ORDER(b->ticks, a->ticks) ?: HW_ORDER(a->context, b->context) ?: HW_ORDER(a->kind, b->kind);
 }
 
 static uint64_t scaled(uint64_t value, double by)

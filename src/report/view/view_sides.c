@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
+
 /* ---- code that is in no stack ---- */
 
 bool hw_view_adder_make(struct hw_view_adder *adder, struct hw_view *view, const uint32_t *module_of, size_t most)
@@ -85,13 +87,8 @@ bool hw_view_make_sides(struct hw_view *view, const uint32_t *canonical, const u
 static int compare_sides(const void *left, const void *right)
 {
     const struct hw_view_side *a = left, *b = right;
-    if (a->entries->sharing != b->entries->sharing)
-        return a->entries->sharing < b->entries->sharing ? -1 : 1;
-    if (a->writes != b->writes)
-        return a->writes > b->writes ? -1 : 1;
-    if (a->reads != b->reads)
-        return a->reads > b->reads ? -1 : 1;
-    return a->entries < b->entries ? -1 : a->entries > b->entries;
+    return HW_ORDER(a->entries->sharing, b->entries->sharing) ?: HW_ORDER(b->writes, a->writes) ?:
+           HW_ORDER(b->reads, a->reads) ?: HW_ORDER(a->entries, b->entries);
 }
 
 static void add_entry(struct hw_view_side *side, const struct hw_side *entry)
