@@ -78,5 +78,5 @@ static void test_pauses(void **state)
     assert_int_equal(hw_budget_limit(HW_BUDGET_WORDS_ONCE, 20000000, 0), 1000000);
 }
 
-TEST_MAIN(cmocka_unit_test(test_shares), cmocka_unit_test(test_start), cmocka_unit_test(test_reserve),
+TEST_LIST(cmocka_unit_test(test_shares), cmocka_unit_test(test_start), cmocka_unit_test(test_reserve),
           cmocka_unit_test(test_pauses))
