@@ -191,7 +191,7 @@ bool hw_facts_parse(struct hw_facts *facts, const char *text, const char *source
     if (wrong)
         hw_error_set(error, "%s, line %u: %s", source, number, wrong);
     else if (!facts->name[0])
-        hw_error_set(error, "%s: no line tells the name of the allocator (name = ...)", source);
+        hw_error_set(error, "%s: no line gives the name of the allocator (name = ...)", source);
     return !wrong && facts->name[0];
 }
 

@@ -63,7 +63,7 @@ static void print_choice(const struct hw_comparison *comparison)
     const char *present = comparison->of[comparison->present].allocator->name;
     switch (choice->reason) {
     case HW_CHOICE_TOO_SHORT:
-        printf("Too short to tell: a run takes %.1f ms, most of which is its start. Give the program more to do.\n",
+        printf("Too short to compare: a run takes %.1f ms, most of which is its start. Give the program more to do.\n",
                comparison->candidates[comparison->present].time_s * 1e3);
         return;
     case HW_CHOICE_KEEP:

@@ -64,7 +64,7 @@ void hw_check_kernel(struct hw_finding *finding)
     unsigned version = major * 1000 + minor;
     if (version < 4014)
         hw_finding_set(finding, HW_CHECK_MISSING,
-                       "Linux %s: 4.14 is needed, older ones do not tell a forked child by its memory", name.release);
+                       "Linux %s: 4.14 is needed, with older ones a forked child cannot be recognised", name.release);
     else if (version < 5011)
         hw_finding_set(finding, HW_CHECK_LIMITED, "Linux %s: without syscall user dispatch, which came with 5.11",
                        name.release);

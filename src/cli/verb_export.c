@@ -22,7 +22,7 @@ static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... F
                            "                   speedscope: for speedscope.app, with all values\n"
                            "                   sqlite: a database for questions of your own\n"
                            "                   csv: a line for each context, with all values\n"
-                           "                   memprofraw: for llvm-profdata, with the program at hand\n"
+                           "                   memprofraw: for llvm-profdata, which needs the program\n"
                            "                   memprof-yaml: for llvm-profdata merge, and for people\n"
                            "                   profdata: for clang -fmemory-profile-use=\n"
                            "  --value KEY      of collapsed: what is written; of pprof and speedscope: what\n"

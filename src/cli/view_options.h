@@ -35,8 +35,8 @@ enum {
     "  --no-debuginfod  do not fetch debug information, even when DEBUGINFOD_URLS is\n"                                \
     "                   set\n"                                                                                         \
     "  --sysroot DIR    look for programs, libraries and debug files below DIR\n"                                      \
-    "  --binary FILE    a program or library that a heap profile of LLVM's is of;\n"                                   \
-    "                   may be repeated\n"
+    "  --binary FILE    a program or library that one of LLVM's heap profiles refers\n"                                \
+    "                   to; may be repeated\n"
 
 /* ARGC: of the verb; there are not more binaries than arguments. False, with a message, when there is no memory. The
  * view's other options are the verb's to set. */

@@ -195,7 +195,7 @@ static void test_text(void **state)
     const char *const quick[] = {VERB, "-n", "1", "--no-prediction", "--", differs(), NULL};
     result = verb(quick, NULL);
     assert_exit(&result, 0, "heapwise allocators");
-    assert_contains(result.out, "Too short to tell");
+    assert_contains(result.out, "Too short to compare");
     run_result_free(&result);
 }
 

@@ -197,8 +197,8 @@ export const blocks: View = {
         if (kindsOf(profile).length)
             return null;
         return profile.report.process.access
-            ? 'Accesses were counted by cache line. A program that is built with “heapwise cc --granule=8” tells its words apart, and with “--granule=4” when they are used.'
-            : 'Which words of blocks are used was not observed: a program that is built with “heapwise cc --granule=8” tells it; “heapwise record --sample-accesses -- PROGRAM” tells a sample of it.';
+            ? 'Accesses were counted by cache line. A program built with “heapwise cc --granule=8” counts each word, and with “--granule=4” records when words are used.'
+            : 'Which words of blocks are used was not observed: build the program with “heapwise cc --granule=8”, or record a sample with “heapwise record --sample-accesses -- PROGRAM”.';
     },
     show: ({ profile }: Page, root: HTMLElement) => {
         const there = kindsOf(profile);

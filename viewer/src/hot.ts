@@ -288,7 +288,7 @@ export const hot: View = {
     missing: ({ profile }: Page) => {
         if (!density(profile))
             return 'How often memory is used was not observed. “heapwise record --sample-accesses -- PROGRAM” samples it; a program that is built with “heapwise cc” counts every access.';
-        return measure('lifetime')!.values(profile) ? null : 'This profile does not tell how long blocks live.';
+        return measure('lifetime')!.values(profile) ? null : 'This profile does not record how long blocks live.';
     },
     show: ({ profile }: Page, root: HTMLElement) => {
         const scatter = new Scatter(profile, root, measure('lifetime')!.values(profile)!, density(profile)!);

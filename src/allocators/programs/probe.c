@@ -147,7 +147,7 @@ static void say_who(void)
         say("name = glibc\nversion = %s\n", libc_version());
     } else {
         say_name_of_file();
-        say("version = unknown (it has no function that tells it)\n");
+        say("version = unknown (it has no function that returns it)\n");
     }
     char path[4096];
     say("path = %s\n", realpath(home, path) ? path : home);

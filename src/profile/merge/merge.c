@@ -121,9 +121,9 @@ bool hw_merge_agree(struct hw_merge_text *text, const char *value, size_t size, 
 
 static const char *class_name(enum hw_merge_class class)
 {
-    return class == HW_MERGE_RAW       ? "a raw heap profile of LLVM's"
-           : class == HW_MERGE_INDEXED ? "an indexed heap profile of LLVM's"
-                                       : "a profile of Heapwise's own";
+    return class == HW_MERGE_RAW       ? "one of LLVM's raw heap profiles"
+           : class == HW_MERGE_INDEXED ? "one of LLVM's indexed heap profiles"
+                                       : "a profile of Heapwise";
 }
 
 static bool is_compatible(const struct hw_merge *merge, enum hw_merge_class class, uint32_t granule, const char *path,

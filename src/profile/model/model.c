@@ -115,7 +115,7 @@ static void take_process(struct builder *builder)
     if (table->count == 0)
         hw_problem(builder->problems,
                    "Program, command, duration and peak of the run are not known, as that part of the "
-                   "file is lost. Times are told as if a tick of the processor's clock took 1 ns.");
+                   "file is lost. Times are computed as if a tick of the processor's clock took 1 ns.");
     else
         memcpy(&profile->process, table->entries, sizeof profile->process);
     profile->process_lost = table->count == 0;
@@ -125,7 +125,7 @@ static void take_process(struct builder *builder)
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
         check_string(builder, strings[i], "process");
     if ((process->clock_ticks == 0) != (process->clock_ns == 0)) {
-        hw_problem(builder->problems, "The clock of the run is damaged: times are told as if a tick of it took 1 ns.");
+        hw_problem(builder->problems, "The clock of the run is damaged: times are computed as if a tick took 1 ns.");
         process->clock_ticks = process->clock_ns = 0;
     }
     profile->ns_per_tick = process->clock_ticks ? (double)process->clock_ns / (double)process->clock_ticks : 1;

@@ -40,9 +40,9 @@ void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes
     if (told && !unsplit)
         hw_buffer_add(out, " (%s reads)", HW_PERCENT((double)reads, (double)told));
     else if (unsplit / 100 > told)
-        hw_buffer_add(out, " (reads and writes not told apart)");
+        hw_buffer_add(out, " (reads and writes not distinguished)");
     else if (told)
-        hw_buffer_add(out, " (%s reads, %s not told apart)", HW_PERCENT((double)reads, (double)all),
+        hw_buffer_add(out, " (%s reads, %s not distinguished)", HW_PERCENT((double)reads, (double)all),
                       HW_PERCENT((double)unsplit, (double)all));
 }
 

@@ -42,7 +42,7 @@ static void print_facts(struct hw_text *text, const struct hw_profile_allocator 
 {
     static const char *const styles[] = {NULL, "sequential: blocks of all sizes side by side",
                                          "BiBOP: pages with blocks of one size"};
-    static const char *const caches[] = {NULL, "none: a freed block goes to whoever asks next",
+    static const char *const caches[] = {NULL, "none: a freed block goes to the next thread that asks",
                                          "a freed block stays with the thread that freed it",
                                          "a freed block goes back to the thread that it came from"};
     const struct hw_allocator_facts *facts = &allocator->facts;

@@ -375,10 +375,10 @@ static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
     if (hw_profile_counts_periods(view->profile) && (key == HW_SORT_DENSITY || key == HW_SORT_COLD))
         return "With 4-byte granules it is not counted how often words are used.";
     if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC))
-        return "A sample of the allocations does not tell.";
+        return "A sample of the allocations does not show it.";
     if (hw_view_measured(view, needed) && (!granules || hw_view_measured(view, HW_MEASURED_GRANULES)))
         return NULL;
-    return view->profile->llvm ? "A heap profile of LLVM's does not tell."
+    return view->profile->llvm ? "LLVM's heap profiles do not record it."
            : view->profile->totals_lost || view->profile->process_lost
                ? "That part of the file is damaged."
                : "The address space had no room (ulimit -v, or mappings of the program): sizes "

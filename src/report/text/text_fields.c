@@ -446,7 +446,7 @@ void hw_text_fields(struct hw_text *text)
     const uint64_t unknown = hw_add_saturating(fields->unattributed_reads, fields->unattributed_writes);
     const uint64_t known = hw_add_saturating(fields->attributed_reads, fields->attributed_writes);
     if (unknown)
-        fprintf(page->stream, "\n%s of the accesses that were looked at are in no struct that is known.\n",
+        fprintf(page->stream, "\n%s of the accesses that were checked are in no known struct.\n",
                 HW_PERCENT((double)unknown, (double)hw_add_saturating(unknown, known)));
     struct hw_buffer uncounted = {0};
     hw_add_uncounted(text->view, true, &uncounted);

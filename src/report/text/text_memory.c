@@ -69,7 +69,7 @@ static const struct part {
     {"Code and data of program and libraries, files", "code, static data and mapped files", file_part},
     {"Stacks of threads", "stacks of threads", stack_part},
     {"Heapwise's own memory", "Heapwise's own memory", runtime_part},
-    {"Other (shared memory, vDSO)", "shared memory and the like", other_part},
+    {"Other (shared memory, vDSO)", "shared memory and other mappings", other_part},
 };
 
 #define PARTS       (sizeof parts / sizeof *parts)

@@ -151,8 +151,8 @@ void hw_text_sides(struct hw_text *text, const struct hw_finding *finding)
         hw_buffer_add(&out, "%s and %s. ", hw_page_ellipsis(&text->page), HW_OF(count - SIDES_MOST, "more"));
     hw_buffer_add(&out, !count    ? "Which threads do so was not recorded."
                         : sampled ? "Threads and code that no sample fell on are not in it."
-                                  : "Which code does so is not known: heapwise record --sample-accesses, with a build "
-                                    "that does not count, tells it.");
+                                  : "Which code does so is not known: heapwise record --sample-accesses shows it, with "
+                                    "a build that does not count.");
     hw_page_wrap(&text->page, 5, "", hw_buffer_text(&out));
     text->failed |= out.failed;
     hw_buffer_free(&out);

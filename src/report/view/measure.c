@@ -65,12 +65,12 @@ static const char *access_unknown(const struct hw_view *view, enum hw_measure_id
     if (!profile->access_counted)
         return "accesses were not counted (heapwise cc)";
     if (of_granules && !hw_view_measured(view, HW_MEASURED_GRANULES))
-        return "this kind of profile does not tell it";
+        return "this kind of profile does not record it";
     if (!of_granules && hw_profile_counts_periods(profile))
         return "it was made with --granule=4, which does not count accesses";
     if ((id == HW_MEASURE_READS || id == HW_MEASURE_WRITES || id == HW_MEASURE_NEVER_READ) &&
         !(profile->access_info.flags & HW_ACCESS_SPLIT) && profile->access.all.unsplit)
-        return "reads were not told from writes";
+        return "reads and writes were not distinguished";
     return NULL;
 }
 
@@ -89,7 +89,7 @@ const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id
         [HW_MEASURE_POOLS] = HW_MEASURED_TOTALS,
     };
     return hw_view_measured(view, needed[id]) ? NULL
-           : view->profile->llvm              ? "this kind of profile does not tell it"
+           : view->profile->llvm              ? "this kind of profile does not record it"
            : view->profile->totals_lost       ? "that part of the file is damaged"
            : view->profile->process_lost
                ? "that part of the file is damaged"

@@ -104,7 +104,7 @@ static void add_observed(const struct hw_profile *profile, const struct hw_run *
                       (double)info->rate_least / 1e9, (double)info->rate_most / 1e9);
     if (info->flags & HW_ALLOCATOR_FACTS_DIFFER)
         hw_buffer_add(out, "The processes do not agree on how the allocator works: small, medium and large sizes are "
-                           "told apart as glibc does.\n");
+                           "those of glibc.\n");
     if (info->flags & HW_ALLOCATOR_PREDICTIONS_DIFFER)
         hw_buffer_add(out, "What other allocators would do is predicted for each process: it is in their own "
                            "profiles.\n");

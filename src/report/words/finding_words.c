@@ -37,7 +37,7 @@ const char *hw_layout_reason(enum hw_layout_verdict verdict)
         [HW_LAYOUT_ABI] = "it is marked HEAPWISE_ABI",
         [HW_LAYOUT_PART] = "other types have it as a part, and another order changes their uses, too",
         [HW_LAYOUT_OUTSIDE] = "pointers to it go to functions of modules that do not count, which may use it unseen",
-        [HW_LAYOUT_UNEXPLAINED] = "attributes that the debugging information does not tell place its members",
+        [HW_LAYOUT_UNEXPLAINED] = "attributes that are not in the debugging information place its members",
         [HW_LAYOUT_ONE] = "it has no two members that could change places",
     };
     return verdict == HW_LAYOUT_FREE ? NULL : reasons[verdict];

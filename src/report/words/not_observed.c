@@ -43,8 +43,8 @@ static const struct {
     {HW_NOTE_FOLDED, "folded",
      "Areas of memory lie so far apart that they share cells: accesses to one may be counted for the other", true},
     {HW_NOTE_NOT_SWEPT, "not-swept",
-     "The program computed for 4 s or more without allocating: 64 bytes that one thread read or wrote more than 4.2 "
-     "billion times meanwhile would be told too low",
+     "The program computed for 4 s or more without allocating: if one thread read or wrote 64 bytes more than 4.2 "
+     "billion times meanwhile, their count is too low",
      true},
     {HW_NOTE_NO_DISPATCH, "no-dispatch",
      "System calls inside the allocator were not observed, nor waits for locks that are not of pthreads", false},
@@ -116,8 +116,8 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
     if (view->profile->process.mode == HW_MODE_ALLOCATOR) {
         hw_buffer_add(
             out,
-            "Call stacks are those of %s that were followed, drawn at random: what is told of blocks and bytes "
-            "by call stack is estimated.%s\n",
+            "Call stacks are those of %s that were followed, drawn at random: blocks and bytes by call stack are "
+            "estimates.%s\n",
             HW_OF(view->samples, "block"), view->profile->observed ? " Numbers of operations are exact." : "");
         return;
     }
@@ -138,12 +138,12 @@ static void add_facts(const struct hw_profile *profile, struct hw_buffer *out)
     const struct hw_allocator_facts *facts = &allocator->facts;
     const bool differ = allocator->info.flags & HW_ALLOCATOR_FACTS_DIFFER; /* merged.c says so */
     if (!allocator->facts_known && !differ)
-        hw_buffer_add(out, "How the allocator works was not found out: small, medium and large sizes are told apart as "
-                           "glibc does.\n");
+        hw_buffer_add(out, "How the allocator works was not found out: small, medium and large sizes are those of "
+                           "glibc.\n");
     else if (!differ && !(facts->flags & (HW_FACTS_PROBED | HW_FACTS_TOLD)))
         hw_buffer_add(out,
-                      "How the allocator works is not known: %s. Small, medium and large sizes are told apart as "
-                      "glibc does.\n",
+                      "How the allocator works is not known: %s. Small, medium and large sizes are those of "
+                      "glibc.\n",
                       facts->why);
     else if (!differ && (!facts->medium || !facts->large))
         hw_buffer_add(out, "From which size on blocks are %s is not known.\n",
@@ -409,8 +409,8 @@ static void add_limits(const struct hw_profile *profile, struct hw_buffer *out)
                       "program): %s. What is next to them may be counted for them.\n",
                       HW_COUNT(blocks));
     if (info->flags & HW_ACCESS_UNSPLIT)
-        hw_buffer_add(out, "Objects of clang -fmemory-profile do not tell reads from writes, and what two of their "
-                           "threads count in one granule at the same instant may be lost.\n");
+        hw_buffer_add(out, "Objects of clang -fmemory-profile do not distinguish reads and writes, and what two of "
+                           "their threads count in one granule at the same instant may be lost.\n");
 }
 
 /* 4-byte granules. */
@@ -461,12 +461,12 @@ static void add_picked(const struct hw_sample_info *info, struct hw_buffer *out)
     else
         hw_buffer_add(
             out,
-            "Accesses were sampled by the processor (%s), which does not tell how many of them a sample stands "
+            "Accesses were sampled by the processor (%s), which does not say how many of them a sample stands "
             "for: shares are estimates, and reads cannot be compared with writes.\n",
             samples);
     hw_buffer_add(out,
                   "Samples miss accesses by the kernel and by threads made by a bare clone; of an instruction that "
-                  "reads and writes memory the processor may tell one.\n");
+                  "reads and writes memory the processor may report one.\n");
     if (info->throttled)
         hw_buffer_add(out, "The kernel slowed the samples down, %s: busy moments weigh too little.\n",
                       HW_OF(info->throttled, "time"));
@@ -566,7 +566,7 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(out, "The free of %s was not seen: their memory was handed out again.\n",
                       HW_OF(info->unseen_frees, "block"));
     if (info->skipped)
-        hw_buffer_add(out, "The cache lines of %s that signal handlers allocated were not looked at.\n",
+        hw_buffer_add(out, "The cache lines of %s that signal handlers allocated were not checked.\n",
                       HW_OF(info->skipped, "block"));
     if (info->flags & HW_PLACES_WRAPPED)
         hw_buffer_add(out,
@@ -581,7 +581,7 @@ static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
     const struct hw_profile_llvm *llvm = view->profile->llvm;
     hw_buffer_add(
         out,
-        "LLVM's %s heap profile (version %u) tells of blocks by call stack only: not of the process, threads, "
+        "LLVM's %s heap profile (version %u) has blocks by call stack only: not the process, threads, "
         "reallocations, what was live when, or which blocks were never freed (their lives end with the run).\n",
         llvm->kind, (unsigned)llvm->version);
     hw_buffer_add(out, "Lifetimes are of whole milliseconds.\n");
@@ -589,7 +589,7 @@ static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(out, "Accesses are as clang's runtime counts them: reads and writes in one, lost where threads "
                            "count at the same instant, and neighbours of less than 64 bytes share what is counted.\n");
     else if (view->profile->access_counted)
-        hw_buffer_add(out, "Accesses are not told apart as reads and writes.\n");
+        hw_buffer_add(out, "Reads and writes are not distinguished.\n");
     else
         hw_buffer_add(out, "How much the blocks were accessed is not in the file.\n");
     if (hw_is_merged(view->profile) && llvm->dumps > view->profile->process.runs)

@@ -179,7 +179,8 @@ static void time_words(struct hw_verdict_words *words, const struct hw_verdict_f
         hw_buffer_add(&words->why, "Beyond what the causes above explain, an operation takes %s on average. ",
                       TIME(finding->seconds / (double)input->count));
         add_site(&words->why, input, site);
-        hw_buffer_add(&words->what, "Look at the slowest operations (report --json), or try another allocator");
+        hw_buffer_add(&words->what,
+                      "Read the list of the slowest operations (report --json), or try another allocator");
         break;
     default:
         hw_buffer_add(&words->title, "There are many operations, none of them slow by itself");
@@ -246,12 +247,12 @@ static void line_words(struct hw_verdict_words *words, const struct hw_verdict_f
                        const struct hw_verdict_input *input)
 {
     hw_buffer_add(&words->title, "Threads have blocks on the same cache lines");
-    hw_buffer_add(&words->why,
-                  "%s were given to several threads afresh, %s reached another thread when they were used again: %s of "
-                  "the heap's at the peak. Whether they are written at the same time only sampled accesses can tell "
-                  "(--sample-accesses).",
-                  HW_OF(input->active_lines, "line"), HW_OF(input->passive_lines, "line"),
-                  HW_PERCENT(finding->share, 1));
+    hw_buffer_add(
+        &words->why,
+        "%s were given to several threads afresh, %s reached another thread when they were used again: %s of "
+        "the heap's at the peak. Only sampled accesses (--sample-accesses) show whether they are written at the "
+        "same time.",
+        HW_OF(input->active_lines, "line"), HW_OF(input->passive_lines, "line"), HW_PERCENT(finding->share, 1));
     hw_buffer_add(&words->what, "%s",
                   input->active_lines >= input->passive_lines
                       ? "Align and round up to 64 bytes what threads write often (aligned_alloc)"
@@ -278,7 +279,7 @@ static void add_when(struct hw_buffer *out, const struct hw_verdict_finding *fin
     else
         hw_buffer_add(out, " It lasts from %s to %s", TIME(since), TIME(until));
     if (finding->when.looks)
-        hw_buffer_add(out, ", as far as %s at the resident heap tell", HW_OF(finding->when.looks, "look"));
+        hw_buffer_add(out, ", by %s of the resident heap", HW_OF(finding->when.looks, "reading"));
     hw_buffer_add(out, ".");
 }
 

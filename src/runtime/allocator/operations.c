@@ -31,7 +31,7 @@ static bool start(void)
         hw_note(
             HW_NOTE_OTHER,
             "the address space had no room (a limit, or mappings of the program): what lies where was not followed, so that reused addresses are "
-            "not told from new ones, sizes of frees and what reallocations added are not known, and call stacks "
+            "not distinguished from new ones, sizes of frees and what reallocations added are not known, and call stacks "
             "were not sampled");
     return hw_stages_start() && hw_times_start() && hw_dispatch_start();
 }

@@ -54,8 +54,8 @@ static void test_wrong_facts_are_refused(void **state)
     static const struct {
         const char *text, *said;
     } wrong[] = {
-        {"", "no line tells the name"},
-        {"style = bibop\n", "no line tells the name"},
+        {"", "no line gives the name"},
+        {"style = bibop\n", "no line gives the name"},
         {"name = a\nmedium = many\n", "here, line 2"},
         {"name = a\nmedium = -1\n", "not a number"},
         {"name = a\nmedium = 99999999999999999999999\n", "not a number"},

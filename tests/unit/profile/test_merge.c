@@ -648,9 +648,9 @@ static void test_refusals(void **unused)
 {
     assert_refused(COARSE, FINE, "granules of 8 bytes and cannot be merged with profiles by granules of 64");
     assert_refused(WORDS, FINE, "granules of 8 bytes and cannot be merged with profiles by granules of 4");
-    assert_refused(HEAP, RAW, "a raw heap profile of LLVM's and cannot be merged with a profile of Heapwise's own");
-    assert_refused(RAW, INDEXED, "an indexed heap profile of LLVM's and cannot be merged with a raw");
-    assert_refused(INDEXED, FINE, "a profile of Heapwise's own and cannot be merged with an indexed");
+    assert_refused(HEAP, RAW, "one of LLVM's raw heap profiles and cannot be merged with a profile of Heapwise");
+    assert_refused(RAW, INDEXED, "one of LLVM's indexed heap profiles and cannot be merged with one of LLVM's raw");
+    assert_refused(INDEXED, FINE, "a profile of Heapwise and cannot be merged with one of LLVM's indexed");
     struct hw_merge *merge = hw_merge_new();
     struct hw_arena arena = {0};
     struct hw_tables tables;
