@@ -284,10 +284,8 @@ static void test_wrong_usage(void **state)
     check_refused((const char *const[]){VERB, "--allocator=mine=libnotthere.so.7", "true", NULL}, 2, "no malloc");
     check_refused((const char *const[]){VERB, "-n1", "--no-prediction", "--timeout=1", "sleep", "30", NULL}, 2,
                   "did not end within 1 s");
-    if (program_path("hello-static"))
-        check_refused((const char *const[]){VERB, program_path("hello-static"), NULL}, 2, "static");
-    if (program_path("hello-musl"))
-        check_refused((const char *const[]){VERB, program_path("hello-musl"), NULL}, 2, "musl");
+    check_refused((const char *const[]){VERB, need_program("hello-static"), NULL}, 2, "static");
+    check_refused((const char *const[]){VERB, need_program("hello-musl"), NULL}, 2, "musl");
 }
 
 static void test_a_signal_ends_it(void **state)

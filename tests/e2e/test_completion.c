@@ -96,20 +96,26 @@ static void test_all_options(void **state)
 
 static void check_syntax(const char *shell, const char *file)
 {
-    if (!have_command(shell)) {
-        print_message("there is no %s\n", shell);
-        return;
-    }
+    if (!have_command(shell))
+        SKIP("there is no %s", shell);
     struct run_result result = run((const char *const[]){shell, "-n", file, NULL}, NULL);
     assert_exit(&result, 0, file);
     assert_string_equal(result.err, "");
     run_result_free(&result);
 }
 
-static void test_syntax(void **state)
+static void test_syntax_bash(void **state)
 {
     check_syntax("bash", BASH);
+}
+
+static void test_syntax_zsh(void **state)
+{
     check_syntax("zsh", ZSH);
+}
+
+static void test_syntax_fish(void **state)
+{
     check_syntax("fish", FISH);
 }
 
@@ -206,5 +212,6 @@ static void test_fish(void **state)
     remove_directory(directory);
 }
 
-TEST_LIST(cmocka_unit_test(test_candidates), cmocka_unit_test(test_all_options), cmocka_unit_test(test_syntax),
-          cmocka_unit_test(test_bash), cmocka_unit_test(test_fish))
+TEST_LIST(cmocka_unit_test(test_candidates), cmocka_unit_test(test_all_options), cmocka_unit_test(test_syntax_bash),
+          cmocka_unit_test(test_syntax_zsh), cmocka_unit_test(test_syntax_fish), cmocka_unit_test(test_bash),
+          cmocka_unit_test(test_fish))

@@ -141,8 +141,10 @@ static void signals(void **state)
     static const char *const builds[][4] = {{"-O0"}, {"-O2", "-flto", "-fuse-ld=lld"}, {"-O2"}};
     for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
         struct profiled counted;
-        if (i == 1 && !have_command("ld.lld"))
+        if (i == 1 && !have_command("ld.lld")) {
+            LEAVE_OUT("no lld");
             continue;
+        }
         if (!count(&counted, "cc", "interrupted.c", builds[i]))
             SKIP("no compiler");
         check_numbers(&counted, true, run_describe(builds[i]));

@@ -245,6 +245,14 @@ static void test_cplusplus(void **state)
 
 /* ---- arrays of structs in structs ---- */
 
+static bool have_lld(void)
+{
+    if (have_command("ld.lld"))
+        return true;
+    LEAVE_OUT("no lld");
+    return false;
+}
+
 static void look_at_arrays(const struct hw_profile *profile)
 {
     const struct hw_profile_struct *outer = find_struct(profile, "outer", 0);
@@ -287,7 +295,7 @@ static void test_arrays_otherwise(void **state)
     static const char *const ways[][4] = {{"-O2", "--no-consolidate"}, {"-O2", "-flto=thin", "-fuse-ld=lld"}};
     if (!compiler("22", true))
         SKIP("no clang 22");
-    for (size_t i = 0; i < 1 + (size_t)have_command("ld.lld"); i++) {
+    for (size_t i = 0; i < 1 + (size_t)have_lld(); i++) {
         assert_int_equal(check_program("fields_arrays.c", false, "22", ways[i], look_at_arrays), 0);
         assert_int_equal(check_program("fields_arrays.cpp", true, "22", ways[i], NULL), 0);
     }
@@ -307,7 +315,7 @@ static void test_small(void **state)
     assert_int_equal(check_everywhere("fields_small.c", false, look_at_small), 0);
     if (!compiler("22", false))
         SKIP("no clang 22");
-    for (size_t i = 0; i < 1 + (size_t)have_command("ld.lld"); i++)
+    for (size_t i = 0; i < 1 + (size_t)have_lld(); i++)
         assert_int_equal(check_program("fields_small.c", false, "22", ways[i], look_at_small), 0);
 }
 

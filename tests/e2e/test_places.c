@@ -101,7 +101,7 @@ static void test_other_allocators(void **unused)
         snprintf(path, sizeof path, "/usr/lib/x86_64-linux-gnu/%s", libraries[i]);
         FILE *there = fopen(path, "r");
         if (!there) {
-            print_message("%s is not installed: left out\n", libraries[i]);
+            LEAVE_OUT("%s is not installed", libraries[i]);
             continue;
         }
         fclose(there);

@@ -265,7 +265,7 @@ static void test_small_blocks(void **state)
         if (libraries[i])
             snprintf(preload, sizeof preload, "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/%s", libraries[i]);
         if (libraries[i] && (TEST_SANITIZED || access(strchr(preload, '/'), R_OK) != 0)) {
-            print_message("%s is not there, or cannot be preloaded: left out\n", libraries[i]);
+            LEAVE_OUT("%s is not there, or cannot be preloaded", libraries[i]);
             continue;
         }
         const char *const environment[] = {libraries[i] ? preload : NULL, NULL};
@@ -312,7 +312,7 @@ static void test_operators(void **state)
                                            "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"};
     for (size_t k = 0; k < sizeof preloads / sizeof *preloads; k++) {
         if (preloads[k] && (TEST_SANITIZED || access(strchr(preloads[k], '/'), R_OK) != 0)) {
-            print_message("%s is not there, or cannot be preloaded: left out\n", preloads[k]);
+            LEAVE_OUT("%s is not there, or cannot be preloaded", preloads[k]);
             continue;
         }
         const char *const environment[] = {preloads[k], NULL};

@@ -179,9 +179,8 @@ static void check_sample(struct report_sample *sample, struct hw_frames (*resolv
                    {"collapsed", hw_export_collapsed}, {"speedscope", hw_export_speedscope},
                    {"sqlite", hw_export_sqlite},       {"csv", hw_export_csv}};
     if (access(TEST_SOURCES "/exports/node_modules/pprof-format", R_OK) != 0) {
-        print_message("skipped: the readers are not installed (scripts/setup test)\n");
         free(sample);
-        skip();
+        SKIP("the readers are not installed (scripts/setup test)");
     }
     struct reported reported = open_sample(sample, true);
     const struct hw_view_options options = {.resolve = resolve, .data = sample_data, .type = hostile_type};

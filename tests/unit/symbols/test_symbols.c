@@ -212,7 +212,7 @@ static void every_skin_agrees_with_addr2line(void **state)
 {
     for (size_t i = 0; i < sizeof skins / sizeof *skins; i++) {
         if (skins[i].needs && !have_command(skins[i].needs)) {
-            print_message("%s: skipped, no %s here\n", skins[i].name, skins[i].needs);
+            LEAVE_OUT("%s: no %s here", skins[i].name, skins[i].needs);
             continue;
         }
         if (!shell("%s", skins[i].build))
@@ -511,11 +511,11 @@ static void signal_frames_are_named(void **state)
     assert_int_equal(sigaction(SIGUSR2, &before, NULL), 0);
     if (!known.restorer || !dladdr(dlsym(RTLD_DEFAULT, "labs"), &info) || !info.dli_fname ||
         info.dli_fbase > known.restorer)
-        skip();
+        SKIP("the return from signals is not in the C library");
     /* A sanitizer may have installed the handler, with a restorer of its own. */
     Dl_info other;
     if (dladdr(known.restorer, &other) && other.dli_fbase != info.dli_fbase)
-        skip();
+        SKIP("the return from signals is not in the C library");
     /* Stacks hold return address - 1, which the unwind information covers for that purpose. */
     expect_name(info.dli_fname, (uint64_t)((char *)known.restorer - (char *)info.dli_fbase) - 1, HW_SIGNAL_FRAME, NULL);
 }
