@@ -15,6 +15,7 @@
 #include <dwarf.h>
 
 #include "base/growing.h"
+#include "base/index.h"
 #include "symbols/symbols_internal.h"
 
 enum { DW_AT_discriminator_of_call = 0x2136 }; /* DW_AT_GNU_discriminator, which elfutils does not name */
@@ -41,9 +42,8 @@ struct entry {
     uint32_t start_line;
 };
 
-/* Interned names by the DIE that they were read from: many inlined calls share one origin. */
+/* Interned names of a DIE: many inlined calls share one origin. */
 struct name_memo {
-    const void *key; /* the DIE's address; NULL: free */
     const char *function, *linkage_name;
 };
 
@@ -65,8 +65,9 @@ struct unit {
 
     struct entry *entry;
     size_t entry_count, entry_capacity;
-    struct name_memo *memo; /* open addressing */
+    struct name_memo *memo;
     size_t memo_count, memo_capacity;
+    struct hw_index memo_index; /* by the DIE's address */
     struct hw_path_memo paths;
     uint64_t entries_left; /* DIEs that may still be visited */
     uint32_t scope_steps;  /* DIEs that were visited in search of scopes */
@@ -201,34 +202,6 @@ static const char *string_attribute(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute attribute;
     return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
-}
-
-static struct name_memo *find_memo(const struct name_memo *memo, size_t capacity, const void *key)
-{
-    size_t i = ((uintptr_t)key * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
-    while (memo[i].key && memo[i].key != key)
-        i = (i + 1) & (capacity - 1);
-    return (struct name_memo *)&memo[i];
-}
-
-static struct name_memo *make_memo(struct unit *unit, const void *key)
-{
-    if (unit->memo_count >= unit->memo_capacity / 2) {
-        size_t capacity = unit->memo_capacity ? unit->memo_capacity * 2 : 64;
-        struct name_memo *larger = calloc(capacity, sizeof *larger);
-        if (!larger)
-            return NULL;
-        for (size_t i = 0; i < unit->memo_capacity; i++) {
-            if (unit->memo[i].key)
-                *find_memo(larger, capacity, unit->memo[i].key) = unit->memo[i];
-        }
-        free(unit->memo);
-        unit->memo = larger;
-        unit->memo_capacity = capacity;
-    }
-    struct name_memo *memo = find_memo(unit->memo, unit->memo_capacity, key);
-    unit->memo_count += memo->key == NULL;
-    return memo;
 }
 
 /* Where the function of DIE is declared: at the end of its abstract origins and specifications. */
@@ -403,6 +376,25 @@ static bool is_wrapper(Dwarf_Die *function)
            strncmp(name, "operator", 8) != 0;
 }
 
+/* NULL when there is no memory: then nothing more is asked of the unit. */
+static const struct name_memo *memo_of(struct unit *unit, Dwarf_Die *die)
+{
+    const struct hw_key key = {(uintptr_t)die->addr, 0};
+    bool added;
+    if (!HW_GROW(unit->memo, unit->memo_capacity, unit->memo_count + 1))
+        return NULL;
+    const uint32_t number = hw_index_intern(&unit->memo_index, key, (uint32_t)unit->memo_count, &added);
+    if (number == HW_INDEX_NONE)
+        return NULL;
+    if (added) {
+        unit->memo[number] = (struct name_memo){0};
+        unit->memo_count++;
+        if (!read_names(unit, die, &unit->memo[number]))
+            return NULL;
+    }
+    return &unit->memo[number];
+}
+
 /* ADDRESS: one that the entry covers. */
 static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t address)
 {
@@ -412,14 +404,9 @@ static bool resolve_entry(struct unit *unit, struct entry *entry, uint64_t addre
     Dwarf_Die origin = entry->die;
     if (entry->inlined)
         dwarf_formref_die(dwarf_attr(&entry->die, DW_AT_abstract_origin, &attribute), &origin);
-    struct name_memo *memo = make_memo(unit, origin.addr);
+    const struct name_memo *memo = memo_of(unit, &origin);
     if (!memo)
         return false;
-    if (!memo->key) {
-        if (!read_names(unit, &origin, memo))
-            return false;
-        memo->key = origin.addr;
-    }
     entry->function = memo->function;
     entry->linkage_name = memo->linkage_name;
     if (entry->inlined)
@@ -577,5 +564,6 @@ bool hw_unit_resolve(struct hw_module *module, const struct hw_debug_file *file,
     free(unit.wanted);
     free(unit.entry);
     free(unit.memo);
+    hw_index_free(&unit.memo_index);
     return ok;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/index.h"
 #include "symbols/symbols_internal.h"
 
 /* Strings are never freed one by one; they live in chunks. */
@@ -15,31 +16,25 @@ struct chunk {
 };
 
 struct entry {
-    uint64_t hash;
-    const char *text;     /* NULL: the entry is free */
+    const char *text;
     const char *readable; /* hw_names_readable's answer, NULL until asked */
 };
 
 struct hw_names {
     pthread_mutex_t lock; /* guards all below */
     struct chunk *chunk;
-    struct entry *entry;          /* open addressing, at most three quarters full */
-    size_t entry_count, capacity; /* capacity: a power of two */
+    struct hw_index index; /* entries by text */
+    struct hw_store entries;
 };
 
-enum { CHUNK_SIZE = 1 << 16, FIRST_CAPACITY = 1 << 10 };
+enum { CHUNK_SIZE = 1 << 16 };
 
 struct hw_names *hw_names_new(void)
 {
     struct hw_names *names = calloc(1, sizeof *names);
     if (!names)
         return NULL;
-    names->entry = calloc(FIRST_CAPACITY, sizeof *names->entry);
-    if (!names->entry) {
-        free(names);
-        return NULL;
-    }
-    names->capacity = FIRST_CAPACITY;
+    names->entries.size = sizeof(struct entry);
     pthread_mutex_init(&names->lock, NULL);
     return names;
 }
@@ -52,23 +47,10 @@ void hw_names_free(struct hw_names *names)
         next = chunk->next;
         free(chunk);
     }
-    free(names->entry);
+    hw_index_free(&names->index);
+    hw_store_free(&names->entries);
     pthread_mutex_destroy(&names->lock);
     free(names);
-}
-
-static uint64_t hash_text(const char *text, size_t length)
-{
-    uint64_t hash = 0xcbf29ce484222325u ^ length; /* FNV-1a over words of eight bytes, then mixed */
-    for (; length >= 8; text += 8, length -= 8) {
-        uint64_t word;
-        memcpy(&word, text, 8);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
-    for (; length; text++, length--)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash ^ hash >> 29;
 }
 
 static char *store_text(struct hw_names *names, const char *text, size_t length)
@@ -88,51 +70,15 @@ static char *store_text(struct hw_names *names, const char *text, size_t length)
     return copy;
 }
 
-/* The entry of TEXT, or the free one where it belongs. */
-static struct entry *find_entry(const struct hw_names *names, const char *text, uint64_t hash)
-{
-    for (size_t i = hash & (names->capacity - 1);; i = (i + 1) & (names->capacity - 1)) {
-        struct entry *entry = &names->entry[i];
-        if (!entry->text || (entry->hash == hash && strcmp(entry->text, text) == 0))
-            return entry;
-    }
-}
-
-static bool grow(struct hw_names *names)
-{
-    struct hw_names larger = {.capacity = names->capacity * 2};
-    larger.entry = calloc(larger.capacity, sizeof *larger.entry);
-    if (!larger.entry)
-        return false;
-    for (size_t i = 0; i < names->capacity; i++) {
-        if (names->entry[i].text)
-            *find_entry(&larger, names->entry[i].text, names->entry[i].hash) = names->entry[i];
-    }
-    free(names->entry);
-    names->entry = larger.entry;
-    names->capacity = larger.capacity;
-    return true;
-}
-
-/* Under the lock. The entry stays where it is until the next call. */
+/* Under the lock. */
 static struct entry *intern_entry(struct hw_names *names, const char *text)
 {
-    size_t length = strlen(text);
-    uint64_t hash = hash_text(text, length);
-    struct entry *entry = find_entry(names, text, hash);
-    if (entry->text)
-        return entry;
-    if (names->entry_count >= names->capacity / 4 * 3) {
-        if (!grow(names))
-            return NULL;
-        entry = find_entry(names, text, hash);
-    }
-    const char *copy = store_text(names, text, length);
-    if (!copy)
-        return NULL;
-    *entry = (struct entry){.hash = hash, .text = copy};
-    names->entry_count++;
-    return entry;
+    const size_t length = strlen(text);
+    bool added;
+    struct entry *entry = hw_store_intern(&names->entries, &names->index, hw_key_of("", 0, text, length), &added);
+    if (entry && !entry->text)
+        entry->text = store_text(names, text, length);
+    return entry && entry->text ? entry : NULL;
 }
 
 const char *hw_names_intern(struct hw_names *names, const char *text)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/growing.h"
+#include "base/index.h"
 #include "base/order.h"
 #include "symbols/symbols_internal.h"
 
@@ -39,8 +41,8 @@ struct hw_symbolizer {
     size_t module_count;
     struct ticket *ticket;
     size_t ticket_count, resolved_count; /* tickets below resolved_count have answers */
-    uint32_t *slot;                      /* open addressing by module and address: ticket + 1, 0 is free */
-    size_t slot_count;                   /* a power of two, or 0 */
+    size_t ticket_room;
+    struct hw_index index; /* tickets by address and module */
     struct frame_chunk *frames;
     struct hw_types types;
     bool types_sorted;
@@ -132,7 +134,7 @@ void hw_symbolizer_free(struct hw_symbolizer *symbolizer)
     }
     free(symbolizer->module);
     free(symbolizer->ticket);
-    free(symbolizer->slot);
+    hw_index_free(&symbolizer->index);
     free(symbolizer->types.type);
     hw_debug_paths_free(&symbolizer->paths);
     hw_names_free(symbolizer->names);
@@ -155,57 +157,19 @@ int hw_symbolizer_add_module(struct hw_symbolizer *symbolizer, const char *path,
     return (int)symbolizer->module_count++;
 }
 
-static size_t first_slot(uint32_t module, uint64_t address, size_t slot_count)
-{
-    uint64_t hash = (address ^ (uint64_t)module << 48) * 0x9e3779b97f4a7c15u;
-    return (hash ^ hash >> 32) & (slot_count - 1);
-}
-
-/* The slot with the ticket of this address, or the free one for it. */
-static uint32_t *find_slot(const struct hw_symbolizer *symbolizer, uint32_t module, uint64_t address)
-{
-    for (size_t i = first_slot(module, address, symbolizer->slot_count);; i = (i + 1) & (symbolizer->slot_count - 1)) {
-        uint32_t *slot = &symbolizer->slot[i];
-        if (*slot == 0)
-            return slot;
-        const struct ticket *ticket = &symbolizer->ticket[*slot - 1];
-        if (ticket->module == module && ticket->address == address)
-            return slot;
-    }
-}
-
-/* Twice the tickets, and twice as many slots again: they are at most half full. */
-static bool grow_tickets(struct hw_symbolizer *symbolizer)
-{
-    size_t capacity = symbolizer->slot_count ? symbolizer->slot_count : 1024;
-    struct ticket *ticket = capacity > UINT32_MAX / 2 ? NULL : realloc(symbolizer->ticket, capacity * sizeof *ticket);
-    if (!ticket)
-        return false;
-    symbolizer->ticket = ticket;
-    uint32_t *slot = calloc(capacity * 2, sizeof *slot);
-    if (!slot)
-        return false;
-    free(symbolizer->slot);
-    symbolizer->slot = slot;
-    symbolizer->slot_count = capacity * 2;
-    for (size_t i = 0; i < symbolizer->ticket_count; i++)
-        *find_slot(symbolizer, ticket[i].module, ticket[i].address) = (uint32_t)i + 1;
-    return true;
-}
-
 long hw_symbolizer_add(struct hw_symbolizer *symbolizer, int module, uint64_t address)
 {
     if (module < 0 || (size_t)module >= symbolizer->module_count)
         return -1;
-    if (symbolizer->ticket_count >= symbolizer->slot_count / 2 && !grow_tickets(symbolizer))
+    if (!HW_GROW(symbolizer->ticket, symbolizer->ticket_room, symbolizer->ticket_count + 1))
         return -1;
-    uint32_t *slot = find_slot(symbolizer, (uint32_t)module, address);
-    if (*slot == 0) {
+    bool added;
+    const uint32_t ticket = hw_index_intern(&symbolizer->index, (struct hw_key){address, (uint32_t)module},
+                                            (uint32_t)symbolizer->ticket_count, &added);
+    if (added)
         symbolizer->ticket[symbolizer->ticket_count++] =
             (struct ticket){.address = address, .module = (uint32_t)module, .frame = &unknown_frame};
-        *slot = (uint32_t)symbolizer->ticket_count;
-    }
-    return (long)*slot - 1;
+    return ticket == HW_INDEX_NONE ? -1 : (long)ticket;
 }
 
 /* ---- what the workers do ---- */

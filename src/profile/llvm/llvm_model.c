@@ -3,6 +3,7 @@
  * LLVM's times are in ms: so are the ticks. Its blocks have lifetimes, also those that lived to the end of the run, but
  * no frees: each counts as freed here, and hw_profile_measured says that frees were not measured. Accesses go into the
  * ACCESS section as counts of which it is not known whether they read or wrote. */
+#include "base/index.h"
 #include "profile/container/container.h"
 #include "profile/llvm/llvm.h"
 
@@ -19,10 +20,9 @@ struct maker {
     struct hw_tables *tables;
     struct hw_stack_node *node;
     size_t node_count;
-    uint32_t *slot; /* nodes by parent, pc and map: index, 0 is free */
-    size_t slot_mask;
-    uint32_t *leaf;       /* for each place in the stacks at which one begins: its node + 1 */
-    uint32_t *context_of; /* for each node: the context of the stack that ends there + 1 */
+    struct hw_index nodes; /* by pc and parent */
+    uint32_t *leaf;        /* for each place in the stacks at which one begins: its node + 1 */
+    uint32_t *context_of;  /* for each node: the context of the stack that ends there + 1 */
     struct hw_context_entry *context;
     size_t context_count;
     struct hw_llvm_mib *mib; /* by context */
@@ -99,16 +99,6 @@ static uint32_t map_of(const struct maker *maker, uint64_t pc)
     return HW_NONE;
 }
 
-static uint32_t *find_slot(const struct maker *maker, uint64_t pc, uint32_t parent)
-{
-    uint64_t hash = (pc ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u;
-    for (size_t i = (hash ^ hash >> 29) & maker->slot_mask;; i = (i + 1) & maker->slot_mask) {
-        uint32_t *slot = &maker->slot[i];
-        if (!*slot || (maker->node[*slot].pc == pc && maker->node[*slot].parent == parent))
-            return slot;
-    }
-}
-
 /* The node at which the stack ends. */
 static uint32_t intern_stack(struct maker *maker, size_t first, uint32_t count)
 {
@@ -117,12 +107,12 @@ static uint32_t intern_stack(struct maker *maker, size_t first, uint32_t count)
         return maker->leaf[first] - 1;
     for (uint32_t i = count; i-- > 0;) {
         const uint64_t pc = maker->from->stacks[first + i];
-        uint32_t *slot = find_slot(maker, pc, node);
-        if (!*slot) {
-            *slot = (uint32_t)maker->node_count++;
-            maker->node[*slot] = (struct hw_stack_node){.pc = pc, .map = map_of(maker, pc), .parent = node};
-        }
-        node = *slot;
+        const uint32_t parent = node;
+        bool added;
+        node = hw_index_intern(&maker->nodes, (struct hw_key){pc, parent}, (uint32_t)maker->node_count, &added);
+        if (added)
+            maker->node[maker->node_count++] =
+                (struct hw_stack_node){.pc = pc, .map = map_of(maker, pc), .parent = parent};
     }
     maker->leaf[first] = node + 1;
     return node;
@@ -131,19 +121,14 @@ static uint32_t intern_stack(struct maker *maker, size_t first, uint32_t count)
 static bool make_stacks(struct maker *maker)
 {
     const size_t most = maker->from->stack_size + 1;
-    size_t slots = 64;
-    while (slots < 2 * most)
-        slots *= 2;
-    if (most >= UINT32_MAX)
+    if (most >= UINT32_MAX || !hw_index_make(&maker->nodes, most))
         return false;
-    maker->slot_mask = slots - 1;
-    maker->slot = calloc(slots, sizeof *maker->slot);
     maker->leaf = calloc(most, sizeof *maker->leaf);
     maker->context_of = calloc(most, sizeof *maker->context_of);
     maker->node = hw_table_make(maker->tables, maker->arena, HW_SECTION_STACKS, most);
     maker->context = hw_table_make(maker->tables, maker->arena, HW_SECTION_CONTEXTS, maker->from->context_count + 1);
     maker->node_count = maker->context_count = 1;
-    return maker->slot && maker->leaf && maker->context_of && maker->node && maker->context;
+    return maker->leaf && maker->context_of && maker->node && maker->context;
 }
 
 /* Context 0 is that of unknown stacks. */
@@ -428,7 +413,7 @@ static const struct hw_profile_llvm *make(struct maker *maker)
 {
     const bool fine = make_process(maker) && make_maps(maker) && make_stacks(maker) && make_contexts(maker);
     const struct hw_profile_llvm *source = fine ? make_source(maker) : NULL;
-    free(maker->slot);
+    hw_index_free(&maker->nodes);
     free(maker->leaf);
     free(maker->context_of);
     return source;

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/growing.h"
+#include "base/index.h"
 #include "base/order.h"
 
 struct builder {
     const struct hw_llvm_profile *profile;
     struct hw_llvm_site *site;
     size_t count, capacity;
-    size_t *slot; /* call sites by function and frames: index + 1, open addressing */
-    size_t slot_count, call_count;
+    struct hw_index calls; /* by function and frames: those that are there already */
 };
 
 static const struct hw_llvm_frame *frame_at(const struct hw_llvm_profile *profile, size_t place)
@@ -28,54 +28,14 @@ static bool append(struct builder *builder, struct hw_llvm_site site)
     return true;
 }
 
-static bool same_call(const struct builder *builder, const struct hw_llvm_site *a, const struct hw_llvm_site *b)
-{
-    const uint64_t *stacks = builder->profile->stacks;
-    return a->function == b->function && a->count == b->count &&
-           !memcmp(stacks + a->first, stacks + b->first, a->count * sizeof *stacks);
-}
-
-/* The slot of the call site, or the free one for it. */
-static size_t *find_call(const struct builder *builder, const struct hw_llvm_site *call)
-{
-    uint64_t hash = call->function;
-    for (uint32_t i = 0; i < call->count; i++)
-        hash = (hash ^ builder->profile->stacks[call->first + i]) * 0x9e3779b97f4a7c15u;
-    for (size_t i = (hash ^ hash >> 32) & (builder->slot_count - 1);; i = (i + 1) & (builder->slot_count - 1)) {
-        size_t *slot = &builder->slot[i];
-        if (!*slot || same_call(builder, &builder->site[*slot - 1], call))
-            return slot;
-    }
-}
-
-static bool grow_slots(struct builder *builder)
-{
-    struct builder larger = *builder;
-    larger.slot_count = builder->slot_count ? builder->slot_count * 2 : 1024;
-    larger.slot = calloc(larger.slot_count, sizeof *larger.slot);
-    if (!larger.slot)
-        return false;
-    for (size_t i = 0; i < builder->slot_count; i++)
-        if (builder->slot[i])
-            *find_call(&larger, &builder->site[builder->slot[i] - 1]) = builder->slot[i];
-    free(builder->slot);
-    builder->slot = larger.slot;
-    builder->slot_count = larger.slot_count;
-    return true;
-}
-
 static bool add_call(struct builder *builder, struct hw_llvm_site call)
 {
-    if (builder->call_count >= builder->slot_count / 2 && !grow_slots(builder))
+    const struct hw_key key = hw_key_of(&call.function, sizeof call.function, builder->profile->stacks + call.first,
+                                        call.count * sizeof *builder->profile->stacks);
+    bool added;
+    if (hw_index_intern(&builder->calls, key, 0, &added) == HW_INDEX_NONE)
         return false;
-    size_t *slot = find_call(builder, &call);
-    if (*slot)
-        return true;
-    if (!append(builder, call))
-        return false;
-    *slot = builder->count;
-    builder->call_count++;
-    return true;
+    return !added || append(builder, call);
 }
 
 static bool add_context(struct builder *builder, uint32_t index)
@@ -116,7 +76,7 @@ struct hw_llvm_site *hw_llvm_sites(const struct hw_llvm_profile *profile, size_t
     builder.count = 0;
     for (size_t i = 0; fine && i < profile->context_count; i++)
         fine = add_context(&builder, (uint32_t)i);
-    free(builder.slot);
+    hw_index_free(&builder.calls);
     if (!fine) {
         free(builder.site);
         return NULL;

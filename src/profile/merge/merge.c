@@ -182,9 +182,9 @@ static uint32_t add_module(struct hw_merge *merge, const struct hw_map_entry *ma
     static const char of_build_id = 'b', of_path = 'p', of_generated = 'g';
     const uint32_t size = generated ? 0 : map->build_id_size;
     const uint64_t start = generated ? 0 : map->start - map->bias, end = generated ? 0 : map->end - map->bias;
-    const struct hw_key key = generated ? hw_merge_key(&of_generated, 1, "", 0)
-                              : size    ? hw_merge_key(&of_build_id, 1, map->build_id, size)
-                                        : hw_merge_key(&of_path, 1, path, strlen(path));
+    const struct hw_key key = generated ? hw_key_of(&of_generated, 1, "", 0)
+                              : size    ? hw_key_of(&of_build_id, 1, map->build_id, size)
+                                        : hw_key_of(&of_path, 1, path, strlen(path));
     bool added;
     const uint32_t number = hw_index_intern(&merge->module_index, key, merge->modules.count, &added);
     if (number == HW_NONE)
@@ -260,8 +260,8 @@ static bool add_frames(struct hw_merge *merge, struct hw_merge_input *input, con
         const struct hw_llvm_frame *from = &frames[i];
         const uint64_t words[3] = {from->function, (uint64_t)from->line_offset << 32 | from->column, from->inlined};
         bool added;
-        const uint32_t number = hw_index_intern(&merge->frame_index, hw_merge_key("f", 1, words, sizeof words),
-                                                merge->frames.count, &added);
+        const uint32_t number =
+            hw_index_intern(&merge->frame_index, hw_key_of("f", 1, words, sizeof words), merge->frames.count, &added);
         struct hw_merge_llvm_frame *to = number == HW_NONE ? NULL
                                          : added           ? hw_store_push(&merge->frames)
                                                            : hw_store_at(&merge->frames, number);
@@ -284,11 +284,11 @@ static bool add_frames(struct hw_merge *merge, struct hw_merge_input *input, con
 static bool add_run(struct hw_merge *merge, const struct hw_run *from, const char *executable, const char *allocator)
 {
     const uint64_t words[2] = {from->mode, from->sample_bytes};
-    const struct hw_key program = hw_merge_key(executable, strlen(executable), allocator, strlen(allocator));
-    const struct hw_key build = hw_merge_key(from->build_id, from->build_id_size, words, sizeof words);
+    const struct hw_key program = hw_key_of(executable, strlen(executable), allocator, strlen(allocator));
+    const struct hw_key build = hw_key_of(from->build_id, from->build_id_size, words, sizeof words);
     bool added;
     struct hw_merge_run *to = hw_store_intern(&merge->runs, &merge->run_index,
-                                              hw_merge_key(&program, sizeof program, &build, sizeof build), &added);
+                                              hw_key_of(&program, sizeof program, &build, sizeof build), &added);
     if (!to || !keep_smaller_text(&to->executable, executable) || !keep_smaller_text(&to->allocator, allocator))
         return false;
     struct hw_run *run = &to->run;
@@ -355,8 +355,8 @@ static bool add_runs(struct hw_merge *merge, const struct hw_profile *profile)
 static bool add_note(struct hw_merge *merge, uint32_t code, const char *text, uint64_t count, uint64_t first_ns)
 {
     bool added;
-    struct hw_merge_note *to = hw_store_intern(&merge->notes, &merge->note_index,
-                                               hw_merge_key(&code, sizeof code, text, strlen(text)), &added);
+    struct hw_merge_note *to =
+        hw_store_intern(&merge->notes, &merge->note_index, hw_key_of(&code, sizeof code, text, strlen(text)), &added);
     if (!to || !keep_smaller_text(&to->text, text))
         return false;
     to->code = code;

@@ -10,13 +10,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-struct hw_key hw_merge_key(const void *first, size_t first_size, const void *second, size_t second_size)
-{
-    const XXH128_hash_t a = XXH3_128bits(first, first_size);
-    const XXH128_hash_t b = XXH3_128bits_withSeed(second, second_size, a.low64 ^ first_size);
-    return (struct hw_key){b.low64, b.high64 ^ a.high64};
-}
-
 static inline struct hw_key frame_key(struct hw_key caller, uint32_t module, uint64_t offset)
 {
     const uint64_t words[4] = {caller.low, caller.high, offset, module};

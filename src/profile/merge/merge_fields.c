@@ -112,7 +112,7 @@ static void take_struct(struct reader *reader, size_t index)
     const uint64_t words[3] = {from->identity, from->size, from->field_count};
     bool added;
     const uint32_t number =
-        hw_index_intern(&reader->to->struct_index, hw_merge_key(from->name, strlen(from->name), words, sizeof words),
+        hw_index_intern(&reader->to->struct_index, hw_key_of(from->name, strlen(from->name), words, sizeof words),
                         reader->to->structs.count, &added);
     struct hw_struct *to = number == HW_NONE ? NULL
                            : added           ? hw_store_push(&reader->to->structs)
@@ -166,7 +166,7 @@ static void take_group(struct reader *reader, const struct hw_profile_field_grou
     bool added;
     struct hw_field_group *to =
         hw_store_intern(&reader->to->groups, &reader->to->group_index,
-                        hw_merge_key(place, sizeof place, list, from->member_count * sizeof *list), &added);
+                        hw_key_of(place, sizeof place, list, from->member_count * sizeof *list), &added);
     if (to && added) {
         *to = (struct hw_field_group){.structure = structure,
                                       .function = function,
@@ -194,7 +194,7 @@ static void take_window(struct reader *reader, const struct hw_profile_field_win
     const uint32_t key[3] = {reader->number[from->structure], from->field_a - first, from->field_b - first};
     bool added;
     struct hw_field_window *to =
-        hw_store_intern(&reader->to->windows, &reader->to->window_index, hw_merge_key("w", 1, key, sizeof key), &added);
+        hw_store_intern(&reader->to->windows, &reader->to->window_index, hw_key_of("w", 1, key, sizeof key), &added);
     reader->failed |= !to;
     if (!to)
         return;

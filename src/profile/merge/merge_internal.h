@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
+#include "base/index.h"
 #include "profile/container/container.h"
-#include "profile/merge/index.h"
 #include "profile/llvm/llvm.h"
 #include "profile/merge/merge.h"
 
@@ -138,9 +138,6 @@ struct hw_merge_input {
     uint32_t *frame; /* by LLVM frame: its number in the merge */
     size_t frame_count;
 };
-
-/* XXH3 of up to two texts of bytes. */
-struct hw_key hw_merge_key(const void *first, size_t first_size, const void *second, size_t second_size);
 
 /* ---- small sums ---- */
 

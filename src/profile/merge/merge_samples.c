@@ -93,7 +93,7 @@ static bool add_count(struct hw_merge *merge, const struct hw_merge_input *input
     bool added;
     struct hw_sample_count *to =
         hw_store_intern(&merge->samples, &merge->sample_index,
-                        hw_merge_key(place, sizeof place, &count.offset, sizeof count.offset), &added);
+                        hw_key_of(place, sizeof place, &count.offset, sizeof count.offset), &added);
     if (!to)
         return false;
     if (added) {

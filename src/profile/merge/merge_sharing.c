@@ -19,7 +19,7 @@ static uint32_t add_role(struct hw_merge *merge, const struct hw_merge_input *in
     const uint32_t origin[3] = {number < HW_ROLE_FIRST ? (uint32_t)number : HW_ROLE_FIRST, role.map, role.context};
     bool added;
     const uint32_t index =
-        hw_index_intern(&merge->role_index, hw_merge_key(origin, sizeof origin, &role.routine, sizeof role.routine),
+        hw_index_intern(&merge->role_index, hw_key_of(origin, sizeof origin, &role.routine, sizeof role.routine),
                         merge->roles.count, &added);
     struct hw_thread_role *to = index == HW_NONE ? NULL
                                 : added          ? hw_store_push(&merge->roles)
@@ -45,7 +45,7 @@ static bool add_side(struct hw_merge *merge, const struct hw_merge_input *input,
     side.reads = side.writes = side.lines = 0;
     bool added;
     struct hw_side *to = hw_store_intern(&merge->sides, &merge->side_index,
-                                         hw_merge_key("s", 1, &side, offsetof(struct hw_side, reads)), &added);
+                                         hw_key_of("s", 1, &side, offsetof(struct hw_side, reads)), &added);
     if (!to)
         return false;
     if (added)

@@ -223,8 +223,8 @@ static bool take_data(struct reader *reader)
         data.map = reader->input->map[data.map].module;
         const uint64_t words[3] = {data.address, data.size, (uint64_t)data.map << 32 | data.flags};
         bool added;
-        const uint32_t number = hw_index_intern(&symbols->data_index, hw_merge_key("d", 1, words, sizeof words),
-                                                symbols->data.count, &added);
+        const uint32_t number =
+            hw_index_intern(&symbols->data_index, hw_key_of("d", 1, words, sizeof words), symbols->data.count, &added);
         struct hw_data_name *to = number == HW_NONE ? NULL
                                   : added           ? hw_store_push(&symbols->data)
                                                     : hw_store_at(&symbols->data, number);

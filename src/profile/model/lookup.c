@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/growing.h"
+#include "base/index.h"
 #include "base/order.h"
 #include "profile/container/container.h"
 #include "profile/container/pack.h"
@@ -237,47 +238,24 @@ static void *push(struct list *list, const void *entry)
     return memcpy(list->entries + list->count++ * list->size, entry, list->size);
 }
 
-/* New numbers for old ones. */
-struct renumbering {
-    struct pair {
-        uint32_t old, new; /* new 0: free */
-    } * slots;
-    size_t slot_count, used;
-};
-
-static struct pair *find_pair(const struct renumbering *numbers, uint32_t old)
+/* The new number of an old one; 0: not known yet. */
+static uint32_t new_number(const struct hw_index *numbers, uint32_t old)
 {
-    size_t at = (old * 0x9e3779b1u) & (numbers->slot_count - 1);
-    while (numbers->slots[at].new && numbers->slots[at].old != old)
-        at = (at + 1) & (numbers->slot_count - 1);
-    return &numbers->slots[at];
+    const uint32_t new = hw_index_find(numbers, (struct hw_key){old, 0});
+    return new == HW_INDEX_NONE ? 0 : new;
 }
 
-/* The pair of OLD, whose `new` is 0 when it is not known yet; NULL when there is no memory. */
-static struct pair *renumber(struct renumbering *numbers, uint32_t old)
+/* False when there is no memory. */
+static bool renumber(struct hw_index *numbers, uint32_t old, uint32_t new)
 {
-    if (2 * (numbers->used + 1) > numbers->slot_count) {
-        struct renumbering larger = {.slot_count = numbers->slot_count ? 2 * numbers->slot_count : 256};
-        larger.slots = calloc(larger.slot_count, sizeof *larger.slots);
-        if (!larger.slots)
-            return NULL;
-        for (size_t i = 0; i < numbers->slot_count; i++)
-            if (numbers->slots[i].new)
-                *find_pair(&larger, numbers->slots[i].old) = numbers->slots[i];
-        free(numbers->slots);
-        numbers->slots = larger.slots;
-        numbers->slot_count = larger.slot_count;
-    }
-    struct pair *pair = find_pair(numbers, old);
-    if (!pair->new)
-        pair->old = old;
-    return pair;
+    bool added;
+    return hw_index_intern(numbers, (struct hw_key){old, 0}, new, &added) != HW_INDEX_NONE;
 }
 
 struct extract {
     struct hw_lookup *lookup;
     struct hw_string_table strings;
-    struct renumbering string_numbers, node_numbers, file_numbers;
+    struct hw_index string_numbers, node_numbers, file_numbers; /* from old ones */
     struct list list[HW_SECTION_KNOWN];
     struct list ids;    /* of the contexts, in the file */
     struct list places; /* (map, address) of frames, as locations name them */
@@ -300,23 +278,15 @@ static bool take_string(struct extract *extract, uint32_t *string)
 {
     if (!*string)
         return true;
-    struct pair *pair = renumber(&extract->string_numbers, *string);
-    if (!pair)
-        return false;
-    if (!pair->new) {
+    uint32_t new = new_number(&extract->string_numbers, *string);
+    if (!new) {
         char *text = string_at(extract->lookup, *string);
-        const uint32_t new = hw_string_table_add(&extract->strings, text ? text : "");
+        new = hw_string_table_add(&extract->strings, text ? text : "");
         free(text);
-        if (new == HW_NONE)
+        if (new == HW_NONE || (new && !renumber(&extract->string_numbers, *string, new)))
             return false;
-        if (!new) {
-            *string = 0;
-            return true;
-        }
-        pair->new = new;
-        extract->string_numbers.used++;
     }
-    *string = pair->new;
+    *string = new;
     return true;
 }
 
@@ -330,24 +300,21 @@ static bool take_stack(struct extract *extract, uint32_t leaf, uint32_t *new)
     uint32_t at = leaf, parent = 0;
     bool fine = true;
     while (fine && at) {
-        const struct pair *known = renumber(&extract->node_numbers, at);
         const struct hw_stack_node *node = entry_at(extract->lookup, HW_SECTION_STACKS, at);
-        if (known && known->new) {
-            parent = known->new;
+        parent = new_number(&extract->node_numbers, at);
+        if (parent)
             break;
-        }
         if (!node || node->parent >= at || at >= count)
             fine = damaged(extract);
         else
-            fine = known && push(&way, &at) && (at = node->parent, true);
+            fine = push(&way, &at) && (at = node->parent, true);
     }
     while (fine && way.count) {
         const uint32_t old = ((const uint32_t *)way.entries)[--way.count];
         const struct hw_stack_node *from = entry_at(extract->lookup, HW_SECTION_STACKS, old);
         struct hw_stack_node node = {.map = HW_NONE, .parent = parent};
-        struct pair *pair = renumber(&extract->node_numbers, old);
         struct place place = {.map = HW_NONE};
-        fine = from && pair;
+        fine = from;
         if (!fine)
             break;
         node.pc = place.address = from->pc;
@@ -357,9 +324,7 @@ static bool take_stack(struct extract *extract, uint32_t leaf, uint32_t *new)
             place.address -= ((const struct hw_map_entry *)extract->list[HW_SECTION_MAPS].entries)[from->map].bias;
         }
         parent = (uint32_t)nodes->count;
-        fine = push(nodes, &node) && push(&extract->places, &place);
-        pair->new = parent;
-        extract->node_numbers.used++;
+        fine = push(nodes, &node) && push(&extract->places, &place) && renumber(&extract->node_numbers, old, parent);
     }
     free(way.entries);
     *new = parent;
@@ -444,28 +409,22 @@ static bool take_file(struct extract *extract, uint32_t *file)
     uint32_t at = *file, parent = 0;
     bool fine = true;
     while (fine && at) {
-        const struct pair *known = renumber(&extract->file_numbers, at);
         const struct hw_file_node *node = entry_at(extract->lookup, HW_SECTION_FILES, at);
-        if (known && known->new) {
-            parent = known->new;
+        parent = new_number(&extract->file_numbers, at);
+        if (parent)
             break;
-        }
         if (!node || node->parent >= at || way.count >= HW_SOURCE_PATH_MOST)
             fine = damaged(extract);
         else
-            fine = known && push(&way, &at) && (at = node->parent, true);
+            fine = push(&way, &at) && (at = node->parent, true);
     }
     while (fine && way.count) {
         const uint32_t old = ((const uint32_t *)way.entries)[--way.count];
         const struct hw_file_node *from = entry_at(extract->lookup, HW_SECTION_FILES, old);
         struct hw_file_node node = {.name = from ? from->name : 0, .parent = parent};
-        struct pair *pair = renumber(&extract->file_numbers, old);
         parent = (uint32_t)files->count;
-        fine = from && pair && take_string(extract, &node.name) && push(files, &node);
-        if (fine) {
-            pair->new = parent;
-            extract->file_numbers.used++;
-        }
+        fine = from && take_string(extract, &node.name) && push(files, &node) &&
+               renumber(&extract->file_numbers, old, parent);
     }
     free(way.entries);
     *file = parent;
@@ -712,9 +671,9 @@ struct hw_profile *hw_lookup_function(struct hw_lookup *lookup, const char *func
     else if (extract.damaged)
         hw_error_set(error, "'%s' is damaged: its index of functions leads nowhere", path);
     hw_string_table_free(&extract.strings);
-    free(extract.string_numbers.slots);
-    free(extract.node_numbers.slots);
-    free(extract.file_numbers.slots);
+    hw_index_free(&extract.string_numbers);
+    hw_index_free(&extract.node_numbers);
+    hw_index_free(&extract.file_numbers);
     for (uint32_t type = 0; type < HW_SECTION_KNOWN; type++)
         free(extract.list[type].entries);
     free(extract.ids.entries);

@@ -11,34 +11,17 @@
 
 /* ---- strings ---- */
 
-struct hw_string_slot {
-    uint64_t hash;
-    uint32_t offset; /* 0: free */
-};
-
 void hw_string_table_free(struct hw_string_table *table)
 {
     free(table->bytes);
-    free(table->slots);
+    hw_index_free(&table->index);
     *table = (struct hw_string_table){0};
 }
 
-static struct hw_string_slot *string_slot(const struct hw_string_table *table, const char *text, uint64_t hash)
+/* What equal strings have in common. */
+static struct hw_key key_of(const char *text, size_t length)
 {
-    for (size_t i = hash & (table->slot_count - 1);; i = (i + 1) & (table->slot_count - 1)) {
-        struct hw_string_slot *slot = &table->slots[i];
-        if (!slot->offset || (slot->hash == hash && !strcmp(table->bytes + slot->offset, text)))
-            return slot;
-    }
-}
-
-static bool make_slots(struct hw_string_table *table, size_t strings)
-{
-    table->slot_count = 1024;
-    while (table->slot_count < 2 * strings)
-        table->slot_count *= 2;
-    table->slots = calloc(table->slot_count, sizeof *table->slots);
-    return table->slots != NULL;
+    return hw_key_of("", 0, text, length);
 }
 
 bool hw_string_table_make(struct hw_string_table *table, const char *bytes, size_t size)
@@ -51,40 +34,16 @@ bool hw_string_table_make(struct hw_string_table *table, const char *bytes, size
     table->bytes = calloc(table->capacity, 1);
     for (size_t i = 0; i < size; i++)
         strings += !bytes[i];
-    if (!table->bytes || table->size >= HW_NONE || !make_slots(table, strings + 1))
+    if (!table->bytes || table->size >= HW_NONE || !hw_index_make(&table->index, strings))
         return false;
     if (size)
         memcpy(table->bytes, bytes, size);
     for (size_t at = 1; at < table->size; at += strlen(table->bytes + at) + 1) {
         const char *text = table->bytes + at;
-        const uint64_t hash = XXH64(text, strlen(text), 0);
-        struct hw_string_slot *slot = string_slot(table, text, hash);
-        if (!*text || slot->offset)
-            continue;
-        *slot = (struct hw_string_slot){hash, (uint32_t)at};
-        table->used++;
+        bool added;
+        if (*text)
+            hw_index_intern(&table->index, key_of(text, strlen(text)), (uint32_t)at, &added);
     }
-    return true;
-}
-
-static bool grow_string_slots(struct hw_string_table *table)
-{
-    struct hw_string_slot *old = table->slots;
-    const size_t count = table->slot_count;
-    struct hw_string_slot *slots = calloc(2 * count, sizeof *slots);
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!old[i].offset)
-            continue;
-        size_t at = old[i].hash & (2 * count - 1);
-        while (slots[at].offset)
-            at = (at + 1) & (2 * count - 1);
-        slots[at] = old[i];
-    }
-    free(old);
-    table->slots = slots;
-    table->slot_count = 2 * count;
     return true;
 }
 
@@ -103,18 +62,11 @@ uint32_t hw_string_table_add(struct hw_string_table *table, const char *text)
     if (!text || !*text)
         return 0;
     const size_t length = strlen(text);
-    const uint64_t hash = XXH64(text, length, 0);
-    struct hw_string_slot *slot = string_slot(table, text, hash);
-    if (slot->offset)
-        return slot->offset;
-    if (2 * table->used >= table->slot_count && !grow_string_slots(table))
+    bool added;
+    if (table->size + length + 1 >= HW_NONE || !HW_GROW(table->bytes, table->capacity, table->size + length + 1))
         return HW_NONE;
-    const uint32_t offset = hw_string_table_append(table, text, length + 1);
-    if (offset == HW_NONE)
-        return HW_NONE;
-    *string_slot(table, text, hash) = (struct hw_string_slot){hash, offset};
-    table->used++;
-    return offset;
+    const uint32_t offset = hw_index_intern(&table->index, key_of(text, length), (uint32_t)table->size, &added);
+    return added ? hw_string_table_append(table, text, length + 1) : offset;
 }
 
 /* ---- source paths ---- */
@@ -122,44 +74,8 @@ uint32_t hw_string_table_add(struct hw_string_table *table, const char *text)
 void hw_file_tree_free(struct hw_file_tree *tree)
 {
     free(tree->nodes);
-    free(tree->slots);
+    hw_index_free(&tree->index);
     *tree = (struct hw_file_tree){0};
-}
-
-static uint32_t *file_slot(const struct hw_file_tree *tree, uint32_t name, uint32_t parent)
-{
-    uint64_t hash = ((uint64_t)name << 32 | parent) * 0x9e3779b97f4a7c15ull;
-    for (size_t i = (hash ^ hash >> 32) & (tree->slot_count - 1);; i = (i + 1) & (tree->slot_count - 1)) {
-        uint32_t *slot = &tree->slots[i];
-        if (!*slot || (tree->nodes[*slot].name == name && tree->nodes[*slot].parent == parent))
-            return slot;
-    }
-}
-
-/* Room for one more node; the first call makes the root. */
-static bool grow_files(struct hw_file_tree *tree)
-{
-    if (tree->nodes && tree->count < tree->capacity)
-        return true;
-    const size_t capacity = tree->capacity ? 2 * tree->capacity : 256;
-    if (capacity >= HW_NONE)
-        return false;
-    struct hw_file_node *nodes = realloc(tree->nodes, capacity * sizeof *nodes);
-    if (!nodes)
-        return false;
-    tree->nodes = nodes;
-    uint32_t *slots = calloc(2 * capacity, sizeof *slots);
-    if (!slots)
-        return false;
-    free(tree->slots);
-    tree->slots = slots;
-    tree->slot_count = 2 * capacity;
-    tree->capacity = capacity;
-    if (!tree->count)
-        nodes[tree->count++] = (struct hw_file_node){0};
-    for (uint32_t i = 1; i < tree->count; i++)
-        *file_slot(tree, nodes[i].name, nodes[i].parent) = i;
-    return true;
 }
 
 /* The node for a component of a path. */
@@ -169,14 +85,16 @@ static uint32_t add_component(struct hw_file_tree *tree, struct hw_string_table 
     char *copy = strndup(name, length);
     const uint32_t string = copy ? hw_string_table_add(strings, copy) : HW_NONE;
     free(copy);
-    if (string == HW_NONE || !grow_files(tree))
+    /* Node 0 is the root. */
+    if (string == HW_NONE || tree->count >= HW_NONE - 1 || !HW_GROW(tree->nodes, tree->capacity, tree->count + 2))
         return HW_NONE;
-    uint32_t *slot = file_slot(tree, string, parent);
-    if (!*slot) {
-        *slot = (uint32_t)tree->count;
+    if (!tree->count)
+        tree->nodes[tree->count++] = (struct hw_file_node){0};
+    bool added;
+    const uint32_t node = hw_index_intern(&tree->index, (struct hw_key){string, parent}, (uint32_t)tree->count, &added);
+    if (added)
         tree->nodes[tree->count++] = (struct hw_file_node){.name = string, .parent = parent};
-    }
-    return *slot;
+    return node;
 }
 
 uint32_t hw_file_tree_add(struct hw_file_tree *tree, struct hw_string_table *strings, const char *path)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "profile/container/container.h"
 
 /* ---- strings ---- */
@@ -17,8 +18,7 @@
 struct hw_string_table {
     char *bytes; /* SIZE of them, and a zero byte behind */
     size_t size, capacity;
-    struct hw_string_slot *slots; /* by hash, at most half full */
-    size_t slot_count, used;
+    struct hw_index index; /* the offset of each */
 };
 
 /* Begins with the SIZE bytes of a section. False when there is no memory. */
@@ -35,8 +35,7 @@ uint32_t hw_string_table_append(struct hw_string_table *table, const char *bytes
 struct hw_file_tree {
     struct hw_file_node *nodes; /* node 0 is the root */
     size_t count, capacity;
-    uint32_t *slots; /* open addressing by name and parent: index, 0 is free */
-    size_t slot_count;
+    struct hw_index index; /* by name and parent */
 };
 
 void hw_file_tree_free(struct hw_file_tree *tree);

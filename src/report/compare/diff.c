@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "report/text/human.h"
 #include "report/view/merged.h"
-#include "report/view/pairs.h"
+#include "base/index.h"
 
 /* ---- names ---- */
 
@@ -77,7 +77,7 @@ void hw_diff_plain_name(struct hw_buffer *out, const char *name)
 struct builder {
     struct hw_diff *diff;
     struct hw_intern files;     /* of source files, and types behind them */
-    struct hw_pairs paths;      /* (path, name) -> path */
+    struct hw_index paths;      /* (path, name) -> path */
     bool *same_build[HW_SIDES]; /* by module: the other profile has the same build of it */
     struct hw_buffer text;
 };
@@ -131,7 +131,8 @@ static uint32_t step(struct builder *builder, uint32_t path, uint32_t name)
         if (diff->paths[at].name == name)
             return at;
     bool new;
-    const uint32_t next = hw_pairs_intern(&builder->paths, path, name, (uint32_t)diff->path_count, &new);
+    const uint32_t next =
+        hw_index_intern(&builder->paths, (struct hw_key){path, name}, (uint32_t)diff->path_count, &new);
     if (new)
         diff->paths[diff->path_count++] = (struct hw_diff_path){path, name};
     return next;
@@ -332,7 +333,7 @@ static bool prepare(struct builder *builder)
         return false;
     diff->paths[0] = (struct hw_diff_path){0, 0};
     diff->path_count = 1;
-    return hw_pairs_make(&builder->paths, frames + 1);
+    return hw_index_make(&builder->paths, frames + 1);
 }
 
 static void sum_up(struct hw_diff *diff)
@@ -362,7 +363,7 @@ struct hw_diff *hw_diff_new(const struct hw_view *old, const struct hw_view *new
         sum_up(diff);
     }
     hw_intern_free(&builder.files);
-    hw_pairs_free(&builder.paths);
+    hw_index_free(&builder.paths);
     hw_buffer_free(&builder.text);
     free(builder.same_build[HW_OLD]);
     free(builder.same_build[HW_NEW]);

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #include "report/view/intern.h"
-#include "report/view/pairs.h"
+#include "base/index.h"
 #include "report/export/protobuf.h"
 
 void hw_protobuf_varint(struct hw_buffer *out, uint64_t value)
@@ -64,7 +64,7 @@ struct encoder {
     struct hw_buffer message; /* being made */
     struct hw_buffer part;    /* of it */
     struct hw_buffer text;    /* a name, cleaned */
-    struct hw_pairs functions;
+    struct hw_index functions;
     uint32_t function_count;
     bool failed;
 };
@@ -163,7 +163,8 @@ static uint32_t function(struct encoder *encoder, uint32_t location, uint32_t in
     const uint32_t readable = string(encoder, hw_buffer_text(&encoder->text));
     const uint32_t file = foreign(encoder, symbol->file);
     bool new;
-    const uint32_t id = hw_pairs_intern(&encoder->functions, name, file, encoder->function_count + 1, &new);
+    const uint32_t id =
+        hw_index_intern(&encoder->functions, (struct hw_key){name, file}, encoder->function_count + 1, &new);
     if (!new)
         return id;
     encoder->function_count++;
@@ -329,7 +330,7 @@ bool hw_export_pprof(const struct hw_view *view, const struct hw_export_options 
     size_t frames = 0;
     for (size_t i = 0; i < view->location_count; i++)
         frames += view->locations[i].frames.count;
-    bool fine = used && hw_pairs_make(&encoder.functions, frames + 1);
+    bool fine = used && hw_index_make(&encoder.functions, frames + 1);
     if (fine) {
         encode(&encoder, options, used);
         for (uint32_t i = 0; !encoder.strings.failed && i <= encoder.strings.count; i++) {
@@ -338,7 +339,7 @@ bool hw_export_pprof(const struct hw_view *view, const struct hw_export_options 
         }
         fine = !encoder.failed && !encoder.out.failed && !encoder.strings.failed && !encoder.text.failed &&
                compress_bytes(&encoder.out, out) && !out->failed;
-        hw_pairs_free(&encoder.functions);
+        hw_index_free(&encoder.functions);
     }
     free(used);
     hw_buffer_free(&encoder.out);

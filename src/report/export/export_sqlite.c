@@ -12,7 +12,7 @@
 #include "report/text/human.h"
 #include "report/view/merged.h"
 #include "report/words/not_observed.h"
-#include "report/view/pairs.h"
+#include "base/index.h"
 #include "report/export/sqlite_schema.h"
 #include "report/text/stack_fold.h"
 
@@ -21,7 +21,7 @@ struct database {
     const struct hw_view_analysis *analysis;
     sqlite3 *handle;
     struct hw_buffer text; /* foreign text, cleaned */
-    struct hw_pairs functions;
+    struct hw_index functions;
     uint32_t function_count;
     uint32_t *first_frame; /* by location: the id of its first frame; 0 where it is not in use */
     struct hw_view_stack stack;
@@ -213,7 +213,8 @@ static uint32_t function_id(struct database *database, sqlite3_stmt *put, uint32
                           : symbol->function   ? (uintptr_t)symbol->function
                                                : (uint64_t)1 << 63 | location;
     bool new;
-    const uint32_t id = hw_pairs_intern(&database->functions, name, of->module, database->function_count + 1, &new);
+    const uint32_t id =
+        hw_index_intern(&database->functions, (struct hw_key){name, of->module}, database->function_count + 1, &new);
     if (!new)
         return id;
     struct hw_buffer text = {0};
@@ -442,7 +443,7 @@ static bool make(struct database *database, const struct hw_export_options *opti
         frames += view->locations[i].frames.count;
     database->first_frame = calloc(view->location_count + 1, sizeof *database->first_frame);
     if (!database->first_frame || sqlite3_open(":memory:", &database->handle) != SQLITE_OK ||
-        !hw_pairs_make(&database->functions, frames + 1))
+        !hw_index_make(&database->functions, frames + 1))
         return false;
     execute(database, "PRAGMA foreign_keys = OFF; PRAGMA page_size = 4096; BEGIN;");
     execute(database, hw_sqlite_tables);
@@ -461,7 +462,7 @@ static bool make(struct database *database, const struct hw_export_options *opti
     char version[64];
     snprintf(version, sizeof version, "PRAGMA user_version = %d;", HW_SQLITE_VERSION);
     execute(database, version);
-    hw_pairs_free(&database->functions);
+    hw_index_free(&database->functions);
     return !database->failed;
 }
 

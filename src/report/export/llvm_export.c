@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/text/human.h"
-#include "report/view/pairs.h"
+#include "base/index.h"
 
 #define MS 1000000u
 
@@ -328,15 +328,15 @@ static bool make_frames(struct frame_builder *builder)
 {
     const struct hw_view *view = builder->view;
     struct hw_llvm_profile *profile = builder->profile;
-    struct hw_pairs functions = {0}, frames = {0};
+    struct hw_index functions = {0}, frames = {0};
     size_t count = 0, used = 0;
     for (size_t i = 0; i < view->location_count; i++)
         count += view->locations[i].frames.count;
     builder->chain = malloc((count + 1) * sizeof *builder->chain);
     profile->frames = malloc((count + 1) * sizeof *profile->frames);
     uint32_t function_count = 0;
-    bool new, fine = builder->chain && profile->frames &&hw_pairs_make(&functions, 2 * count + 1) &&
-                     hw_pairs_make(&frames, count + 1);
+    bool new, fine = builder->chain && profile->frames &&hw_index_make(&functions, 2 * count + 1) &&
+                     hw_index_make(&frames, count + 1);
     for (size_t i = 0; fine && i < view->location_count; i++) {
         const struct hw_view_location *location = &view->locations[i];
         const struct hw_llvm_frame *own = hw_view_llvm_frame(view, location);
@@ -348,18 +348,19 @@ static bool make_frames(struct frame_builder *builder)
         for (uint32_t k = 0; k < location->frames.count; k++) {
             const struct hw_llvm_frame frame = own ? *own : make_frame(&location->frames, k);
             /* Identity: the function's number, then place and number. */
-            const uint32_t function = hw_pairs_intern(&functions, frame.function, 0, function_count, &new);
+            const uint32_t function =
+                hw_index_intern(&functions, (struct hw_key){frame.function, 0}, function_count, &new);
             function_count += new;
             const uint64_t place = (uint64_t)frame.line_offset << 32 | frame.column;
-            const uint32_t index =
-                hw_pairs_intern(&frames, place, function << 1 | frame.inlined, (uint32_t)profile->frame_count, &new);
+            const uint32_t index = hw_index_intern(&frames, (struct hw_key){place, function << 1 | frame.inlined},
+                                                   (uint32_t)profile->frame_count, &new);
             if (new)
                 profile->frames[profile->frame_count++] = frame;
             builder->chain[used++] = index;
         }
     }
-    hw_pairs_free(&functions);
-    hw_pairs_free(&frames);
+    hw_index_free(&functions);
+    hw_index_free(&frames);
     return fine;
 }
 
@@ -367,13 +368,13 @@ static bool make_frames(struct frame_builder *builder)
 static bool make_tree(struct frame_builder *builder)
 {
     const struct hw_view *view = builder->view;
-    struct hw_pairs nodes = {0};
+    struct hw_index nodes = {0};
     size_t most = 1;
     for (size_t i = 1; i < view->node_count; i++)
         most += view->locations[view->nodes[i].location].frames.count;
     builder->tree = malloc(most * sizeof *builder->tree);
     builder->context_of = calloc(most, sizeof *builder->context_of);
-    if (!builder->tree || !builder->context_of || !hw_pairs_make(&nodes, most))
+    if (!builder->tree || !builder->context_of || !hw_index_make(&nodes, most))
         return false;
     builder->tree[0] = (struct node){0};
     builder->tree_size = 1;
@@ -385,13 +386,14 @@ static bool make_tree(struct frame_builder *builder)
         for (uint32_t k = first == SIZE_MAX ? 0 : view->locations[from->location].frames.count; k-- > 0;) {
             const struct node call = {.parent = node, .frame = builder->chain[first + k]};
             bool new;
-            node = hw_pairs_intern(&nodes, call.frame, call.parent, (uint32_t)builder->tree_size, &new);
+            node =
+                hw_index_intern(&nodes, (struct hw_key){call.frame, call.parent}, (uint32_t)builder->tree_size, &new);
             if (new)
                 builder->tree[builder->tree_size++] = call;
         }
         builder->leaf[i] = node;
     }
-    hw_pairs_free(&nodes);
+    hw_index_free(&nodes);
     return true;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/view/pairs.h"
+#include "base/index.h"
 
 /* A path without detours: its last function, and the path to that. Path 0 is the empty one. */
 struct path {
@@ -26,18 +26,19 @@ struct paths {
 /* Nameless code is its own function at each address. */
 static bool number_functions(struct paths *paths, const struct hw_view *view)
 {
-    struct hw_pairs functions;
+    struct hw_index functions;
     paths->function = malloc((view->location_count + 1) * sizeof *paths->function);
-    if (!paths->function || !hw_pairs_make(&functions, view->location_count))
+    if (!paths->function || !hw_index_make(&functions, view->location_count))
         return false;
     for (size_t i = 0; i < view->location_count; i++) {
         const struct hw_view_location *location = &view->locations[i];
         const char *name = location->frames.frame[location->frames.count - 1].function;
         bool new;
-        paths->function[i] = hw_pairs_intern(&functions, name ? (uintptr_t)name : i,
-                                             name ? location->module : HW_NONE - 1, (uint32_t)i, &new);
+        paths->function[i] = hw_index_intern(
+            &functions, (struct hw_key){name ? (uintptr_t)name : i, name ? location->module : HW_NONE - 1}, (uint32_t)i,
+            &new);
     }
-    hw_pairs_free(&functions);
+    hw_index_free(&functions);
     return true;
 }
 
@@ -51,12 +52,12 @@ static uint32_t find_on_path(const struct paths *paths, uint32_t path, uint32_t 
 
 static bool make_paths(struct paths *paths, const struct hw_view *view)
 {
-    struct hw_pairs known;
+    struct hw_index known;
     paths->path = malloc((view->node_count + 1) * sizeof *paths->path);
     paths->of_node = malloc((view->node_count + 1) * sizeof *paths->of_node);
     paths->recurses = calloc(view->node_count + 1, sizeof *paths->recurses);
     if (!paths->path || !paths->of_node || !paths->recurses || !number_functions(paths, view) ||
-        !hw_pairs_make(&known, view->node_count))
+        !hw_index_make(&known, view->node_count))
         return false;
     paths->path[0] = (struct path){0, HW_NONE};
     paths->of_node[0] = 0;
@@ -67,11 +68,12 @@ static bool make_paths(struct paths *paths, const struct hw_view *view)
         const uint32_t found = find_on_path(paths, parent, function);
         bool new = false;
         paths->recurses[i] = found || paths->recurses[node->parent];
-        paths->of_node[i] = found ? found : hw_pairs_intern(&known, parent, function, (uint32_t)paths->count, &new);
+        paths->of_node[i] =
+            found ? found : hw_index_intern(&known, (struct hw_key){parent, function}, (uint32_t)paths->count, &new);
         if (new)
             paths->path[paths->count++] = (struct path){parent, function};
     }
-    hw_pairs_free(&known);
+    hw_index_free(&known);
     return true;
 }
 
@@ -97,8 +99,8 @@ static void add_to_place(struct hw_view_context *place, const struct hw_view_con
 
 static bool group(struct hw_places *places, const struct hw_view *view, const struct paths *paths, uint64_t *greatest)
 {
-    struct hw_pairs known;
-    if (!hw_pairs_make(&known, view->context_count))
+    struct hw_index known;
+    if (!hw_index_make(&known, view->context_count))
         return false;
     for (size_t i = 0; i < view->context_count; i++) {
         const struct hw_view_context *context = &view->contexts[i];
@@ -108,7 +110,7 @@ static bool group(struct hw_places *places, const struct hw_view *view, const st
         const uint64_t a = recurses ? paths->of_node[leaf] : (uint64_t)1 << 32 | leaf;
         const uint32_t b = recurses ? view->nodes[leaf].location : 0;
         bool new;
-        const uint32_t index = hw_pairs_intern(&known, a, b, (uint32_t)places->count, &new);
+        const uint32_t index = hw_index_intern(&known, (struct hw_key){a, b}, (uint32_t)places->count, &new);
         if (new) {
             greatest[index] = context->sum.bytes;
             places->place[places->count] = *context;
@@ -121,7 +123,7 @@ static bool group(struct hw_places *places, const struct hw_view *view, const st
             add_to_place(&places->place[index], context, &greatest[index]);
         }
     }
-    hw_pairs_free(&known);
+    hw_index_free(&known);
     return true;
 }
 

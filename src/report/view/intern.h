@@ -6,18 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "report/buffer.h"
 
 /* Zero-initialise; free with hw_intern_free. Number 0 is the empty string. */
 struct hw_intern {
     struct hw_buffer text; /* all strings, NUL-terminated */
-    struct hw_intern_entry {
-        size_t at, size; /* in text */
-        uint64_t hash;
-        uint32_t number; /* 0: free */
-    } * table;
-    size_t capacity;
-    size_t *at; /* by number: in text */
+    struct hw_index index;
+    size_t *at, room; /* by number: in text */
     uint32_t count;
     bool failed; /* no memory: numbers mean nothing */
 };

@@ -8,7 +8,7 @@
 #include "base/order.h"
 #include "profile/model/symbolised.h"
 #include "report/view/llvm_names.h"
-#include "report/view/pairs.h"
+#include "base/index.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
@@ -125,10 +125,10 @@ static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t
 {
     const struct hw_profile *profile = view->profile;
     const size_t count = profile->node_count;
-    struct hw_pairs locations = {0}, nodes = {0};
+    struct hw_index locations = {0}, nodes = {0};
     view->nodes = calloc(count + 1, sizeof *view->nodes);
     view->locations = calloc(count + 1, sizeof *view->locations);
-    bool done = view->nodes && view->locations && hw_pairs_make(&locations, count) && hw_pairs_make(&nodes, count);
+    bool done = view->nodes && view->locations && hw_index_make(&locations, count) && hw_index_make(&nodes, count);
     view->node_count = 1;
     canonical[0] = 0;
     for (size_t i = 1; done && i < count; i++) {
@@ -143,17 +143,18 @@ static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t
         const bool in_file = map && view->modules[module].kind != HW_MODULE_GENERATED;
         const uint64_t address = in_file ? node->pc - map->bias : node->pc;
         bool new;
-        uint32_t location = hw_pairs_intern(&locations, address, module, (uint32_t)view->location_count, &new);
+        uint32_t location =
+            hw_index_intern(&locations, (struct hw_key){address, module}, (uint32_t)view->location_count, &new);
         if (new)
             view->locations[view->location_count++] = (struct hw_view_location){.address = address, .module = module};
         if (map)
             view->modules[module].used = true;
-        canonical[i] = hw_pairs_intern(&nodes, location, parent, (uint32_t)view->node_count, &new);
+        canonical[i] = hw_index_intern(&nodes, (struct hw_key){location, parent}, (uint32_t)view->node_count, &new);
         if (new)
             view->nodes[view->node_count++] = (struct hw_view_node){.parent = parent, .location = location};
     }
-    hw_pairs_free(&locations);
-    hw_pairs_free(&nodes);
+    hw_index_free(&locations);
+    hw_index_free(&nodes);
     return done;
 }
 
@@ -232,12 +233,12 @@ static bool has_blocks(const struct hw_profile_context *context)
 static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint32_t *context_of, size_t ids)
 {
     const struct hw_profile *profile = view->profile;
-    struct hw_pairs leaves = {0};
+    struct hw_index leaves = {0};
     view->contexts = calloc(profile->context_count + 1, sizeof *view->contexts);
     if (profile->access_counted)
         view->accesses = calloc(profile->context_count + 1, sizeof *view->accesses);
     if (!view->contexts || (profile->access_counted && !view->accesses) ||
-        !hw_pairs_make(&leaves, profile->context_count))
+        !hw_index_make(&leaves, profile->context_count))
         return false;
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_context *from = &profile->contexts[i];
@@ -245,7 +246,8 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
             continue;
         const uint32_t leaf = from->leaf < profile->node_count ? canonical[from->leaf] : 0;
         bool new;
-        const uint32_t index = hw_pairs_intern(&leaves, leaf, from->pool, (uint32_t)view->context_count, &new);
+        const uint32_t index =
+            hw_index_intern(&leaves, (struct hw_key){leaf, from->pool}, (uint32_t)view->context_count, &new);
         struct hw_view_context *to = &view->contexts[index];
         if (new) {
             *to = (struct hw_view_context){.sum = *from, .merged = 1, .stacks = 1, .index = index};
@@ -263,7 +265,7 @@ static bool make_contexts(struct hw_view *view, const uint32_t *canonical, uint3
             context_of[from->id] = index;
         view->samples += from->samples;
     }
-    hw_pairs_free(&leaves);
+    hw_index_free(&leaves);
     return true;
 }
 
@@ -276,11 +278,11 @@ static int compare_free_stacks(const void *left, const void *right)
 static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids)
 {
     const struct hw_profile *profile = view->profile;
-    struct hw_pairs pairs = {0};
+    struct hw_index pairs = {0};
     if (!profile->free_stack_count)
         return true;
     view->free_stacks = calloc(profile->free_stack_count, sizeof *view->free_stacks);
-    if (!view->free_stacks || !hw_pairs_make(&pairs, profile->free_stack_count))
+    if (!view->free_stacks || !hw_index_make(&pairs, profile->free_stack_count))
         return false;
     for (size_t i = 0; i < profile->free_stack_count; i++) {
         const struct hw_free_stack *from = &profile->free_stacks[i];
@@ -292,7 +294,8 @@ static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, co
         leaf = leaf < profile->node_count ? canonical[leaf] : 0;
         bool new;
         const uint32_t context = context_of[from->alloc_context];
-        const uint32_t index = hw_pairs_intern(&pairs, context, leaf, (uint32_t)view->free_stack_count, &new);
+        const uint32_t index =
+            hw_index_intern(&pairs, (struct hw_key){context, leaf}, (uint32_t)view->free_stack_count, &new);
         struct hw_view_free_stack *to = &view->free_stacks[index];
         if (new) {
             *to = (struct hw_view_free_stack){.context = context, .leaf = leaf};
@@ -301,7 +304,7 @@ static bool make_free_stacks(struct hw_view *view, const uint32_t *canonical, co
         to->count += from->count;
         to->bytes += from->bytes;
     }
-    hw_pairs_free(&pairs);
+    hw_index_free(&pairs);
     qsort(view->free_stacks, view->free_stack_count, sizeof *view->free_stacks, compare_free_stacks);
     return true;
 }

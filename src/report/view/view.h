@@ -10,7 +10,7 @@
 #define HW_REPORT_VIEW_VIEW_H
 
 #include "profile/profile.h"
-#include "report/view/pairs.h"
+#include "base/index.h"
 #include "symbols/symbols.h"
 
 /* What a module is to somebody who looks for his own code. */
@@ -353,7 +353,7 @@ bool hw_view_make_samples(struct hw_view *view, const uint32_t *module_of, const
 struct hw_view_adder {
     struct hw_view *view;
     const uint32_t *module_of; /* module by map */
-    struct hw_pairs known;
+    struct hw_index known;
 };
 bool hw_view_adder_make(struct hw_view_adder *adder, struct hw_view *view, const uint32_t *module_of, size_t most);
 /* The location of the code at OFFSET (address - bias) in MAP. */

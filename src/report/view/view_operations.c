@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/order.h"
-#include "report/view/pairs.h"
+#include "base/index.h"
 
 static uint32_t leaf_of(const struct hw_profile *profile, const uint32_t *canonical, uint32_t context)
 {
@@ -55,19 +55,19 @@ bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical)
 {
     const struct hw_profile *profile = view->profile;
     const struct hw_profile_allocator *allocator = profile->observed;
-    struct hw_pairs pairs = {0};
+    struct hw_index pairs = {0};
     if (!allocator)
         return true;
     view->sites = calloc(allocator->site_count + 1, sizeof *view->sites);
     view->slowest = calloc(allocator->slowest_count + 1, sizeof *view->slowest);
-    if (!view->sites || !view->slowest || !hw_pairs_make(&pairs, allocator->site_count + 1))
+    if (!view->sites || !view->slowest || !hw_index_make(&pairs, allocator->site_count + 1))
         return false;
     for (size_t i = 0; i < allocator->site_count; i++) {
         const struct hw_operation_site *from = &allocator->sites[i];
         const uint32_t leaf = leaf_of(profile, canonical, from->context);
         bool new;
         struct hw_operation_site *to =
-            &view->sites[hw_pairs_intern(&pairs, leaf, from->kind, (uint32_t)view->site_count, &new)];
+            &view->sites[hw_index_intern(&pairs, (struct hw_key){leaf, from->kind}, (uint32_t)view->site_count, &new)];
         if (new) {
             *to = (struct hw_operation_site){.context = leaf, .kind = from->kind};
             view->site_count++;
@@ -78,7 +78,7 @@ bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical)
         to->bytes = hw_add_saturating(to->bytes, from->bytes);
         to->most = from->most > to->most ? from->most : to->most;
     }
-    hw_pairs_free(&pairs);
+    hw_index_free(&pairs);
     fit_sites(view);
     qsort(view->sites, view->site_count, sizeof *view->sites, by_ticks);
     for (size_t i = 0; i < allocator->slowest_count; i++) {

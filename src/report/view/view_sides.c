@@ -15,11 +15,11 @@ bool hw_view_adder_make(struct hw_view_adder *adder, struct hw_view *view, const
     if (!locations)
         return false;
     view->locations = locations;
-    if (!hw_pairs_make(&adder->known, room))
+    if (!hw_index_make(&adder->known, room))
         return false;
     bool new;
     for (size_t i = 0; i < view->location_count; i++)
-        hw_pairs_intern(&adder->known, locations[i].address, locations[i].module, (uint32_t)i, &new);
+        hw_index_intern(&adder->known, (struct hw_key){locations[i].address, locations[i].module}, (uint32_t)i, &new);
     return true;
 }
 
@@ -30,7 +30,8 @@ uint32_t hw_view_adder_add(struct hw_view_adder *adder, uint32_t map, uint64_t o
     const bool generated = module != HW_NONE && view->modules[module].kind == HW_MODULE_GENERATED;
     const uint64_t address = generated ? offset + view->profile->maps[map].bias : offset;
     bool new;
-    const uint32_t location = hw_pairs_intern(&adder->known, address, module, (uint32_t)view->location_count, &new);
+    const uint32_t location =
+        hw_index_intern(&adder->known, (struct hw_key){address, module}, (uint32_t)view->location_count, &new);
     if (new)
         view->locations[view->location_count++] = (struct hw_view_location){.address = address, .module = module};
     return location;
@@ -38,7 +39,7 @@ uint32_t hw_view_adder_add(struct hw_view_adder *adder, uint32_t map, uint64_t o
 
 void hw_view_adder_free(struct hw_view_adder *adder)
 {
-    hw_pairs_free(&adder->known);
+    hw_index_free(&adder->known);
 }
 
 /* ---- sides ---- */

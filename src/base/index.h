@@ -1,18 +1,19 @@
-/* index.h - private to src/profile: containers of the merge: a table from 128-bit keys to numbers, and a growing array
- * whose elements never move. */
-#ifndef HW_PROFILE_MERGE_INDEX_H
-#define HW_PROFILE_MERGE_INDEX_H
+/* index.h - for everything outside the runtime: a hash table from 128-bit keys to numbers, and a growing array whose
+ * elements never move. */
+#ifndef HW_BASE_INDEX_H
+#define HW_BASE_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/format.h"
-
 /* A key: unique by itself, or a hash good enough that equal keys mean equal things. */
 struct hw_key {
     uint64_t low, high;
 };
+
+/* XXH3 of up to two texts of bytes. */
+struct hw_key hw_key_of(const void *first, size_t first_size, const void *second, size_t second_size);
 
 struct hw_index_place {
     struct hw_key key;
@@ -26,10 +27,14 @@ struct hw_index {
     size_t count;
 };
 
-/* The number stored for KEY. When there is none, NEXT is stored and returned, and *ADDED is set, else cleared. HW_NONE
- * when there is no memory. */
+#define HW_INDEX_NONE UINT32_MAX
+
+/* Room for EXPECTED keys, as many of which can be stored without further memory. False when there is none. */
+bool hw_index_make(struct hw_index *index, size_t expected);
+/* The number stored for KEY. When there is none, NEXT is stored and returned, and *ADDED is set, else cleared.
+ * HW_INDEX_NONE when there is no memory. */
 uint32_t hw_index_intern(struct hw_index *index, struct hw_key key, uint32_t next, bool *added);
-/* HW_NONE when there is none. */
+/* HW_INDEX_NONE when there is none. */
 uint32_t hw_index_find(const struct hw_index *index, struct hw_key key);
 void hw_index_free(struct hw_index *index);
 

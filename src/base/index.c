@@ -1,7 +1,9 @@
 /* index.c - see index.h. */
-#include "profile/merge/index.h"
+#define XXH_INLINE_ALL
+#include "base/index.h"
 
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "base/growing.h"
 
@@ -14,6 +16,24 @@ static struct hw_index_place *find_place(const struct hw_index *index, struct hw
         if (!place->value || (place->key.low == key.low && place->key.high == key.high))
             return place;
     }
+}
+
+struct hw_key hw_key_of(const void *first, size_t first_size, const void *second, size_t second_size)
+{
+    const XXH128_hash_t a = XXH3_128bits(first, first_size);
+    const XXH128_hash_t b = XXH3_128bits_withSeed(second, second_size, a.low64 ^ first_size);
+    return (struct hw_key){b.low64, b.high64 ^ a.high64};
+}
+
+bool hw_index_make(struct hw_index *index, size_t expected)
+{
+    size_t places = 64;
+    while (places < expected * 2)
+        places *= 2;
+    *index = (struct hw_index){calloc(places, sizeof *index->place), places - 1, 0};
+    if (!index->place)
+        index->mask = 0;
+    return index->place;
 }
 
 static bool grow(struct hw_index *index)
@@ -34,7 +54,7 @@ uint32_t hw_index_intern(struct hw_index *index, struct hw_key key, uint32_t nex
 {
     *added = false;
     if (index->count >= index->mask / 8 * 5 && !grow(index))
-        return HW_NONE;
+        return HW_INDEX_NONE;
     struct hw_index_place *place = find_place(index, key);
     if (!place->value) {
         *place = (struct hw_index_place){key, (uint64_t)next + 1};
@@ -47,7 +67,7 @@ uint32_t hw_index_intern(struct hw_index *index, struct hw_key key, uint32_t nex
 uint32_t hw_index_find(const struct hw_index *index, struct hw_key key)
 {
     const struct hw_index_place *place = index->mask ? find_place(index, key) : NULL;
-    return place && place->value ? (uint32_t)(place->value - 1) : HW_NONE;
+    return place && place->value ? (uint32_t)(place->value - 1) : HW_INDEX_NONE;
 }
 
 void hw_index_free(struct hw_index *index)
@@ -69,13 +89,15 @@ static bool add_chunk(struct hw_store *store)
     return true;
 }
 
+/* Makes room for one more element. */
+static bool has_room(struct hw_store *store)
+{
+    return store->count < HW_INDEX_NONE - 1 && (store->count / HW_STORE_CHUNK < store->chunk_count || add_chunk(store));
+}
+
 void *hw_store_push(struct hw_store *store)
 {
-    if (store->count >= HW_NONE - 1)
-        return NULL;
-    if (store->count / HW_STORE_CHUNK == store->chunk_count && !add_chunk(store))
-        return NULL;
-    return hw_store_at(store, store->count++);
+    return has_room(store) ? hw_store_at(store, store->count++) : NULL;
 }
 
 void hw_store_free(struct hw_store *store)
@@ -88,6 +110,9 @@ void hw_store_free(struct hw_store *store)
 
 void *hw_store_intern(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added)
 {
+    *added = false;
+    if (!has_room(store)) /* first, so that no number is given that leads nowhere */
+        return NULL;
     const uint32_t number = hw_index_intern(index, key, store->count, added);
-    return number == HW_NONE ? NULL : *added ? hw_store_push(store) : hw_store_at(store, number);
+    return number == HW_INDEX_NONE ? NULL : *added ? hw_store_push(store) : hw_store_at(store, number);
 }
