@@ -28,7 +28,7 @@ cl::opt<std::string> ignore_list("heapwise-ignore-list", cl::value_desc("file"),
 cl::opt<bool> reads("heapwise-reads", cl::init(true), cl::desc("Count loads"));
 cl::opt<bool> writes("heapwise-writes", cl::init(true), cl::desc("Count stores"));
 cl::opt<bool> atomics("heapwise-atomics", cl::init(true), cl::desc("Count atomic read-modify-writes"));
-cl::opt<bool> types("heapwise-types", cl::init(true), cl::desc("Tell the runtime the types of allocated blocks"));
+cl::opt<bool> types("heapwise-types", cl::init(true), cl::desc("Record the types of allocated blocks"));
 
 struct early_pass : PassInfoMixin<early_pass> {
     PreservedAnalyses run(Module &m, ModuleAnalysisManager &)
