@@ -1,7 +1,7 @@
 # A thin front of CMake. Every target does its own set-up: scripts/setup installs what is missing, and nothing else.
 #
 #   make demo       build, profile a real program, show the report
-#   make test       build, run every test
+#   make test       build, run every test; what may be skipped is in tests/skips
 #   make fuzz       build, run each fuzzer for ten minutes (every night; FUZZ_SECONDS=600)
 #   make guests     build, run servers, browsers and interpreters under the profiler (installs them), write docs/development/guests.md
 #   make bench      build, run the side-by-side benchmarks
@@ -38,9 +38,9 @@ test:
 	cmake --preset release -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON
 	cmake --build --preset release
 	@# What fails in one build does not hide what the other would say.
-	failed=0; ctest --preset release -j2 || failed=1; \
+	failed=0; tests/run-all release || failed=1; \
 	cmake --preset asan -DHEAPWISE_TESTS=ON -DHEAPWISE_WERROR=ON && cmake --build --preset asan && \
-	ctest --preset asan -j2 || failed=1; \
+	tests/run-all asan || failed=1; \
 	exit $$failed
 
 FUZZ_SECONDS ?= 600
