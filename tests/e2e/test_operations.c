@@ -147,6 +147,25 @@ static void test_2000_threads(void **state)
     check_threads("1000", 1000);
 }
 
+/* Threads whose ends nobody tells, and what threads free after their last destructors, which is counted with a state
+ * that is lent for that: nothing is left by a jump, and each state is given back once. */
+static void test_ending_threads(void **state)
+{
+    (void)state;
+    struct recording recording = record_mode("ending", "200", NULL);
+    const json_t *report = recording.report, *note;
+    size_t i;
+    assert_exit(&recording.run, 0, "operations ending");
+    json_array_foreach(json_object_get(report, "notes"), i, note)
+        assert_string_not_equal(json_text(note, "kind"), "left");
+    assert_int_equal(mallocs(report, NULL, 400), 2000);
+    assert_int_equal(operations(report, NULL, "free", 400), 2000);
+    assert_int_equal(operations(report, NULL, "free", 464), 400000);
+    assert_int_equal(mallocs(report, "serial", 432), 100); /* the threads are gone */
+    assert_int_equal(operations(report, NULL, "free", 432), 100);
+    recording_free(&recording);
+}
+
 /* What each thread did in each stage adds up to all. */
 static void test_stages(void **state)
 {
@@ -464,7 +483,7 @@ static void test_reset_while_busy(void **state)
 
 TEST_LIST(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy), cmocka_unit_test(test_kinds),
           cmocka_unit_test(test_other_allocators), cmocka_unit_test(test_halves), cmocka_unit_test(test_threads),
-          cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_stages), cmocka_unit_test(test_fork),
-          cmocka_unit_test(test_kill), cmocka_unit_test(test_killed_holding), cmocka_unit_test(test_killed_first),
-          cmocka_unit_test(test_check), cmocka_unit_test(test_signals), cmocka_unit_test(test_times),
-          cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))
+          cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_ending_threads), cmocka_unit_test(test_stages),
+          cmocka_unit_test(test_fork), cmocka_unit_test(test_kill), cmocka_unit_test(test_killed_holding),
+          cmocka_unit_test(test_killed_first), cmocka_unit_test(test_check), cmocka_unit_test(test_signals),
+          cmocka_unit_test(test_times), cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))

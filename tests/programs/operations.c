@@ -1,6 +1,7 @@
 /* operations.c - operations of the allocator in known numbers, told apart by their sizes: see test_operations.c. */
 #include "program.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "heapwise/heapwise.h"
 
@@ -96,6 +98,72 @@ static void threads(int count)
     wait_alone();
     pairs(496, 100);
     free(ids);
+}
+
+static pthread_key_t at_end;
+
+static void fail_to_load(void *unused)
+{
+    (void)unused;
+    dlopen("/nowhere/libnothing.so", RTLD_NOW); /* its message is freed at the end of the thread */
+}
+
+/* Each second one does its first operation in that destructor. */
+static void *short_thread(void *done)
+{
+    if (*(int *)done % 2)
+        pairs(400, 20);
+    MUST(pthread_setspecific(at_end, done) == 0);
+    __atomic_fetch_add((int *)done, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static int notified;
+
+static void notify(union sigval unused)
+{
+    (void)unused;
+    MUST(pthread_setspecific(at_end, &notified) == 0);
+    __atomic_fetch_add(&notified, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Libc makes a thread for each expiry, without pthread_create; it does its first operation in its last moment. */
+static void timers(int count)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = notify};
+    const struct itimerspec soon = {.it_value.tv_nsec = 1000000};
+    timer_t timer;
+    MUST(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    for (int i = 0; i < count; i++) {
+        MUST(timer_settime(timer, 0, &soon, NULL) == 0);
+        while (__atomic_load_n(&notified, __ATOMIC_SEQ_CST) <= i)
+            usleep(100);
+        usleep(20000);
+        pairs(464, 20000); /* long enough to look for threads that are gone */
+    }
+    timer_delete(timer);
+}
+
+/* COUNT detached threads with stacks so large that libc keeps none of them: what belongs to a thread is freed by itself
+ * after its last destructor. */
+static void ending(int count)
+{
+    static int done;
+    pthread_attr_t detached;
+    pthread_t id;
+    MUST(pthread_key_create(&at_end, fail_to_load) == 0);
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    MUST(pthread_attr_setstacksize(&detached, 64 << 20) == 0);
+    for (int i = 0; i < count; i++) {
+        MUST(pthread_create(&id, &detached, short_thread, &done) == 0);
+        while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) <= i)
+            usleep(100);
+        usleep(1000);
+    }
+    wait_alone();
+    pairs(432, 100);
+    timers(20); /* their helper thread stays */
 }
 
 /* ---- reset ---- */
@@ -303,6 +371,8 @@ int main(int argc, char **argv)
         kinds();
     else if (!strcmp(mode, "threads"))
         threads(atoi(argv[2]));
+    else if (!strcmp(mode, "ending"))
+        ending(atoi(argv[2]));
     else if (!strcmp(mode, "fork"))
         forked();
     else if (!strcmp(mode, "halves"))

@@ -267,11 +267,9 @@ void hw_stages_gone(struct hw_operator *op)
 
 static void look_for(struct hw_thread *thread)
 {
-    struct hw_operator *op = thread->operator;
-    if (op->thread && op->guest && hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -3 /* ESRCH */) {
-        hw_places_detach(op);
-        hw_stages_gone(op);
-    }
+    const struct hw_operator *op = thread->operator;
+    if (op->thread && op->guest && hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -3 /* ESRCH */)
+        hw_operations_thread_gone(thread);
 }
 
 void hw_stages_look(struct hw_operator *op, uint64_t now)

@@ -106,13 +106,13 @@ static void attach(struct hw_thread *thread, bool lent)
 
 static void detach(struct hw_operator *op, bool lent)
 {
-    if (!lent) {
+    if (!lent)
         hw_dispatch_detach(op);
-        hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    if (!lent)
         hw_stages_detach(op);
-        hw_lock_drop(&hw_runtime.lock, old);
-    }
     hw_places_detach(op);
+    hw_lock_drop(&hw_runtime.lock, old);
     hw_operator_self = NULL;
     op->thread = NULL;
 }
@@ -160,12 +160,22 @@ static bool find_operator(struct operation *operation, uintptr_t frame)
         return false;
     }
     const bool lent = thread->interrupted != NULL; /* there is no thread any more */
-    if (lent)
+    if (lent) {
         operation->lent = thread;
+        thread->leave_slow = 0; /* it is not given back before give_back_operator */
+    }
     attach(thread, lent);
-    if (!lent)
-        hw_leave(thread);
+    hw_leave(thread); /* open between the events of the operation, like any other */
     return true;
+}
+
+static void give_back_operator(const struct operation *operation)
+{
+    struct hw_thread *thread = operation->lent;
+    hw_gate(thread, operation->frame | HW_GATE_RUNTIME);
+    detach(operation->op, true);
+    thread->leave_slow = 1;
+    hw_leave(thread);
 }
 
 /* A call inside an operation of the thread: the allocator's own, a signal handler's, or the operation has been left by
@@ -302,10 +312,8 @@ static __attribute__((noinline)) void end_slow(struct operation *operation, enum
         operation->time.allocated = allocated;
         hw_times_add(op, operation->frame, &operation->time);
     }
-    if (operation->lent) {
-        detach(op, true);
-        hw_leave(operation->lent);
-    }
+    if (operation->lent)
+        give_back_operator(operation);
 }
 
 static inline void operation_end(struct operation *operation, enum hw_operation_kind kind, uint32_t bucket,

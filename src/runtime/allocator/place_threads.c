@@ -229,12 +229,10 @@ void hw_places_detach(struct hw_operator *op)
     struct hw_place_thread *thread = op->places;
     if (!thread)
         return;
-    hw_sigset old = hw_lock_take(&hw_runtime.lock);
     op->places = NULL;
     thread->in_use = 0;
     thread->next_free = threads.free;
     threads.free = thread;
-    hw_lock_drop(&hw_runtime.lock, old);
 }
 
 /* ---- start, fork ---- */

@@ -226,6 +226,7 @@ void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, 
 
 bool hw_places_start(void);
 void hw_places_attach(struct hw_operator *op);
+/* Lock held. */
 void hw_places_detach(struct hw_operator *op);
 /* A limit was passed: totals, greatest totals, the peak. */
 void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class);
