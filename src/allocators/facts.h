@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "profile/format.h"
 
 #define HW_FACTS_CLASSES_MOST 1024

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "base/preload.h"
 
 #define ARGUMENTS_MOST 8
 

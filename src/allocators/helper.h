@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 
 /* Runs lib/heapwise/NAME with ARGUMENTS (behind its name; ended by NULL) and LD_PRELOAD=PRELOAD (NULL or "": without),
  * for at most SECONDS. INPUT, if not NULL, is its standard input; what it prints on stderr is dropped. Returns its

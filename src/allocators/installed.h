@@ -5,7 +5,7 @@
 #define HW_ALLOCATORS_INSTALLED_H
 
 #include "allocators/facts.h"
-#include "cli/preload.h"
+#include "base/preload.h"
 
 #define HW_ALLOCATORS_MOST 16
 

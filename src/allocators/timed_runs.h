@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "profile/format.h"
 
 /* The standard input of the runs: each gets the same, from the beginning. A file is opened anew, what comes from a pipe

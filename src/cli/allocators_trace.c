@@ -9,7 +9,7 @@
 
 #include "cli/allocators.h"
 #include "cli/cli.h"
-#include "cli/preload.h"
+#include "base/preload.h"
 
 #define TRACER "libheapwise-tracer.so"
 #define PACKER "libheapwise-packer.so"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 
 /* Where the compiler stops. */
 enum hw_cc_stage {

@@ -7,7 +7,7 @@
 
 #include "cli/cc_arguments.h"
 #include "cli/cc_compiler.h"
-#include "profile/error.h"
+#include "base/error.h"
 
 /* heapwise cc's own options. */
 struct hw_cc_options {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 
 enum hw_cc_kind { HW_CC_CLANG, HW_CC_GCC };
 

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/error.h"
+#include "base/error.h"
+#include "base/preload.h"
 
 enum hw_verb_code {
     HW_VERB_FINE = 0,
@@ -47,10 +48,6 @@ extern const size_t hw_verb_count;
 
 /* Prints "heapwise: " and the message as one line to stderr. */
 __attribute__((format(printf, 1, 2))) void hw_say(const char *format, ...);
-
-/* RELATIVE ("lib/heapwise/…") as seen from the folder above this executable's: that holds in the build tree and after
- * installation. False with errno when the executable cannot be found or SIZE is too small; the file may be missing. */
-bool hw_installed_path(char *path, size_t size, const char *relative);
 
 /* Where the library is that is loaded into programs: $HEAPWISE_RUNTIME, else the one that was installed with this
  * executable. PATH is filled in also on failure, as long as

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "profile/format.h"
 
 struct hw_launch {

@@ -17,7 +17,7 @@
 #include "base/growing.h"
 #include "cli/cli.h"
 #include "cli/view_options.h"
-#include "profile/container/container.h"
+#include "profile/tables.h"
 #include "profile/container/write.h"
 #include "report/view/symbolise.h"
 

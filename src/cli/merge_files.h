@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "profile/merge/merge.h"
 #include "report/view/view.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 
 struct hw_output_name {
     char *pattern;   /* absolute; fit to be the value of output= in HEAPWISE_OPTIONS */

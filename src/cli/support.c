@@ -20,23 +20,6 @@ void hw_say(const char *format, ...)
     va_end(arguments);
 }
 
-bool hw_installed_path(char *path, size_t size, const char *relative)
-{
-    char self[PATH_MAX];
-    path[0] = '\0';
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0)
-        return false;
-    self[length] = '\0';
-    for (int level = 0; level < 2; level++) { /* take off the name and the folder bin */
-        char *slash = strrchr(self, '/');
-        if (slash)
-            *slash = '\0';
-    }
-    errno = ENAMETOOLONG;
-    return (size_t)snprintf(path, size, "%s/%s", self, relative) < size;
-}
-
 bool hw_find_runtime(char *path, size_t size, struct hw_error *error)
 {
     const char *chosen = getenv("HEAPWISE_RUNTIME");

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 
 struct hw_target {
     char path[PATH_MAX];  /* what to execute: the file that execvp would have chosen */

@@ -23,7 +23,7 @@
 #include "cli/file_service.h"
 #include "cli/launch.h"
 #include "cli/output_name.h"
-#include "cli/preload.h"
+#include "base/preload.h"
 #include "cli/session.h"
 #include "cli/target.h"
 #include "cli/view_options.h"

@@ -11,7 +11,7 @@
 
 #include "base/log_histogram.h"
 #include "base/size_bucket.h"
-#include "profile/error.h"
+#include "base/error.h"
 #include "profile/format.h"
 
 /* Counted accesses of the blocks of one context (see struct hw_access), merged. Minima and maxima are 0 when `blocks`

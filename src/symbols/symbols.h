@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 
 struct hw_symbolizer;
 

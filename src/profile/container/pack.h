@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "profile/format.h"
 
 struct hw_container;

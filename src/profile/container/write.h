@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 
 struct hw_tables;
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "profile/format.h"
 
 /* ---- llvm_fields.c ---- */
@@ -181,6 +181,10 @@ bool hw_llvm_indexed_read(const unsigned char *bytes, size_t size, const char *p
 
 /* ---- llvm_model.c ---- */
 
+struct hw_arena;
+struct hw_tables;
+struct hw_profile_llvm;
+
 #define HW_LLVM_TICK_NS     1000000u
 #define HW_LLVM_MODULE_NAME (16 + 2 * 32)
 
@@ -215,5 +219,16 @@ struct hw_llvm_site *hw_llvm_sites(const struct hw_llvm_profile *profile, size_t
 /* ---- llvm_yaml.c ---- */
 
 bool hw_llvm_yaml_write(const struct hw_llvm_profile *profile, struct hw_llvm_bytes *out);
+
+/* ---- llvm_model.c ---- */
+
+/* True when the open file begins like one of LLVM's. */
+bool hw_llvm_recognized(int fd);
+/* Reads it whole and fills TABLES as a file of Heapwise's own would. NULL with ERROR. */
+const struct hw_profile_llvm *hw_llvm_tables_read(int fd, const char *path, struct hw_arena *arena,
+                                                  struct hw_tables *tables, struct hw_error *error);
+
+/* What a merged file that was made from LLVM's says of them. NULL when there is no memory. */
+const struct hw_profile_llvm *hw_llvm_merged_source(struct hw_arena *arena, const struct hw_tables *tables);
 
 #endif

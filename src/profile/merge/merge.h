@@ -21,7 +21,7 @@
 
 #include <stdbool.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 
 struct hw_arena;
 struct hw_llvm_profile;

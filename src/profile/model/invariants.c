@@ -8,7 +8,7 @@
  * allocator mode what is live is written now and then: until the process has come to rest its totals are of several
  * moments, and are not compared. An event that the program left by a jump is in some numbers and not in others. A file
  * of which something was lost says so by itself. */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 #include <inttypes.h>
 #include <stdio.h>

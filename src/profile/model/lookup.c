@@ -11,7 +11,7 @@
 #include "base/growing.h"
 #include "base/index.h"
 #include "base/order.h"
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 #include "profile/container/pack.h"
 #include "profile/model/symbol_tables.h"
 #include "profile/model/symbolised.h"

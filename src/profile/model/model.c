@@ -1,5 +1,6 @@
 /* model.c - packed tables -> struct hw_profile: references checked, MIBs of one context merged, ticks made ns. */
-#include "profile/container/container.h"
+#include "profile/llvm/llvm.h"
+#include "profile/model/model.h"
 #include "profile/llvm/llvm.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * that were freed after it are in both. So where a context has seen a free since, which only happens in files of
  * processes that run or were killed, its live part is left out: too few accesses can be said, too many would be wrong.
  */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* model_allocator.c - what was observed of the allocator itself: sections ALLOCATOR_INFO and those that follow it ->
  * the profile. Slots of threads and entries for the same thing are added up; references are checked. */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* model_allocator_facts.c - how the allocator of the run works, and what others would do: sections ALLOCATOR_FACTS,
  * SIZE_CLASSES and PREDICTIONS -> the profile. Texts are terminated here, whatever is in the file. */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 #include <string.h>
 

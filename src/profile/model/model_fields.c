@@ -3,7 +3,7 @@
  *
  * A program has a type as often as it has translation units that use it, a merged profile as often as it has programs:
  * entries of one identity are one here, and so are groups that only differ in their executions. */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

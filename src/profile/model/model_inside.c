@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 static void add(uint64_t *to, uint64_t value)
 {

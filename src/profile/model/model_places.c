@@ -1,5 +1,5 @@
 /* model_places.c - what lies where: sections PLACES to LINE_PAIRS -> the profile, and the heap of a moment in parts. */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

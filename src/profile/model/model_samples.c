@@ -1,6 +1,6 @@
 /* model_samples.c - sampled accesses: sections SAMPLE_INFO to SAMPLE_COUNTS -> the profile. Entries for the same thing
  * are added up; references are checked. */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

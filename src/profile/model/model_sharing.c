@@ -1,6 +1,6 @@
 /* model_sharing.c - who uses lines that threads share: sections ROLES, SIDES and SIDES_LIVE -> the profile. Entries for
  * the same thing are added up; references are checked. */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

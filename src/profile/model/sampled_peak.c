@@ -3,7 +3,7 @@
  *
  * What the greatest estimate has too much is error, and of an error that is known in all the part of each context is
  * expected to be as its variance. Blocks that are certain have none, and keep their share. */
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 static double positive(double value)
 {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "profile/container/container.h"
+#include "profile/tables.h"
 
 /* ---- strings ---- */
 

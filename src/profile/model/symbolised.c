@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "profile/container/container.h"
+#include "profile/model/model.h"
 
 struct checker {
     struct hw_profile *profile;

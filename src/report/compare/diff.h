@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "report/buffer.h"
 #include "report/view/intern.h"
 #include "report/view/measure.h"

@@ -7,7 +7,7 @@
 #ifndef HW_REPORT_EXPORT_EXPORT_H
 #define HW_REPORT_EXPORT_EXPORT_H
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "report/buffer.h"
 #include "report/view/measure.h"
 #include "report/view/view.h"

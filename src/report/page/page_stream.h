@@ -5,7 +5,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-#include "profile/error.h"
+#include "base/error.h"
 #include "report/buffer.h"
 #include "report/view/intern.h"
 

@@ -2,7 +2,7 @@
 #ifndef HW_REPORT_VIEW_SYMBOLISE_H
 #define HW_REPORT_VIEW_SYMBOLISE_H
 
-#include "profile/container/container.h"
+#include "profile/tables.h"
 #include "report/view/view.h"
 
 /* Adds the sections LOCATIONS, FRAMES, FILES, FUNCTIONS, POSTINGS, TYPES, DATA_SYMBOLS and MODULES to TABLES (of a

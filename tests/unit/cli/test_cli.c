@@ -12,7 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/output_name.h"
-#include "cli/preload.h"
+#include "base/preload.h"
 #include "cli/session.h"
 #include "cli/target.h"
 

@@ -1,7 +1,8 @@
 /* preload.c - see preload.h. */
-#include "cli/preload.h"
+#include "base/preload.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,23 @@
 
 #define NOT_IN_PRELOAD " \t\n:;$"
 #define LINK_NAME      "libheapwise.so"
+
+bool hw_installed_path(char *path, size_t size, const char *relative)
+{
+    char self[PATH_MAX];
+    path[0] = '\0';
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0)
+        return false;
+    self[length] = '\0';
+    for (int level = 0; level < 2; level++) { /* take off the name and the folder bin */
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+    }
+    errno = ENAMETOOLONG;
+    return (size_t)snprintf(path, size, "%s/%s", self, relative) < size;
+}
 
 bool hw_preload_init(struct hw_preload *preload, const char *runtime, struct hw_error *error)
 {

@@ -2,8 +2,8 @@
  *
  * A function that can fail takes a struct hw_error *, returns an error value (NULL, -1, false) and has then filled in
  * a message for the person who can act: what was tried, on which file, why it failed. Libraries never print or exit. */
-#ifndef HW_PROFILE_ERROR_H
-#define HW_PROFILE_ERROR_H
+#ifndef HW_BASE_ERROR_H
+#define HW_BASE_ERROR_H
 
 #include <stdarg.h>
 #include <stdio.h>

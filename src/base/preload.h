@@ -1,11 +1,16 @@
-/* preload.h - the environment that brings the runtime into the program. */
-#ifndef HW_CLI_PRELOAD_H
-#define HW_CLI_PRELOAD_H
+/* preload.h - where Heapwise is installed, and the environment that brings its runtime into a program. */
+#ifndef HW_BASE_PRELOAD_H
+#define HW_BASE_PRELOAD_H
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "profile/error.h"
+#include "base/error.h"
+
+/* RELATIVE ("lib/heapwise/…") as seen from the folder above this executable's: that holds in the build tree and after
+ * installation. False with errno when the executable cannot be found or SIZE is too small; the file may be missing. */
+bool hw_installed_path(char *path, size_t size, const char *relative);
 
 /* The runtime under a name that LD_PRELOAD can express: there spaces and colons separate, and "$" is special. */
 struct hw_preload {
