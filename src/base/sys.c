@@ -2,8 +2,8 @@
 #include "base/sys.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 int hw_fd_out_of_the_way(int fd)
@@ -49,6 +49,28 @@ long hw_pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset)
     return (long)done;
 }
 
+long hw_read_link(const char *path, char *buffer, size_t size)
+{
+    long length = hw_sys(SYS_readlink, path, buffer, size - 1);
+    buffer[length > 0 ? length : 0] = 0;
+    return length;
+}
+
+uint64_t hw_soft_limit(int resource)
+{
+    uint64_t limit[2] = {~0ull, ~0ull};
+    hw_prlimit(0, resource, 0, limit);
+    return limit[0];
+}
+
+uint64_t hw_clock_read(int clock)
+{
+    uint64_t time[2] = {0, 0};
+    if (!hw_quiet)
+        hw_sys(SYS_clock_gettime, clock, time);
+    return time[0] * 1000000000 + time[1];
+}
+
 long hw_read_file(const char *path, char *buffer, size_t size)
 {
     int fd = hw_open(path, O_RDONLY, 0);
@@ -92,6 +114,26 @@ void hw_text_u64(struct hw_text *text, uint64_t value)
     } while (value);
     while (n)
         hw_text_char(text, digits[--n]);
+}
+
+const char *hw_skip_fields(const char *text, int count)
+{
+    for (; count >= 0; count--) {
+        while (*text == ' ')
+            text++;
+        while (count && *text && *text != ' ')
+            text++;
+    }
+    return text;
+}
+
+const char *hw_stat_field(const char *stat, int number)
+{
+    const char *name_end = stat;
+    for (const char *c = stat; *c; c++)
+        if (*c == ')')
+            name_end = c;
+    return hw_skip_fields(name_end, number - 2);
 }
 
 uint64_t hw_parse_u64(const char **cursor, unsigned base)
@@ -140,14 +182,13 @@ bool hw_starts_with(const char *string, const char *prefix)
 /* Whether BYTES more in the file FD would be too many for RLIMIT_FSIZE: that raises SIGXFSZ, which kills. */
 static bool beyond_file_limit(int fd, size_t bytes)
 {
-    uint64_t limit[2] = {~0ull, ~0ull};
+    const uint64_t limit = hw_soft_limit(RLIMIT_FSIZE);
     struct stat status;
-    if (hw_sys(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limit) < 0 || limit[0] == ~0ull ||
-        hw_sys(SYS_fstat, fd, &status) < 0 || !S_ISREG(status.st_mode))
+    if (limit == ~0ull || hw_sys(SYS_fstat, fd, &status) < 0 || !S_ISREG(status.st_mode))
         return false;
     const bool appends = hw_sys(SYS_fcntl, fd, F_GETFL) & O_APPEND;
-    const long at = appends ? status.st_size : hw_sys(SYS_lseek, fd, 0, 1 /* SEEK_CUR */);
-    return at < 0 || (uint64_t)at + bytes > limit[0];
+    const long at = appends ? status.st_size : hw_sys(SYS_lseek, fd, 0, SEEK_CUR);
+    return at < 0 || (uint64_t)at + bytes > limit;
 }
 
 void hw_message(const char *message, const char *detail)
@@ -214,7 +255,19 @@ long hw_sys_refuse(long number)
     return -EPERM;
 }
 
-/* ---- the lock ---- */
+/* ---- signals, and the lock ---- */
+
+hw_sigset hw_signals_block(void)
+{
+    hw_sigset all = ~0ull, old = 0;
+    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof old);
+    return old;
+}
+
+void hw_signals_restore(hw_sigset old)
+{
+    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, sizeof old);
+}
 
 #define TAKEN_QUIETLY (~0ull) /* no mask of the kernel's: SIGKILL cannot be blocked */
 static __thread uint32_t held_quietly;
@@ -240,14 +293,24 @@ hw_sigset hw_lock_take(struct hw_lock *lock)
     if (__atomic_compare_exchange_n(&lock->state, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return old;
     while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0)
-        hw_sys(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, 0);
+        hw_futex_wait(&lock->state, 2, 0);
     return old;
+}
+
+bool hw_lock_try(struct hw_lock *lock, hw_sigset *old)
+{
+    uint32_t expected = 0;
+    *old = hw_signals_block();
+    if (__atomic_compare_exchange_n(&lock->state, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return true;
+    hw_signals_restore(*old);
+    return false;
 }
 
 void hw_lock_drop(struct hw_lock *lock, hw_sigset old)
 {
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
-        hw_sys(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1);
+        hw_futex_wake(&lock->state, 1);
     if (hw_unlikely(old == TAKEN_QUIETLY))
         held_quietly--;
     else /* also when the program has become quiet meanwhile */

@@ -6,6 +6,7 @@
 #define HW_BASE_SYS_H
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,11 +39,22 @@ static inline bool hw_sys_allowed(long number)
 /* -EPERM; in builds for development the end. */
 long hw_sys_refuse(long number);
 
+/* By name; the others are called by hw_sys and their number's name. */
+#define hw_mmap(at, bytes, protection, flags, fd, offset) hw_sys(SYS_mmap, at, bytes, protection, flags, fd, offset)
+#define hw_munmap(at, bytes)                              hw_sys(SYS_munmap, at, bytes)
+#define hw_mprotect(at, bytes, protection)                hw_sys(SYS_mprotect, at, bytes, protection)
+#define hw_madvise(at, bytes, advice)                     hw_sys(SYS_madvise, at, bytes, advice)
+#define hw_mincore(at, bytes, there)                      hw_sys(SYS_mincore, at, bytes, there)
+#define hw_prlimit(pid, resource, fresh, old)             hw_sys(SYS_prlimit64, pid, resource, fresh, old)
+#define hw_futex_wait(word, value, time)                  hw_sys(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, time)
+#define hw_futex_wake(word, count)                        hw_sys(SYS_futex, word, FUTEX_WAKE_PRIVATE, count)
+#define hw_getpid()                                       ((uint32_t)hw_sys(SYS_getpid))
+#define hw_gettid()                                       ((uint32_t)hw_sys(SYS_gettid))
+
 /* Zeroed private memory, NULL when there is none. Lazily touched and not counted against overcommit (mode 0 and 1). */
 static inline void *hw_pages(size_t bytes)
 {
-    long result =
-        hw_sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long result = hw_mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return result < 0 && result > -4096 ? NULL : (void *)result;
 }
 
@@ -70,6 +82,15 @@ int hw_fd_out_of_the_way(int fd);
 long hw_read_full(int fd, void *buffer, size_t size);
 long hw_pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset);
 
+/* Where a symbolic link leads, terminated with NUL; its length, or -errno with an empty text. */
+long hw_read_link(const char *path, char *buffer, size_t size);
+
+/* A limit of the process, RLIMIT_…; ~0 when there is none. */
+uint64_t hw_soft_limit(int resource);
+
+/* A clock of the kernel, CLOCK_…, in nanoseconds; 0 when it is not there, or system calls were given up. */
+uint64_t hw_clock_read(int clock);
+
 /* Reads a small file (of /proc) into BUFFER and terminates it with NUL; the length, or -errno. */
 long hw_read_file(const char *path, char *buffer, size_t size);
 
@@ -82,6 +103,11 @@ void hw_text_init(struct hw_text *text, char *buffer, size_t size);
 void hw_text_char(struct hw_text *text, char c);
 void hw_text_string(struct hw_text *text, const char *string);
 void hw_text_u64(struct hw_text *text, uint64_t value);
+
+/* Behind COUNT fields of a line of /proc, and the blanks after them. */
+const char *hw_skip_fields(const char *text, int count);
+/* Field NUMBER (above 2) of a stat file of /proc: the second one, a name in parentheses, may hold anything. */
+const char *hw_stat_field(const char *stat, int number);
 
 /* Parses an unsigned decimal or hexadecimal number and advances *CURSOR; 0 when there is none. */
 uint64_t hw_parse_u64(const char **cursor, unsigned base);
@@ -96,12 +122,17 @@ void hw_message(const char *text, const char *detail);
 const char *hw_error_name(int error);
 
 /* A lock of the runtime: futex-based, taken with all signals blocked, so that a signal handler never meets it held by
- * its own thread. Never held while program code or libc runs. A forked child resets it (hw_lock_reset). */
+ * its own thread. Never held while program code or libc runs. A forked child sets it to zero. */
 struct hw_lock {
     uint32_t state; /* 0 free, 1 held, 2 held and waited for */
 };
 typedef uint64_t hw_sigset; /* the kernel's 64 signals */
+/* All signals, in the calling thread: what was open before. */
+hw_sigset hw_signals_block(void);
+void hw_signals_restore(hw_sigset old);
 hw_sigset hw_lock_take(struct hw_lock *lock);
+/* Takes it if it is free. Not while system calls are given up. */
+bool hw_lock_try(struct hw_lock *lock, hw_sigset *old);
 void hw_lock_drop(struct hw_lock *lock, hw_sigset old);
 /* Whether the calling thread may hold one, in which a signal handler has interrupted it: only where the program has
  * given up system calls, so that signals are open meanwhile. */

@@ -441,7 +441,7 @@ void hw_access_reset(void)
     if (!hw_pools[HW_POOL_ACCESS_INFO].base)
         return;
     /* Everything in one go: the reservation holds nothing but planes. */
-    hw_sys(SYS_madvise, hw_shadow.base, hw_shadow.bytes, 4 /* MADV_DONTNEED */);
+    hw_madvise(hw_shadow.base, hw_shadow.bytes, MADV_DONTNEED);
     hw_shadow_side_clear();
     hw_word_sampler_reset();
     for (uint32_t i = 1; i < HW_ENTRIES(HW_POOL_ACCESS); i++) {

@@ -11,6 +11,9 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
 
+#include <linux/prctl.h>
+#include <time.h>
+
 #define PERIOD_NS     10000000ull /* at least */
 #define WINDOW_NS     20000ull
 #define HOT_MOST      512u  /* counters in planes that are looked at in a window */
@@ -43,15 +46,6 @@ static struct risen {
 } risen[RISEN_MOST];
 
 /* ---- a window ---- */
-
-static uint64_t own_time_ns(void)
-{
-    struct {
-        uint64_t seconds, nanoseconds;
-    } time = {0, 0};
-    hw_sys(SYS_clock_gettime, 3 /* CLOCK_THREAD_CPUTIME_ID */, &time);
-    return time.seconds * 1000000000 + time.nanoseconds;
-}
 
 static uint64_t value_of(const struct hot *hot)
 {
@@ -257,7 +251,7 @@ static void refresh(void)
 /* However much there is to do, it is less than a hundredth of the time. */
 static void run(void)
 {
-    hw_sys(SYS_prctl, 29 /* PR_SET_TIMERSLACK */, 1000);
+    hw_sys(SYS_prctl, PR_SET_TIMERSLACK, 1000);
     uint64_t spent = 0;
     uint32_t wakes = 0;
     while (hw_helper_goes_on(&thread)) {
@@ -265,12 +259,12 @@ static void run(void)
         hw_helper_sleep(&thread, hw_budget_pause(HW_BUDGET_WINDOWS, spent, PERIOD_NS));
         if (hw_runtime.state != HW_STATE_ON)
             continue;
-        uint64_t begin = own_time_ns();
+        uint64_t begin = hw_clock_read(CLOCK_THREAD_CPUTIME_ID);
         scan();
         if (sampler.hot_count)
             take_window();
         refresh();
-        spent = own_time_ns() - begin;
+        spent = hw_clock_read(CLOCK_THREAD_CPUTIME_ID) - begin;
     }
 }
 

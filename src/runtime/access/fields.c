@@ -180,7 +180,7 @@ static bool add_table(const struct hw_fields_table *header, uint32_t first_count
     for (uint32_t i = 0; i < header->structs && fine; i++)
         fine = add_struct(&table, i);
     fine = fine && add_groups(&table);
-    hw_sys(SYS_munmap, table.struct_of, bytes);
+    hw_munmap(table.struct_of, bytes);
     return fine;
 }
 
@@ -332,10 +332,10 @@ void hw_fields_reset(void)
     if (!hw_pools[HW_POOL_FIELDS_INFO].used)
         return;
     for (uint32_t i = 0; i < hw_shadow.planes_used; i++) {
-        hw_sys(SYS_madvise, hw_fields_counter(hw_shadow.plane[i], 0), HW_ALIGN_UP(8ul * fields.counters, HW_PAGE),
-               4 /* MADV_DONTNEED */);
-        hw_sys(SYS_madvise, hw_shadow.plane[i] + HW_ABI_FIELDS_SCRATCH, HW_ALIGN_UP(8ul * fields.scratch_most, HW_PAGE),
-               4 /* MADV_DONTNEED */);
+        hw_madvise(hw_fields_counter(hw_shadow.plane[i], 0), HW_ALIGN_UP(8ul * fields.counters, HW_PAGE),
+                   MADV_DONTNEED);
+        hw_madvise(hw_shadow.plane[i] + HW_ABI_FIELDS_SCRATCH, HW_ALIGN_UP(8ul * fields.scratch_most, HW_PAGE),
+                   MADV_DONTNEED);
     }
     forget();
     struct hw_fields_info *info = HW_ENTRY(HW_POOL_FIELDS_INFO, struct hw_fields_info, 0);

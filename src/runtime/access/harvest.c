@@ -108,7 +108,7 @@ void hw_access_harvest(bool stopped)
     hw_pool_publish(HW_POOL_ACCESS_LIVE);
     hw_pool_publish(HW_POOL_HISTOGRAM_LIVE);
     hw_pool_publish(HW_POOL_WORDS_LIVE);
-    hw_sys(SYS_munmap, live.index, bytes);
+    hw_munmap(live.index, bytes);
     struct hw_access_info *info = HW_ENTRY(HW_POOL_ACCESS_INFO, struct hw_access_info, 0);
     hw_harvest_write_info();
     info->harvest_tick = hw_ticks_raw() - hw_runtime.tick_base;

@@ -127,7 +127,7 @@ static bool grow_pairs(void)
             *find_pair(slots, mask, old->mib, old->context, old->free_context) = *old;
     }
     if (pairs.slots)
-        hw_sys(SYS_munmap, pairs.slots, (pairs.mask + 1ul) * sizeof *slots);
+        hw_munmap(pairs.slots, (pairs.mask + 1ul) * sizeof *slots);
     pairs.slots = slots;
     pairs.mask = mask;
     return true;

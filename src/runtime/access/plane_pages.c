@@ -10,7 +10,7 @@
 /* Which of COUNT pages from AT on are there: a byte each, bit 0. */
 static void look_at_pages(uintptr_t at, uint64_t count, uint8_t *there)
 {
-    if (hw_quiet || hw_sys(SYS_mincore, at, count * HW_PAGE, there) < 0)
+    if (hw_quiet || hw_mincore(at, count * HW_PAGE, there) < 0)
         __builtin_memset(there, 1, count);
 }
 
@@ -74,10 +74,10 @@ void hw_shadow_pages_drop(const struct hw_shadow_pages *pages)
     const uint64_t bytes = pages->count * HW_PAGE;
     for (uint32_t i = 0; i < pages->planes; i++) {
         const uintptr_t at = pages->plane[i] + pages->begin;
-        hw_sys(SYS_madvise, at, bytes, 4 /* MADV_DONTNEED */);
+        hw_madvise(at, bytes, MADV_DONTNEED);
         if (hw_shadow.granule != 64)
-            hw_sys(SYS_madvise, at + HW_ABI_WRITES_OFFSET, bytes, 4);
+            hw_madvise(at + HW_ABI_WRITES_OFFSET, bytes, MADV_DONTNEED);
     }
     if (pages->memprof)
-        hw_sys(SYS_madvise, pages->memprof + pages->begin, bytes, 4);
+        hw_madvise(pages->memprof + pages->begin, bytes, MADV_DONTNEED);
 }

@@ -24,6 +24,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <time.h>
 
 /* Below everything: 8 TiB, where no executable, library or sanitizer lies. The layout's map and private memory of the
  * runtime follow (memory.c), so that they do not push the program's mappings apart. */
@@ -92,11 +93,11 @@ static int patch_tls_image(struct dl_phdr_info *info, size_t size, void *closure
             continue;
         uintptr_t start = info->dlpi_addr + header->p_vaddr, end = start + header->p_filesz;
         uintptr_t page = start & ~(HW_PAGE - 1);
-        hw_sys(SYS_mprotect, page, end - page, PROT_READ | PROT_WRITE);
+        hw_mprotect(page, end - page, PROT_READ | PROT_WRITE);
         for (uintptr_t at = start; at + 8 <= end; at += 8)
             if (*(uintptr_t *)at == SHADOW_ADDRESS)
                 *(uintptr_t *)at = hw_shadow.base;
-        hw_sys(SYS_mprotect, page, end - page, PROT_READ);
+        hw_mprotect(page, end - page, PROT_READ);
     }
     return own;
 }
@@ -117,7 +118,7 @@ void hw_shadow_start(void)
     hw_shadow.base = (uintptr_t)hw_own_reserve(SHADOW_ADDRESS, bytes);
     if (!hw_shadow.base)
         return;
-    hw_sys(SYS_madvise, hw_shadow.base, bytes, 18 /* MADV_WIPEONFORK */);
+    hw_madvise(hw_shadow.base, bytes, MADV_WIPEONFORK);
     hw_shadow.bytes = bytes;
     hw_shadow.memprof = hw_shadow.base + hw_shadow.stride;
     hw_shadow.plane[0] = hw_shadow.base;
@@ -125,7 +126,7 @@ void hw_shadow_start(void)
     if (hw_shadow.base != SHADOW_ADDRESS && dl_iterate_phdr)
         dl_iterate_phdr(patch_tls_image, NULL);
     __heapwise_plane = hw_shadow.base;
-    if (hw_sys(SYS_gettid) == hw_sys(SYS_getpid)) {
+    if (hw_gettid() == hw_getpid()) {
         hw_self_plane = 1;
     }
 }
@@ -532,19 +533,6 @@ static void sweep_area(const struct hw_area *area)
         hw_resident_each(hw_shadow.plane[i] + (area->start >> 3), hw_shadow.plane[i] + (area->end >> 3), sweep_cells);
 }
 
-/* CPU time of the process or of the thread; false when the program has given up system calls. */
-enum { CLOCK_OF_PROCESS = 2, CLOCK_OF_THREAD = 3 };
-static bool cpu_time_ns(int clock, uint64_t *ns)
-{
-    struct {
-        uint64_t seconds, nanoseconds;
-    } time = {0, 0};
-    if (hw_quiet || hw_sys(SYS_clock_gettime, clock, &time) < 0)
-        return false;
-    *ns = time.seconds * 1000000000 + time.nanoseconds;
-    return true;
-}
-
 /* An addition to a cell waits for the one before, a nanosecond or more: so long do 2^32 of them take. */
 #define UNSWEPT_NS 4000000000ull
 
@@ -552,7 +540,7 @@ void hw_shadow_check_sweeps(void)
 {
     static uint64_t before_ns;
     uint64_t now_ns;
-    if (hw_shadow.granule != 64 || !cpu_time_ns(CLOCK_OF_PROCESS, &now_ns))
+    if (hw_shadow.granule != 64 || !(now_ns = hw_clock_read(CLOCK_PROCESS_CPUTIME_ID)))
         return;
     uint64_t spent_ns = now_ns - __atomic_exchange_n(&before_ns, now_ns, __ATOMIC_RELAXED);
     if (spent_ns > UNSWEPT_NS && (int64_t)spent_ns > 0) /* a forked child's time begins anew */
@@ -570,10 +558,11 @@ void hw_shadow_sweep(void)
         uint64_t begin_ns = 0, end_ns = 0, wait_ns = SWEEP_NS;
         hw_shadow.sweep_next = UINT64_MAX;
         if (!first && hw_shadow.granule == 64 && !hw_quiet) {
-            bool timed = cpu_time_ns(CLOCK_OF_THREAD, &begin_ns);
+            begin_ns = hw_clock_read(CLOCK_THREAD_CPUTIME_ID);
             hw_areas_each(sweep_area);
             confirm_sweep();
-            if (timed && cpu_time_ns(CLOCK_OF_THREAD, &end_ns))
+            end_ns = hw_clock_read(CLOCK_THREAD_CPUTIME_ID);
+            if (end_ns > begin_ns)
                 wait_ns = hw_budget_pause(HW_BUDGET_SWEEP, end_ns - begin_ns, SWEEP_NS);
         }
         uint64_t wait = (uint64_t)((double)wait_ns * (double)process->clock_ticks / (double)process->clock_ns);

@@ -352,7 +352,7 @@ void hw_sharing_start(void)
     for (uint32_t i = 0; i < HW_ROLE_FIRST; i++)
         *role_at(i) = (struct hw_thread_role){.map = HW_NONE, .context = HW_NONE, .threads = i == HW_ROLE_MAIN};
     hw_pool_publish(HW_POOL_ROLES);
-    if (hw_sys(SYS_gettid) == hw_sys(SYS_getpid))
+    if (hw_gettid() == hw_getpid())
         hw_self_role = HW_ROLE_MAIN;
 }
 

@@ -15,6 +15,9 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
 
+#include <linux/prctl.h>
+#include <time.h>
+
 #define RUNS_MOST    (1u << 22)
 #define CARRIES_MOST 8192u
 #define STEP_BYTES   (16ul << 10) /* of shadow, between two looks at the clock */
@@ -160,20 +163,11 @@ static uint64_t budget(void)
 
 /* ---- the thread ---- */
 
-#define PROCESS_CPU 2 /* CLOCK_PROCESS_CPUTIME_ID */
-#define OWN_CPU     3 /* CLOCK_THREAD_CPUTIME_ID */
-
-static uint64_t cpu_ns(int clock)
-{
-    uint64_t time[2] = {0, 0};
-    hw_sys(SYS_clock_gettime, clock, time);
-    return time[0] * 1000000000 + time[1];
-}
-
 /* Whether the looks so far, since BEGAN, have taken no more than their share. */
 static bool affordable(uint64_t began, uint64_t now)
 {
-    uint64_t own = cpu_ns(OWN_CPU), all = cpu_ns(PROCESS_CPU);
+    uint64_t own = hw_clock_read(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t all = hw_clock_read(CLOCK_PROCESS_CPUTIME_ID);
     return own <= hw_budget_limit(HW_BUDGET_WORDS_CPU, all > own ? all - own : 0, 0) +
                       hw_budget_limit(HW_BUDGET_WORDS_IDLE, now - began, 0);
 }
@@ -182,7 +176,7 @@ static void run_thread(void)
 {
     hw_sys(SYS_close_range, 0, ~0u, 0);
     hw_sys(SYS_chdir, "/");
-    hw_sys(SYS_prctl, 15 /* PR_SET_NAME */, "heapwise");
+    hw_sys(SYS_prctl, PR_SET_NAME, "heapwise");
     uint64_t began = hw_clock_monotonic_ns(), period = hw_options.words_period_ms * 1000000ull;
     uint64_t next = began;
     uint32_t wakes = 0;
@@ -193,10 +187,10 @@ static void run_thread(void)
             continue;
         }
         if (affordable(began, now)) {
-            uint64_t before = cpu_ns(OWN_CPU);
+            uint64_t before = hw_clock_read(CLOCK_THREAD_CPUTIME_ID);
             hw_sigset old = hw_lock_take(&sampler.lock);
             look(budget());
-            sampler.cost_ns += cpu_ns(OWN_CPU) - before;
+            sampler.cost_ns += hw_clock_read(CLOCK_THREAD_CPUTIME_ID) - before;
             hw_lock_drop(&sampler.lock, old);
         }
         next = now + period;
@@ -234,23 +228,17 @@ void hw_word_sampler_stop(void)
 void hw_word_sampler_event(uint64_t tick)
 {
     const struct hw_process_info *process = hw_runtime.process;
-    hw_sigset all = ~0ull, old;
-    uint32_t idle = 0;
-    if (hw_quiet)
+    hw_sigset old;
+    if (hw_quiet || !hw_lock_try(&sampler.lock, &old))
         return;
-    hw_sys(SYS_rt_sigprocmask, 2, &all, &old, sizeof all);
-    if (__atomic_compare_exchange_n(&sampler.lock.state, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        uint64_t begin = hw_ticks_raw();
-        look(budget());
-        uint64_t cost = hw_ticks_raw() - begin;
-        double ns = (double)process->clock_ns / (double)process->clock_ticks;
-        uint64_t period = (uint64_t)(hw_options.words_period_ms * 1e6 / ns);
-        sampler.cost_ns += (uint64_t)((double)cost * ns);
-        hw_shadow.words_next = tick + hw_budget_pause(HW_BUDGET_WORDS_ONCE, cost, period);
-        hw_lock_drop(&sampler.lock, old);
-        return;
-    }
-    hw_sys(SYS_rt_sigprocmask, 2, &old, 0, sizeof all);
+    uint64_t begin = hw_ticks_raw();
+    look(budget());
+    uint64_t cost = hw_ticks_raw() - begin;
+    double ns = (double)process->clock_ns / (double)process->clock_ticks;
+    uint64_t period = (uint64_t)(hw_options.words_period_ms * 1e6 / ns);
+    sampler.cost_ns += (uint64_t)((double)cost * ns);
+    hw_shadow.words_next = tick + hw_budget_pause(HW_BUDGET_WORDS_ONCE, cost, period);
+    hw_lock_drop(&sampler.lock, old);
 }
 
 void hw_word_sampler_tell(struct hw_access_info *info)

@@ -137,7 +137,7 @@ static bool read_group(struct hw_dispatch_thread *thread, uint64_t values[HW_OPE
 static bool read_usage(uint64_t values[HW_OPERATION_EVENTS])
 {
     struct rusage usage;
-    if (hw_sys(SYS_getrusage, 1 /* RUSAGE_THREAD */, &usage) != 0)
+    if (hw_sys(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
         return false;
     values[HW_EVENT_PAGE_FAULTS] = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
     values[HW_EVENT_SWITCHES] = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;

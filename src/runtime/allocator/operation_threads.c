@@ -10,6 +10,8 @@
 #include "runtime/core/core.h"
 #include "runtime/core/threads.h"
 
+#include <errno.h>
+
 #define STAGES_MOST 8192u
 #define LOOK_TICKS  20000000ull /* from one look for guests that are gone to the next: some ms */
 #define LAST_ROUND  4           /* in which libc calls destructors */
@@ -268,7 +270,7 @@ void hw_stages_gone(struct hw_operator *op)
 static void look_for(struct hw_thread *thread)
 {
     const struct hw_operator *op = thread->operator;
-    if (op->thread && op->guest && hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -3 /* ESRCH */)
+    if (op->thread && op->guest && hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -ESRCH)
         hw_operations_thread_gone(thread);
 }
 

@@ -16,6 +16,8 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
 
+#include <time.h>
+
 #define SHIFT_MOST     20
 #define WINDOW         64u    /* timed operations */
 #define WINDOW_FIRST   16u    /* where every operation is timed */
@@ -57,10 +59,7 @@ static uint64_t runnable_ns(void)
     char buffer[128];
     if (hw_quiet || hw_read_file("/proc/self/schedstat", buffer, sizeof buffer) <= 0)
         return 0;
-    const char *cursor = buffer;
-    hw_parse_u64(&cursor, 10);
-    if (*cursor == ' ')
-        cursor++;
+    const char *cursor = hw_skip_fields(buffer, 1);
     return hw_parse_u64(&cursor, 10);
 }
 
@@ -173,12 +172,7 @@ bool hw_times_large(struct hw_operator *op)
 
 uint64_t hw_thread_cpu_ns(void)
 {
-    struct {
-        int64_t seconds, nanoseconds;
-    } cpu = {0, 0};
-    if (!hw_quiet)
-        hw_sys(SYS_clock_gettime, 3 /* CLOCK_THREAD_CPUTIME_ID */, &cpu);
-    return (uint64_t)cpu.seconds * 1000000000ull + (uint64_t)cpu.nanoseconds;
+    return hw_clock_read(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* In ticks, as far as the rate is known. */

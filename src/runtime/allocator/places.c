@@ -660,7 +660,7 @@ static __attribute__((noinline)) void enter_region(struct hw_place_region *regio
     if (region->made)
         return;
     if (!hw_quiet)
-        hw_sys(SYS_madvise, hw_places.even + index * HW_PAGE, pages * HW_PAGE, 23 /* MADV_POPULATE_WRITE */);
+        hw_madvise(hw_places.even + index * HW_PAGE, pages * HW_PAGE, MADV_POPULATE_WRITE);
     for (uint32_t i = 0; i < pages; i++)
         region[i].made = 1;
 }

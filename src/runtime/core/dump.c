@@ -16,7 +16,8 @@
 #include "runtime/hooks/hooks.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <linux/falloc.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define DUMPS_MOST  1000000u
@@ -70,11 +71,7 @@ static const char *own_path(char *buffer, size_t size)
     hw_text_init(&text, link, sizeof link);
     hw_text_string(&text, "/proc/self/fd/");
     hw_text_u64(&text, (uint64_t)fd);
-    long n = hw_sys(SYS_readlink, link, buffer, size - 1);
-    if (n <= 0 || buffer[0] != '/')
-        return hw_file_path;
-    buffer[n] = 0;
-    return buffer;
+    return hw_read_link(link, buffer, size) > 0 && buffer[0] == '/' ? buffer : hw_file_path;
 }
 
 static void name_dump(char *name, size_t size, uint32_t number)
@@ -111,9 +108,7 @@ static long open_dump(struct writing *out)
 /* A file size limit would raise SIGXFSZ: look first. */
 static long check_size(uint64_t bytes)
 {
-    uint64_t limit[2] = {~0ull, ~0ull};
-    hw_sys(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limit);
-    return bytes > limit[0] ? -EFBIG : 0;
+    return bytes > hw_soft_limit(RLIMIT_FSIZE) ? -EFBIG : 0;
 }
 
 /* Space for everything as it is now, and a bit of what may come until it is written: so that a full disk is noticed
@@ -125,7 +120,7 @@ static long reserve_space(const struct writing *out)
         bytes += HW_ALIGN_UP(hw_pools[id].used + hw_pools[id].used / 16, HW_PAGE);
     long result = check_size(bytes);
     if (result >= 0)
-        result = hw_sys(SYS_fallocate, out->fd, 1 /* FALLOC_FL_KEEP_SIZE */, 0, bytes);
+        result = hw_sys(SYS_fallocate, out->fd, FALLOC_FL_KEEP_SIZE, 0, bytes);
     return result == -EOPNOTSUPP || result == -ENOSYS ? 0 : result;
 }
 
@@ -305,13 +300,7 @@ static long write_dump(void)
 
 bool hw_dump_try_lock(hw_sigset *old)
 {
-    hw_sigset all = ~0ull;
-    uint32_t idle = 0;
-    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, old, sizeof all);
-    if (__atomic_compare_exchange_n(&dump.lock.state, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        return true;
-    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, old, 0, sizeof all);
-    return false;
+    return hw_lock_try(&dump.lock, old);
 }
 
 /* The end of this event, or of the next one of any thread, finds that something is due. (A request in the process
@@ -348,7 +337,7 @@ static bool is_on(void)
         hw_start();
     if (hw_runtime.state == HW_STATE_ON && hw_fork_pending())
         hw_fork_child();
-    return hw_runtime.state == HW_STATE_ON && !hw_quiet && (uint32_t)hw_sys(SYS_getpid) == hw_runtime.pid;
+    return hw_runtime.state == HW_STATE_ON && !hw_quiet && hw_getpid() == hw_runtime.pid;
 }
 
 static bool inside_runtime(void)
@@ -429,7 +418,7 @@ static void harvest_the_last(void)
 void hw_dump_killed(int number)
 {
     const bool pending = hw_fork_pending();
-    if (hw_runtime.state != HW_STATE_ON || hw_quiet || (!pending && (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid))
+    if (hw_runtime.state != HW_STATE_ON || hw_quiet || (!pending && hw_getpid() != hw_runtime.pid))
         return;
     if (!pending)
         hw_lock_take(&dump.lock); /* for good, like the threads that wait: what is freed later would be counted twice */
@@ -478,7 +467,7 @@ void hw_dump_tick(struct hw_thread *thread)
         return;
     /* In a handler that has interrupted another event: that one is half counted. */
     hw_sigset old;
-    if (thread->interrupted || hw_quiet || (uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid || !hw_dump_try_lock(&old))
+    if (thread->interrupted || hw_quiet || hw_getpid() != hw_runtime.pid || !hw_dump_try_lock(&old))
         return;
     due = due && now >= dump.next_ns; /* another thread may have written it meanwhile */
     if (due)

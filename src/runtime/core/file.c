@@ -11,6 +11,7 @@
 #include "runtime/core/modules.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <linux/falloc.h>
 #include <sys/stat.h>
 
@@ -91,7 +92,7 @@ static bool is_our_file(int fd)
 static uint64_t descriptor_limit(void)
 {
     uint64_t limit[2] = {0, 0};
-    hw_sys(SYS_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, limit);
+    hw_prlimit(0, RLIMIT_NOFILE, 0, limit);
     return limit[0];
 }
 
@@ -157,9 +158,7 @@ void hw_file_move_descriptor(int away_from)
 /* Allocates [offset, offset + bytes) on disk. A file size limit would raise SIGXFSZ: look first. */
 static long allocate_space(int fd, uint64_t offset, uint64_t bytes)
 {
-    uint64_t limit[2] = {~0ull, ~0ull};
-    hw_sys(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limit);
-    if (offset + bytes > limit[0])
+    if (offset + bytes > hw_soft_limit(RLIMIT_FSIZE))
         return -EFBIG;
     long result = hw_sys(SYS_fallocate, fd, 0, offset, bytes);
     if (result != -EOPNOTSUPP && result != -ENOSYS)
@@ -175,7 +174,7 @@ static long allocate_space(int fd, uint64_t offset, uint64_t bytes)
 
 static long map_extent(int fd, void *address, uint64_t offset, uint64_t bytes)
 {
-    long result = hw_sys(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
+    long result = hw_mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
     if (hw_own_unlocked && !hw_sys_failed(result))
         hw_sys(SYS_munlock, address, bytes);
     return hw_sys_failed(result) ? result : 0;
@@ -222,7 +221,7 @@ static long ensure_directory(int fd)
     long result = allocate_space(fd, file.end, HW_PAGE);
     if (result < 0)
         return result;
-    long address = hw_sys(SYS_mmap, 0, HW_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, file.end);
+    long address = hw_mmap(0, HW_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, file.end);
     if (hw_sys_failed(address))
         return address;
     hw_own_range((void *)address, HW_PAGE);
@@ -398,7 +397,7 @@ static bool reserve_pool(int id, uint64_t limit)
     char *base = pool->base;
     uint64_t kept = pool->reserved;
     if (base) /* a forked child must not write into its parent's file, whatever happens */
-        hw_sys(SYS_mmap, base, kept, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        hw_mmap(base, kept, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     uint64_t reserve = pool_table[id].reserve, share = limit / 1024 * pool_table[id].limited_share;
     if (pool_table[id].limited_share && share < reserve)
         reserve = share < 32 * K ? 32 * K : share & ~(HW_PAGE - 1);
@@ -415,7 +414,7 @@ static bool reserve_pool(int id, uint64_t limit)
         reserve = 1 * M; /* each thread has an index of them */
     pool->reserved = reserve;
     long address =
-        hw_sys(SYS_mmap, hw_own_hint(reserve), reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        hw_mmap(hw_own_hint(reserve), reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (hw_sys_failed(address)) {
         set_problem("no address space for the profile", address);
         return false;
@@ -498,8 +497,7 @@ static int create_file(void)
         return fd;
     if (asked) { /* in a network namespace of its own; /proc may still be the one outside */
         char link[24];
-        long n = hw_sys(SYS_readlink, "/proc/self", link, sizeof link - 1);
-        link[n > 0 ? n : 0] = 0;
+        hw_read_link("/proc/self", link, sizeof link);
         const char *number = link;
         hw_file_pid = (uint32_t)hw_parse_u64(&number, 10);
     }
@@ -525,8 +523,8 @@ static long begin_file(int fd)
     void *old_header = file.header;
     long address = result;
     if (result >= 0)
-        address = hw_sys(SYS_mmap, old_header, HW_FILE_PAGE, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | (old_header ? MAP_FIXED : 0), fd, 0);
+        address =
+            hw_mmap(old_header, HW_FILE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | (old_header ? MAP_FIXED : 0), fd, 0);
     if (hw_sys_failed(address))
         return address;
     if (!old_header)
@@ -595,7 +593,7 @@ static void give_up_file(void)
     hw_trouble("cannot write a profile: ", file.problem, file.error);
     for (int i = 0; i < HW_POOL_COUNT; i++) /* the program may need the address space */
         if (hw_pools[i].base)
-            hw_sys(SYS_munmap, hw_pools[i].base, hw_pools[i].reserved);
+            hw_munmap(hw_pools[i].base, hw_pools[i].reserved);
     if (file.header) {
         delete_file();
         if (hw_file_descriptor() >= 0)

@@ -115,8 +115,7 @@ bool hw_launcher_other_ids(void)
     char link[64];
     if (!hw_options.launcher || !hw_options.pid_namespace)
         return false;
-    long n = hw_sys(SYS_readlink, "/proc/self/ns/pid", link, sizeof link - 1);
-    link[n > 0 ? n : 0] = 0;
+    hw_read_link("/proc/self/ns/pid", link, sizeof link);
     const char *number = link;
     while (*number && *number != '[')
         number++;

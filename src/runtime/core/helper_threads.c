@@ -43,12 +43,11 @@ bool hw_helper_start(struct hw_helper *helper)
     const unsigned long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                                 CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
                                 (helper->own_descriptors ? 0 : CLONE_FS | CLONE_FILES);
-    hw_sigset all = ~0ull, old;
     helper->stop = 0;
-    hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, sizeof all);
+    hw_sigset old = hw_signals_block();
     long result =
         hw_arch_clone(flags, helper->memory + STACK_BYTES, &helper->tid, &helper->tid, (uintptr_t)pointer, helper->run);
-    hw_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, sizeof all);
+    hw_signals_restore(old);
     if (result < 0)
         helper->tid = 0;
     return result > 0;
@@ -62,7 +61,7 @@ bool hw_helper_goes_on(const struct hw_helper *helper)
 void hw_helper_sleep(struct hw_helper *helper, uint64_t ns)
 {
     const uint64_t time[2] = {ns / 1000000000, ns % 1000000000};
-    hw_sys(SYS_futex, &helper->stop, FUTEX_WAIT_PRIVATE, 0, time);
+    hw_futex_wait(&helper->stop, 0, time);
 }
 
 void hw_helper_stop(struct hw_helper *helper)
@@ -71,7 +70,7 @@ void hw_helper_stop(struct hw_helper *helper)
     __atomic_store_n(&helper->stop, 1, __ATOMIC_SEQ_CST);
     if (hw_quiet)
         return;
-    hw_sys(SYS_futex, &helper->stop, FUTEX_WAKE_PRIVATE, 1);
+    hw_futex_wake(&helper->stop, 1);
     for (int i = 0, tid; i < 2000 && (tid = __atomic_load_n(&helper->tid, __ATOMIC_ACQUIRE)) != 0; i++)
         hw_sys(SYS_futex, &helper->tid, FUTEX_WAIT, tid, moment);
 }
@@ -93,11 +92,7 @@ void hw_helpers_end_alone(uint32_t *wakes)
     if (++*wakes % 64 != 0 || hw_sys(SYS_readlink, "/proc/self/exe", text, 1) != -ENOENT ||
         hw_sys(SYS_stat, "/proc/self/task", &tasks) != 0 || tasks.st_nlink > 3u + running)
         return;
-    const char *field = hw_read_file("/proc/self/stat", text, sizeof text) > 0 ? text : "";
-    for (const char *c = field; *c; c++)
-        if (*c == ')')
-            field = c;
-    for (int i = 0; i < 50 && *field; field++) /* to exit_code, the 52nd: a status as wait gives it */
-        i += *field == ' ';
+    hw_read_file("/proc/self/stat", text, sizeof text);
+    const char *field = hw_stat_field(text, 52); /* exit_code: a status as wait gives it */
     hw_sys(SYS_exit_group, (int)(hw_parse_u64(&field, 10) >> 8 & 0xff));
 }

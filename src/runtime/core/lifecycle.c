@@ -13,6 +13,9 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/samples/samples.h"
 
+#include <linux/auxvec.h>
+#include <time.h>
+
 struct hw_runtime hw_runtime;
 
 /* Reads as zero in a forked child. */
@@ -74,18 +77,7 @@ static uint64_t start_time_jiffies(void)
     char buffer[1024];
     if (hw_read_file("/proc/self/stat", buffer, sizeof buffer) <= 0)
         return 0;
-    const char *cursor = buffer;
-    for (const char *c = buffer; *c; c++)
-        if (*c == ')')
-            cursor = c + 1; /* the name may hold anything: the fields follow the last parenthesis */
-    for (int field = 2; field < 22 && *cursor; field++) {
-        while (*cursor == ' ')
-            cursor++;
-        if (field == 21)
-            break;
-        while (*cursor && *cursor != ' ')
-            cursor++;
-    }
+    const char *cursor = hw_stat_field(buffer, 22);
     return hw_parse_u64(&cursor, 10);
 }
 
@@ -190,19 +182,14 @@ void hw_describe_allocator(void)
 static void describe_process(void)
 {
     struct hw_process_info *process = hw_runtime.process;
-    struct {
-        int64_t seconds, nanoseconds;
-    } now = {0, 0};
     char path[4096];
-    long n = hw_sys(SYS_readlink, "/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = 0;
-    hw_sys(SYS_clock_gettime, 0 /* CLOCK_REALTIME */, &now);
-    process->pid = hw_file_pid ? hw_file_pid : (uint32_t)hw_sys(SYS_getpid);
+    hw_read_link("/proc/self/exe", path, sizeof path);
+    process->pid = hw_file_pid ? hw_file_pid : hw_getpid();
     process->parent_pid = (uint32_t)hw_sys(SYS_getppid);
     process->mode = hw_access_on() ? HW_MODE_ACCESS : hw_runtime.mode;
     process->executable = hw_file_string(path);
     process->options = hw_file_string(hw_options.text);
-    process->start_realtime_ns = (uint64_t)now.seconds * 1000000000ull + (uint64_t)now.nanoseconds;
+    process->start_realtime_ns = hw_clock_read(CLOCK_REALTIME);
     process->start_time_jiffies = hw_file_start_time ? hw_file_start_time : start_time_jiffies();
     process->sample_bytes = hw_options.sample_bytes;
     process->table_entries = hw_options.table_entries;
@@ -283,8 +270,7 @@ void hw_start(void)
     hw_shadow_start();
     if (hw_memprof_granule()) /* such code runs in any case */
         hw_memprof_start();
-    if (getauxval &&
-        getauxval(23 /* AT_SECURE */)) { /* other rights than its user's: it must not write files for him */
+    if (getauxval && getauxval(AT_SECURE)) { /* other rights than its user's: it must not write files for him */
         hw_runtime.state = HW_STATE_OFF;
         return;
     }
@@ -301,7 +287,7 @@ void hw_start(void)
     hw_runtime.weighted = hw_options.sample_bytes || hw_runtime.mode == HW_MODE_ALLOCATOR;
     hw_runtime.text_start = (uintptr_t)__ehdr_start;
     hw_runtime.text_end = (uintptr_t)etext;
-    hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
+    hw_runtime.pid = hw_getpid();
     alive = hw_own_pages(HW_PAGE, true);
     if (!alive || !hw_real.malloc) {
         hw_trouble("not enough memory to profile this program", NULL, 0);
@@ -358,7 +344,7 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         hw_lock_drop(&hw_runtime.lock, old);
         return;
     }
-    if ((uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid)
+    if (hw_getpid() != hw_runtime.pid)
         return;
     hw_modules_rescan();
     hw_sigset outer = 0;
@@ -543,7 +529,7 @@ void hw_fork_child(void)
     }
     hw_runtime.state = HW_STATE_STARTING;
     *alive = 1;
-    hw_runtime.pid = (uint32_t)hw_sys(SYS_getpid);
+    hw_runtime.pid = hw_getpid();
     hw_parts_forget();
     hw_runtime.tick_base = hw_ticks_raw();
     hw_runtime.old_below = hw_runtime.tick_base - hw_runtime.family_base;

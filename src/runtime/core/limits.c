@@ -91,11 +91,11 @@ static bool widen_found(const struct limit *now)
     struct limit given = {plus(now->soft, own), plus(now->hard, own)};
     keep(now, &given);
     space.found = true;
-    if (hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, &given, 0) == 0)
+    if (hw_prlimit(0, RLIMIT_AS_, &given, 0) == 0)
         return true;
     given = (struct limit){least(given.soft, now->hard), now->hard};
     keep(now, &given);
-    space.found = given.soft > now->soft && hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, &given, 0) == 0;
+    space.found = given.soft > now->soft && hw_prlimit(0, RLIMIT_AS_, &given, 0) == 0;
     if (given.soft - now->soft < own && !hw_address_space_limited() && hw_runtime.state == HW_STATE_ON)
         hw_note(HW_NOTE_OTHER, "another process (or the program, by a system call of its own) limited address space, "
                                "with a hard limit that the process may not raise: what Heapwise has reserved counts, "
@@ -106,7 +106,7 @@ static bool widen_found(const struct limit *now)
 bool hw_limits_make_way(void)
 {
     struct limit now;
-    if (!hw_own_bytes() || hw_quiet || hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, 0, &now) != 0 || now.soft == ~0ull)
+    if (!hw_own_bytes() || hw_quiet || hw_prlimit(0, RLIMIT_AS_, 0, &now) != 0 || now.soft == ~0ull)
         return false;
     return space.set && same(&now, &space.given) ? space.found : widen_found(&now);
 }
@@ -141,7 +141,7 @@ HW_EXPORT int prlimit(int pid, int resource, const struct limit *fresh, struct l
 {
     HW_REAL(int, prlimit, (int, int, const struct limit *, struct limit *));
     if (resource != RLIMIT_AS_ || !hw_own_bytes() || (fresh && !is_given(fresh)) ||
-        (pid != 0 && pid != (int)(hw_quiet ? hw_runtime.pid : hw_sys(SYS_getpid))))
+        (pid != 0 && pid != (int)(hw_quiet ? hw_runtime.pid : hw_getpid())))
         return real(pid, resource, fresh, old);
     struct limit asked, given;
     if (fresh) {
@@ -214,24 +214,24 @@ HW_EXPORT void *sbrk(intptr_t more)
 void hw_limits_of_started(int pid)
 {
     struct limit now;
-    if (!space.set || hw_quiet || hw_sys(SYS_prlimit64, pid, RLIMIT_AS_, 0, &now) != 0 || !same(&now, &space.given))
+    if (!space.set || hw_quiet || hw_prlimit(pid, RLIMIT_AS_, 0, &now) != 0 || !same(&now, &space.given))
         return;
     now.soft = space.asked.soft;
-    hw_sys(SYS_prlimit64, pid, RLIMIT_AS_, &now, 0);
+    hw_prlimit(pid, RLIMIT_AS_, &now, 0);
 }
 
 /* The next program gets the limits as this one set them. */
 void hw_limits_for_exec(bool begin)
 {
     struct limit now;
-    if (!space.set || hw_quiet || hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, 0, &now) != 0 ||
+    if (!space.set || hw_quiet || hw_prlimit(0, RLIMIT_AS_, 0, &now) != 0 ||
         !same(&now, begin ? &space.given : &space.asked))
         return;
     struct limit next = begin ? space.asked : space.given;
-    if (hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, &next, 0) == 0)
+    if (hw_prlimit(0, RLIMIT_AS_, &next, 0) == 0)
         return;
     next = (struct limit){least(next.soft, now.hard), now.hard}; /* a hard limit cannot be raised again */
-    hw_sys(SYS_prlimit64, 0, RLIMIT_AS_, &next, 0);
+    hw_prlimit(0, RLIMIT_AS_, &next, 0);
 }
 
 /* ---- locked memory ---- */
@@ -271,7 +271,7 @@ static bool may_lock_any(void)
 static bool may_lock_current(void)
 {
     struct limit limit = {0, 0};
-    hw_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK_, 0, &limit);
+    hw_prlimit(0, RLIMIT_MEMLOCK_, 0, &limit);
     locking.bytes = 0;
     hw_areas_each(add_area);
     return may_lock_any() || (limit.soft && locking.bytes <= limit.soft);

@@ -5,6 +5,8 @@
 #include "runtime/core/file.h"
 #include "runtime/core/memory.h"
 
+#include <sys/resource.h>
+
 static struct {
     uintptr_t start, end;
 } own[256];
@@ -37,17 +39,17 @@ void *hw_own_reserve(uintptr_t hint, uint64_t bytes)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     bytes = HW_ALIGN_UP(bytes, HW_PAGE);
-    long below = hw_sys(SYS_mmap, hint ? hint - HW_PAGE : 0, bytes + HW_PAGE, PROT_NONE, flags, -1, 0);
+    long below = hw_mmap(hint ? hint - HW_PAGE : 0, bytes + HW_PAGE, PROT_NONE, flags, -1, 0);
     if (hw_sys_failed(below))
         return NULL;
-    long pages = hw_sys(SYS_mmap, below + (long)HW_PAGE, bytes, PROT_READ | PROT_WRITE,
-                        flags | MAP_GROWSDOWN | MAP_FIXED, -1, 0);
+    long pages =
+        hw_mmap(below + (long)HW_PAGE, bytes, PROT_READ | PROT_WRITE, flags | MAP_GROWSDOWN | MAP_FIXED, -1, 0);
     if (hw_sys_failed(pages)) {
-        hw_sys(SYS_munmap, below, bytes + HW_PAGE);
+        hw_munmap(below, bytes + HW_PAGE);
         return NULL;
     }
-    hw_sys(SYS_madvise, pages, bytes, 15 /* MADV_NOHUGEPAGE */);
-    hw_sys(SYS_madvise, pages, bytes, 16 /* MADV_DONTDUMP */);
+    hw_madvise(pages, bytes, MADV_NOHUGEPAGE);
+    hw_madvise(pages, bytes, MADV_DONTDUMP);
     if (hw_own_unlocked)
         hw_sys(SYS_munlock, below, bytes + HW_PAGE);
     hw_own_range((void *)below, bytes + HW_PAGE);
@@ -79,7 +81,7 @@ void hw_own_start(void)
     const uintptr_t start = (uintptr_t)pages, middle = start + KEPT_BYTES;
     arena[0].next = start;
     arena[0].end = middle;
-    if (hw_sys(SYS_madvise, middle, WIPED_BYTES, 18 /* MADV_WIPEONFORK */) == 0) {
+    if (hw_madvise(middle, WIPED_BYTES, MADV_WIPEONFORK) == 0) {
         arena[1].next = middle;
         arena[1].end = middle + WIPED_BYTES;
     }
@@ -104,21 +106,19 @@ void *hw_own_pages(size_t bytes, bool wipe_on_fork)
         return taken;
     void *pages = hw_quiet ? NULL : hw_own_reserve(0, bytes);
     if (pages && wipe_on_fork)
-        hw_sys(SYS_madvise, pages, bytes, 18 /* MADV_WIPEONFORK */);
+        hw_madvise(pages, bytes, MADV_WIPEONFORK);
     return pages;
 }
 
 void hw_own_give_back(void *pages, size_t bytes)
 {
     if (!hw_quiet)
-        hw_sys(SYS_madvise, pages, bytes, 4 /* MADV_DONTNEED */);
+        hw_madvise(pages, bytes, MADV_DONTNEED);
 }
 
 uint64_t hw_address_space_limit(void)
 {
-    uint64_t limit[2] = {~0ull, ~0ull};
-    hw_sys(SYS_prlimit64, 0, 9 /* RLIMIT_AS */, 0, limit);
-    return limit[0];
+    return hw_soft_limit(RLIMIT_AS);
 }
 
 bool hw_address_space_limited(void)
@@ -148,10 +148,7 @@ uint64_t hw_memory_rss(void)
     char buffer[128];
     if (hw_read_file("/proc/self/statm", buffer, sizeof buffer) <= 0)
         return 0;
-    const char *cursor = buffer;
-    hw_parse_u64(&cursor, 10);
-    if (*cursor == ' ')
-        cursor++;
+    const char *cursor = hw_skip_fields(buffer, 1);
     return hw_parse_u64(&cursor, 10) * HW_PAGE;
 }
 
@@ -240,7 +237,7 @@ void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t sta
     for (uintptr_t page = start & ~(HW_PAGE - 1); page < end; page += BATCH * HW_PAGE) {
         uint64_t count = (end - page + HW_PAGE - 1) / HW_PAGE, i = 0;
         count = count < BATCH ? count : BATCH;
-        if (hw_quiet || hw_sys(SYS_mincore, page, count * HW_PAGE, there) < 0)
+        if (hw_quiet || hw_mincore(page, count * HW_PAGE, there) < 0)
             continue;
         while (i < count) {
             uint64_t first = i;
@@ -273,14 +270,7 @@ static void begin_mapping(struct breakdown *state, const char *line)
     bool shared = cursor[4] == 's';
     state->start = start;
     state->end = end;
-    for (int fields = 0; fields < 4 && *cursor; fields++) { /* permissions, offset, device, inode */
-        while (*cursor == ' ')
-            cursor++;
-        while (*cursor && *cursor != ' ')
-            cursor++;
-    }
-    while (*cursor == ' ')
-        cursor++;
+    cursor = hw_skip_fields(cursor, 4); /* permissions, offset, device, inode */
     struct hw_memory_breakdown *out = state->out;
     /* A thread's stack has its thread-local memory at the end; that of the first thread may be joined with the heap. */
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0), local = hw_arch_thread_pointer();

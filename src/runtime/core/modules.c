@@ -272,7 +272,7 @@ static void replace_list(struct builder *builder, bool linked_only)
                 hw_ticks_raw() - hw_runtime.tick_base;
     }
     if (!gone && !builder->changed && fresh->count == old->count) { /* nothing new either */
-        hw_sys(SYS_munmap, fresh, list_bytes(builder->capacity));
+        hw_munmap(fresh, list_bytes(builder->capacity));
         return;
     }
     publish(fresh);
@@ -308,7 +308,7 @@ void hw_modules_rescan(void)
 void hw_modules_start(void)
 {
     publish(&no_modules);
-    long n = hw_sys(SYS_readlink, "/proc/self/exe", main_path, sizeof main_path - 1);
+    long n = hw_read_link("/proc/self/exe", main_path, sizeof main_path);
     if (n <= 0) { /* no /proc */
         struct hw_text text;
         hw_text_init(&text, main_path, sizeof main_path);
@@ -373,14 +373,7 @@ static bool next_mapping(struct maps_reader *reader, struct mapping *mapping)
     mapping->permissions[4] = 0;
     cursor++;
     mapping->offset = hw_parse_u64(&cursor, 16);
-    for (int field = 0; field < 2 && *cursor; field++) { /* device, inode */
-        while (*cursor == ' ')
-            cursor++;
-        while (*cursor && *cursor != ' ')
-            cursor++;
-    }
-    while (*cursor == ' ')
-        cursor++;
+    cursor = hw_skip_fields(cursor, 2); /* device, inode */
     hw_text_init(&text, mapping->path, sizeof mapping->path);
     hw_text_string(&text, cursor);
     return true;

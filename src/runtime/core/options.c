@@ -253,8 +253,7 @@ void hw_options_read(void)
 void hw_output_executable(char *name, size_t size)
 {
     char path[1024];
-    long n = hw_sys(SYS_readlink, "/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = 0;
+    hw_read_link("/proc/self/exe", path, sizeof path);
     hw_executable_name(name, size, path);
 }
 
@@ -263,7 +262,6 @@ void hw_output_name(char *name, size_t size, const char *executable, unsigned at
     struct utsname host;
     if (hw_sys(SYS_uname, &host) != 0)
         host.nodename[0] = 0;
-    const struct hw_name_parts parts = {executable, host.nodename,
-                                        hw_file_pid ? hw_file_pid : (uint64_t)hw_sys(SYS_getpid)};
+    const struct hw_name_parts parts = {executable, host.nodename, hw_file_pid ? hw_file_pid : (uint64_t)hw_getpid()};
     hw_expand_name(name, size, hw_options.output, &parts, attempt);
 }

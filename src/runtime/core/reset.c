@@ -223,7 +223,7 @@ HW_EXPORT int heapwise_reset(void)
         fine = !hw_operations_on || hw_operations_reset();
         if (fine)
             reset(&live);
-        hw_sys(SYS_munmap, live.of, live.size);
+        hw_munmap(live.of, live.size);
     }
     hw_lock_drop(&hw_runtime.lock, inner);
     hw_threads_go();

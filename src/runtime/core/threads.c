@@ -10,6 +10,7 @@
 #include "runtime/core/threads.h"
 #include "runtime/samples/samples.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 
@@ -39,7 +40,7 @@ static intptr_t tid_offset;
 
 static uint32_t own_tid(void)
 {
-    return !hw_quiet ? (uint32_t)hw_sys(SYS_gettid) : tid_offset ? hw_arch_thread_u32(tid_offset) : 0;
+    return !hw_quiet ? hw_gettid() : tid_offset ? hw_arch_thread_u32(tid_offset) : 0;
 }
 
 static struct hw_thread no_thread; /* "interrupted" of a thread that has no state of its own any more */
@@ -186,7 +187,7 @@ bool hw_threads_stop(void)
 void hw_threads_go(void)
 {
     __atomic_store_n(&hw_runtime.stopped, 0, __ATOMIC_SEQ_CST);
-    hw_sys(SYS_futex, &hw_runtime.stopped, FUTEX_WAKE_PRIVATE, INT32_MAX);
+    hw_futex_wake(&hw_runtime.stopped, INT32_MAX);
 }
 
 void hw_wait_stopped(struct hw_thread *thread)
@@ -197,7 +198,7 @@ void hw_wait_stopped(struct hw_thread *thread)
     uintptr_t gate = thread->gate;
     while (__atomic_load_n(&hw_runtime.stopped, __ATOMIC_SEQ_CST)) {
         hw_gate(thread, HW_GATE_OPEN);
-        hw_sys(SYS_futex, &hw_runtime.stopped, FUTEX_WAIT_PRIVATE, 1, 0);
+        hw_futex_wait(&hw_runtime.stopped, 1, 0);
         hw_gate(thread, gate);
     }
 }
@@ -230,8 +231,7 @@ static void sweep(void)
     threads.next_sweep = threads.count * 2;
     for (uint32_t i = 0; i < threads.count; i++) {
         struct hw_thread *thread = threads.all[i];
-        if (thread->entry && thread->entry->serial &&
-            hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -3 /* ESRCH */) {
+        if (thread->entry && thread->entry->serial && hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -ESRCH) {
             thread->entry->serial = 0;
             thread->gate = HW_GATE_CLOSED;
             threads.in_use--;

@@ -440,7 +440,7 @@ void hw_pool_harvest(void (*each)(void *address, const struct hw_block *block))
 void hw_pool_harvest_end(void)
 {
     if (holes.hole)
-        hw_sys(SYS_munmap, holes.hole, holes.bytes);
+        hw_munmap(holes.hole, holes.bytes);
     holes.hole = NULL;
     holes.count = 0;
 }

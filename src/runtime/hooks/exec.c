@@ -123,7 +123,7 @@ static const char *find_program(const char *name, char *buffer, size_t size)
             hw_text_char(&text, *path++);
         hw_text_char(&text, '/');
         hw_text_string(&text, name);
-        if (hw_sys(SYS_access, buffer, 1 /* X_OK */) == 0)
+        if (hw_sys(SYS_access, buffer, X_OK) == 0)
             return buffer;
         path += *path == ':';
     }
@@ -185,7 +185,7 @@ static bool begin(const char *name, char *const *environment)
     if (hw_runtime.state != HW_STATE_ON || hw_quiet || hw_fork_pending() || !name)
         return false;
     note_target(name, environment);
-    if ((uint32_t)hw_sys(SYS_getpid) != hw_runtime.pid) /* a vfork child: the process itself goes on */
+    if (hw_getpid() != hw_runtime.pid) /* a vfork child: the process itself goes on */
         return false;
     hw_process_end(HW_EXIT_EXEC, 0);
     return true;

@@ -62,7 +62,7 @@ static int open_event(const struct hw_perf_event *event, uint64_t data, int grou
 /* The ring belongs to the first event that samples; the others write into it as well. */
 static int map_ring(struct hw_perf_thread *thread, int fd)
 {
-    long mapping = hw_sys(SYS_mmap, 0, RING_PAGES * HW_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    long mapping = hw_mmap(0, RING_PAGES * HW_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (hw_sys_failed(mapping))
         return (int)mapping;
     thread->mapping = (void *)mapping;
@@ -113,7 +113,7 @@ void hw_perf_close(struct hw_perf_thread *thread)
     void *mapping = thread->mapping;
     hw_perf_forget(thread);
     if (mapping)
-        hw_sys(SYS_munmap, mapping, RING_PAGES * HW_PAGE);
+        hw_munmap(mapping, RING_PAGES * HW_PAGE);
 }
 
 void hw_perf_arm(struct hw_perf_thread *thread)

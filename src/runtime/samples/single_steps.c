@@ -501,7 +501,7 @@ static struct sampler *take_sampler(void)
     } else
         sampler = hw_own_pages(sizeof *sampler, false);
     if (sampler) {
-        *sampler = (struct sampler){.tid = (uint32_t)hw_sys(SYS_gettid), .timer = -1, .next = trap.all};
+        *sampler = (struct sampler){.tid = hw_gettid(), .timer = -1, .next = trap.all};
         trap.all = sampler;
         uint32_t number = ++trap.numbers;
         sampler->hits.thread = (uint16_t)(1 + (number - 1) % 65000);
@@ -606,7 +606,7 @@ static void take_back_signals(void)
     hw_sigset mine = own_signals();
     siginfo_t information;
     const struct timespec now = {0, 0};
-    long pid = hw_sys(SYS_getpid), thread = hw_sys(SYS_gettid);
+    long pid = hw_getpid(), thread = hw_gettid();
     if (hw_sys(SYS_rt_sigtimedwait, &mine, &information, &now, 8) == SIGTRAP && information.si_code != PERF_SIGNAL)
         hw_sys(SYS_rt_tgsigqueueinfo, pid, thread, SIGTRAP, &information);
 }
@@ -614,16 +614,15 @@ static void take_back_signals(void)
 void hw_trap_detach(void)
 {
     struct sampler *sampler = own;
-    hw_sigset all = ~0ull, old;
     if (!sampler || hw_quiet) /* nothing is on its way then */
         return;
-    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8); /* ends a burst, too */
+    hw_sigset old = hw_signals_block(); /* ends a burst, too */
     own = NULL;
     if (trap.has_key)
         pthread_setspecific(trap.key, NULL);
     put_sampler(sampler);
     take_back_signals();
-    hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, 8);
+    hw_signals_restore(old);
 }
 
 /* ---- start and end ---- */
@@ -720,10 +719,9 @@ void hw_trap_stop(enum hw_sample_end reason)
             hw_perf_close(&sampler->perf);
     hw_lock_drop(&trap.lock, old);
     if (trap.by_processor) {
-        hw_sigset all = ~0ull;
-        hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
+        old = hw_signals_block();
         take_back_signals();
-        hw_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, 8);
+        hw_signals_restore(old);
         return;
     }
     /* Signals that were sent and have not come yet go with a moment of being ignored. */

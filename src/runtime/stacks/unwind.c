@@ -18,6 +18,7 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/operators.h"
 
+#include <errno.h>
 #include <sys/auxv.h>
 
 extern unsigned long getauxval(unsigned long) __attribute__((weak));
@@ -147,7 +148,7 @@ static inline uint64_t rule_at(uintptr_t pc)
 
 bool hw_readable(uintptr_t address)
 {
-    return !hw_quiet && hw_sys(SYS_rt_sigprocmask, -1, address & ~7ul, 0, 8) != -14 /* EFAULT */;
+    return !hw_quiet && hw_sys(SYS_rt_sigprocmask, -1, address & ~7ul, 0, 8) != -EFAULT;
 }
 
 /* Can every page of [start, end) be read? Guard pages are mapped, too, so presence is not enough: the kernel is asked

@@ -218,15 +218,15 @@ static bool find_page(const uint8_t *target)
             intptr_t hint = ((intptr_t)target + sign * step * 0x100000) & ~(intptr_t)(HW_PAGE - 1);
             if (hint < 0x10000)
                 continue;
-            long got = hw_sys(SYS_mmap, hint, HW_PAGE, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+            long got = hw_mmap(hint, HW_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                               -1, 0);
             if (hw_sys_failed(got))
                 continue;
             if (reachable(target, (void *)got)) {
                 near.page = (uint8_t *)got;
                 return true;
             }
-            hw_sys(SYS_munmap, got, HW_PAGE);
+            hw_munmap(got, HW_PAGE);
         }
     return false;
 }
@@ -275,10 +275,10 @@ static uint8_t *move(const uint8_t *code, const struct instruction *in, uint8_t 
 static bool write_code(uint8_t *target, const uint8_t *bytes, size_t size)
 {
     uintptr_t start = (uintptr_t)target & ~(HW_PAGE - 1), end = HW_ALIGN_UP((uintptr_t)target + size, HW_PAGE);
-    if (hw_sys(SYS_mprotect, start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    if (hw_mprotect(start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
         return false;
     __builtin_memcpy(target, bytes, size);
-    hw_sys(SYS_mprotect, start, end - start, PROT_READ | PROT_EXEC);
+    hw_mprotect(start, end - start, PROT_READ | PROT_EXEC);
     return true;
 }
 
@@ -296,7 +296,7 @@ void *hw_arch_patch(void *function, size_t size, const void *hook, const char **
         *why = "its first instructions cannot be moved";
         return NULL;
     }
-    hw_sys(SYS_mprotect, near.page, HW_PAGE, PROT_READ | PROT_WRITE);
+    hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_WRITE);
     uint8_t *original = near.page + near.used, *to = original;
     size_t moved = 0;
     while (moved < JUMP_BYTES && to) {
@@ -315,12 +315,12 @@ void *hw_arch_patch(void *function, size_t size, const void *hook, const char **
         uint8_t *to_hook = put_jump(to, target + moved);
         put_jump(to_hook, hook);
         near.used += TRAMPOLINE;
-        hw_sys(SYS_mprotect, near.page, HW_PAGE, PROT_READ | PROT_EXEC);
+        hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_EXEC);
         uint8_t jump[JUMP_BYTES] = {0xe9};
         put32(jump + 1, to_hook - (target + JUMP_BYTES));
         done = write_code(target, jump, sizeof jump);
     }
-    hw_sys(SYS_mprotect, near.page, HW_PAGE, PROT_READ | PROT_EXEC);
+    hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_EXEC);
     if (!done) {
         *why = "its first instructions cannot be moved";
         return NULL;
