@@ -13,6 +13,7 @@
 #include "runtime/stacks/stacks.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -264,7 +265,7 @@ static bool may_lock_any(void)
         int pid;
     } header = {0x20080522, 0};
     uint32_t sets[2][3] = {0}; /* effective, permitted, inheritable */
-    return hw_sys(SYS_capget, &header, sets) == 0 && (sets[0][0] >> 14 /* CAP_IPC_LOCK */ & 1);
+    return hw_sys(SYS_capget, &header, sets) == 0 && (sets[0][0] >> CAP_IPC_LOCK & 1);
 }
 
 /* Whether the program alone, without what the runtime has reserved, would be allowed to. Lock held. */
