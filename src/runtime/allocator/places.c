@@ -6,6 +6,10 @@
 #include "runtime/allocator/places.h"
 #include "runtime/hooks/hooks.h"
 
+#ifndef HW_PLACE_WINDOW
+#define HW_PLACE_WINDOW() ((void)0) /* a test has other threads come in between here */
+#endif
+
 #define REGION_SHIFT HW_PLACE_REGION_SHIFT
 #define BIG_MOST     HW_PLACE_BIG_MOST
 
@@ -69,6 +73,15 @@ static struct extent extent_of(uintptr_t address, uint64_t size, bool odd_one)
     return extent;
 }
 
+/* What the planes alone tell of it: of a block whose memory may be somebody else's by now, or nobody's. */
+static uint64_t usual_extent(uint64_t size)
+{
+    if (hw_places.glibc)
+        return size <= 24 ? 24 : HW_ALIGN_UP(size + 8, 16) - 8;
+    const uint64_t known = size < HW_PLACE_BIG_BYTES ? hw_places.units[size] * 8ul : 0;
+    return known ? known : HW_ALIGN_UP(size, 8);
+}
+
 /* ---- payloads: four bits in each byte behind the first ---- */
 
 static void put_payload(uint8_t *byte, unsigned count, uint64_t value)
@@ -77,11 +90,12 @@ static void put_payload(uint8_t *byte, unsigned count, uint64_t value)
         byte[i] = (uint8_t)((byte[i] & HW_PLACE_BEGUN) | HW_PLACE_BODY | (value & 15));
 }
 
-static uint64_t payload(const uint8_t *byte, unsigned count)
+/* Of a MARK, the eight bytes from a block's first on. */
+static uint64_t payload(uint64_t mark, unsigned count)
 {
     uint64_t value = 0;
     for (unsigned i = count; i; i--)
-        value = value << 4 | (byte[i] & 15);
+        value = value << 4 | (mark >> i * 8 & 15);
     return value;
 }
 
@@ -211,9 +225,13 @@ static uint8_t *byte_of(uintptr_t address)
     return hw_place_byte(address);
 }
 
+struct mark {
+    uint8_t bytes[8];
+};
+
 struct found {
     struct hw_place place;
-    uint8_t first;        /* its byte, as it was read */
+    uint64_t mark;        /* its byte and those that follow, as they were read: all at once */
     uint32_t code, index; /* index: of its entry, if it is big */
     uint64_t untouched;   /* bytes */
     bool unmapped;
@@ -225,28 +243,38 @@ static inline bool begins(uint8_t value)
     return (value & HW_PLACE_START) || (!(value & HW_PLACE_BODY) && (value & HW_PLACE_FREE_LONG));
 }
 
+#define BIG_PAYLOAD 7u /* bytes that say which entry */
+
+static inline uint64_t read_mark(const uint8_t *byte)
+{
+    uint64_t mark;
+    __asm__ volatile("movq %1, %0" : "=r"(mark) : "m"(*(const struct mark *)byte)); /* in one instruction */
+    return mark;
+}
+
 /* Whether something is known to begin at ADDRESS, live or listed as free. DEEP: with what only the allocator knows of
- * live blocks; without, nothing but the planes is read. */
+ * live blocks, the caller's alone; without, nothing but the planes is read. */
 static bool look(uintptr_t address, struct found *found, bool deep)
 {
-    const uint8_t *byte = byte_of(address);
-    const uint32_t value = __atomic_load_n(byte, __ATOMIC_RELAXED);
-    *found = (struct found){.place = {.start = address}, .first = (uint8_t)value};
+    const uint64_t mark = read_mark(byte_of(address));
+    const uint32_t value = mark & 0xff;
+    *found = (struct found){.place = {.start = address}, .mark = mark};
     struct hw_place *place = &found->place;
+    HW_PLACE_WINDOW();
     if (value & HW_PLACE_START) {
         place->live = true;
         found->code = value & 0x7f;
-        bool by_size = found->code == HW_PLACE_ASK && (byte[1] & 15) != 15;
+        bool by_size = found->code == HW_PLACE_ASK && payload(mark, 1) != 15;
         if (found->code == HW_PLACE_BIG)
-            found->index = (uint32_t)payload(byte, 8);
+            found->index = (uint32_t)payload(mark, BIG_PAYLOAD);
         else if (found->code == HW_PLACE_LONG)
-            place->requested = payload(byte, 4);
+            place->requested = payload(mark, 4);
         else if (found->code == HW_PLACE_ASK) /* the first four bits tell which of the two */
-            place->requested = by_size ? payload(byte, 3) >> 4 : payload(byte, 5) >> 4;
+            place->requested = payload(mark, by_size ? 3 : 5) >> 4;
         else if (!is_mid(found->code))
             place->requested = found->code;
         if (is_mid(found->code)) {
-            place->usable = payload(byte, 2) * 8;
+            place->usable = payload(mark, 2) * 8;
             place->requested = place->usable - (found->code - HW_PLACE_SLACK);
         } else if (!deep) {
             place->usable = place->requested;
@@ -256,18 +284,18 @@ static bool look(uintptr_t address, struct found *found, bool deep)
             struct extent extent = extent_of(address, place->requested, false);
             place->usable = extent.usable;
             found->unmapped = extent.unmapped;
-            if (found->code == HW_PLACE_LONG)
-                found->untouched = (uint64_t)(byte[5] & 15) << 12;
         }
+        if (found->code == HW_PLACE_LONG)
+            found->untouched = payload(mark, 5) >> 16 << 12;
     } else if (!(value & HW_PLACE_BODY) && (value & 31)) {
         found->code = value & 31;
         if (found->code == HW_PLACE_FREE_BIG)
-            found->index = (uint32_t)payload(byte, 8);
+            found->index = (uint32_t)payload(mark, BIG_PAYLOAD);
         else if (found->code == HW_PLACE_FREE_MID) {
-            place->usable = payload(byte, 2) * 8;
+            place->usable = payload(mark, 2) * 8;
         } else if (found->code == HW_PLACE_FREE_LONG) {
-            place->usable = payload(byte, 4) * 8;
-            found->untouched = (uint64_t)(byte[5] & 15) << 12;
+            place->usable = payload(mark, 4) * 8;
+            found->untouched = payload(mark, 5) >> 16 << 12;
         } else {
             place->usable = found->code * 8;
         }
@@ -276,6 +304,8 @@ static bool look(uintptr_t address, struct found *found, bool deep)
     }
     if (found->index) {
         const struct hw_place_big *big = &hw_places.bigs[found->index < BIG_MOST ? found->index : 0];
+        if (big->address != address) /* it has just become another one's */
+            return false;
         place->usable = big->usable;
         place->requested = place->live ? big->requested : 0;
         found->untouched = (big->usable - big->touched) & ~(HW_PAGE - 1);
@@ -490,20 +520,65 @@ static inline bool replace_8(uint8_t *where, uint8_t *old, uint8_t value)
     return REPLACE("b");
 }
 
+static inline bool replace_64(uint8_t *where, uint64_t old, uint64_t value)
+{
+    bool done;
+    __asm__ volatile("lock cmpxchgq %3, %1\n\tsete %0"
+                     : "=q"(done), "+m"(*(struct mark *)where), "+a"(old)
+                     : "r"(value)
+                     : "cc");
+    return done;
+}
+
 static inline bool replace_16(uint16_t *where, uint16_t *old, uint16_t value)
 {
     return REPLACE("w");
 }
 
+/* The bytes of a mark that say what the block is. */
+static uint64_t mark_bytes(const struct found *found)
+{
+    const bool live = found->place.live;
+    const uint32_t code = found->code;
+    const unsigned payload = code == (live ? HW_PLACE_BIG : HW_PLACE_FREE_BIG) ? BIG_PAYLOAD
+                             : live                       ? payload_bytes(code, found->place.requested)
+                             : code == HW_PLACE_FREE_LONG ? 5
+                             : code == HW_PLACE_FREE_MID  ? 2
+                                                          : 0;
+    return payload == 7 ? UINT64_MAX : (1ul << (payload + 1) * 8) - 1;
+}
+
+/* Nothing begins there any more: false if it is another mark by now. One of several threads compares all of it, since
+ * the first byte alone may be the same again when the block has been handed out and freed; but where it lies on two
+ * lines of the cache, on which no instruction works at once. */
+static bool take_mark(const struct found *found)
+{
+    uint8_t *byte = byte_of(found->place.start), old = (uint8_t)found->mark;
+    const uint64_t ours = mark_bytes(found);
+    HW_PLACE_WINDOW();
+    if (!hw_places.many)
+        return replace_8(byte, &old, HW_PLACE_BEGUN);
+    for (;;) {
+        uint64_t mark = read_mark(byte);
+        if ((mark ^ found->mark) & ours)
+            return false;
+        if (((uintptr_t)byte & 63) > 64 - sizeof mark)
+            return replace_8(byte, &old, HW_PLACE_BEGUN);
+        if (replace_64(byte, mark, (mark & ~0xfful) | HW_PLACE_BEGUN))
+            return true;
+    }
+}
+
 /* What is known of FOUND gives way to a new block. AGAIN: as of count_taken. KEEP: its entry is used again. False:
  * another thread was faster. The allocator has split a free block, say, and both were given a part: the one with the
  * begin may have written its own byte by now. */
-static bool give_way(struct hw_place_thread *self, const struct found *found, bool again, bool keep)
+static bool give_way(struct hw_place_thread *self, struct found *found, bool again, bool keep)
 {
-    uint8_t old = found->first;
-    if (!replace_8(byte_of(found->place.start), &old, HW_PLACE_BEGUN))
+    if (!take_mark(found))
         return false;
     if (found->place.live) {
+        if (found->code != HW_PLACE_BIG && !is_mid(found->code))
+            found->place.usable = usual_extent(found->place.requested);
         self->unseen++;
         hw_operation_given_back(self->op, found->place.requested);
         release(self, found, false);
@@ -534,7 +609,7 @@ static void sweep(struct hw_place_thread *self, uintptr_t odd, uintptr_t from, u
         if (end - from < 8)
             begin &= (1ul << (end - from) * 8) - 1;
         for (; begin; begin &= begin - 1)
-            if (look(((from + ((uintptr_t)__builtin_ctzl(begin) >> 3)) << 4) + odd, &found, true))
+            if (look(((from + ((uintptr_t)__builtin_ctzl(begin) >> 3)) << 4) + odd, &found, false))
                 give_way(self, &found, false, false);
     }
 }
@@ -597,18 +672,18 @@ static bool covers(const struct found *found, uintptr_t address)
 }
 
 /* The block, live or listed, that began before ADDRESS and reaches beyond it. */
-static bool look_before(uintptr_t address, struct found *found, bool deep)
+static bool look_before(uintptr_t address, struct found *found)
 {
     const struct hw_place_region *region = &hw_places.regions[address >> REGION_SHIFT];
     const uint32_t index = big_at(address);
-    if (index && index < BIG_MOST && look(hw_places.bigs[index].address, found, deep) && covers(found, address))
+    if (index && index < BIG_MOST && look(hw_places.bigs[index].address, found, false) && covers(found, address))
         return true;
     const bool alone = !region->high || (address & (REGION - 1)) == 0;
     if (alone && address >= REGION && region[-1].high < REGION / 16)
         return false; /* nothing else reaches into this region */
     uintptr_t start = nearest_before(address, 0), other = hw_places.odd_used ? nearest_before(address, 8) : 0;
     start = other > start ? other : start;
-    return start && look(start, found, deep) && covers(found, address);
+    return start && look(start, found, false) && covers(found, address);
 }
 
 bool hw_place_at(uintptr_t address, struct hw_place *place)
@@ -617,7 +692,7 @@ bool hw_place_at(uintptr_t address, struct hw_place *place)
     if (!hw_places.even || address >> HW_ARCH_ADDRESS_BITS)
         return false;
     const uintptr_t unit = address & ~7ul;
-    bool here = look(unit, &found, false) || look_before(unit, &found, false);
+    bool here = look(unit, &found, false) || look_before(unit, &found);
     *place = found.place;
     return here;
 }
@@ -705,6 +780,21 @@ static void note_regions(uintptr_t start, uintptr_t end, uint32_t big)
     }
 }
 
+/* What began before ADDRESS and reaches beyond it gives way. That may be another thread's block by now, which is just
+ * being marked: a live one that has to go was freed in some other way, and stays as it is when it is looked at again.
+ */
+static void leave_before(struct hw_place_thread *self, uintptr_t address)
+{
+    struct found found, later;
+    if (!look_before(address, &found))
+        return;
+    for (unsigned i = 0; hw_places.many && found.place.live && i < 64; i++)
+        hw_arch_pause();
+    if (!hw_places.many || !found.place.live ||
+        (look_before(address, &later) && later.place.start == found.place.start && later.mark == found.mark))
+        give_way(self, &found, false, false);
+}
+
 /* Makes room for the block; true: a free one of the same class was at the same address. *KEPT: its entry, which serves
  * again. TOUCHED is raised to what was asked for there before. */
 static bool make_room(struct hw_place_thread *self, uintptr_t address, uint64_t usable, uint32_t *kept,
@@ -713,7 +803,7 @@ static bool make_room(struct hw_place_thread *self, uintptr_t address, uint64_t 
     struct found found;
     uintptr_t clear = address;
     bool again = false;
-    if (look(address, &found, true)) {
+    if (look(address, &found, false)) {
         const bool same = !found.place.live && found.place.usable == usable;
         again = !found.place.live && hw_place_class(found.place.usable) == hw_place_class(usable);
         if (give_way(self, &found, again, same)) {
@@ -724,8 +814,8 @@ static bool make_room(struct hw_place_thread *self, uintptr_t address, uint64_t 
             again = false;
         }
         clear = address + HW_ALIGN_UP(found.place.usable, 8) - 8;
-    } else if (look_before(address, &found, true)) {
-        give_way(self, &found, false, false);
+    } else {
+        leave_before(self, address);
     }
     if (clear + 8 < address + usable)
         sweep_extent(self, clear + 8, address + usable);

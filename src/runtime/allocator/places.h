@@ -17,7 +17,8 @@
  *
  * Invariants: bytes are written by the owner of the block that they belong to, so that plain stores suffice. Listed
  * free blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it. Those may
- * begin before that memory, and their begin may be another thread's by then: they are taken by compare-and-exchange.
+ * begin before that memory, and their begin may be another thread's by then: they are taken by compare-and-exchange of
+ * all that says what they are. What lies in front of other threads' blocks is not looked at: it may be gone.
  *
  * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (line_owners.c); they are looked
  * at when there is more than one thread. What is 0 belongs to the first thread, so that a program with one touches none

@@ -6,10 +6,16 @@
 #include "support/check.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+/* Where a thread has looked at what may be another one's block, and has not done anything yet. */
+static void (*window)(void);
+#define HW_PLACE_WINDOW() (window ? window() : (void)0)
 
 #include "base/sys.c"
 #include "runtime/allocator/line_owners.c"
@@ -487,7 +493,7 @@ static void test_large(void **unused)
             char *address = memory + 4096 + i * 64; /* such as allocators have them that colour lines */
             ((uint64_t *)address)[-1] = (size - 4096) | 2;
             hw_place_allocated(op, address, size - 8192);
-            struct hw_place place;
+            struct hw_place place = {0};
             assert_true(hw_place_at((uintptr_t)address + size / 2 + i * 100000, &place));
             assert_true(place.live && place.start == (uintptr_t)address);
             assert_int_equal(hw_place_freed(op, address), size - 8192);
@@ -502,4 +508,229 @@ static void test_large(void **unused)
     }
 }
 
-TEST_LIST(cmocka_unit_test(test_one_thread), cmocka_unit_test(test_threads), cmocka_unit_test(test_large))
+/* ---- threads that are given parts of one piece of memory ---- */
+
+/* Of the second thread, which comes in between at the window with this number: what it had at X becomes something else.
+ */
+static struct {
+    struct hw_operator *op;
+    uintptr_t address;
+    unsigned windows, at;
+    bool came;
+    void (*change)(void);
+} second;
+
+static void come_between(void)
+{
+    if (second.windows++ != second.at)
+        return;
+    window = NULL;
+    second.came = true;
+    second.change();
+}
+
+static void take_at(struct hw_operator *op, uintptr_t address, uint64_t size)
+{
+    ((uint64_t *)address)[-1] = (usable_of(size, 0) + 8) | 1;
+    hw_place_allocated(op, (void *)address, size);
+}
+
+static void free_one(void)
+{
+    hw_place_freed(second.op, (void *)second.address);
+}
+
+/* Of 3000 free bytes half are handed out, and are free again. */
+static void use_half(void)
+{
+    take_at(second.op, second.address, 1500);
+    free_one();
+}
+
+/* 2000 live bytes go, and 1791 come: of the digits of both a size could be made that reaches farther. */
+static void replace_live(void)
+{
+    free_one();
+    take_at(second.op, second.address, 1791);
+}
+
+/* The block was a mapping of its own. */
+static void unmap_it(void)
+{
+    free_one();
+    munmap((void *)(second.address & ~4095ul), 4096);
+}
+
+static void expect_class(uint64_t usable, int64_t live, int64_t requested, int64_t listed)
+{
+    const struct hw_place_state sum = sum_of(hw_place_class(usable), false);
+    assert_int_equal(sum.live, live);
+    assert_int_equal(sum.requested, requested);
+    assert_int_equal(hw_place_listed(&sum), listed);
+    assert_int_equal(sum.free_bytes, listed * (int64_t)usable);
+    assert_int_equal(sum.usable, live * (int64_t)usable);
+}
+
+/* The first thread is given memory behind X; CHANGE comes in between. True as long as there are such windows. */
+static bool between(struct hw_operator *op, uintptr_t behind, void (*change)(void), unsigned at)
+{
+    second.windows = 0;
+    second.at = at;
+    second.came = false;
+    second.change = change;
+    take_at(op, behind + 4096, 100); /* this part of the address space is known to have been used */
+    hw_place_freed(op, (void *)(behind + 4096));
+    window = come_between;
+    take_at(op, behind, 2500);
+    window = NULL;
+    if (!second.came)
+        change();
+    assert_int_equal(op->places->unseen, 0);
+    assert_int_equal(second.op->places->unseen, 0);
+    assert_int_equal(hw_place_freed(op, (void *)behind), 2500);
+    return second.came;
+}
+
+static void test_between(void **unused)
+{
+    (void)unused;
+    model_reset(0);
+    struct hw_operator *op = attach();
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, attach_in_thread, NULL), 0);
+    pthread_join(thread, (void **)&second.op);
+    uintptr_t next = arena + 16384;
+    unsigned times = 0;
+    for (unsigned place = 0; place < 56; place += 5) { /* of its mark on a line of the cache */
+        bool more = true;
+        for (unsigned at = 0; more; at++, times++, next += 16384) {
+            second.address = next + place * 16;
+            take_at(second.op, second.address, 3000);
+            free_one();
+            more = between(op, second.address + 2048, use_half, at);
+            expect_class(usable_of(3000, 0), 0, 0, 0);
+            expect_class(usable_of(1500, 0), 0, 0, times + 1);
+        }
+        more = true;
+        for (unsigned at = 0; more; at++, next += 16384) {
+            second.address = next + place * 16;
+            take_at(second.op, second.address, 2000);
+            more = between(op, second.address + 2016, replace_live, at);
+            expect_class(usable_of(1791, 0), 1, 1791, 0);
+            assert_int_equal(hw_place_freed(second.op, (void *)second.address), 1791);
+            take_at(second.op, second.address, 10000); /* takes it all out of the list */
+            free_one();
+        }
+        more = true;
+        for (unsigned at = 0; more; at++, next += 16384) {
+            second.address = next + 16;
+            take_at(second.op, second.address, 4000);
+            ((uint64_t *)second.address)[-1] = 4096 | 2;
+            more = between(op, next + 4096 + 16, unmap_it, at);
+        }
+    }
+    free(op);
+    free(second.op);
+    model_end();
+}
+
+#define POOL_UNITS 512u /* of 16 bytes: a small heap, all of which is in use all the time */
+
+static struct {
+    pthread_mutex_t lock;
+    uint8_t taken[POOL_UNITS];
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static __thread uint64_t chance;
+
+static uint64_t own_chance(uint64_t below)
+{
+    chance ^= chance << 13;
+    chance ^= chance >> 7;
+    chance ^= chance << 17;
+    return (chance >> 11) % below;
+}
+
+static void let_others(void)
+{
+    if (own_chance(16) == 0)
+        usleep(1);
+}
+
+/* As glibc has it: the size in front of the block is all that is written. NULL: no room. */
+static void *pool_take(uint64_t size)
+{
+    const uint64_t units = (usable_of(size, 0) + 8) / 16, from = own_chance(POOL_UNITS);
+    uint64_t *block = NULL;
+    pthread_mutex_lock(&pool.lock);
+    for (uint64_t at = from, room = 0; at < POOL_UNITS && !block; at++) {
+        room = pool.taken[at] ? 0 : room + 1;
+        if (room < units)
+            continue;
+        memset(pool.taken + at + 1 - units, 1, units);
+        block = (uint64_t *)(arena + (at + 1 - units) * 16 + 16);
+        block[-1] = (units * 16) | 1;
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return block;
+}
+
+static void pool_give(void *block)
+{
+    const uint64_t units = ((uint64_t *)block)[-1] >> 4, at = ((uintptr_t)block - arena) / 16 - 1;
+    pthread_mutex_lock(&pool.lock);
+    memset(pool.taken + at, 0, units);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void *contend(void *number)
+{
+    struct hw_operator *op = attach();
+    chance = 88172645463325252ull * (uintptr_t)number;
+    for (unsigned i = 0; i < 10000; i++) {
+        const uint64_t size = own_chance(50) ? 1000 + own_chance(2000) : own_chance(1200);
+        void *block = pool_take(size);
+        if (!block)
+            continue;
+        hw_place_allocated(op, block, size);
+        if (own_chance(8) == 0)
+            sched_yield();
+        assert_int_equal(hw_place_freed(op, block), size);
+        pool_give(block);
+    }
+    return op;
+}
+
+static void test_contended(void **unused)
+{
+    (void)unused;
+    enum { THREADS = 4 };
+    pthread_t all[THREADS];
+    void *ops[THREADS];
+    model_reset(0);
+    free(attach());
+    window = let_others;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&all[i], NULL, contend, (void *)(i + 1)), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(all[i], &ops[i]);
+    window = NULL;
+    int64_t requested = 0;
+    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
+        requested += hw_places.threads[i]->requested;
+        assert_int_equal(hw_places.threads[i]->unseen, 0);
+    }
+    assert_int_equal(requested, 0);
+    for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
+        const struct hw_place_state sum = sum_of(c, false);
+        assert_int_equal(sum.live, 0);
+        assert_int_equal(sum.requested, 0);
+        assert_int_equal(sum.usable, 0);
+        assert_int_equal(sum.untouched, 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        free(ops[i]);
+    model_end();
+}
+
+TEST_LIST(cmocka_unit_test(test_one_thread), cmocka_unit_test(test_threads), cmocka_unit_test(test_large),
+          cmocka_unit_test(test_between), cmocka_unit_test(test_contended))
