@@ -1,8 +1,8 @@
 /* format.h - the profile file, as the runtime writes it and the reader reads it.
  *
  * This header is the whole contract between the process that is profiled and everything after the run. It has no
- * code and no dependency but <stdint.h> and its parts, sections.def, format_access.h and format_allocator.h;
- * docs/development/profile-format.md explains it with an annotated sample.
+ * code and no dependency but <stddef.h>, <stdint.h> and its parts: sections.def, numbers.def, format_access.h and
+ * format_allocator.h; docs/development/profile-format.md explains it with an annotated sample.
  *
  * Rules that hold at every moment of the file's life, so that it can be read while the program runs and after kill -9:
  *
@@ -20,6 +20,7 @@
 #ifndef HW_PROFILE_FORMAT_H
 #define HW_PROFILE_FORMAT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define HW_FILE_MAGIC         0x0a464f5250574889ull /* bytes 89 48 57 50 52 4f 46 0a: "\x89HWPROF\n" */
@@ -154,7 +155,8 @@ struct hw_process_info {
     int64_t peak_by_half[2], peak_half_variance[2];
     uint64_t peak_seen_bytes;
     uint64_t peak_variance; /* merged: that of peak_bytes */
-    uint64_t reserved[2];
+    uint64_t added;         /* bits 1 << enum hw_added_number: those that MIBS has (merged: of every run) */
+    uint64_t reserved;
 };
 
 /* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */
@@ -220,7 +222,7 @@ struct hw_context_entry {
  * peak: while hw_process_info.peak_epoch == peak_epoch, peak_bytes and peak_blocks are what was live here at the
  * moment of the process's peak. When the epochs differ, nothing has changed here since: then live_* are it.
  *
- * Written by the thread that owns the slot only (or under the set's lock in bounded tables); 4 cache lines: those an
+ * Written by the thread that owns the slot only (or under the set's lock in bounded tables); 5 cache lines: those an
  * allocation touches first. */
 struct hw_mib {
     /* line 0: allocation */
@@ -271,7 +273,33 @@ struct hw_mib {
         };
     };
     uint64_t inherited_frees, inherited_freed_bytes; /* blocks of the parent, freed here: in no other count */
+    /* line 4, not in older files: numbers that were added since, in the order of their rows in numbers.def; the rest of
+     * the line is 0 */
+    union {
+        uint64_t room[8]; /* the first, so that initializers clear it all */
+        struct {
+#define HW_ADDED_MIB(type, member)
+#define HW_ADDED_TICKS(type, member)
+#define HW_ADDED_EVENT(type, member)
+#define HW_ADDED_CODE(type, member)
+#define HW_ADDED_ADDED(type, member)                   type member;
+#define HW_NUMBER(type, member, adds, of, stored, ...) HW_ADDED_##stored(type, member)
+#include "profile/numbers.def"
+#undef HW_ADDED_ADDED
+        };
+    };
 };
+
+/* Bits of hw_process_info.added: they belong to their numbers for ever. */
+enum hw_added_number {
+#define HW_ADDED_ADDED(type, member)                   HW_ADDED_##member,
+#define HW_NUMBER(type, member, adds, of, stored, ...) HW_ADDED_##stored(type, member)
+#include "profile/numbers.def"
+#undef HW_ADDED_ADDED
+    HW_ADDED_NUMBERS
+};
+#define HW_ADDED_BIT(member) (1ull << HW_ADDED_##member)
+#define HW_ADDED_ALL         ((1ull << HW_ADDED_NUMBERS) - 1)
 
 #define HW_COUNT_VARIANCE_UNIT 16.
 #define HW_BYTES_VARIANCE_UNIT 0x1p20
@@ -475,5 +503,6 @@ struct hw_llvm_frame_entry {
 _Static_assert(sizeof(struct hw_file_header) == 256, "header");
 #define HW_SECTION(number, name, entry, size, ...) _Static_assert(sizeof(entry) == (size), #name);
 #include "profile/sections.def"
+_Static_assert(offsetof(struct hw_mib, room) == 256, "what older files have stays where it is");
 
 #endif

@@ -17,21 +17,11 @@
 /* Counted accesses of the blocks of one context (see struct hw_access), merged. Minima and maxima are 0 when `blocks`
  * is. Sums stop at UINT64_MAX instead of wrapping, and `overflown` is set. */
 struct hw_profile_access {
-    uint64_t type;  /* id of the blocks' type, 0 when it is not known */
+    uint64_t type;  /* id of the blocks' type, the least if they have several; 0 when it is not known */
     uint32_t flags; /* enum hw_access_flags */
     bool overflown;
-    uint64_t blocks;
-    uint64_t reads, writes, unsplit;
-    uint64_t accesses_min, accesses_max;
-    uint64_t granules, granules_touched;
-    uint64_t utilization_total;
-    uint32_t utilization_min, utilization_max;        /* hundredths of a percent */
-    uint64_t density_total, density_min, density_max; /* thousandths */
-    uint64_t lifetime_density_total, lifetime_density_min, lifetime_density_max;
-    uint64_t never_accessed, written_never_read;
-    uint64_t shared_granules, shared_written, shared_writers;
-    uint64_t lines_false_shared, lines_true_shared, lines_handed_over, line_passes, lines_hot;
-    uint64_t saturated_cells, not_owned;
+#define HW_ACCESS(type, member, ...) type member;
+#include "profile/numbers.def"
 };
 
 /* `all` holds `live`: blocks that were live at the harvest. The rest of `all` are freed ones. */
@@ -247,32 +237,17 @@ struct hw_heap_parts {
     uint64_t tick;
 };
 
-/* All that is known of one context, summed over threads. Times in ns since the start of the process, lifetimes in ns.
- */
+/* All that is known of one context, summed over threads: the numbers of numbers.def. Times in ns since the start of the
+ * process, lifetimes in ns. */
 struct hw_profile_context {
     uint32_t id;
     uint32_t leaf; /* index into nodes, 0: unknown stack */
     uint32_t depth;
     uint32_t flags; /* enum hw_context_flags */
-    uint64_t allocations, frees, reallocations, temporary, bytes, samples;
-    uint64_t size_min, size_max; /* 0 when there was no allocation */
-    int64_t live_blocks, live_bytes;
-    int64_t peak_blocks, peak_bytes;           /* at the process's peak */
-    unsigned __int128 lifetime_total_ns;       /* of freed blocks; 0 when frees == 0 */
-    uint64_t lifetime_min_ns, lifetime_max_ns; /* likewise */
-    uint64_t live_age_total_ns; /* ages of live blocks at the end, summed; UINT64_MAX: too much to be known */
-    uint64_t last_alloc_ns, last_free_ns;
-    uint32_t last_alloc_cpu, last_free_cpu;
-    uint64_t migrated_cpu, lifetime_overlaps, same_alloc_cpu, same_free_cpu;
-    uint64_t alloc_threads, free_threads;
-    uint64_t realloc_moved, realloc_grown_bytes, realloc_shrunk_bytes;
-    /* Of sampled runs, where those are 0: see hw_mib. */
-    uint64_t count_variance, bytes_variance, freed_count_variance, freed_bytes_variance;
-    uint64_t inherited_frees, inherited_freed_bytes;
-    int64_t inherited_blocks, inherited_bytes; /* live in the parent at fork */
-    /* Of what was live at a reset and is among the live blocks, in sampled runs. */
-    uint64_t inherited_count_variance, inherited_bytes_variance;
-    uint64_t first_ns;
+    /* Minima and maxima are 0 when there is none; samples are as hw_mib says. A sum that is UINT64_MAX is too much to
+     * be known. */
+#define HW_NUMBER(type, member, ...) type member;
+#include "profile/numbers.def"
     bool pool;         /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
     uint64_t type;     /* id of the blocks' type, the least if they have several; 0 when it is not known */
     bool types_differ; /* they have several */
@@ -485,6 +460,9 @@ static inline bool hw_profile_counts_periods(const struct hw_profile *profile)
     return profile->access_counted && profile->access_info.granule == 4;
 }
 
+/* Adds what is known of other blocks, by the rules of numbers.def: all but the accesses. Threads may be the same ones
+ * in both: the greater count is what is known. */
+void hw_profile_context_add(struct hw_profile_context *to, const struct hw_profile_context *from);
 /* Adds what was counted for other blocks. */
 void hw_profile_access_add(struct hw_profile_access *to, const struct hw_profile_access *from);
 void hw_profile_accesses_add(struct hw_profile_accesses *to, const struct hw_profile_accesses *from);

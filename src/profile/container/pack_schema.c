@@ -82,6 +82,13 @@ static const struct hw_pack_field mibs[] = {
     F(36, hw_mib, realloc_shrunk_bytes, VALUE),
     F(37, hw_mib, inherited_frees, VALUE),
     F(38, hw_mib, inherited_freed_bytes, VALUE),
+#define ADDED_MIB(member, tag)
+#define ADDED_TICKS(member, tag)
+#define ADDED_EVENT(member, tag)
+#define ADDED_CODE(member, tag)
+#define ADDED_ADDED(member, tag) F(tag, hw_mib, member, VALUE),
+#define HW_NUMBER(type, member, adds, of, stored, as, ...) ADDED_##stored(member, as)
+#include "profile/numbers.def"
 };
 
 static const struct hw_pack_field threads[] = {

@@ -111,7 +111,7 @@ static struct totals context_totals(struct snapshot *snapshot)
 {
     struct totals totals = {0};
     const struct copy *copy = find(snapshot, HW_SECTION_MIBS);
-    for (size_t at = 0; copy && at + sizeof(struct hw_mib) <= copy->used; at += copy->entry_size) {
+    for (size_t at = 0; copy && at + offsetof(struct hw_mib, room) <= copy->used; at += copy->entry_size) {
         const struct hw_mib *mib = (const void *)(copy->bytes + at);
         if (mib->flags & HW_MIB_POOL)
             continue; /* in no total */

@@ -446,6 +446,7 @@ static void add_process(struct hw_merge *merge, const struct hw_profile *profile
     hw_keep_greater(&to->peak_rss_bytes, from->peak_rss_bytes);
     hw_keep_greater(&to->sample_bytes, from->sample_bytes);
     hw_keep_greater(&to->table_entries, from->table_entries);
+    to->added = (merge->inputs ? to->added : HW_ADDED_ALL) & from->added;
     hw_sum_signed(&to->live_bytes, from->live_bytes);
     hw_sum_signed(&to->live_blocks, from->live_blocks);
     hw_sum(&to->peak_bytes, from->peak_bytes);

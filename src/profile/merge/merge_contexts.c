@@ -85,47 +85,6 @@ struct batch {
     const struct hw_profile_context **context; /* by number, of profiles */
 };
 
-/* Of the same moment the greater CPU: no matter which comes first. */
-static void keep_last(uint64_t *time, uint32_t *cpu, uint64_t other_time, uint32_t other_cpu)
-{
-    if (other_time < *time || (other_time == *time && other_cpu <= *cpu))
-        return;
-    *time = other_time;
-    *cpu = other_cpu;
-}
-
-#define LIFETIME_MOST (((unsigned __int128)1 << 96) - 1) /* what a MIB can hold */
-
-static void add_lifetimes(struct hw_profile_context *to, const struct hw_profile_context *from)
-{
-    if (!from->frees)
-        return;
-    const unsigned __int128 total = from->lifetime_total_ns < LIFETIME_MOST ? from->lifetime_total_ns : LIFETIME_MOST;
-    to->lifetime_total_ns += total;
-    if (to->lifetime_total_ns > LIFETIME_MOST)
-        to->lifetime_total_ns = LIFETIME_MOST;
-    hw_keep_smaller(&to->lifetime_min_ns, from->lifetime_min_ns);
-    hw_keep_greater(&to->lifetime_max_ns, from->lifetime_max_ns);
-    keep_last(&to->last_free_ns, &to->last_free_cpu, from->last_free_ns, from->last_free_cpu);
-}
-
-static void add_allocations(struct hw_profile_context *to, const struct hw_profile_context *from)
-{
-    if (!from->allocations)
-        return;
-    hw_keep_smaller(&to->size_min, from->size_min);
-    hw_keep_greater(&to->size_max, from->size_max);
-    keep_last(&to->last_alloc_ns, &to->last_alloc_cpu, from->last_alloc_ns, from->last_alloc_cpu);
-}
-
-/* `type` is the smallest of those that are known; where there are several the flag says so. */
-static void add_access(struct hw_profile_access *to, const struct hw_profile_access *from)
-{
-    const uint64_t type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
-    hw_profile_access_add(to, from);
-    to->type = type;
-}
-
 /* Threads of two processes are different ones. Contexts of one process that are one here (a library that was loaded
  * twice) may have the same threads: the greater number is what is known. */
 static void add_threads(struct hw_merge_entry *entry, const struct hw_profile_context *from, uint32_t input)
@@ -149,54 +108,21 @@ static bool add_own(struct hw_merge_entry *entry, const struct hw_profile_contex
 {
     struct hw_profile_context *to = &entry->sum.own;
     if (!entry->told) {
-        *to =
-            (struct hw_profile_context){.size_min = UINT64_MAX, .lifetime_min_ns = UINT64_MAX, .first_ns = UINT64_MAX};
+        *to = (struct hw_profile_context){.first_ns = UINT64_MAX};
         entry->told = true;
     }
-    add_allocations(to, from);
-    add_lifetimes(to, from);
+    const uint64_t alloc_threads = to->alloc_threads, free_threads = to->free_threads;
+    hw_profile_context_add(to, from);
+    to->alloc_threads = alloc_threads;
+    to->free_threads = free_threads;
     add_threads(entry, from, input);
-    hw_keep_smaller(&to->first_ns, from->first_ns);
-    hw_sum(&to->allocations, from->allocations);
-    hw_sum(&to->frees, from->frees);
-    hw_sum(&to->reallocations, from->reallocations);
-    hw_sum(&to->temporary, from->temporary);
-    hw_sum(&to->bytes, from->bytes);
-    hw_sum(&to->samples, from->samples);
-    hw_sum_signed(&to->live_blocks, from->live_blocks);
-    hw_sum_signed(&to->live_bytes, from->live_bytes);
-    hw_sum_signed(&to->peak_blocks, from->peak_blocks);
-    hw_sum_signed(&to->peak_bytes, from->peak_bytes);
-    hw_sum(&to->live_age_total_ns, from->live_age_total_ns);
-    hw_sum(&to->migrated_cpu, from->migrated_cpu);
-    hw_sum(&to->lifetime_overlaps, from->lifetime_overlaps);
-    hw_sum(&to->same_alloc_cpu, from->same_alloc_cpu);
-    hw_sum(&to->same_free_cpu, from->same_free_cpu);
-    hw_sum(&to->realloc_moved, from->realloc_moved);
-    hw_sum(&to->realloc_grown_bytes, from->realloc_grown_bytes);
-    hw_sum(&to->realloc_shrunk_bytes, from->realloc_shrunk_bytes);
-    hw_sum(&to->count_variance, from->count_variance);
-    hw_sum(&to->bytes_variance, from->bytes_variance);
-    hw_sum(&to->freed_count_variance, from->freed_count_variance);
-    hw_sum(&to->freed_bytes_variance, from->freed_bytes_variance);
-    hw_sum(&to->inherited_count_variance, from->inherited_count_variance);
-    hw_sum(&to->inherited_bytes_variance, from->inherited_bytes_variance);
-    hw_sum(&to->inherited_frees, from->inherited_frees);
-    hw_sum(&to->inherited_freed_bytes, from->inherited_freed_bytes);
-    hw_sum_signed(&to->inherited_blocks, from->inherited_blocks);
-    hw_sum_signed(&to->inherited_bytes, from->inherited_bytes);
-    for (size_t i = 0; i < 8; i++)
-        hw_sum(&to->starts[i], from->starts[i]);
-    to->types_differ |= from->types_differ || (to->type && from->type && to->type != from->type);
-    to->type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
     if (!from->access)
         return true;
     if (!to->access)
         to->access = calloc(1, sizeof *to->access);
     if (!to->access)
         return false;
-    add_access(&to->access->all, &from->access->all);
-    add_access(&to->access->live, &from->access->live);
+    hw_profile_accesses_add(to->access, from->access);
     return true;
 }
 

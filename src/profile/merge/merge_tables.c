@@ -331,10 +331,6 @@ static struct hw_mib make_mib(const struct hw_profile_context *from, uint32_t co
 {
     struct hw_mib mib = {.context = context,
                          .flags = HW_MIB_LIVE_AGE | (pool ? HW_MIB_POOL : 0),
-                         .allocations = from->allocations,
-                         .bytes = from->bytes,
-                         .size_min = from->size_min,
-                         .size_max = from->size_max,
                          .live_bytes = from->live_bytes,
                          .live_blocks = from->live_blocks,
                          .last_alloc_tick = from->last_alloc_ns,
@@ -344,32 +340,23 @@ static struct hw_mib make_mib(const struct hw_profile_context *from, uint32_t co
                          .live_ticks = from->live_age_total_ns,
                          .alloc_threads = limited(from->alloc_threads),
                          .free_threads = limited(from->free_threads),
-                         .samples = from->samples,
-                         .temporary = from->temporary,
-                         .frees = from->frees,
                          .lifetime_total = (uint64_t)from->lifetime_total_ns,
                          .lifetime_total_high = (uint32_t)(from->lifetime_total_ns >> 64),
-                         .lifetime_min = from->lifetime_min_ns,
-                         .lifetime_max = from->lifetime_max_ns,
                          .last_free_tick = from->last_free_ns,
-                         .last_free_cpu = (uint16_t)from->last_free_cpu,
-                         .migrated_cpu = from->migrated_cpu,
-                         .lifetime_overlaps = from->lifetime_overlaps,
-                         .same_alloc_cpu = from->same_alloc_cpu,
-                         .same_free_cpu = from->same_free_cpu,
-                         .inherited_frees = from->inherited_frees,
-                         .inherited_freed_bytes = from->inherited_freed_bytes};
-    if (sampled) { /* some runs; of others nothing is uncertain, and their reallocations are not told */
-        mib.count_variance = from->count_variance;
-        mib.bytes_variance = from->bytes_variance;
-        mib.freed_count_variance = from->freed_count_variance;
-        mib.freed_bytes_variance = from->freed_bytes_variance;
-        return mib;
-    }
-    mib.reallocations = from->reallocations;
-    mib.realloc_moved = from->realloc_moved;
-    mib.realloc_grown_bytes = from->realloc_grown_bytes;
-    mib.realloc_shrunk_bytes = from->realloc_shrunk_bytes;
+                         .last_free_cpu = (uint16_t)from->last_free_cpu};
+    /* In sampled runs nothing is uncertain of others that are merged with them, and their reallocations are not told.
+     */
+#define HW_STORE_MIB(member, as)         mib.as = from->member;
+#define HW_STORE_TICKS(member, as)       mib.as = from->member;
+#define HW_STORE_ADDED(member, as)       mib.member = from->member;
+#define HW_STORE_EVENT(member, variance) sampled ? (mib.variance = from->variance) : (mib.member = from->member);
+#define HW_STORE_CODE(member, as)
+#define HW_NUMBER(type, member, adds, of, stored, as, ...) HW_STORE_##stored(member, as)
+#include "profile/numbers.def"
+    if (!from->allocations)
+        mib.size_min = UINT64_MAX;
+    if (!from->frees)
+        mib.lifetime_min = UINT64_MAX;
     return mib;
 }
 
@@ -378,39 +365,17 @@ static struct hw_access make_access(const struct hw_profile_access *from, const 
                                     uint32_t context)
 {
     const uint64_t blocks = hw_without(from->blocks, live->blocks);
-    return (struct hw_access){.context = context,
-                              .flags = from->flags,
-                              .type = from->type,
-                              .blocks = blocks,
-                              .reads = hw_without(from->reads, live->reads),
-                              .writes = hw_without(from->writes, live->writes),
-                              .unsplit = hw_without(from->unsplit, live->unsplit),
-                              .accesses_min = blocks ? from->accesses_min : UINT64_MAX,
-                              .accesses_max = blocks ? from->accesses_max : 0,
-                              .granules = hw_without(from->granules, live->granules),
-                              .granules_touched = hw_without(from->granules_touched, live->granules_touched),
-                              .utilization_total = hw_without(from->utilization_total, live->utilization_total),
-                              .utilization_min = blocks ? from->utilization_min : UINT32_MAX,
-                              .utilization_max = blocks ? from->utilization_max : 0,
-                              .density_total = hw_without(from->density_total, live->density_total),
-                              .density_min = blocks ? from->density_min : 0,
-                              .density_max = blocks ? from->density_max : 0,
-                              .lifetime_density_total =
-                                  hw_without(from->lifetime_density_total, live->lifetime_density_total),
-                              .lifetime_density_min = blocks ? from->lifetime_density_min : 0,
-                              .lifetime_density_max = blocks ? from->lifetime_density_max : 0,
-                              .never_accessed = hw_without(from->never_accessed, live->never_accessed),
-                              .written_never_read = hw_without(from->written_never_read, live->written_never_read),
-                              .shared_granules = hw_without(from->shared_granules, live->shared_granules),
-                              .shared_written = hw_without(from->shared_written, live->shared_written),
-                              .shared_writers = hw_without(from->shared_writers, live->shared_writers),
-                              .lines_false_shared = hw_without(from->lines_false_shared, live->lines_false_shared),
-                              .lines_true_shared = hw_without(from->lines_true_shared, live->lines_true_shared),
-                              .lines_handed_over = hw_without(from->lines_handed_over, live->lines_handed_over),
-                              .line_passes = hw_without(from->line_passes, live->line_passes),
-                              .lines_hot = hw_without(from->lines_hot, live->lines_hot),
-                              .saturated_cells = hw_without(from->saturated_cells, live->saturated_cells),
-                              .not_owned = hw_without(from->not_owned, live->not_owned)};
+    struct hw_access access = {.context = context, .flags = from->flags, .type = from->type};
+#define HW_STORE_LEAST(member)             access.member = blocks ? from->member : 0;
+#define HW_STORE_MOST(member)              access.member = blocks ? from->member : 0;
+#define HW_STORE_SUM(member)               access.member = hw_without(from->member, live->member);
+#define HW_ACCESS(type, member, adds, ...) HW_STORE_##adds(member)
+#include "profile/numbers.def"
+    if (!blocks) { /* of densities it is 0 */
+        access.accesses_min = UINT64_MAX;
+        access.utilization_min = UINT32_MAX;
+    }
+    return access;
 }
 
 static bool has_live_accesses(const struct hw_merge_entry *entry)

@@ -1,5 +1,5 @@
 /* model.c - packed tables -> struct hw_profile: references checked, MIBs of one context merged, ticks made ns. */
-#include "profile/llvm/llvm.h"
+#include "profile/add_numbers.h"
 #include "profile/model/model.h"
 #include "profile/llvm/llvm.h"
 
@@ -267,11 +267,10 @@ size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_
 
 /* ---- MIBs ---- */
 
-/* What is merged in ticks before it becomes ns, beside the context that it belongs to. */
+/* What is in ticks before it becomes ns, beside the context that it belongs to. */
 struct sum {
     bool told; /* there is something to tell */
     unsigned __int128 lifetime_total;
-    uint64_t lifetime_min, lifetime_max;
     uint64_t live_ticks, last_alloc_tick, last_free_tick;
     bool aged; /* live_age_total_ns is known already */
 };
@@ -288,57 +287,40 @@ static bool mib_is_empty(const struct hw_mib *mib)
            mib->live_blocks == 0 && mib->live_bytes == 0;
 }
 
-static void add_reallocations(struct hw_profile_context *context, const struct hw_mib *mib, bool sampled)
+/* What has a rule in numbers.def. Bounds come first: they depend on the counts of before. */
+static void add_numbers(struct hw_profile_context *context, const struct hw_mib *mib, bool sampled)
 {
-    if (sampled) {
-        context->count_variance = hw_add_saturating(context->count_variance, mib->count_variance);
-        context->bytes_variance = hw_add_saturating(context->bytes_variance, mib->bytes_variance);
-        context->freed_count_variance = hw_add_saturating(context->freed_count_variance, mib->freed_count_variance);
-        context->freed_bytes_variance = hw_add_saturating(context->freed_bytes_variance, mib->freed_bytes_variance);
-        return;
+#define HW_STORED_MIB(step, member, adds, of, as)   HW_##step##_##adds(context, mib, member, as, of)
+#define HW_STORED_TICKS(step, member, adds, of, as) HW_##step##_##adds(context, mib, member, as, of)
+#define HW_STORED_ADDED(step, member, adds, of, as) HW_##step##_##adds(context, mib, member, member, of)
+#define HW_STORED_EVENT(step, member, adds, of, variance)                                                              \
+    if (sampled) { /* the same place in the file */                                                                    \
+        HW_##step##_SUM(context, mib, variance, variance, of)                                                          \
+    } else {                                                                                                           \
+        HW_##step##_SUM(context, mib, member, member, of)                                                              \
     }
-    context->reallocations += mib->reallocations;
-    context->realloc_moved += mib->realloc_moved;
-    context->realloc_grown_bytes += mib->realloc_grown_bytes;
-    context->realloc_shrunk_bytes += mib->realloc_shrunk_bytes;
+#define HW_STORED_CODE(step, member, adds, of, as)
+#define HW_NUMBER(type, member, adds, of, stored, as, ...) HW_STORED_##stored(BOUND, member, adds, of, as)
+#include "profile/numbers.def"
+#define HW_NUMBER(type, member, adds, of, stored, as, ...) HW_STORED_##stored(TOTAL, member, adds, of, as)
+#include "profile/numbers.def"
 }
 
-static void add_allocations(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib)
+static void add_threads(struct hw_profile_context *context, const struct hw_mib *mib)
 {
-    context->allocations += mib->allocations;
-    context->bytes += mib->bytes;
-    context->samples += mib->samples;
-    context->alloc_threads += mib->alloc_threads;
-    context->lifetime_overlaps += mib->lifetime_overlaps;
-    context->same_alloc_cpu += mib->same_alloc_cpu;
-    if (mib->allocations == 0)
-        return;
-    if (mib->size_min < context->size_min)
-        context->size_min = mib->size_min;
-    if (mib->size_max > context->size_max)
-        context->size_max = mib->size_max;
-    if (mib->last_alloc_tick >= sum->last_alloc_tick) {
+    context->alloc_threads += mib->alloc_threads; /* a slot's threads have no other */
+    context->free_threads += mib->free_threads;
+}
+
+static void add_times(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib)
+{
+    if (mib->allocations && mib->last_alloc_tick >= sum->last_alloc_tick) {
         sum->last_alloc_tick = mib->last_alloc_tick;
         context->last_alloc_cpu = mib->last_alloc_cpu;
     }
-}
-
-static void add_frees(struct hw_profile_context *context, struct sum *sum, const struct hw_mib *mib)
-{
-    context->frees += mib->frees;
-    context->temporary += mib->temporary;
-    context->free_threads += mib->free_threads;
-    context->migrated_cpu += mib->migrated_cpu;
-    context->same_free_cpu += mib->same_free_cpu;
-    context->inherited_frees += mib->inherited_frees;
-    context->inherited_freed_bytes += mib->inherited_freed_bytes;
     if (mib->frees == 0)
         return;
     sum->lifetime_total += (unsigned __int128)mib->lifetime_total_high << 64 | mib->lifetime_total;
-    if (mib->lifetime_min < sum->lifetime_min)
-        sum->lifetime_min = mib->lifetime_min;
-    if (mib->lifetime_max > sum->lifetime_max)
-        sum->lifetime_max = mib->lifetime_max;
     if (mib->last_free_tick >= sum->last_free_tick) {
         sum->last_free_tick = mib->last_free_tick;
         context->last_free_cpu = mib->last_free_cpu;
@@ -389,9 +371,9 @@ static void merge_mibs(struct builder *builder, struct hw_profile_context *conte
             id = 0;
         }
         sums[id].told = true;
-        add_allocations(&contexts[id], &sums[id], mib);
-        add_reallocations(&contexts[id], mib, sampled);
-        add_frees(&contexts[id], &sums[id], mib);
+        add_numbers(&contexts[id], mib, sampled);
+        add_threads(&contexts[id], mib);
+        add_times(&contexts[id], &sums[id], mib);
         add_live(builder, &contexts[id], &sums[id], mib);
         if (mib->flags & HW_MIB_POOL)
             contexts[id].pool = true;
@@ -459,13 +441,14 @@ static void finish_context(struct builder *builder, struct hw_profile_context *c
     context->flags = entry->flags;
     context->first_ns = hw_profile_ticks_to_ns(profile, entry->first_tick);
     if (context->size_min > context->size_max)
-        context->size_min = context->size_max; /* the first allocation was in flight, or there was none */
+        context->size_min = context->size_max; /* the first allocation was in flight */
     if (context->frees > 0) {
-        uint64_t least = sum->lifetime_min < sum->lifetime_max ? sum->lifetime_min : sum->lifetime_max;
+        const uint64_t most = context->lifetime_max_ns; /* so far in ticks */
+        const uint64_t least = context->lifetime_min_ns < most ? context->lifetime_min_ns : most;
         context->lifetime_total_ns =
             scale_sum(sum->lifetime_total, profile->process.clock_ns, profile->process.clock_ticks);
         context->lifetime_min_ns = hw_profile_ticks_to_ns(profile, least);
-        context->lifetime_max_ns = hw_profile_ticks_to_ns(profile, sum->lifetime_max);
+        context->lifetime_max_ns = hw_profile_ticks_to_ns(profile, most);
         context->last_free_ns = hw_profile_ticks_to_ns(profile, sum->last_free_tick);
     }
     /* Entries of a bounded table are added up without knowing whether their threads are the same ones. */
@@ -491,7 +474,6 @@ static bool take_contexts(struct builder *builder)
     bool fine = contexts && sums;
     for (size_t i = 0; fine && i < count; i++) {
         contexts[i].id = (uint32_t)i;
-        contexts[i].size_min = sums[i].lifetime_min = UINT64_MAX;
     }
     if (fine) {
         merge_mibs(builder, contexts, sums);

@@ -19,75 +19,9 @@ struct taker {
     struct hw_problems *problems;
 };
 
-/* ---- adding up ---- */
-
-static void add(struct hw_profile_access *to, uint64_t *sum, uint64_t value)
-{
-    *sum = hw_add_saturating(*sum, value);
-    to->overflown |= *sum == UINT64_MAX;
-}
-
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static void add_bounds(struct hw_profile_access *to, const struct hw_profile_access *from)
-{
-    const bool first = to->blocks == 0;
-    to->accesses_min = first ? from->accesses_min : smaller(to->accesses_min, from->accesses_min);
-    to->accesses_max = greater(to->accesses_max, from->accesses_max);
-    to->utilization_min = first ? from->utilization_min : (uint32_t)smaller(to->utilization_min, from->utilization_min);
-    to->utilization_max = (uint32_t)greater(to->utilization_max, from->utilization_max);
-    to->density_min = first ? from->density_min : smaller(to->density_min, from->density_min);
-    to->density_max = greater(to->density_max, from->density_max);
-    to->lifetime_density_min =
-        first ? from->lifetime_density_min : smaller(to->lifetime_density_min, from->lifetime_density_min);
-    to->lifetime_density_max = greater(to->lifetime_density_max, from->lifetime_density_max);
-}
-
-void hw_profile_access_add(struct hw_profile_access *to, const struct hw_profile_access *from)
-{
-    if (from->blocks)
-        add_bounds(to, from);
-    if (to->type && from->type && to->type != from->type)
-        to->flags |= HW_ACCESS_TYPES_DIFFER;
-    if (!to->type)
-        to->type = from->type;
-    to->flags |= from->flags;
-    to->overflown |= from->overflown;
-    add(to, &to->blocks, from->blocks);
-    add(to, &to->reads, from->reads);
-    add(to, &to->writes, from->writes);
-    add(to, &to->unsplit, from->unsplit);
-    add(to, &to->granules, from->granules);
-    add(to, &to->granules_touched, from->granules_touched);
-    add(to, &to->utilization_total, from->utilization_total);
-    add(to, &to->density_total, from->density_total);
-    add(to, &to->lifetime_density_total, from->lifetime_density_total);
-    add(to, &to->never_accessed, from->never_accessed);
-    add(to, &to->written_never_read, from->written_never_read);
-    add(to, &to->shared_granules, from->shared_granules);
-    add(to, &to->shared_written, from->shared_written);
-    add(to, &to->shared_writers, from->shared_writers);
-    add(to, &to->lines_false_shared, from->lines_false_shared);
-    add(to, &to->lines_true_shared, from->lines_true_shared);
-    add(to, &to->lines_handed_over, from->lines_handed_over);
-    add(to, &to->line_passes, from->line_passes);
-    add(to, &to->lines_hot, from->lines_hot);
-    add(to, &to->saturated_cells, from->saturated_cells);
-    add(to, &to->not_owned, from->not_owned);
-}
-
-void hw_profile_accesses_add(struct hw_profile_accesses *to, const struct hw_profile_accesses *from)
-{
-    hw_profile_access_add(&to->all, &from->all);
-    hw_profile_access_add(&to->live, &from->live);
 }
 
 /* ---- entries ---- */
@@ -97,58 +31,38 @@ void hw_profile_accesses_add(struct hw_profile_accesses *to, const struct hw_pro
 /* True when the parts of an entry can be of one whole. */
 static bool entry_is_sane(const struct hw_access *entry)
 {
-    return entry->granules_touched <= entry->granules && entry->never_accessed <= entry->blocks &&
-           entry->written_never_read <= entry->blocks && entry->not_owned <= entry->blocks &&
-           (entry->blocks == 0 ||
-            (entry->accesses_min <= entry->accesses_max && entry->utilization_min <= entry->utilization_max &&
-             entry->utilization_max <= UTILIZATION_WHOLE && entry->density_min <= entry->density_max &&
-             entry->lifetime_density_min <= entry->lifetime_density_max));
+#define HW_SANE_SUM_OF(entry, member, whole)
+#define HW_SANE_CUT(entry, member, whole)
+#define HW_SANE_CODE(entry, member, whole)
+#define HW_SANE_PART(entry, member, whole)                 (entry)->member <= (entry)->whole &&
+#define HW_SANE_BOUND(entry, member, whole)                (!(entry)->blocks || (entry)->member <= (entry)->whole) &&
+#define HW_ACCESS(type, member, adds, of, stored, as, ...) HW_SANE_##stored(entry, member, as)
+    return
+#include "profile/numbers.def"
+        (!entry->blocks || entry->utilization_max <= UTILIZATION_WHOLE);
 }
 
 /* The entry as the model has it. Parts that are greater than their whole, as they are for a moment while the process
  * writes, are cut to it. */
 static struct hw_profile_access convert(const struct hw_access *entry)
 {
-    const bool any = entry->blocks != 0;
-    struct hw_profile_access access = {
-        .type = entry->type,
-        .flags = entry->flags & HW_ACCESS_TYPES_DIFFER,
-        .blocks = entry->blocks,
-        .reads = entry->reads,
-        .writes = entry->writes,
-        .unsplit = entry->unsplit,
-        .accesses_min = any ? smaller(entry->accesses_min, entry->accesses_max) : 0,
-        .accesses_max = any ? entry->accesses_max : 0,
-        .granules = entry->granules,
-        .granules_touched = smaller(entry->granules_touched, entry->granules),
-        .utilization_max = any ? (uint32_t)smaller(entry->utilization_max, UTILIZATION_WHOLE) : 0,
-        .density_total = entry->density_total,
-        .density_min = any ? smaller(entry->density_min, entry->density_max) : 0,
-        .density_max = any ? entry->density_max : 0,
-        .lifetime_density_total = entry->lifetime_density_total,
-        .lifetime_density_min = any ? smaller(entry->lifetime_density_min, entry->lifetime_density_max) : 0,
-        .lifetime_density_max = any ? entry->lifetime_density_max : 0,
-        .never_accessed = smaller(entry->never_accessed, entry->blocks),
-        .written_never_read = smaller(entry->written_never_read, entry->blocks),
-        .lines_false_shared = entry->lines_false_shared,
-        .lines_true_shared = entry->lines_true_shared,
-        .lines_handed_over = entry->lines_handed_over,
-        .line_passes = entry->line_passes,
-        .lines_hot = smaller(entry->lines_hot, entry->lines_false_shared),
-        .saturated_cells = entry->saturated_cells,
-        .not_owned = smaller(entry->not_owned, entry->blocks),
-    };
-    access.utilization_min = any ? (uint32_t)smaller(entry->utilization_min, access.utilization_max) : 0;
+    struct hw_profile_access access = {.type = entry->type, .flags = entry->flags & HW_ACCESS_TYPES_DIFFER};
     const uint64_t most =
-        access.blocks > UINT64_MAX / UTILIZATION_WHOLE ? UINT64_MAX : access.blocks * UTILIZATION_WHOLE;
+        entry->blocks > UINT64_MAX / UTILIZATION_WHOLE ? UINT64_MAX : entry->blocks * UTILIZATION_WHOLE;
     access.utilization_total = smaller(entry->utilization_total, most);
-    access.shared_granules = entry->shared_granules;
-    access.shared_written = smaller(entry->shared_written, access.shared_granules);
-    access.shared_writers = smaller(entry->shared_writers, access.shared_written);
-    const uint64_t sums[] = {access.reads, access.writes, access.unsplit, access.density_total,
-                             access.lifetime_density_total};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        access.overflown |= sums[i] == UINT64_MAX; /* the writer's sums stop there, too */
+    struct hw_access bounds = *entry;
+    if (bounds.utilization_max > UTILIZATION_WHOLE)
+        bounds.utilization_max = UTILIZATION_WHOLE;
+        /* What is too much for a counter stops at its end, with the writer, too. */
+#define HW_TAKE_SUM_OF(type, member, whole)                                                                            \
+    access.member = entry->member, access.overflown |= entry->member == UINT64_MAX;
+#define HW_TAKE_PART(type, member, whole) access.member = smaller(entry->member, entry->whole);
+#define HW_TAKE_CUT(type, member, whole)  access.member = smaller(entry->member, access.whole);
+#define HW_TAKE_BOUND(type, member, whole)                                                                             \
+    access.member = entry->blocks ? (type)smaller(bounds.member, bounds.whole) : 0;
+#define HW_TAKE_CODE(type, member, whole)
+#define HW_ACCESS(type, member, adds, of, stored, as, ...) HW_TAKE_##stored(type, member, as)
+#include "profile/numbers.def"
     return access;
 }
 

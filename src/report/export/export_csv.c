@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "report/text/stack_fold.h"
+#include "report/view/numbers.h"
 
 struct table {
     const struct hw_view *view;
@@ -94,14 +95,24 @@ static void add_place(struct table *table)
 }
 
 /* Columns that are no measures; those between function and stack are of add_place. */
-static const char *const columns[] = {"id",           "function",     "file",      "line",    "module",   "type",
-                                      "pool",         "complete",     "estimated", "samples", "size_min", "size_max",
-                                      "lifetime_min", "lifetime_max", "live_age",  "threads", "first_ns"};
+static const char *const columns[] = {"id",   "function", "file",     "line",     "module",
+                                      "type", "pool",     "complete", "estimated"};
+
+/* The number in that column, from 1 on; NULL behind the last. */
+static const struct hw_number *number_in(int column)
+{
+    for (size_t i = 0; i < hw_number_count; i++)
+        if (hw_numbers[i].csv_column == column)
+            return &hw_numbers[i];
+    return NULL;
+}
 
 static void add_header(struct table *table)
 {
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         add_text(table, columns[i], false);
+    for (int i = 1; number_in(i); i++)
+        add_text(table, number_in(i)->csv, false);
     for (enum hw_measure_id id = 0; id < HW_MEASURES; id++)
         add_text(table, hw_measures[id].key, false);
     add_text(table, "stack", false);
@@ -112,9 +123,6 @@ static void add_context(struct table *table, const struct hw_view_context *conte
 {
     const struct hw_view *view = table->view;
     const struct hw_profile_context *sum = &context->sum;
-    const bool events = hw_view_measured(view, HW_MEASURED_EVENTS);
-    const bool sizes = sum->allocations && hw_view_measured(view, HW_MEASURED_SIZE_RANGE);
-    const bool lives = sum->frees && hw_view_measured(view, HW_MEASURED_LIFETIME_RANGE);
     if (!hw_view_stack(view, sum->leaf, &table->stack)) {
         table->failed = true;
         return;
@@ -125,14 +133,8 @@ static void add_context(struct table *table, const struct hw_view_context *conte
     add_count(table, true, sum->pool);
     add_count(table, true, sum->leaf && !(sum->flags & HW_CONTEXT_NOT_WHOLE));
     add_count(table, true, hw_view_sampled(view));
-    add_count(table, hw_view_sampled(view), sum->samples);
-    add_count(table, sizes, sum->size_min);
-    add_count(table, sizes, sum->size_max);
-    add_count(table, lives, sum->lifetime_min_ns);
-    add_count(table, lives, sum->lifetime_max_ns);
-    add_count(table, events && sum->live_age_total_ns != UINT64_MAX, sum->live_age_total_ns);
-    add_count(table, events, sum->alloc_threads);
-    add_count(table, events, sum->first_ns);
+    for (int i = 1; number_in(i); i++)
+        add_count(table, hw_number_is_known(view, number_in(i), sum), hw_number_value(number_in(i), sum));
     for (enum hw_measure_id id = 0; id < HW_MEASURES; id++)
         add_count(table, !hw_measure_unknown(view, id), hw_measure_value(view, id, context));
     add_stack(table, sum->leaf);

@@ -11,6 +11,7 @@
 #include "report/view/analyse.h"
 #include "report/text/human.h"
 #include "report/view/merged.h"
+#include "report/view/numbers.h"
 #include "report/words/not_observed.h"
 #include "base/index.h"
 #include "report/export/sqlite_schema.h"
@@ -49,32 +50,57 @@ static int bind_text(struct database *database, sqlite3_stmt *statement, int col
                              SQLITE_TRANSIENT);
 }
 
-/* Inserts a row. TYPES has a letter for each column: i int64_t, u uint64_t (what does not fit is the greatest number
- * there is), t text or NULL, k a bool and a uint64_t: the number, or NULL unless the bool is true. */
+/* Binds values from column FIRST on. TYPES has a letter for each: i int64_t, u uint64_t (what does not fit is the
+ * greatest number there is), t text or NULL, k a bool and a uint64_t: the number, or NULL unless the bool is true. */
+static void bind_values(struct database *database, sqlite3_stmt *statement, int first, const char *types,
+                        va_list *values)
+{
+    for (int i = 0; types[i]; i++) {
+        const char type = types[i];
+        int code;
+        if (type == 't') {
+            code = bind_text(database, statement, first + i, va_arg(*values, const char *));
+        } else if (type == 'i') {
+            code = sqlite3_bind_int64(statement, first + i, va_arg(*values, int64_t));
+        } else {
+            const bool known = type == 'k' ? va_arg(*values, int) : true;
+            const uint64_t value = va_arg(*values, uint64_t);
+            code = known ? sqlite3_bind_int64(statement, first + i, value > INT64_MAX ? INT64_MAX : (int64_t)value)
+                         : sqlite3_bind_null(statement, first + i);
+        }
+        database->failed |= code != SQLITE_OK;
+    }
+}
+
+static void bind(struct database *database, sqlite3_stmt *statement, int first, const char *types, ...)
+{
+    va_list values;
+    if (database->failed)
+        return;
+    va_start(values, types);
+    bind_values(database, statement, first, types, &values);
+    va_end(values);
+}
+
+/* Inserts the row that was bound. */
+static void step(struct database *database, sqlite3_stmt *statement)
+{
+    if (database->failed)
+        return;
+    database->failed |= sqlite3_step(statement) != SQLITE_DONE;
+    database->failed |= sqlite3_reset(statement) != SQLITE_OK;
+}
+
+/* Inserts a row of these values. */
 static void insert(struct database *database, sqlite3_stmt *statement, const char *types, ...)
 {
     va_list values;
     if (database->failed)
         return;
     va_start(values, types);
-    for (int column = 1; types[column - 1]; column++) {
-        const char type = types[column - 1];
-        int code;
-        if (type == 't') {
-            code = bind_text(database, statement, column, va_arg(values, const char *));
-        } else if (type == 'i') {
-            code = sqlite3_bind_int64(statement, column, va_arg(values, int64_t));
-        } else {
-            const bool known = type == 'k' ? va_arg(values, int) : true;
-            const uint64_t value = va_arg(values, uint64_t);
-            code = known ? sqlite3_bind_int64(statement, column, value > INT64_MAX ? INT64_MAX : (int64_t)value)
-                         : sqlite3_bind_null(statement, column);
-        }
-        database->failed |= code != SQLITE_OK;
-    }
+    bind_values(database, statement, 1, types, &values);
     va_end(values);
-    database->failed |= sqlite3_step(statement) != SQLITE_DONE;
-    database->failed |= sqlite3_reset(statement) != SQLITE_OK;
+    step(database, statement);
 }
 
 static void execute(struct database *database, const char *sql)
@@ -273,47 +299,59 @@ static void put_context(struct database *database, sqlite3_stmt *put, const stru
 {
     const struct hw_view *view = database->view;
     const struct hw_profile_context *sum = &context->sum;
-    static const struct hw_profile_access none;
-    const struct hw_profile_access *access = sum->access ? &sum->access->all : &none;
-    const bool events = hw_view_measured(view, HW_MEASURED_EVENTS), sampled = hw_view_sampled(view);
-    const bool live = hw_view_measured(view, HW_MEASURED_LIVE), peak = hw_view_measured(view, HW_MEASURED_PEAK);
-    const bool sizes = sum->allocations && hw_view_measured(view, HW_MEASURED_SIZE_RANGE);
-    const bool lives = hw_view_measured(view, HW_MEASURED_LIFETIMES);
-    const bool range = sum->frees && hw_view_measured(view, HW_MEASURED_LIFETIME_RANGE);
-    const bool cpus = hw_view_measured(view, HW_MEASURED_CPUS);
-    const bool counted = sum->access && access->blocks,
-               accesses = counted && !hw_measure_unknown(view, HW_MEASURE_ACCESSES);
-    const bool split = counted && !hw_measure_unknown(view, HW_MEASURE_READS);
-    const bool granules = counted && !hw_measure_unknown(view, HW_MEASURE_UNTOUCHED);
     uint64_t headline = 0;
     if (database->stack.count) {
         const struct hw_view_frame *frame = &database->stack.frames[hw_stack_headline(&database->stack)];
         headline = database->first_frame[frame->location] +
                    (uint64_t)(frame->symbol - view->locations[frame->location].frames.frame);
     }
-    insert(database, put, "uktuukuukkkkkkkkkkkkkkkkkkkkkkkkkk", id, headline != 0, headline, hw_view_type(view, sum),
-           (uint64_t)sum->pool, (uint64_t)(sum->leaf && !(sum->flags & HW_CONTEXT_NOT_WHOLE)), sampled, sum->samples,
-           sum->allocations, sum->bytes, events, sum->frees, events && !sampled, sum->reallocations, events && !sampled,
-           sum->temporary, sizes, sum->size_min, sizes, sum->size_max, live, hw_not_negative(sum->live_blocks), live,
-           hw_not_negative(sum->live_bytes), peak, hw_not_negative(sum->peak_blocks), peak,
-           hw_not_negative(sum->peak_bytes), lives,
-           sum->lifetime_total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)sum->lifetime_total_ns, range,
-           sum->lifetime_min_ns, range, sum->lifetime_max_ns, events && sum->live_age_total_ns != UINT64_MAX,
-           sum->live_age_total_ns, events, sum->first_ns, events, sum->alloc_threads, events, sum->free_threads, cpus,
-           sum->migrated_cpu, cpus, sum->lifetime_overlaps, accesses, hw_profile_access_total(access), split,
-           access->reads, split, access->writes, granules, access->granules, granules, access->granules_touched,
-           granules, access->never_accessed, granules && split, access->written_never_read, granules,
-           access->shared_granules);
+    bind(database, put, 1, "uktuu", id, headline != 0, headline, hw_view_type(view, sum), (uint64_t)sum->pool,
+         (uint64_t)(sum->leaf && !(sum->flags & HW_CONTEXT_NOT_WHOLE)));
+    int column = 6;
+    for (size_t i = 0; i < hw_number_count; i++) {
+        const struct hw_number *number = &hw_numbers[i];
+        const bool counted = !number->of_access || (sum->access && sum->access->all.blocks);
+        if (number->sqlite)
+            bind(database, put, column++, "k", counted && hw_number_is_known(view, number, sum),
+                 hw_number_value(number, sum));
+    }
+    step(database, put);
+}
+
+/* The table of contexts has a column for each number. */
+static void make_contexts_table(struct database *database)
+{
+    struct hw_buffer sql = {0};
+    hw_buffer_add(&sql, "%s", hw_sqlite_contexts);
+    for (size_t i = 0; i < hw_number_count; i++)
+        if (hw_numbers[i].sqlite)
+            hw_buffer_add(&sql, ",\n  %s INTEGER%s", hw_numbers[i].sqlite,
+                          hw_numbers[i].known == HW_KNOWN_ALWAYS ? " NOT NULL" : "");
+    hw_buffer_add(&sql, ");\n");
+    database->failed |= sql.failed;
+    execute(database, hw_buffer_text(&sql));
+    hw_buffer_free(&sql);
+}
+
+static sqlite3_stmt *contexts_statement(struct database *database)
+{
+    struct hw_buffer sql = {0};
+    hw_buffer_add(&sql, "INSERT INTO contexts VALUES(?, ?, ?, ?, ?");
+    for (size_t i = 0; i < hw_number_count; i++)
+        if (hw_numbers[i].sqlite)
+            hw_buffer_add(&sql, ", ?");
+    hw_buffer_add(&sql, ")");
+    database->failed |= sql.failed;
+    sqlite3_stmt *put = statement(database, hw_buffer_text(&sql));
+    hw_buffer_free(&sql);
+    return put;
 }
 
 /* Ids are those of reports. */
 static void put_contexts(struct database *database)
 {
     const struct hw_view *view = database->view;
-    sqlite3_stmt *put = statement(
-        database,
-        "INSERT INTO contexts VALUES("
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *put = contexts_statement(database);
     sqlite3_stmt *stacks = statement(database, "INSERT INTO stacks VALUES(?, ?, ?)");
     sqlite3_stmt *frees = statement(database, "INSERT INTO free_stacks VALUES(?, ?, ?, ?)");
     sqlite3_stmt *free_frames = statement(database, "INSERT INTO free_stack_frames VALUES(?, ?, ?)");
@@ -446,6 +484,8 @@ static bool make(struct database *database, const struct hw_export_options *opti
         !hw_index_make(&database->functions, frames + 1))
         return false;
     execute(database, "PRAGMA foreign_keys = OFF; PRAGMA page_size = 4096; BEGIN;");
+    execute(database, hw_sqlite_code);
+    make_contexts_table(database);
     execute(database, hw_sqlite_tables);
     put_profile(database, options);
     put_timeline(database);

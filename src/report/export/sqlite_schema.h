@@ -6,23 +6,21 @@
 /* Raised when a table or column is renamed, removed or means something else: PRAGMA user_version. */
 #define HW_SQLITE_VERSION 1
 
-static const char hw_sqlite_tables[] =
+static const char hw_sqlite_code[] =
     "CREATE TABLE profile(key TEXT PRIMARY KEY, value) WITHOUT ROWID;\n"
     "CREATE TABLE modules(id INTEGER PRIMARY KEY, path TEXT, name TEXT, build_id TEXT, kind TEXT NOT NULL,\n"
     "  is_main INTEGER NOT NULL, has_debug_info INTEGER NOT NULL, problem TEXT);\n"
     "CREATE TABLE functions(id INTEGER PRIMARY KEY, name TEXT NOT NULL, linkage_name TEXT, file TEXT, line INTEGER);\n"
     "CREATE TABLE frames(id INTEGER PRIMARY KEY, function_id INTEGER NOT NULL REFERENCES functions(id),\n"
     "  module_id INTEGER REFERENCES modules(id), address INTEGER, file TEXT, line INTEGER, column INTEGER,\n"
-    "  inlined INTEGER NOT NULL);\n"
+    "  inlined INTEGER NOT NULL);\n";
+
+/* Columns of all numbers follow (profile/numbers.def). */
+static const char hw_sqlite_contexts[] =
     "CREATE TABLE contexts(id INTEGER PRIMARY KEY, headline_id INTEGER REFERENCES frames(id), type TEXT,\n"
-    "  pool INTEGER NOT NULL, stack_complete INTEGER NOT NULL, samples INTEGER,\n"
-    "  allocations INTEGER NOT NULL, bytes INTEGER NOT NULL, frees INTEGER, reallocations INTEGER,\n"
-    "  temporary INTEGER, size_min INTEGER, size_max INTEGER, live_allocations INTEGER, live_bytes INTEGER,\n"
-    "  peak_allocations INTEGER, peak_bytes INTEGER, lifetime_ns INTEGER, lifetime_min_ns INTEGER,\n"
-    "  lifetime_max_ns INTEGER, live_age_ns INTEGER, first_ns INTEGER, threads INTEGER, free_threads INTEGER,\n"
-    "  migrated_cpu INTEGER, lifetime_overlaps INTEGER, accesses INTEGER, reads INTEGER, writes INTEGER,\n"
-    "  granules INTEGER, granules_touched INTEGER, never_accessed INTEGER, never_read INTEGER,\n"
-    "  shared_granules INTEGER);\n"
+    "  pool INTEGER NOT NULL, stack_complete INTEGER NOT NULL";
+
+static const char hw_sqlite_tables[] =
     "CREATE TABLE stacks(context_id INTEGER NOT NULL REFERENCES contexts(id), depth INTEGER NOT NULL,\n"
     "  frame_id INTEGER NOT NULL REFERENCES frames(id), PRIMARY KEY(context_id, depth)) WITHOUT ROWID;\n"
     "CREATE TABLE free_stacks(id INTEGER PRIMARY KEY, context_id INTEGER NOT NULL REFERENCES contexts(id),\n"

@@ -35,7 +35,7 @@ static json_t *counts_of(struct json_writer *writer, json_t *object, uint64_t sa
     return sampled;
 }
 
-/* Turns what this kind of file does not tell into null: above, missing numbers are zeros. */
+/* Turns what this kind of file does not tell into null: above, missing totals are zeros. */
 static void hide_unmeasured(struct json_writer *writer, json_t *object)
 {
     static const struct {
@@ -59,41 +59,23 @@ static void hide_unmeasured(struct json_writer *writer, json_t *object)
         {"lost_events", HW_MEASURED_PROCESS},
         {"never_accessed", HW_MEASURED_GRANULES},
         {"utilization_percent", HW_MEASURED_GRANULES},
-        {"granules", HW_MEASURED_GRANULES},
-        {"granules_touched", HW_MEASURED_GRANULES},
-        {"shared_granules", HW_MEASURED_GRANULES},
         {"sharing", HW_MEASURED_GRANULES},
-        {"saturated_cells", HW_MEASURED_GRANULES},
-        {"blocks_sharing_cells", HW_MEASURED_GRANULES},
         {"globals", HW_MEASURED_GRANULES},
-        {"free_threads", HW_MEASURED_EVENTS},
-        {"first_ns", HW_MEASURED_EVENTS},
         {"frees", HW_MEASURED_EVENTS},
         {"reallocations", HW_MEASURED_EVENTS},
-        {"realloc", HW_MEASURED_EVENTS},
-        {"temporary", HW_MEASURED_EVENTS},
         {"temporary_allocations", HW_MEASURED_EVENTS},
         {"allocations", HW_MEASURED_TOTALS},
         {"bytes_allocated", HW_MEASURED_TOTALS},
         {"live_allocations", HW_MEASURED_LIVE},
         {"live_bytes", HW_MEASURED_LIVE},
-        {"live_age_ns", HW_MEASURED_LIVE},
-        {"peak_allocations", HW_MEASURED_PEAK},
         {"peak_bytes", HW_MEASURED_PEAK},
-        {"lifetime_ns", HW_MEASURED_LIFETIMES},
         {"last_alloc", HW_MEASURED_LAST},
         {"last_free", HW_MEASURED_LAST},
-        {"migrated_cpu", HW_MEASURED_CPUS},
-        {"lifetime_overlaps", HW_MEASURED_CPUS},
-        {"same_alloc_cpu", HW_MEASURED_CPUS},
-        {"same_free_cpu", HW_MEASURED_CPUS},
     };
     static const struct {
         const char *object, *keys[2];
         enum hw_measured what;
-    } parts[] = {{"size", {"min", "max"}, HW_MEASURED_SIZE_RANGE},
-                 {"lifetime_ns", {"min", "max"}, HW_MEASURED_LIFETIME_RANGE},
-                 {"accesses", {"live", "live_blocks"}, HW_MEASURED_LIVE},
+    } parts[] = {{"accesses", {"live", "live_blocks"}, HW_MEASURED_LIVE},
                  {"sampled", {"live_allocations", "live_bytes"}, HW_MEASURED_LIVE},
                  {"sampled", {"peak_allocations", "peak_bytes"}, HW_MEASURED_PEAK}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -296,36 +278,44 @@ void hw_json_stack(struct json_writer *writer, uint32_t leaf)
 
 /* ---- contexts ---- */
 
+void hw_json_numbers(struct json_writer *writer, json_t *object, const struct hw_profile_context *sum,
+                     enum hw_number_group group)
+{
+    for (size_t i = 0; i < hw_number_count; i++) {
+        const struct hw_number *number = &hw_numbers[i];
+        if (number->group != group)
+            continue;
+        const uint64_t value = number->value(sum);
+        set(writer, object, number->json,
+            !hw_number_is_known(writer->view, number, sum) ? json_null()
+            : number->is_signed                            ? json_integer((json_int_t)value)
+                                                           : json_integer(clamped(value)));
+    }
+}
+
 static void set_sizes(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum)
 {
-    if (!sum->allocations) {
-        set(writer, counts, "size", json_null());
-        return;
+    json_t *size = sum->allocations ? json_object() : json_null();
+    if (sum->allocations) {
+        hw_json_numbers(writer, size, sum, HW_GROUP_SIZE);
+        set_ratio(writer, size, "mean", sum->bytes, hw_view_mean_fits(writer->view, sum) ? sum->allocations : 0);
     }
-    json_t *size = json_object();
-    set_count(writer, size, "min", sum->size_min);
-    set_count(writer, size, "max", sum->size_max);
-    if (hw_view_mean_fits(writer->view, sum))
-        set_ratio(writer, size, "mean", sum->bytes, sum->allocations);
-    else
-        set(writer, size, "mean", json_null());
     set(writer, counts, "size", size);
 }
 
 static void set_lifetimes(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum)
 {
-    json_t *lifetime = sum->frees ? json_object() : json_null(),
-           *age = sum->live_blocks > 0 ? json_object() : json_null();
-    if (sum->frees) {
-        set_count(writer, lifetime, "total",
-                  sum->lifetime_total_ns > INT64_MAX ? INT64_MAX : (uint64_t)sum->lifetime_total_ns);
-        set_count(writer, lifetime, "min", sum->lifetime_min_ns);
-        set_count(writer, lifetime, "max", sum->lifetime_max_ns);
+    const bool freed = sum->frees && hw_view_measured(writer->view, HW_MEASURED_LIFETIMES);
+    const bool live = sum->live_blocks > 0 && hw_view_measured(writer->view, HW_MEASURED_LIVE);
+    json_t *lifetime = freed ? json_object() : json_null(), *age = live ? json_object() : json_null();
+    if (freed) {
+        hw_json_numbers(writer, lifetime, sum, HW_GROUP_LIFETIME);
         set(writer, lifetime, "mean", json_real((double)sum->lifetime_total_ns / (double)sum->frees));
     }
-    if (sum->live_blocks > 0) {
-        set_count(writer, age, "total", sum->live_age_total_ns);
-        set_ratio(writer, age, "mean", sum->live_age_total_ns, (uint64_t)sum->live_blocks);
+    if (live) {
+        const bool fits = sum->live_age_total_ns != UINT64_MAX;
+        hw_json_numbers(writer, age, sum, HW_GROUP_AGE);
+        set_ratio(writer, age, "mean", sum->live_age_total_ns, fits ? (uint64_t)sum->live_blocks : 0);
     }
     set(writer, counts, "lifetime_ns", lifetime);
     set(writer, counts, "live_age_ns", age);
@@ -334,29 +324,16 @@ static void set_lifetimes(struct json_writer *writer, json_t *counts, const stru
 /* What is estimated in sampled runs. */
 static void set_counts(struct json_writer *writer, json_t *counts, const struct hw_profile_context *sum)
 {
-    set_count(writer, counts, "allocations", sum->allocations);
-    set_count(writer, counts, "frees", sum->frees);
-    set_unsampled(writer, counts, "reallocations", sum->reallocations);
-    set_unsampled(writer, counts, "temporary", sum->temporary);
-    set_count(writer, counts, "bytes", sum->bytes);
+    const bool exact = !writer->sampled && hw_view_measured(writer->view, HW_MEASURED_EVENTS);
+    json_t *moved = exact ? json_object() : json_null();
+    hw_json_numbers(writer, counts, sum, HW_GROUP_COUNTS);
+    hw_json_numbers(writer, counts, sum, HW_GROUP_AMOUNT);
     set_sizes(writer, counts, sum);
-    set_signed(writer, counts, "live_allocations", sum->live_blocks);
-    set_signed(writer, counts, "live_bytes", sum->live_bytes);
-    set_signed(writer, counts, "peak_allocations", sum->peak_blocks);
-    set_signed(writer, counts, "peak_bytes", sum->peak_bytes);
+    hw_json_numbers(writer, counts, sum, HW_GROUP_LIVE);
     set_lifetimes(writer, counts, sum);
-    set_count(writer, counts, "migrated_cpu", sum->migrated_cpu);
-    set_count(writer, counts, "lifetime_overlaps", sum->lifetime_overlaps);
-    set_count(writer, counts, "same_alloc_cpu", sum->same_alloc_cpu);
-    set_count(writer, counts, "same_free_cpu", sum->same_free_cpu);
-    if (writer->sampled) {
-        set(writer, counts, "realloc", json_null());
-        return;
-    }
-    json_t *moved = json_object();
-    set_count(writer, moved, "moved", sum->realloc_moved);
-    set_count(writer, moved, "grown_bytes", sum->realloc_grown_bytes);
-    set_count(writer, moved, "shrunk_bytes", sum->realloc_shrunk_bytes);
+    hw_json_numbers(writer, counts, sum, HW_GROUP_CPUS);
+    if (exact)
+        hw_json_numbers(writer, moved, sum, HW_GROUP_REALLOC);
     set(writer, counts, "realloc", moved);
 }
 
@@ -385,19 +362,15 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
         hw_json_context_samples(writer, object, context);
     if (writer->view->side_count)
         set(writer, object, "sides", hw_json_sides(writer, context->index, 0));
-    set_count(writer, object, "threads", sum->alloc_threads);
-    set_count(writer, object, "free_threads", sum->free_threads);
-    set_count(writer, object, "first_ns", sum->first_ns);
+    hw_json_numbers(writer, object, sum, HW_GROUP_THREADS);
+    hw_json_numbers(writer, object, sum, HW_GROUP_FIRST);
     set_last(writer, object, "last_alloc", sum->allocations, sum->last_alloc_ns, sum->last_alloc_cpu);
     set_last(writer, object, "last_free", sum->frees, sum->last_free_ns, sum->last_free_cpu);
     /* Of a reset in allocator mode only estimates are known by context. */
     if (writer->view->profile->process.flags &
         (HW_PROCESS_FORKED | (writer->view->profile->observed ? 0 : HW_PROCESS_RESET))) {
         json_t *inherited = json_object();
-        set_signed(writer, inherited, "allocations", sum->inherited_blocks);
-        set_signed(writer, inherited, "bytes", sum->inherited_bytes);
-        set_count(writer, inherited, "frees", sum->inherited_frees);
-        set_count(writer, inherited, "freed_bytes", sum->inherited_freed_bytes);
+        hw_json_numbers(writer, inherited, sum, HW_GROUP_INHERITED);
         set(writer, object, "inherited", inherited);
     }
     hide_unmeasured(writer, object);

@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 #include "report/buffer.h"
 #include "report/report.h"
+#include "report/view/numbers.h"
 
 /* A report being printed. */
 struct json_writer {
@@ -103,6 +104,9 @@ bool hw_json_writer_begin(struct json_writer *writer, const struct hw_view *view
 /* Frees what the writer has, whether or not it could begin. False when there was no memory at any time. */
 bool hw_json_writer_end(struct json_writer *writer);
 
+/* Adds the numbers of a context that stand in that object (profile/numbers.def), null where they are not known. */
+void hw_json_numbers(struct json_writer *writer, json_t *object, const struct hw_profile_context *sum,
+                     enum hw_number_group group);
 /* Prints the member "stack", without a comma. LEAF: node of the view. */
 void hw_json_stack(struct json_writer *writer, uint32_t leaf);
 /* Frame INDEX of the location's inline chain. */

@@ -54,14 +54,6 @@ static bool is_lower_bound(const struct hw_profile_access *access)
     return access->saturated_cells || access->overflown;
 }
 
-/* Null where no code tells reads from writes. */
-static void set_never_read(struct json_writer *writer, json_t *object, const struct hw_profile_access *access)
-{
-    set(writer, object, "written_never_read",
-        writer->view->profile->access_info.flags & HW_ACCESS_SPLIT ? json_integer(clamped(access->written_never_read))
-                                                                   : json_null());
-}
-
 /* Of heap blocks, as the contexts add up; and of globals beside them. */
 void hw_json_total_accesses(struct json_writer *writer, json_t *object)
 {
@@ -73,7 +65,9 @@ void hw_json_total_accesses(struct json_writer *writer, json_t *object)
         set_count(writer, object, "word_periods", hw_profile_access_total(all));
     set(writer, object, "accesses_are_lower_bounds", json_boolean(is_lower_bound(all)));
     set_count(writer, object, "never_accessed", all->never_accessed);
-    set_never_read(writer, object, all);
+    set(writer, object, "written_never_read", /* null where no code distinguishes reads from writes */
+        view->profile->access_info.flags & HW_ACCESS_SPLIT ? json_integer(clamped(all->written_never_read))
+                                                           : json_null());
     json_t *globals = json_null();
     if (view->profile->access_info.flags & HW_ACCESS_HARVESTED || view->profile->global_count) {
         globals = json_object();
@@ -126,20 +120,12 @@ static void set_histogram(struct json_writer *writer, json_t *object, size_t ind
         set_count(writer, object, "histogram_rest", rest);
 }
 
-static void set_sharing(struct json_writer *writer, json_t *object, const struct hw_profile_access *access,
-                        uint32_t granule)
+static void set_sharing(struct json_writer *writer, json_t *object, const struct hw_profile_context *sum)
 {
     json_t *sharing = json_object();
-    set_count(writer, object, "shared_granules", access->shared_granules);
-    set_count(writer, sharing, "granules", access->shared_granules);
-    set_count(writer, sharing, "written", access->shared_written);
-    set_count(writer, sharing, "writers", access->shared_writers);
-    /* Only words tell one kind from the other. */
-    set(writer, sharing, "false_shared_lines",
-        granule != 64 ? json_integer(clamped(access->lines_false_shared)) : json_null());
-    set(writer, sharing, "true_shared_lines",
-        granule != 64 ? json_integer(clamped(access->lines_true_shared)) : json_null());
-    set_count(writer, sharing, "handed_over_lines", access->lines_handed_over);
+    hw_json_numbers(writer, object, sum, HW_GROUP_SHARED);
+    set_count(writer, sharing, "granules", sum->access->all.shared_granules);
+    hw_json_numbers(writer, sharing, sum, HW_GROUP_SHARING);
     set(writer, object, "sharing", sharing);
 }
 
@@ -161,16 +147,16 @@ static void set_words(struct json_writer *writer, json_t *object, const struct h
 /* What was counted in the blocks of a context; null where no block was harvested. */
 void hw_json_accesses(struct json_writer *writer, json_t *object, const struct hw_view_context *context)
 {
-    const struct hw_profile_access *access = &context->sum.access->all, *live = &context->sum.access->live;
+    const struct hw_profile_context *sum = &context->sum;
+    const struct hw_profile_access *access = &sum->access->all, *live = &sum->access->live;
     const uint32_t granule = writer->view->profile->access_info.granule;
     const bool any = access->blocks != 0, counted = any && granule != 4;
     json_t *accesses = any ? json_object() : json_null();
     if (any) {
         set_amount(writer, accesses, "total", hw_profile_access_total(access));
-        set_amount(writer, accesses, "min", access->accesses_min);
-        set_amount(writer, accesses, "max", access->accesses_max);
+        hw_json_numbers(writer, accesses, sum, HW_GROUP_ACCESS_RANGE);
         set_kinds(writer, accesses, access->reads, access->writes, access->unsplit);
-        set_count(writer, accesses, "blocks", access->blocks);
+        hw_json_numbers(writer, accesses, sum, HW_GROUP_ACCESS_BLOCKS);
         set_amount(writer, accesses, "live", hw_profile_access_total(live));
         set_count(writer, accesses, "live_blocks", live->blocks);
     }
@@ -188,13 +174,10 @@ void hw_json_accesses(struct json_writer *writer, json_t *object, const struct h
         any ? spread_value(writer, (double)access->utilization_total, access->blocks, access->utilization_min,
                            access->utilization_max, 100)
             : json_null());
-    set_count(writer, object, "granules", access->granules);
-    set_count(writer, object, "granules_touched", access->granules_touched);
-    set_count(writer, object, "never_accessed", access->never_accessed);
-    set_never_read(writer, object, access);
-    set_sharing(writer, object, access, granule);
-    set_count(writer, object, "saturated_cells", access->saturated_cells);
-    set_count(writer, object, "blocks_sharing_cells", access->not_owned);
+    hw_json_numbers(writer, object, sum, HW_GROUP_ACCESS_GRANULES);
+    hw_json_numbers(writer, object, sum, HW_GROUP_NEVER_READ);
+    set_sharing(writer, object, sum);
+    hw_json_numbers(writer, object, sum, HW_GROUP_CELLS);
     if (granule == 8)
         set_histogram(writer, object, context->index);
     else

@@ -8,6 +8,7 @@
 
 #include "report/page/page_stream.h"
 #include "report/text/stack_fold.h"
+#include "report/view/numbers.h"
 
 struct writer {
     const struct hw_view *view;
@@ -107,156 +108,32 @@ static void add_nodes(struct writer *writer)
 
 /* ---- contexts ---- */
 
-/* What a column of contexts tells, and what has to be measured for that. */
-enum needs { ALWAYS, EVENTS, SIZES, LIFETIMES, LIFETIME_RANGE, LAST, ACCESSES, GRANULES, PERIODLESS, SAMPLES };
-
-static bool is_told(const struct hw_view *view, enum needs needs)
+static uint64_t is_incomplete(const struct hw_profile_context *sum)
 {
-    const struct hw_profile *profile = view->profile;
-    switch (needs) {
-    case EVENTS:
-        return hw_view_measured(view, HW_MEASURED_EVENTS);
-    case SIZES:
-        return hw_view_measured(view, HW_MEASURED_SIZE_RANGE);
-    case LIFETIMES:
-        return hw_view_measured(view, HW_MEASURED_LIFETIMES);
-    case LIFETIME_RANGE:
-        return hw_view_measured(view, HW_MEASURED_LIFETIME_RANGE);
-    case LAST:
-        return hw_view_measured(view, HW_MEASURED_LAST);
-    case ACCESSES:
-        return profile->access_counted;
-    case GRANULES:
-        return profile->access_counted && hw_view_measured(view, HW_MEASURED_GRANULES);
-    case PERIODLESS:
-        return profile->access_counted && !hw_profile_counts_periods(profile);
-    case SAMPLES:
-        return view->sampled != NULL;
-    default:
-        return true;
-    }
+    return !sum->leaf || sum->flags & HW_CONTEXT_NOT_WHOLE;
 }
 
-#define SUM(member)                                                                                                    \
-    static uint64_t of_##member(const struct hw_view_context *context)                                                 \
-    {                                                                                                                  \
-        return (uint64_t)context->sum.member;                                                                          \
-    }
-#define ACCESS(member)                                                                                                 \
-    static uint64_t of_access_##member(const struct hw_view_context *context)                                          \
-    {                                                                                                                  \
-        return context->sum.access ? (uint64_t)context->sum.access->all.member : 0;                                    \
-    }
-SUM(id)
-SUM(leaf)
-SUM(allocations)
-SUM(frees)
-SUM(reallocations)
-SUM(realloc_moved)
-SUM(temporary)
-SUM(bytes)
-SUM(size_min)
-SUM(size_max)
-SUM(live_blocks)
-SUM(live_bytes)
-SUM(peak_blocks)
-SUM(peak_bytes)
-SUM(lifetime_min_ns)
-SUM(lifetime_max_ns)
-SUM(live_age_total_ns)
-SUM(first_ns)
-SUM(last_alloc_ns)
-SUM(last_free_ns)
-SUM(alloc_threads)
-SUM(free_threads)
-SUM(pool)
-ACCESS(blocks)
-ACCESS(reads)
-ACCESS(writes)
-ACCESS(unsplit)
-ACCESS(granules)
-ACCESS(granules_touched)
-ACCESS(density_total)
-ACCESS(lifetime_density_total)
-ACCESS(never_accessed)
-ACCESS(written_never_read)
-ACCESS(shared_granules)
-ACCESS(shared_written)
-ACCESS(lines_false_shared)
-ACCESS(lines_true_shared)
-
-static uint64_t of_lifetime_total(const struct hw_view_context *context)
+/* The page shows periods as reads and writes, and divides lifetimes by frees. */
+static bool has_column(const struct hw_view *view, const struct hw_number *number)
 {
-    return context->sum.lifetime_total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)context->sum.lifetime_total_ns;
+    const bool always =
+        number->known == HW_KNOWN_FREES || (number->known == HW_KNOWN_SPLIT && view->profile->access_counted);
+    return number->page && (always || hw_number_measured(view, number));
 }
 
-static uint64_t of_incomplete(const struct hw_view_context *context)
-{
-    return !context->sum.leaf || context->sum.flags & HW_CONTEXT_NOT_WHOLE;
-}
-
-static const struct column {
-    const char *name;
-    enum needs needs;
-    enum hw_page_part kind;
-    uint64_t (*value)(const struct hw_view_context *context);
-} columns[] = {
-    {"context.id", ALWAYS, HW_PART_STEPS, of_id},
-    {"context.leaf", ALWAYS, HW_PART_STEPS, of_leaf},
-    {"context.incomplete", ALWAYS, HW_PART_NUMBERS, of_incomplete},
-    {"context.pool", ALWAYS, HW_PART_NUMBERS, of_pool},
-    {"context.allocations", ALWAYS, HW_PART_NUMBERS, of_allocations},
-    {"context.bytes", ALWAYS, HW_PART_NUMBERS, of_bytes},
-    {"context.frees", ALWAYS, HW_PART_NUMBERS, of_frees},
-    {"context.size_min", SIZES, HW_PART_NUMBERS, of_size_min},
-    {"context.size_max", SIZES, HW_PART_NUMBERS, of_size_max},
-    {"context.reallocations", EVENTS, HW_PART_NUMBERS, of_reallocations},
-    {"context.realloc_moved", EVENTS, HW_PART_NUMBERS, of_realloc_moved},
-    {"context.temporary", EVENTS, HW_PART_NUMBERS, of_temporary},
-    {"context.live_blocks", EVENTS, HW_PART_SIGNED, of_live_blocks},
-    {"context.live_bytes", EVENTS, HW_PART_SIGNED, of_live_bytes},
-    {"context.peak_blocks", EVENTS, HW_PART_SIGNED, of_peak_blocks},
-    {"context.peak_bytes", EVENTS, HW_PART_SIGNED, of_peak_bytes},
-    {"context.live_age_ns", EVENTS, HW_PART_NUMBERS, of_live_age_total_ns},
-    {"context.first_ns", EVENTS, HW_PART_NUMBERS, of_first_ns},
-    {"context.lifetime_ns", LIFETIMES, HW_PART_NUMBERS, of_lifetime_total},
-    {"context.lifetime_min_ns", LIFETIME_RANGE, HW_PART_NUMBERS, of_lifetime_min_ns},
-    {"context.lifetime_max_ns", LIFETIME_RANGE, HW_PART_NUMBERS, of_lifetime_max_ns},
-    {"context.last_alloc_ns", LAST, HW_PART_NUMBERS, of_last_alloc_ns},
-    {"context.last_free_ns", LAST, HW_PART_NUMBERS, of_last_free_ns},
-    {"context.threads", ALWAYS, HW_PART_NUMBERS, of_alloc_threads},
-    {"context.free_threads", EVENTS, HW_PART_NUMBERS, of_free_threads},
-    {"context.access_blocks", ACCESSES, HW_PART_NUMBERS, of_access_blocks},
-    {"context.reads", ACCESSES, HW_PART_NUMBERS, of_access_reads},
-    {"context.writes", ACCESSES, HW_PART_NUMBERS, of_access_writes},
-    {"context.unsplit", ACCESSES, HW_PART_NUMBERS, of_access_unsplit},
-    {"context.density", PERIODLESS, HW_PART_NUMBERS, of_access_density_total},
-    {"context.lifetime_density", PERIODLESS, HW_PART_NUMBERS, of_access_lifetime_density_total},
-    {"context.granules", GRANULES, HW_PART_NUMBERS, of_access_granules},
-    {"context.granules_touched", GRANULES, HW_PART_NUMBERS, of_access_granules_touched},
-    {"context.never_accessed", GRANULES, HW_PART_NUMBERS, of_access_never_accessed},
-    {"context.never_read", GRANULES, HW_PART_NUMBERS, of_access_written_never_read},
-    {"context.shared_granules", GRANULES, HW_PART_NUMBERS, of_access_shared_granules},
-    {"context.shared_written", GRANULES, HW_PART_NUMBERS, of_access_shared_written},
-    {"context.lines_false_shared", GRANULES, HW_PART_NUMBERS, of_access_lines_false_shared},
-    {"context.lines_true_shared", GRANULES, HW_PART_NUMBERS, of_access_lines_true_shared},
-};
-
-static void add_column(struct writer *writer, const struct column *column)
+static void add_column(struct writer *writer, const struct hw_number *number)
 {
     const struct hw_view *view = writer->view;
-    if (!is_told(view, column->needs))
-        return;
+    char name[64];
     for (size_t i = 0; i < view->context_count; i++) {
-        const uint64_t value = column->value(&view->contexts[i]);
-        if (column->kind == HW_PART_STEPS)
-            add_step(writer, value);
-        else if (column->kind == HW_PART_SIGNED)
+        const uint64_t value = number->value(&view->contexts[i].sum);
+        if (number->is_signed)
             hw_page_signed(&writer->stream, (int64_t)value);
         else
             add_number(writer, value);
     }
-    hw_page_part(&writer->stream, column->name, column->kind);
+    snprintf(name, sizeof name, "context.%s", number->page);
+    hw_page_part(&writer->stream, name, number->is_signed ? HW_PART_SIGNED : HW_PART_NUMBERS);
 }
 
 /* The frame that names a context: its place in the stack, inlined functions counted, from the leaf on. */
@@ -278,12 +155,17 @@ static void add_headlines(struct writer *writer)
 static void add_contexts(struct writer *writer)
 {
     const struct hw_view *view = writer->view;
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        add_column(writer, &columns[i]);
+    STEPS(writer, "context.id", view->context_count, view->contexts[i].sum.id);
+    STEPS(writer, "context.leaf", view->context_count, view->contexts[i].sum.leaf);
+    NUMBERS(writer, "context.incomplete", view->context_count, is_incomplete(&view->contexts[i].sum));
+    NUMBERS(writer, "context.pool", view->context_count, view->contexts[i].sum.pool);
+    for (size_t i = 0; i < hw_number_count; i++)
+        if (has_column(view, &hw_numbers[i]))
+            add_column(writer, &hw_numbers[i]);
     add_headlines(writer);
     NUMBERS(writer, "context.type", view->context_count,
             string_number(writer, hw_view_type(view, &view->contexts[i].sum)));
-    if (!is_told(view, SAMPLES))
+    if (!view->sampled)
         return;
     NUMBERS(writer, "context.sampled_reads", view->context_count, view->sampled[i].reads);
     NUMBERS(writer, "context.sampled_writes", view->context_count, view->sampled[i].writes);

@@ -160,64 +160,9 @@ static bool make_nodes(struct hw_view *view, const uint32_t *module_of, uint32_t
 
 /* ---- contexts ---- */
 
-/* As the MIBs of one context are added up; threads may be the same ones in both, so the greater count is what is known.
- */
 void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_context *from)
 {
-    to->types_differ |= from->types_differ || (to->type && from->type && to->type != from->type);
-    to->type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
-    for (size_t i = 0; i < sizeof to->starts / sizeof *to->starts; i++)
-        to->starts[i] = hw_add_saturating(to->starts[i], from->starts[i]);
-    if (from->allocations) {
-        to->size_min = to->allocations ? smaller(to->size_min, from->size_min) : from->size_min;
-        to->size_max = greater(to->size_max, from->size_max);
-    }
-    if (from->frees) {
-        to->lifetime_min_ns = to->frees ? smaller(to->lifetime_min_ns, from->lifetime_min_ns) : from->lifetime_min_ns;
-        to->lifetime_max_ns = greater(to->lifetime_max_ns, from->lifetime_max_ns);
-    }
-    if (from->last_alloc_ns > to->last_alloc_ns) {
-        to->last_alloc_ns = from->last_alloc_ns;
-        to->last_alloc_cpu = from->last_alloc_cpu;
-    }
-    if (from->last_free_ns > to->last_free_ns) {
-        to->last_free_ns = from->last_free_ns;
-        to->last_free_cpu = from->last_free_cpu;
-    }
-    to->flags |= from->flags;
-    to->pool |= from->pool;
-    to->first_ns = smaller(to->first_ns, from->first_ns);
-    to->alloc_threads = greater(to->alloc_threads, from->alloc_threads);
-    to->free_threads = greater(to->free_threads, from->free_threads);
-    to->allocations += from->allocations;
-    to->frees += from->frees;
-    to->reallocations += from->reallocations;
-    to->temporary += from->temporary;
-    to->bytes += from->bytes;
-    to->samples += from->samples;
-    to->live_blocks += from->live_blocks;
-    to->live_bytes += from->live_bytes;
-    to->peak_blocks += from->peak_blocks;
-    to->peak_bytes += from->peak_bytes;
-    to->lifetime_total_ns += from->lifetime_total_ns;
-    to->live_age_total_ns += from->live_age_total_ns;
-    to->migrated_cpu += from->migrated_cpu;
-    to->lifetime_overlaps += from->lifetime_overlaps;
-    to->same_alloc_cpu += from->same_alloc_cpu;
-    to->same_free_cpu += from->same_free_cpu;
-    to->realloc_moved += from->realloc_moved;
-    to->realloc_grown_bytes += from->realloc_grown_bytes;
-    to->realloc_shrunk_bytes += from->realloc_shrunk_bytes;
-    to->count_variance = hw_add_saturating(to->count_variance, from->count_variance);
-    to->bytes_variance = hw_add_saturating(to->bytes_variance, from->bytes_variance);
-    to->freed_count_variance = hw_add_saturating(to->freed_count_variance, from->freed_count_variance);
-    to->freed_bytes_variance = hw_add_saturating(to->freed_bytes_variance, from->freed_bytes_variance);
-    to->inherited_count_variance = hw_add_saturating(to->inherited_count_variance, from->inherited_count_variance);
-    to->inherited_bytes_variance = hw_add_saturating(to->inherited_bytes_variance, from->inherited_bytes_variance);
-    to->inherited_frees += from->inherited_frees;
-    to->inherited_freed_bytes += from->inherited_freed_bytes;
-    to->inherited_blocks += from->inherited_blocks;
-    to->inherited_bytes += from->inherited_bytes;
+    hw_profile_context_add(to, from);
     if (to->access && from->access)
         hw_profile_accesses_add(to->access, from->access);
 }

@@ -282,8 +282,7 @@ uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *conte
 uint32_t *hw_view_sorted(const struct hw_view_context *contexts, size_t context_count, enum hw_sort_key key, bool all,
                          size_t *count);
 
-/* Adds FROM to TO as the MIBs of one context are added up. Threads may be the same ones in both: the greater count is
- * what is known. */
+/* hw_profile_context_add, with the accesses. */
 void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_context *from);
 
 /* The latest breakdown of RSS at a moment, or NULL. */

@@ -191,6 +191,7 @@ static void describe_process(void)
     process->options = hw_file_string(hw_options.text);
     process->start_realtime_ns = hw_clock_read(CLOCK_REALTIME);
     process->start_time_jiffies = hw_file_start_time ? hw_file_start_time : start_time_jiffies();
+    process->added = HW_ADDED_ALL;
     process->sample_bytes = hw_options.sample_bytes;
     process->table_entries = hw_options.table_entries;
     process->clock_ticks = process->clock_ns = 1;

@@ -362,7 +362,7 @@ static void test_hole_in_the_middle(void **state)
             middle = image_section(&image, position)->offset;
         image_add(&image, HW_SECTION_CONTEXTS, 16, contexts + 3 * i, 3 * 16, 0);
     }
-    image_add(&image, HW_SECTION_MIBS, 256, mibs, sizeof mibs, 0);
+    image_add(&image, HW_SECTION_MIBS, sizeof *mibs, mibs, sizeof mibs, 0);
     image_seal(&image);
     struct hw_profile *profile = read_flipped(&image, middle);
     assert_int_equal(profile->node_count, 9);

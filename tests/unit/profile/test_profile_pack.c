@@ -190,7 +190,7 @@ static void fill_mibs(struct hw_mib *mibs, size_t count)
 /* Entries with fields behind those that are known: they come back whole, or cut to what is known. */
 static void test_longer_entries(void **state)
 {
-    enum { COUNT = 5000, LONGER = 280 };
+    enum { COUNT = 5000, LONGER = sizeof(struct hw_mib) + 24 };
     struct hw_mib *mibs = calloc(COUNT, sizeof *mibs), *cut = calloc(COUNT, sizeof *cut);
     char *longer = calloc(COUNT, LONGER), *again = calloc(COUNT, LONGER);
     size_t size;
