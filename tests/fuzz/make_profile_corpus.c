@@ -97,14 +97,14 @@ int main(int count, char **arguments)
 
     struct image newer = image_new();
     struct hw_process_info process = sample_process();
-    unsigned char wide[2 * 280] = {0};
+    unsigned char wide[2 * (sizeof(struct hw_mib) + 24)] = {0};
     struct hw_mib mib = sample_mib(0);
     mib.allocations = 1;
     memcpy(wide, &mib, sizeof mib);
-    memcpy(wide + 280, &mib, sizeof mib);
+    memcpy(wide + sizeof wide / 2, &mib, sizeof mib);
     image_header(&newer)->version_minor = HW_FILE_VERSION_MINOR + 1;
     image_add(&newer, HW_SECTION_PROCESS, sizeof process, &process, sizeof process, 0);
-    image_add(&newer, HW_SECTION_MIBS, 280, wide, sizeof wide, 0);
+    image_add(&newer, HW_SECTION_MIBS, sizeof wide / 2, wide, sizeof wide, 0);
     save_both(directory, "newer", &newer);
     return failed;
 }
