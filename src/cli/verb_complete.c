@@ -17,12 +17,22 @@
 
 /* ---- values ---- */
 
-#define MEASURES                                                                                                       \
-    "peak peak-count bytes count leaked live-count frees temporary realloc lifetime pools accesses reads writes "      \
-    "utilization never-accessed never-read shared"
-#define LISTS                                                                                                          \
-    "peak bytes count leaked temporary lifetime realloc threads pools accesses density cold utilization "              \
-    "never-accessed never-read shared"
+static const char measures[] =
+#define HW_BOTH(id, key, ...)  key " "
+#define HW_VALUE(id, key, ...) key " "
+#include "report/view/measures.def"
+    ;
+static const char lists[] =
+#define HW_BOTH(id, key, ...) key " "
+#define HW_LIST(id, key, ...) key " "
+#include "report/view/measures.def"
+    ;
+static const char sections[] =
+    "summary findings fields functions timeline memory access globals sampled allocator not-observed "
+#define HW_BOTH(id, key, ...) key " "
+#define HW_LIST(id, key, ...) key " "
+#include "report/view/measures.def"
+    ;
 
 /* The first entry that fits counts. Values are words, or a line for the shell; options that are not here take what
  * cannot be guessed. */
@@ -32,13 +42,12 @@ static const struct {
 } values[] = {
     {"record", "--mode", "heap allocator"},
     {"export", "--format", "pprof dhat collapsed speedscope sqlite csv memprofraw memprof-yaml profdata"},
-    {"export", "--value", MEASURES},
+    {"export", "--value", measures},
     {"export", "--version", "3 4 5"},
     {"export", "--module", ":files"},
-    {"diff", "--sort", MEASURES},
-    {"report", "--sort", LISTS},
-    {"report", "--section",
-     "summary findings fields functions timeline memory access globals sampled allocator not-observed " LISTS},
+    {"diff", "--sort", measures},
+    {"report", "--sort", lists},
+    {"report", "--section", sections},
     {"cc", "--granule", "64 8 4"},
     {"c++", "--granule", "64 8 4"},
     {"cc", "--compiler", "clang gcc"},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/measure_keys.h"
 #include "cli/open_view.h"
 #include "cli/reporting.h"
 #include "report/compare/diff.h"
@@ -15,10 +16,8 @@ static const char help[] =
     "Usage: heapwise diff [OPTION]... OLD NEW\n"
     "Show what changed from one profile to another, by place.\n"
     "\n"
-    "  --sort KEY       what is compared: peak (default), peak-count, bytes, count,\n"
-    "                   leaked, live-count, frees, temporary, realloc, lifetime, pools;\n"
-    "                   where accesses were counted also accesses, reads, writes,\n"
-    "                   utilization, never-accessed, never-read, shared\n"
+    "  --sort KEY       what is compared (default: peak). KEY is one of\n"
+    "{measures}\n"
     "  --max-increase [KEY=]N\n"
     "                   exit with 1 when the whole of KEY (default: that of --sort)\n"
     "                   grows by more than N (1M, 500) or N%; may be repeated\n"
@@ -45,7 +44,7 @@ struct command {
 static bool set_sort(struct command *command, const char *value)
 {
     char keys[512];
-    command->sort = hw_measure_find(value);
+    command->sort = hw_take_measure("diff", value);
     if (command->sort < HW_MEASURES)
         return true;
     hw_say("diff: --sort does not know '%s' (%s)", value, hw_measure_keys(keys, sizeof keys));
@@ -79,7 +78,7 @@ static bool add_limit(struct command *command, const char *value)
     *limit = (struct hw_diff_limit){.id = HW_MEASURES, .text = equals ? equals + 1 : value};
     if (equals) {
         snprintf(key, sizeof key, "%.*s", (int)(equals - value), value);
-        limit->id = hw_measure_find(key);
+        limit->id = hw_take_measure("diff", key);
     }
     if ((!equals || limit->id < HW_MEASURES) && parse_amount(limit))
         return true;
@@ -102,7 +101,7 @@ static bool take_option(struct hw_reporting *reporting, int option)
 
 static int parse(struct command *command, int argc, char **argv)
 {
-    const int code = hw_reporting_parse(&command->reporting, argc, argv, long_options, take_option, help);
+    const int code = hw_reporting_parse(&command->reporting, argc, argv, long_options, take_option, hw_help_with_keys(help));
     if (code || command->reporting.file_count == 2)
         return code;
     hw_say("diff: two files are compared, OLD and NEW, not %d (see heapwise diff --help)",

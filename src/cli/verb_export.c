@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/measure_keys.h"
 #include "cli/view_options.h"
 #include "profile/container/write.h"
 #include "report/export/export.h"
@@ -26,10 +27,8 @@ static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... F
                            "                   memprof-yaml: for llvm-profdata merge, and for people\n"
                            "                   profdata: for clang -fmemory-profile-use=\n"
                            "  --value KEY      of collapsed: what is written; of pprof and speedscope: what\n"
-                           "                   is shown first. peak (default), peak-count, bytes, count,\n"
-                           "                   leaked, live-count, frees, temporary, realloc, lifetime, pools;\n"
-                           "                   where accesses were counted also accesses, reads, writes,\n"
-                           "                   utilization, never-accessed, never-read, shared\n"
+                           "                   is shown first (default: peak). KEY is one of\n"
+                           "{measures}\n"
                            "  --version N      of memprofraw: 3, 4 or 5 (default); of profdata: 3 or 4\n"
                            "                   (default)\n"
                            "  -o, --output OUT write to OUT, which must not exist\n"
@@ -128,7 +127,7 @@ static bool set_cold_after(struct command *command, const char *value)
 static bool set_value(struct command *command, const char *value)
 {
     char keys[512];
-    command->value = hw_measure_find(value);
+    command->value = hw_take_measure("export", value);
     if (command->value < HW_MEASURES)
         return true;
     hw_say("export: --value does not know '%s' (%s)", value, hw_measure_keys(keys, sizeof keys));
@@ -177,7 +176,7 @@ static int take_option(void *closure, int option, char **argv)
         fine = set_cold_after(command, optarg);
         break;
     default:
-        return hw_view_arguments_take(&command->names, option, argv, help);
+        return hw_view_arguments_take(&command->names, option, argv, hw_help_with_keys(help));
     }
     return fine ? HW_VERB_FINE : HW_VERB_USAGE;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/measure_keys.h"
 #include "cli/reporting.h"
 
 static const char help[] =
@@ -11,11 +12,8 @@ static const char help[] =
     "Show what is in profile files, also in those of programs that are still running.\n"
     "\n"
     "  --top N          show N places in each list (default: 10; in JSON all)\n"
-    "  --sort KEY       show only the list of places by KEY: peak, bytes, count,\n"
-    "                   leaked, temporary, lifetime, realloc, threads, pools; where\n"
-    "                   accesses were counted (heapwise cc) also accesses, density,\n"
-    "                   cold, utilization, never-accessed, never-read, shared;\n"
-    "                   with --json the order\n"
+    "  --sort KEY       show only the list of places by KEY, with --json the order:\n"
+    "{lists}\n"
     "  --section NAME   show only this part: summary, findings, fields, functions,\n"
     "                   timeline, memory, access, globals, sampled, a KEY of\n"
     "                   --sort, not-observed; may be repeated, or NAME,NAME\n"
@@ -35,26 +33,37 @@ static const char help[] =
 
 /* ---- the command line ---- */
 
-/* The section of that name, of those from FIRST on; -1. */
-static int find_section(const char *name, size_t size, int first)
+/* The section of that name; -1. */
+static int find_section(const char *name, size_t size)
 {
-    for (int i = first; i < HW_REPORT_SECTIONS; i++)
+    for (int i = 0; i < HW_REPORT_SECTIONS; i++)
         if (strlen(hw_report_section_names[i]) == size && !strncmp(hw_report_section_names[i], name, size))
             return i;
-    return -1;
+    const enum hw_sort_key key = hw_take_list("report", name, size); /* an old name */
+    return key < HW_SORT_KEYS ? HW_REPORT_LISTS + (int)key : -1;
+}
+
+/* The names of COUNT sections from FIRST on. */
+static const char *names_from(int first, int count, char *buffer, size_t size)
+{
+    size_t used = 0;
+    *buffer = '\0';
+    for (int i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", hw_report_section_names[first + i]);
+    return buffer;
 }
 
 static bool set_sort(struct hw_reporting *command, const char *value)
 {
-    const int section = find_section(value, strlen(value), HW_REPORT_LISTS);
-    if (section < 0 || section >= HW_REPORT_LISTS + HW_SORT_KEYS) {
-        hw_say("report: --sort does not know '%s' (peak, bytes, count, leaked, temporary, lifetime, realloc, threads, "
-               "pools, accesses, density, cold, utilization, never-accessed, never-read, shared)",
-               value);
+    char names[512];
+    const enum hw_sort_key key = hw_take_list("report", value, strlen(value));
+    if (key >= HW_SORT_KEYS) {
+        hw_say("report: --sort does not know '%s' (%s)", value,
+               names_from(HW_REPORT_LISTS, HW_SORT_KEYS, names, sizeof names));
         return false;
     }
-    command->report.sort = (enum hw_sort_key)(section - HW_REPORT_LISTS);
-    command->report.sections |= 1u << section;
+    command->report.sort = key;
+    command->report.sections |= 1u << (HW_REPORT_LISTS + (unsigned)key);
     return true;
 }
 
@@ -62,14 +71,11 @@ static bool set_sections(struct hw_reporting *command, const char *value)
 {
     while (true) {
         const size_t size = strcspn(value, ",");
-        const int section = find_section(value, size, 0);
+        const int section = find_section(value, size);
         if (section < 0) {
             char names[512];
-            size_t used = 0;
-            for (size_t i = 0; i < HW_REPORT_SECTIONS && used < sizeof names; i++)
-                used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                                         hw_report_section_names[i]);
-            hw_say("report: --section does not know '%.*s' (%s)", (int)size, value, names);
+            hw_say("report: --section does not know '%.*s' (%s)", (int)size, value,
+                   names_from(0, HW_REPORT_SECTIONS, names, sizeof names));
             return false;
         }
         command->report.sections |= 1u << section;
@@ -104,7 +110,7 @@ int hw_verb_report(int argc, char **argv)
 {
     struct hw_reporting command = {.verb = "report", .color = "auto"};
     int code = hw_view_arguments_init(&command.names, argc)
-                   ? hw_reporting_parse(&command, argc, argv, options, take_option, help)
+                   ? hw_reporting_parse(&command, argc, argv, options, take_option, hw_help_with_keys(help))
                    : HW_VERB_USAGE;
     if (!code)
         code = hw_reporting_run(&command);

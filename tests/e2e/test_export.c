@@ -106,7 +106,7 @@ static void test_heap(void **state)
 static void test_values(void **state)
 {
     static const char *const keys[] = {"peak",      "peak-count", "count",    "leaked",
-                                       "temporary", "realloc",    "lifetime", NULL};
+                                       "temporary", "realloc",    "total-lifetime", NULL};
     need_readers();
     for (size_t i = 0; keys[i]; i++)
         check("collapsed", plain, plain_report, keys[i]);
@@ -123,6 +123,35 @@ static void test_values(void **state)
     assert_string_equal(one.out, other.out);
     run_result_free(&one);
     run_result_free(&other);
+}
+
+/* Keys that meant several things have new ones; the old ones work and say so. */
+static void test_old_keys(void **state)
+{
+    static const struct {
+        const char *verb, *option, *old, *now;
+    } keys[] = {{"export", "--value", "lifetime", "total-lifetime"}, {"report", "--sort", "lifetime", "mean-lifetime"},
+                {"report", "--section", "shared", "sharing"},        {"report", "--sort", "utilization", "untouched"},
+                {"diff", "--sort", "lifetime", "total-lifetime"}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const bool export = !strcmp(keys[i].verb, "export"), diff = !strcmp(keys[i].verb, "diff");
+        char said[100];
+        snprintf(said, sizeof said, "heapwise: %s: '%s' is now called '%s'\n", keys[i].verb, keys[i].old, keys[i].now);
+        char *out[2];
+        for (int old = 0; old < 2; old++) {
+            const char *const argv[] = {keys[i].verb, keys[i].option,
+                                        old ? keys[i].old : keys[i].now, export ? "--format=collapsed" : "--color=never",
+                                        plain, diff ? plain : NULL, NULL};
+            struct run_result result = heapwise(argv, NULL);
+            assert_exit(&result, 0, keys[i].old);
+            assert_string_equal(result.err, old ? said : "");
+            out[old] = result.out;
+            free(result.err);
+        }
+        assert_string_equal(out[0], out[1]);
+        free(out[0]);
+        free(out[1]);
+    }
 }
 
 static void test_sampled(void **state)
@@ -167,7 +196,7 @@ static void test_accesses(void **state)
         char *report = keep_report(profile, "access.json");
         check_all(profile, report);
         check("collapsed", profile, report, "accesses");
-        check("collapsed", profile, report, "utilization");
+        check("collapsed", profile, report, "untouched");
         free(profile);
         free(report);
     }
@@ -294,6 +323,7 @@ static void test_cut_files(void **state)
 }
 
 TEST_LIST_WITH(make_place, remove_place, cmocka_unit_test(test_heap), cmocka_unit_test(test_values),
+               cmocka_unit_test(test_old_keys),
                cmocka_unit_test(test_sampled), cmocka_unit_test(test_merged), cmocka_unit_test(test_accesses),
                cmocka_unit_test(test_go_pprof), cmocka_unit_test(test_output), cmocka_unit_test(test_terminal),
                cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_cut_files))

@@ -27,9 +27,9 @@ function add(sums, stack, value) {
 const names = {
   peak: "peak_space", "peak-count": "peak_objects", bytes: "alloc_space", count: "alloc_objects",
   leaked: "inuse_space", "live-count": "inuse_objects", frees: "freed_objects", temporary: "temporary_objects",
-  realloc: "reallocations", lifetime: "lifetime", pools: "pool_space", accesses: "accesses", reads: "reads",
-  writes: "writes", utilization: "untouched_space", "never-accessed": "never_accessed_objects",
-  "never-read": "never_read_objects", shared: "shared_granules",
+  realloc: "reallocations", "total-lifetime": "lifetime", pools: "pool_space", accesses: "accesses", reads: "reads",
+  writes: "writes", untouched: "untouched_space", "never-accessed": "never_accessed_objects",
+  "never-read": "never_read_objects", "shared-granules": "shared_granules",
 };
 
 // As a page shows it.
@@ -132,7 +132,7 @@ const checks = {
       assert.equal(root._atTGmaxBlocks, total("peak-count"));
       assert.equal(root._atTEndBytes, total("leaked"));
       assert.equal(root._atTEndBlocks, total("live-count"));
-      assert.equal(root._totalLifetimes, total("lifetime") + heap.reduce((sum, each) => sum + each.live_age, 0));
+      assert.equal(root._totalLifetimes, total("total-lifetime") + heap.reduce((sum, each) => sum + each.live_age, 0));
     }
     assert.equal(data.bkacc, false);
     const name = (frame) => data.ftbl[frame].replace(/^0x[0-9A-F]+: /, "").replace(/ \((?!\))[^()]*(\([^()]*\)[^()]*)*\)$/, "");

@@ -19,7 +19,7 @@ function valuesOf(context, granule) {
   const heap = {
     peak: counts.peak_bytes, "peak-count": counts.peak_allocations, bytes: counts.bytes, count: counts.allocations,
     leaked: counts.live_bytes, "live-count": counts.live_allocations, frees: counts.frees,
-    temporary: counts.temporary, realloc: counts.reallocations, lifetime: counts.lifetime_ns?.total ?? 0,
+    temporary: counts.temporary, realloc: counts.reallocations, "total-lifetime": counts.lifetime_ns?.total ?? 0,
   };
   const values = {};
   for (const [key, value] of Object.entries(heap))
@@ -29,10 +29,10 @@ function valuesOf(context, granule) {
     values.accesses = counts.accesses?.total ?? 0;
     values.reads = counts.accesses?.reads ?? 0;
     values.writes = counts.accesses?.writes ?? 0;
-    values.utilization = (counts.granules - counts.granules_touched) * granule;
+    values.untouched = (counts.granules - counts.granules_touched) * granule;
     values["never-accessed"] = counts.never_accessed;
     values["never-read"] = counts.written_never_read;
-    values.shared = counts.shared_granules;
+    values["shared-granules"] = counts.shared_granules;
   }
   return values;
 }

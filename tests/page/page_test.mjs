@@ -439,7 +439,7 @@ test('a baseline: what has changed', async () => {
     await shoot(page, 'changes');
     await page.keyboard.press('Enter');
     /* The list is that of heapwise diff, for every value: places, order, figures. */
-    for (const sort of ['peak', 'bytes', 'count', 'leaked', 'temporary', 'lifetime']) {
+    for (const sort of ['peak', 'bytes', 'count', 'leaked', 'temporary', 'total-lifetime']) {
         const diff = JSON.parse(run(heapwise, 'diff', '--json', '--sort', sort, 'less.hwprof', 'perl.hwprof'));
         await page.locator('.choice:has-text("Value") select').selectOption(sort);
         await frame(page);

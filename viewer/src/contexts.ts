@@ -61,7 +61,7 @@ class Table {
         root: HTMLElement,
     ) {
         this.search = h('input', {
-            type: 'search', id: 'search', value: state.get('q'), placeholder: 'parse bytes>1M lifetime<10ms -json',
+            type: 'search', id: 'search', value: state.get('q'), placeholder: 'parse bytes>1M lifetime-or-age<10ms -json',
             'aria-label': 'Filter by functions, files and values', spellcheck: 'false', autocomplete: 'off',
             ...searching(() => { state.note({ q: this.search.value }); this.update(); }),
         });
@@ -91,7 +91,7 @@ class Table {
 
     private chooseColumns(): void {
         const all = told(this.profile);
-        const usualKeys = ['peak', 'bytes', 'count', 'leaked', 'lifetime', 'accesses', 'density', 'samples'];
+        const usualKeys = ['peak', 'bytes', 'count', 'leaked', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'samples'];
         const wanted = state.get('columns', (innerWidth < 700 ? [usual(this.profile).key] : usualKeys).join(' ')).split(' ');
         this.columns = all.filter((each) => wanted.includes(each.key));
         if (!this.columns.length)

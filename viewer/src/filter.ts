@@ -1,10 +1,10 @@
 /* filter.ts - which contexts a text asks for.
  *
- *     parse bytes>1M lifetime<10ms -json type:node
+ *     parse bytes>1M lifetime-or-age<10ms -json type:node
  *
  * Words are looked for in the functions and files of the whole stack, in any case of letters; every one has to be
  * there, those with a minus must not. KEY>VALUE, with < >= <= =, compares a measure; values take the units of the page. */
-import { measure } from './measures';
+import { measure, newKey } from './measures';
 import type { Profile } from './model';
 
 const scales: Record<string, number> = {
@@ -56,6 +56,9 @@ export function filter(profile: Profile, text: string): Filter {
                 problem = values ? `“${written}”: the unit is not known` : `“${comparison[1]}” is no value of this profile`;
                 continue;
             }
+            const now = newKey(comparison[1]!);
+            if (now)
+                problem = `“${comparison[1]}” is now called “${now}”`;
             for (let i = 0; i < mask.length; i++)
                 mask[i]! &= compare[comparison[2]!]!(values[i]!, limit) ? 1 : 0;
             continue;

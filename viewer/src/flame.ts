@@ -188,7 +188,7 @@ class FlameGraph {
     private fillTools(): void {
         const { profile } = this.page;
         const shapes = [['icicle', 'Icicle'], ['flame', 'Flame'], ['inverted', 'Inverted (by callee)']] as const;
-        const values = told(profile).filter((each) => each.additive || each.key === 'density' || each.key === 'lifetime');
+        const values = told(profile).filter((each) => each.additive || each.key === 'accesses-per-byte' || each.key === 'lifetime-or-age');
         const change = (key: string) => (value: string) => { state.note({ [key]: value, ...(key === 'shape' ? { zoom: '' } : {}) }); this.load(); };
         replace(
             this.tools,

@@ -20,7 +20,7 @@ interface Heat {
 
 /* Accesses for each byte, counted or sampled. */
 function density(profile: Profile): Heat | null {
-    const counted = measure('density')!.values(profile);
+    const counted = measure('accesses-per-byte')!.values(profile);
     if (counted)
         return { values: counted, title: 'accesses per byte', sampled: false };
     const samples = measure('samples')!.values(profile);
@@ -232,7 +232,7 @@ class Scatter {
         }
         const { profile } = this;
         const value = (key: string) => { const each = measure(key)!; const values = each.values(profile); return values ? `${each.title.toLowerCase()} ${each.format(values[context]!)}` : ''; };
-        const text = ['bytes', 'peak', 'lifetime', 'accesses', 'density', 'samples'].map(value).filter(Boolean).join(', ');
+        const text = ['bytes', 'peak', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'samples'].map(value).filter(Boolean).join(', ');
         const where = profile.place(context);
         replace(this.said,
             h('p', null, name(profile.title(context)), where ? h('span', { class: 'place' }, h('bdi', null, where)) : null, profile.type(context) ? [' ', name(profile.type(context), 'name type')] : null),
@@ -288,10 +288,10 @@ export const hot: View = {
     missing: ({ profile }: Page) => {
         if (!density(profile))
             return 'How often memory is used was not observed. “heapwise record --sample-accesses -- PROGRAM” samples it; a program that is built with “heapwise cc” counts every access.';
-        return measure('lifetime')!.values(profile) ? null : 'This profile does not record how long blocks live.';
+        return measure('lifetime-or-age')!.values(profile) ? null : 'This profile does not record how long blocks live.';
     },
     show: ({ profile }: Page, root: HTMLElement) => {
-        const scatter = new Scatter(profile, root, measure('lifetime')!.values(profile)!, density(profile)!);
+        const scatter = new Scatter(profile, root, measure('lifetime-or-age')!.values(profile)!, density(profile)!);
         return () => scatter.end();
     },
 };

@@ -49,15 +49,15 @@ export const measures: Measure[] = [
     { key: 'leaked', title: 'Live at exit', short: 'not freed', hint: 'bytes that were not freed when the profile ends; they may still be reachable', format: format.bytes, additive: true, values: made(['live_bytes'], (p, i) => Math.max(0, at(p, 'live_bytes', i))) },
     { key: 'temporary', title: 'Temporary blocks', short: 'temporary', hint: 'blocks freed before their thread allocated again', format: format.count, additive: true, values: column('temporary') },
     { key: 'realloc', title: 'Reallocations', short: 'reallocs', hint: 'number of calls of realloc on blocks of this place', format: format.count, additive: true, values: column('reallocations') },
-    { key: 'lifetime', title: 'Mean lifetime', short: 'lifetime', hint: 'of freed blocks; of places that free nothing the mean age at the end', format: format.duration, additive: false, parts: ['lifetime_sum', 'lives'], values: made(['lifetime_ns'], (p, i) => over(lifetime(p, i), lives(p, i))) },
+    { key: 'lifetime-or-age', title: 'Mean lifetime', short: 'lifetime', hint: 'of freed blocks; of places that free nothing the mean age at the end', format: format.duration, additive: false, parts: ['lifetime_sum', 'lives'], values: made(['lifetime_ns'], (p, i) => over(lifetime(p, i), lives(p, i))) },
     { key: 'accesses', title: 'Accesses', short: 'accesses', hint: 'reads and writes of the blocks; with 4-byte words the periods in which words were used', format: format.count, additive: true, values: made(['reads'], accesses) },
     { key: 'reads', title: 'Reads', short: 'reads', hint: 'reads of the blocks', format: format.count, additive: true, values: column('reads') },
     { key: 'writes', title: 'Writes', short: 'writes', hint: 'writes to the blocks', format: format.count, additive: true, values: column('writes') },
-    { key: 'density', title: 'Accesses per byte', short: 'acc./byte', hint: 'accesses divided by the bytes allocated', format: format.ratio, additive: false, parts: ['accesses', 'bytes'], values: made(['reads', 'bytes'], (p, i) => over(accesses(p, i), at(p, 'bytes', i))) },
+    { key: 'accesses-per-byte', title: 'Accesses per byte', short: 'acc./byte', hint: 'accesses divided by the bytes allocated', format: format.ratio, additive: false, parts: ['accesses', 'bytes'], values: made(['reads', 'bytes'], (p, i) => over(accesses(p, i), at(p, 'bytes', i))) },
     { key: 'samples', title: 'Sampled accesses', short: 'samples', hint: 'samples of accesses that fell into the blocks: an estimate of their share', format: format.count, additive: true, values: made(['sampled_reads'], sampled) },
     { key: 'utilization', title: 'Used parts of blocks', short: 'used', hint: 'granules of the blocks that were ever touched', format: (value) => `${(value * 100).toFixed(0)} %`, additive: false, parts: ['touched', 'granules'], values: made(['granules'], (p, i) => over(at(p, 'granules_touched', i), at(p, 'granules', i))) },
     { key: 'never-accessed', title: 'Blocks never accessed', short: 'never acc.', hint: 'blocks that were neither read nor written', format: format.count, additive: true, values: column('never_accessed') },
-    { key: 'shared', title: 'Lines falsely shared', short: 'false sh.', hint: 'cache lines of which threads use different words', format: format.count, additive: true, values: column('lines_false_shared') },
+    { key: 'false-sharing', title: 'Lines falsely shared', short: 'false sh.', hint: 'cache lines of which threads use different words', format: format.count, additive: true, values: column('lines_false_shared') },
     { key: 'size', title: 'Mean size', short: 'size', hint: 'mean size of a block', format: format.bytes, additive: false, parts: ['bytes', 'count'], values: made([], (p, i) => over(at(p, 'bytes', i), at(p, 'allocations', i))) },
     { key: 'threads', title: 'Threads', short: 'threads', hint: 'threads that allocated here', format: format.count, additive: false, values: column('threads') },
 ];
@@ -80,8 +80,16 @@ function lives(profile: Profile, index: number): number {
 
 const byKey = new Map(measures.map((measure) => [measure.key, measure]));
 
+/* Keys of older versions, which meant other things in reports. */
+const renamed = new Map([['lifetime', 'lifetime-or-age'], ['density', 'accesses-per-byte'], ['shared', 'false-sharing']]);
+
 export function measure(key: string): Measure | undefined {
-    return byKey.get(key);
+    return byKey.get(renamed.get(key) ?? key);
+}
+
+/* What KEY is called now, where that is something else. */
+export function newKey(key: string): string | undefined {
+    return renamed.get(key);
 }
 
 export function partValues(profile: Profile, key: string): Column | null {

@@ -15,29 +15,16 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_TIMELINE] = "timeline",
     [HW_REPORT_MEMORY] = "memory",
     [HW_REPORT_FUNCTIONS] = "functions",
-    [HW_REPORT_LISTS + HW_SORT_PEAK] = "peak",
-    [HW_REPORT_LISTS + HW_SORT_BYTES] = "bytes",
-    [HW_REPORT_LISTS + HW_SORT_COUNT] = "count",
-    [HW_REPORT_LISTS + HW_SORT_LEAKED] = "leaked",
-    [HW_REPORT_LISTS + HW_SORT_TEMPORARY] = "temporary",
-    [HW_REPORT_LISTS + HW_SORT_LIFETIME] = "lifetime",
-    [HW_REPORT_LISTS + HW_SORT_REALLOC] = "realloc",
-    [HW_REPORT_LISTS + HW_SORT_THREADS] = "threads",
-    [HW_REPORT_LISTS + HW_SORT_POOLS] = "pools",
     [HW_REPORT_ACCESS] = "access",
     [HW_REPORT_SAMPLES] = "sampled",
     [HW_REPORT_ALLOCATOR] = "allocator",
-    [HW_REPORT_LISTS + HW_SORT_ACCESSES] = "accesses",
-    [HW_REPORT_LISTS + HW_SORT_DENSITY] = "density",
-    [HW_REPORT_LISTS + HW_SORT_COLD] = "cold",
-    [HW_REPORT_LISTS + HW_SORT_UTILIZATION] = "utilization",
-    [HW_REPORT_LISTS + HW_SORT_NEVER_ACCESSED] = "never-accessed",
-    [HW_REPORT_LISTS + HW_SORT_NEVER_READ] = "never-read",
-    [HW_REPORT_LISTS + HW_SORT_SHARED] = "shared",
     [HW_REPORT_GLOBALS] = "globals",
     [HW_REPORT_FINDINGS] = "findings",
     [HW_REPORT_FIELDS] = "fields",
     [HW_REPORT_NOT_OBSERVED] = "not-observed",
+#define HW_BOTH(id, key, ...) [HW_REPORT_LISTS + HW_SORT_##id] = key,
+#define HW_LIST(id, key, ...) [HW_REPORT_LISTS + HW_SORT_##id] = key,
+#include "report/view/measures.def"
 };
 
 #define LIST(key) (1u << (HW_REPORT_LISTS + (key)))
@@ -50,8 +37,8 @@ static const uint32_t usual_sections = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT
 
 /* Added where accesses were counted. */
 static const uint32_t access_sections = 1u << HW_REPORT_ACCESS | LIST(HW_SORT_ACCESSES) | LIST(HW_SORT_COLD) |
-                                        LIST(HW_SORT_UTILIZATION) | LIST(HW_SORT_NEVER_ACCESSED) |
-                                        LIST(HW_SORT_NEVER_READ) | LIST(HW_SORT_SHARED) | 1u << HW_REPORT_GLOBALS;
+                                        LIST(HW_SORT_UNTOUCHED) | LIST(HW_SORT_NEVER_ACCESSED) |
+                                        LIST(HW_SORT_NEVER_READ) | LIST(HW_SORT_SHARING) | 1u << HW_REPORT_GLOBALS;
 
 /* ---- summary ---- */
 
@@ -363,10 +350,10 @@ static void print_sections(struct hw_text *text, uint32_t sections)
                                                       HW_REPORT_LISTS + HW_SORT_ACCESSES,
                                                       HW_REPORT_LISTS + HW_SORT_DENSITY,
                                                       HW_REPORT_LISTS + HW_SORT_COLD,
-                                                      HW_REPORT_LISTS + HW_SORT_UTILIZATION,
+                                                      HW_REPORT_LISTS + HW_SORT_UNTOUCHED,
                                                       HW_REPORT_LISTS + HW_SORT_NEVER_ACCESSED,
                                                       HW_REPORT_LISTS + HW_SORT_NEVER_READ,
-                                                      HW_REPORT_LISTS + HW_SORT_SHARED,
+                                                      HW_REPORT_LISTS + HW_SORT_SHARING,
                                                       HW_REPORT_GLOBALS,
                                                       HW_REPORT_SAMPLES,
                                                       HW_REPORT_ALLOCATOR,
@@ -377,7 +364,7 @@ static void print_sections(struct hw_text *text, uint32_t sections)
                                                       HW_REPORT_LISTS + HW_SORT_COUNT,
                                                       HW_REPORT_LISTS + HW_SORT_LEAKED,
                                                       HW_REPORT_LISTS + HW_SORT_TEMPORARY,
-                                                      HW_REPORT_LISTS + HW_SORT_LIFETIME,
+                                                      HW_REPORT_LISTS + HW_SORT_MEAN_LIFETIME,
                                                       HW_REPORT_LISTS + HW_SORT_REALLOC,
                                                       HW_REPORT_LISTS + HW_SORT_THREADS,
                                                       HW_REPORT_LISTS + HW_SORT_POOLS,
@@ -404,13 +391,13 @@ static uint32_t access_sections_with_content(const struct hw_view *view)
     if (cold <= view->profile->process.peak_bytes / 50)
         sections &= ~LIST(HW_SORT_COLD);
     if (hw_untouched_granules(all) <= all->granules / 50)
-        sections &= ~LIST(HW_SORT_UTILIZATION);
+        sections &= ~LIST(HW_SORT_UNTOUCHED);
     if (all->never_accessed <= all->blocks / 100)
         sections &= ~LIST(HW_SORT_NEVER_ACCESSED);
     if (all->written_never_read <= all->blocks / 100)
         sections &= ~LIST(HW_SORT_NEVER_READ);
     if (!hw_profile_access_shared(all))
-        sections &= ~LIST(HW_SORT_SHARED);
+        sections &= ~LIST(HW_SORT_SHARING);
     if (!view->global_count)
         sections &= ~(1u << HW_REPORT_GLOBALS);
     return sections;

@@ -116,17 +116,17 @@ static bool uncounted_remark(struct hw_text *text, enum hw_sort_key key)
     const unsigned granule = hw_text_granule(text->view);
     const uint64_t values[HW_SORT_KEYS] = {[HW_SORT_NEVER_ACCESSED] = of.never_accessed,
                                            [HW_SORT_NEVER_READ] = of.never_read,
-                                           [HW_SORT_UTILIZATION] = of.untouched * granule,
+                                           [HW_SORT_UNTOUCHED] = of.untouched * granule,
                                            [HW_SORT_COLD] = of.cold};
     const uint64_t wholes[HW_SORT_KEYS] = {[HW_SORT_NEVER_ACCESSED] = all->never_accessed,
                                            [HW_SORT_NEVER_READ] = all->written_never_read,
-                                           [HW_SORT_UTILIZATION] = hw_untouched_granules(all) * granule,
+                                           [HW_SORT_UNTOUCHED] = hw_untouched_granules(all) * granule,
                                            [HW_SORT_COLD] = text->view->profile->process.peak_bytes};
     if (!values[key])
         return false;
     hw_buffer_clear(&text->line);
     hw_buffer_add(&text->line, "%s of %s (%s) %s allocated in ",
-                  key == HW_SORT_COLD || key == HW_SORT_UTILIZATION ? HW_BYTES(values[key]) : HW_COUNT(values[key]),
+                  key == HW_SORT_COLD || key == HW_SORT_UNTOUCHED ? HW_BYTES(values[key]) : HW_COUNT(values[key]),
                   key == HW_SORT_COLD ? "the peak" : "them", HW_PERCENT((double)values[key], (double)wholes[key]),
                   values[key] == 1 ? "is" : "are");
     hw_buffer_add(&text->line, "%s%s, whose accesses are not counted: they may well be used.",
@@ -165,7 +165,7 @@ void hw_text_access_title(const struct hw_text *text, enum hw_sort_key key, stru
     case HW_SORT_COLD:
         cold_title(text, out);
         break;
-    case HW_SORT_UTILIZATION:
+    case HW_SORT_UNTOUCHED:
         untouched_title(text, out);
         break;
     case HW_SORT_NEVER_ACCESSED:

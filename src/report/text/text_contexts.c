@@ -99,7 +99,7 @@ static const struct {
     [HW_SORT_LEAKED] = {"Not freed", leaked_title, "Everything was freed.", VALUE_BYTES, true},
     [HW_SORT_TEMPORARY] = {"Temporary, freed before the thread allocated again", temporary_title, "There were none.",
                            VALUE_COUNT, true},
-    [HW_SORT_LIFETIME] = {"Lifetimes", lifetime_title, "No block was freed.", VALUE_NS, false},
+    [HW_SORT_MEAN_LIFETIME] = {"Lifetimes", lifetime_title, "No block was freed.", VALUE_NS, false},
     [HW_SORT_REALLOC] = {"Reallocations", realloc_title, "There were none.", VALUE_COUNT, true},
     [HW_SORT_THREADS] = {"Threads that use the heap", threads_title, "Nothing was allocated.", VALUE_THREADS, false},
     [HW_SORT_POOLS] = {"In pools of the program", pools_title, "The program announces none (heapwise/heapwise.h).",
@@ -107,10 +107,10 @@ static const struct {
     [HW_SORT_ACCESSES] = {"Most accesses", NULL, "There were none.", VALUE_MANY, true},
     [HW_SORT_DENSITY] = {"Most accesses per byte", NULL, "There were none.", VALUE_PER_BYTE, false},
     [HW_SORT_COLD] = {"Cold blocks", NULL, "There are none.", VALUE_BYTES, true},
-    [HW_SORT_UTILIZATION] = {"Never touched", NULL, "Every granule was touched.", VALUE_GRANULES, true},
+    [HW_SORT_UNTOUCHED] = {"Never touched", NULL, "Every granule was touched.", VALUE_GRANULES, true},
     [HW_SORT_NEVER_ACCESSED] = {"Never accessed", NULL, "Every block was accessed.", VALUE_COUNT, true},
     [HW_SORT_NEVER_READ] = {"Written but never read", NULL, "There are none.", VALUE_COUNT, true},
-    [HW_SORT_SHARED] = {"Shared between threads", NULL, "There are none.", VALUE_MANY, true},
+    [HW_SORT_SHARING] = {"Shared between threads", NULL, "There are none.", VALUE_MANY, true},
 };
 
 /* What the shares of a list refer to. Contexts and totals agree but for events in flight: never less than the sum. */
@@ -127,10 +127,10 @@ static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uin
         [HW_SORT_REALLOC] = totals->reallocations,
         [HW_SORT_ACCESSES] = hw_profile_access_total(access),
         [HW_SORT_COLD] = view->profile->process.peak_bytes,
-        [HW_SORT_UTILIZATION] = hw_untouched_granules(access),
+        [HW_SORT_UNTOUCHED] = hw_untouched_granules(access),
         [HW_SORT_NEVER_ACCESSED] = access->never_accessed,
         [HW_SORT_NEVER_READ] = access->written_never_read,
-        [HW_SORT_SHARED] = hw_profile_access_shared(access),
+        [HW_SORT_SHARING] = hw_profile_access_shared(access),
     };
     return values[key] > sum ? values[key] : sum;
 }
@@ -368,10 +368,10 @@ static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
                                     : key == HW_SORT_LEAKED                    ? HW_MEASURED_LIVE
                                     : key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC || key == HW_SORT_THREADS
                                         ? HW_MEASURED_EVENTS
-                                    : key == HW_SORT_LIFETIME ? HW_MEASURED_LIFETIMES
+                                    : key == HW_SORT_MEAN_LIFETIME ? HW_MEASURED_LIFETIMES
                                                               : HW_MEASURED_TOTALS;
-    const bool granules = key == HW_SORT_UTILIZATION || key == HW_SORT_NEVER_ACCESSED || key == HW_SORT_NEVER_READ ||
-                          key == HW_SORT_SHARED;
+    const bool granules = key == HW_SORT_UNTOUCHED || key == HW_SORT_NEVER_ACCESSED || key == HW_SORT_NEVER_READ ||
+                          key == HW_SORT_SHARING;
     if (hw_profile_counts_periods(view->profile) && (key == HW_SORT_DENSITY || key == HW_SORT_COLD))
         return "With 4-byte granules it is not counted how often words are used.";
     if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC))

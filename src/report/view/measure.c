@@ -8,38 +8,51 @@
 #include "report/text/human.h"
 
 const struct hw_measure hw_measures[HW_MEASURES] = {
-    [HW_MEASURE_PEAK] = {"peak", "peak_bytes", "live at the peak", "peak_space", HW_UNIT_BYTES},
-    [HW_MEASURE_PEAK_COUNT] = {"peak-count", "peak_allocations", "blocks live at the peak", "peak_objects",
-                               HW_UNIT_COUNT},
-    [HW_MEASURE_BYTES] = {"bytes", "bytes_allocated", "allocated", "alloc_space", HW_UNIT_BYTES},
-    [HW_MEASURE_COUNT] = {"count", "allocations", "allocations", "alloc_objects", HW_UNIT_COUNT},
-    [HW_MEASURE_LEAKED] = {"leaked", "live_bytes", "not freed", "inuse_space", HW_UNIT_BYTES},
-    [HW_MEASURE_LIVE_COUNT] = {"live-count", "live_allocations", "blocks not freed", "inuse_objects", HW_UNIT_COUNT},
-    [HW_MEASURE_FREES] = {"frees", NULL, "frees", "freed_objects", HW_UNIT_COUNT},
-    [HW_MEASURE_TEMPORARY] = {"temporary", "temporary_allocations", "temporary blocks", "temporary_objects",
-                              HW_UNIT_COUNT},
-    [HW_MEASURE_REALLOC] = {"realloc", "reallocations", "reallocations", "reallocations", HW_UNIT_COUNT},
-    [HW_MEASURE_LIFETIME] = {"lifetime", "lifetime_ns", "lifetimes of freed blocks, summed", "lifetime", HW_UNIT_NS},
-    [HW_MEASURE_POOLS] = {"pools", NULL, "in pools of the program", "pool_space", HW_UNIT_BYTES},
-    [HW_MEASURE_ACCESSES] = {"accesses", NULL, "accesses", "accesses", HW_UNIT_COUNT},
-    [HW_MEASURE_READS] = {"reads", NULL, "reads", "reads", HW_UNIT_COUNT},
-    [HW_MEASURE_WRITES] = {"writes", NULL, "writes", "writes", HW_UNIT_COUNT},
-    [HW_MEASURE_UNTOUCHED] = {"utilization", NULL, "bytes never touched", "untouched_space", HW_UNIT_BYTES},
-    [HW_MEASURE_NEVER_ACCESSED] = {"never-accessed", "never_accessed", "blocks never accessed",
-                                   "never_accessed_objects", HW_UNIT_COUNT},
-    [HW_MEASURE_NEVER_READ] = {"never-read", "written_never_read", "blocks written, never read", "never_read_objects",
-                               HW_UNIT_COUNT},
-    [HW_MEASURE_SHARED] = {"shared", "shared_granules", "granules that several threads touched", "shared_granules",
-                           HW_UNIT_COUNT},
+#define HW_BOTH(id, key_, json_, title_, name_, unit_, needs, value, sentence_)                                        \
+    [HW_MEASURE_##id] = {key_, json_, title_, name_, HW_UNIT_##unit_, sentence_},
+#define HW_VALUE HW_BOTH
+#include "report/view/measures.def"
 };
 
-enum hw_measure_id hw_measure_find(const char *name)
+const struct hw_list_key hw_list_keys[HW_SORT_KEYS] = {
+#define HW_BOTH(id, key_, json_, title_, name_, unit_, needs, value, sentence_) [HW_SORT_##id] = {key_, sentence_},
+#define HW_LIST(id, key_, value, sentence_)                                     [HW_SORT_##id] = {key_, sentence_},
+#include "report/view/measures.def"
+};
+
+enum hw_measure_id hw_measure_find(const char *name, const char **now)
 {
-    enum hw_measure_id id = 0;
-    while (id < HW_MEASURES && strcmp(hw_measures[id].key, name) &&
-           (!hw_measures[id].json || strcmp(hw_measures[id].json, name)))
-        id++;
-    return id;
+    *now = NULL;
+    for (enum hw_measure_id id = 0; id < HW_MEASURES; id++)
+        if (!strcmp(hw_measures[id].key, name) || (hw_measures[id].json && !strcmp(hw_measures[id].json, name)))
+            return id;
+#define HW_OLD_VALUE(key, id)                                                                                          \
+    if (!strcmp(key, name)) {                                                                                          \
+        *now = hw_measures[HW_MEASURE_##id].key;                                                                       \
+        return HW_MEASURE_##id;                                                                                        \
+    }
+#include "report/view/measures.def"
+    return HW_MEASURES;
+}
+
+static bool is_key(const char *key, const char *name, size_t size)
+{
+    return strlen(key) == size && !strncmp(key, name, size);
+}
+
+enum hw_sort_key hw_list_find(const char *name, size_t size, const char **now)
+{
+    *now = NULL;
+    for (enum hw_sort_key key = 0; key < HW_SORT_KEYS; key++)
+        if (is_key(hw_list_keys[key].key, name, size))
+            return key;
+#define HW_OLD_LIST(key, id)                                                                                           \
+    if (is_key(key, name, size)) {                                                                                     \
+        *now = hw_list_keys[HW_SORT_##id].key;                                                                         \
+        return HW_SORT_##id;                                                                                           \
+    }
+#include "report/view/measures.def"
+    return HW_SORT_KEYS;
 }
 
 const char *hw_measure_keys(char *buffer, size_t size)
@@ -80,13 +93,10 @@ const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id
         return access_unknown(view, id);
     if (hw_view_sampled(view) && (id == HW_MEASURE_TEMPORARY || id == HW_MEASURE_REALLOC))
         return "the run was sampled";
-    static const enum hw_measured needed[HW_MEASURE_ACCESSES] = {
-        [HW_MEASURE_PEAK] = HW_MEASURED_PEAK,      [HW_MEASURE_PEAK_COUNT] = HW_MEASURED_PEAK,
-        [HW_MEASURE_BYTES] = HW_MEASURED_TOTALS,   [HW_MEASURE_COUNT] = HW_MEASURED_TOTALS,
-        [HW_MEASURE_LEAKED] = HW_MEASURED_LIVE,    [HW_MEASURE_LIVE_COUNT] = HW_MEASURED_LIVE,
-        [HW_MEASURE_FREES] = HW_MEASURED_EVENTS,   [HW_MEASURE_TEMPORARY] = HW_MEASURED_EVENTS,
-        [HW_MEASURE_REALLOC] = HW_MEASURED_EVENTS, [HW_MEASURE_LIFETIME] = HW_MEASURED_LIFETIMES,
-        [HW_MEASURE_POOLS] = HW_MEASURED_TOTALS,
+    static const enum hw_measured needed[HW_MEASURES] = {
+#define HW_BOTH(id, key, json, title, name, unit, needs, ...) [HW_MEASURE_##id] = HW_MEASURED_##needs,
+#define HW_VALUE                                              HW_BOTH
+#include "report/view/measures.def"
     };
     return hw_view_measured(view, needed[id]) ? NULL
            : view->profile->llvm              ? "this kind of profile does not record it"
@@ -97,47 +107,49 @@ const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id
                  "are not known";
 }
 
-static uint64_t of_accesses(const struct hw_view *view, enum hw_measure_id id, const struct hw_profile_access *access)
+/* What the rows say; GRANULE is 1 where granules are counted. */
+static uint64_t measure_value(enum hw_measure_id id, const struct hw_profile_context *sum,
+                              const struct hw_profile_access *access, uint64_t granule)
 {
     switch (id) {
-    case HW_MEASURE_ACCESSES:
-        return hw_profile_access_total(access);
-    case HW_MEASURE_READS:
-        return access->reads;
-    case HW_MEASURE_WRITES:
-        return access->writes;
-    case HW_MEASURE_UNTOUCHED:
-        return hw_untouched_granules(access) * view->profile->access_info.granule;
-    case HW_MEASURE_NEVER_ACCESSED:
-        return access->never_accessed;
-    case HW_MEASURE_NEVER_READ:
-        return access->written_never_read;
+#define HW_BOTH(id, key, json, title, name, unit, needs, value, ...)                                                   \
+    case HW_MEASURE_##id:                                                                                              \
+        return value;
+#define HW_VALUE HW_BOTH
+#include "report/view/measures.def"
     default:
-        return access->shared_granules;
+        return 0;
     }
 }
+
+static const struct hw_profile_access no_access;
 
 uint64_t hw_measure_value(const struct hw_view *view, enum hw_measure_id id, const struct hw_view_context *context)
 {
     const struct hw_profile_context *sum = &context->sum;
-    if (id >= HW_MEASURE_ACCESSES)
-        return sum->access ? of_accesses(view, id, &sum->access->all) : 0;
-    if (sum->pool != (id == HW_MEASURE_POOLS))
+    if (id < HW_MEASURE_POOLS && sum->pool)
         return 0;
-    const uint64_t values[HW_MEASURE_ACCESSES] = {
-        [HW_MEASURE_PEAK] = hw_not_negative(sum->peak_bytes),
-        [HW_MEASURE_PEAK_COUNT] = hw_not_negative(sum->peak_blocks),
-        [HW_MEASURE_BYTES] = sum->bytes,
-        [HW_MEASURE_COUNT] = sum->allocations,
-        [HW_MEASURE_LEAKED] = hw_not_negative(sum->live_bytes),
-        [HW_MEASURE_LIVE_COUNT] = hw_not_negative(sum->live_blocks),
-        [HW_MEASURE_FREES] = sum->frees,
-        [HW_MEASURE_TEMPORARY] = sum->temporary,
-        [HW_MEASURE_REALLOC] = sum->reallocations,
-        [HW_MEASURE_LIFETIME] = sum->lifetime_total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)sum->lifetime_total_ns,
-        [HW_MEASURE_POOLS] = sum->bytes,
-    };
-    return values[id];
+    return measure_value(id, sum, sum->access ? &sum->access->all : &no_access, view->profile->access_info.granule);
+}
+
+uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context)
+{
+    const struct hw_profile_context *sum = &context->sum;
+    const struct hw_profile_access *access = sum->access ? &sum->access->all : &no_access;
+    const uint64_t granule = 1;
+    if (key < HW_SORT_POOLS && sum->pool)
+        return 0;
+    switch (key) {
+#define HW_BOTH(id, key, json, title, name, unit, needs, value, ...)                                                   \
+    case HW_SORT_##id:                                                                                                 \
+        return value;
+#define HW_LIST(id, key, value, ...)                                                                                   \
+    case HW_SORT_##id:                                                                                                 \
+        return (uint64_t)(value);
+#include "report/view/measures.def"
+    default:
+        return 0;
+    }
 }
 
 uint64_t hw_measure_total(const struct hw_view *view, enum hw_measure_id id)

@@ -13,35 +13,31 @@ struct hw_measure {
     const char *title; /* "live at the peak" */
     const char *name;  /* as a sample type: "peak_space" */
     enum hw_measure_unit unit;
+    const char *sentence; /* what it is, for documents */
 };
 
-/* Indexes of hw_measures. */
+/* Indexes of hw_measures. All before POOLS leave out pools of the program; those from ACCESSES on need counted accesses.
+ */
 enum hw_measure_id {
-    HW_MEASURE_PEAK,
-    HW_MEASURE_PEAK_COUNT,
-    HW_MEASURE_BYTES,
-    HW_MEASURE_COUNT,
-    HW_MEASURE_LEAKED,
-    HW_MEASURE_LIVE_COUNT,
-    HW_MEASURE_FREES,
-    HW_MEASURE_TEMPORARY,
-    HW_MEASURE_REALLOC,
-    HW_MEASURE_LIFETIME, /* of freed blocks, summed */
-    HW_MEASURE_POOLS,    /* bytes in pools of the program; all measures before leave those out */
-    HW_MEASURE_ACCESSES,
-    HW_MEASURE_READS,
-    HW_MEASURE_WRITES,
-    HW_MEASURE_UNTOUCHED, /* bytes of granules that were never touched */
-    HW_MEASURE_NEVER_ACCESSED,
-    HW_MEASURE_NEVER_READ,
-    HW_MEASURE_SHARED,
+#define HW_BOTH(id, ...)  HW_MEASURE_##id,
+#define HW_VALUE(id, ...) HW_MEASURE_##id,
+#include "report/view/measures.def"
     HW_MEASURES
 };
 
 extern const struct hw_measure hw_measures[HW_MEASURES];
 
-/* The measure called NAME, by its key or that of the JSON report; HW_MEASURES when there is none. */
-enum hw_measure_id hw_measure_find(const char *name);
+/* The lists of a report. */
+struct hw_list_key {
+    const char *key, *sentence;
+};
+extern const struct hw_list_key hw_list_keys[HW_SORT_KEYS];
+
+/* The measure called NAME, by its key or that of the JSON report; HW_MEASURES when there is none. *NOW: NULL, or the new
+ * key where NAME is an old one. */
+enum hw_measure_id hw_measure_find(const char *name, const char **now);
+/* Likewise the list called NAME (SIZE bytes); HW_SORT_KEYS when there is none. */
+enum hw_sort_key hw_list_find(const char *name, size_t size, const char **now);
 
 /* All keys, separated by ", ". */
 const char *hw_measure_keys(char *buffer, size_t size);

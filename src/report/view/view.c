@@ -451,36 +451,6 @@ bool hw_view_is_cold(const struct hw_profile_context *context)
     return accesses < context->bytes / HW_COLD_BYTES;
 }
 
-uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context)
-{
-    static const struct hw_profile_access none;
-    const struct hw_profile_context *sum = &context->sum;
-    const struct hw_profile_access *access = sum->access ? &sum->access->all : &none;
-    if (sum->pool && key < HW_SORT_POOLS)
-        return 0;
-    const uint64_t values[HW_SORT_KEYS] = {
-        [HW_SORT_PEAK] = sum->peak_bytes > 0 ? (uint64_t)sum->peak_bytes : 0,
-        [HW_SORT_BYTES] = sum->bytes,
-        [HW_SORT_COUNT] = sum->allocations,
-        [HW_SORT_LEAKED] = sum->live_bytes > 0 ? (uint64_t)sum->live_bytes : 0,
-        [HW_SORT_TEMPORARY] = sum->temporary,
-        [HW_SORT_LIFETIME] = sum->frees ? sum->lifetime_total_ns / sum->frees : 0,
-        [HW_SORT_REALLOC] = sum->reallocations,
-        [HW_SORT_THREADS] = sum->alloc_threads,
-        [HW_SORT_POOLS] = sum->pool ? sum->bytes : 0,
-        [HW_SORT_ACCESSES] = hw_profile_access_total(access),
-        [HW_SORT_DENSITY] = access->blocks ? access->density_total / access->blocks : 0,
-        [HW_SORT_COLD] = sum->samples == sum->allocations && hw_view_is_cold(sum) && sum->peak_bytes > 0
-                             ? (uint64_t)sum->peak_bytes
-                             : 0,
-        [HW_SORT_UTILIZATION] = hw_untouched_granules(access),
-        [HW_SORT_NEVER_ACCESSED] = access->never_accessed,
-        [HW_SORT_NEVER_READ] = access->written_never_read,
-        [HW_SORT_SHARED] = hw_profile_access_shared(access),
-    };
-    return values[key];
-}
-
 struct ranked {
     uint64_t value;
     uint32_t index;

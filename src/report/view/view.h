@@ -254,27 +254,14 @@ void hw_view_free_words(struct hw_view *view);
 
 /* What contexts can be sorted by: the lists of a report. Those from HW_SORT_ACCESSES on need counted accesses. */
 enum hw_sort_key {
-    HW_SORT_PEAK,
-    HW_SORT_BYTES,
-    HW_SORT_COUNT,
-    HW_SORT_LEAKED,
-    HW_SORT_TEMPORARY,
-    HW_SORT_LIFETIME, /* mean, of freed blocks */
-    HW_SORT_REALLOC,
-    HW_SORT_THREADS,
-    HW_SORT_POOLS, /* bytes of pools' blocks; for the keys before, a pool's contexts have nothing: they are in no total
-                    */
-    HW_SORT_ACCESSES,
-    HW_SORT_DENSITY,     /* mean accesses per byte, in thousandths */
-    HW_SORT_COLD,        /* bytes live at the peak, of contexts with next to no accesses */
-    HW_SORT_UTILIZATION, /* granules that were never touched */
-    HW_SORT_NEVER_ACCESSED,
-    HW_SORT_NEVER_READ, /* blocks that were written and never read */
-    HW_SORT_SHARED,     /* granules that several threads touched */
+#define HW_BOTH(id, ...) HW_SORT_##id,
+#define HW_LIST(id, ...) HW_SORT_##id,
+#include "report/view/measures.def"
     HW_SORT_KEYS,
     HW_SORT_FIRST_OF_ACCESS = HW_SORT_ACCESSES
 };
 
+/* measure.c: 0 for contexts of pools in the lists before that of pools. */
 uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context);
 
 /* Indexes of the contexts with a value above zero (all contexts when ALL), greatest first, equal ones by id; *COUNT of

@@ -88,7 +88,7 @@ static void measures_are_those_of_reports(void **state)
                 {HW_MEASURE_REALLOC, HW_SORT_REALLOC},
                 {HW_MEASURE_POOLS, HW_SORT_POOLS},
                 {HW_MEASURE_ACCESSES, HW_SORT_ACCESSES},
-                {HW_MEASURE_SHARED, HW_SORT_SHARED},
+                {HW_MEASURE_SHARED_GRANULES, HW_SORT_SHARING},
                 {HW_MEASURE_NEVER_ACCESSED, HW_SORT_NEVER_ACCESSED},
                 {HW_MEASURE_NEVER_READ, HW_SORT_NEVER_READ}};
     struct reported reported = open_sample(access_sample(), true);

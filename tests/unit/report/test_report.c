@@ -72,7 +72,7 @@ static const struct golden {
      80,
      {.width = 80,
       .top = 2,
-      .sections = 1u << (HW_REPORT_LISTS + HW_SORT_LIFETIME) | 1u << (HW_REPORT_LISTS + HW_SORT_REALLOC) |
+      .sections = 1u << (HW_REPORT_LISTS + HW_SORT_MEAN_LIFETIME) | 1u << (HW_REPORT_LISTS + HW_SORT_REALLOC) |
                   1u << (HW_REPORT_LISTS + HW_SORT_THREADS)}},
     {"report_access.txt", access_sample, true, 80, {.width = 80, .utf8 = true}},
     {"report_access_fine.txt",
@@ -82,7 +82,7 @@ static const struct golden {
      {.width = 80,
       .top = 3,
       .sections = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_ACCESS | 1u << HW_REPORT_GLOBALS |
-                  1u << (HW_REPORT_LISTS + HW_SORT_DENSITY) | 1u << (HW_REPORT_LISTS + HW_SORT_SHARED) |
+                  1u << (HW_REPORT_LISTS + HW_SORT_DENSITY) | 1u << (HW_REPORT_LISTS + HW_SORT_SHARING) |
                   1u << HW_REPORT_NOT_OBSERVED}},
     {"report_access_none.txt",
      plain_sample,

@@ -1,0 +1,169 @@
+/* test_numbers.c - docs/numbers.md is what the tables of numbers and of measures say; each key is used once.
+ *
+ *     HEAPWISE_TEST_WRITE=1 unit_test_numbers     writes the document anew */
+#include "report/buffer.h"
+#include "report/view/measure.h"
+#include "report/view/numbers.h"
+#include "support/check.h"
+#include "test_config.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char head[] =
+    "# Numbers and measures\n"
+    "\n"
+    "Made of `src/profile/numbers.def` and `src/report/view/measures.def` by `unit_test_numbers`; the test compares.\n"
+    "\n"
+    "## Measures\n"
+    "\n"
+    "What `export --value` and `diff --sort` take; columns of CSV, and values of pprof, speedscope and comparisons. They\n"
+    "add up over places. Those marked with a list are also taken by `report --sort` and `--section`.\n"
+    "\n"
+    "| key | list | JSON | unit | is |\n"
+    "| --- | --- | --- | --- | --- |\n";
+
+static const char more_lists[] = "\n"
+                                 "## Lists that do not add up\n"
+                                 "\n"
+                                 "`report --sort` and `--section` take these keys, too.\n"
+                                 "\n"
+                                 "| key | by |\n"
+                                 "| --- | --- |\n";
+
+static const char numbers_head[] =
+    "\n"
+    "## Numbers of a context\n"
+    "\n"
+    "Keys of the JSON report ([json.md](json.md) says in which object), columns of the SQLite table `contexts`, columns of\n"
+    "CSV besides the measures, and columns of the page. A number without any of them is used by Heapwise itself.\n"
+    "\n"
+    "| number | unit | JSON | SQLite | CSV | page | is |\n"
+    "| --- | --- | --- | --- | --- | --- | --- |\n";
+
+static void add_key(struct hw_buffer *out, const char *key)
+{
+    hw_buffer_add(out, key ? " `%s` |" : " |", key);
+}
+
+static void add_unit(struct hw_buffer *out, const char *unit)
+{
+    char text[32];
+    size_t size = 0;
+    for (; unit[size] && size + 1 < sizeof text; size++)
+        text[size] = (char)tolower((unsigned char)unit[size]);
+    text[size] = '\0';
+    hw_buffer_add(out, " %s |", text);
+}
+
+static bool is_list(const char *key)
+{
+    const char *now;
+    return hw_list_find(key, strlen(key), &now) < HW_SORT_KEYS && !now;
+}
+
+static bool is_measure(const char *key)
+{
+    const char *now;
+    return hw_measure_find(key, &now) < HW_MEASURES && !now;
+}
+
+static void add_document(struct hw_buffer *out)
+{
+    hw_buffer_add(out, "%s", head);
+    for (enum hw_measure_id id = 0; id < HW_MEASURES; id++) {
+        hw_buffer_add(out, "| `%s` | %s |", hw_measures[id].key, is_list(hw_measures[id].key) ? "yes" : "");
+        add_key(out, hw_measures[id].json);
+        hw_buffer_add(out, " %s | %s |\n", hw_measure_unit_name(hw_measures[id].unit), hw_measures[id].sentence);
+    }
+    hw_buffer_add(out, "%s", more_lists);
+    for (enum hw_sort_key key = 0; key < HW_SORT_KEYS; key++)
+        if (!is_measure(hw_list_keys[key].key))
+            hw_buffer_add(out, "| `%s` | %s |\n", hw_list_keys[key].key, hw_list_keys[key].sentence);
+    hw_buffer_add(out, "%s", numbers_head);
+    for (size_t i = 0; i < hw_number_count; i++) {
+        const struct hw_number *number = &hw_numbers[i];
+        hw_buffer_add(out, "| %s |", number->member);
+        add_unit(out, number->unit);
+        add_key(out, number->json);
+        add_key(out, number->sqlite);
+        add_key(out, number->csv);
+        add_key(out, number->page);
+        hw_buffer_add(out, " %s |\n", number->sentence);
+    }
+}
+
+static void test_document(void **state)
+{
+    struct hw_buffer expected = {0};
+    char *actual = NULL;
+    size_t size = 0;
+    const bool write = getenv("HEAPWISE_TEST_WRITE") != NULL;
+    FILE *file = fopen(TEST_SOURCES "/../docs/numbers.md", write ? "w+" : "r");
+    assert_non_null(file);
+    add_document(&expected);
+    if (write) {
+        fputs(hw_buffer_text(&expected), file);
+        rewind(file);
+    }
+    assert_true(getdelim(&actual, &size, EOF, file) > 0);
+    fclose(file);
+    if (strcmp(hw_buffer_text(&expected), actual))
+        fail_msg("docs/numbers.md is not what the tables say: HEAPWISE_TEST_WRITE=1 unit_test_numbers writes it anew");
+    hw_buffer_free(&expected);
+    free(actual);
+}
+
+static void assert_once(const char *(*key)(size_t), size_t count, const char *what)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i && key(i); k++)
+            if (key(k) && !strcmp(key(i), key(k)))
+                fail_msg("%s '%s' is used twice", what, key(i));
+}
+
+static const char *page_key(size_t i)
+{
+    return hw_numbers[i].page;
+}
+
+static const char *sqlite_key(size_t i)
+{
+    return hw_numbers[i].sqlite;
+}
+
+static const char *csv_key(size_t i)
+{
+    return hw_numbers[i].csv;
+}
+
+static const char *measure_key(size_t i)
+{
+    return hw_measures[i].key;
+}
+
+static const char *list_key(size_t i)
+{
+    return hw_list_keys[i].key;
+}
+
+static void test_keys(void **state)
+{
+    const char *now;
+    assert_once(page_key, hw_number_count, "column of the page");
+    assert_once(sqlite_key, hw_number_count, "column of SQLite");
+    assert_once(csv_key, hw_number_count, "column of CSV");
+    assert_once(measure_key, HW_MEASURES, "measure");
+    assert_once(list_key, HW_SORT_KEYS, "list");
+    assert_int_equal(hw_measure_find("lifetime", &now), HW_MEASURE_TOTAL_LIFETIME);
+    assert_string_equal(now, "total-lifetime");
+    assert_int_equal(hw_list_find("lifetime", 8, &now), HW_SORT_MEAN_LIFETIME);
+    assert_string_equal(now, "mean-lifetime");
+    assert_int_equal(hw_measure_find("peak_bytes", &now), HW_MEASURE_PEAK);
+    assert_null(now);
+    assert_int_equal(hw_measure_find("nothing", &now), HW_MEASURES);
+}
+
+TEST_LIST(cmocka_unit_test(test_document), cmocka_unit_test(test_keys))
