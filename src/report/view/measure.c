@@ -26,8 +26,8 @@ enum hw_measure_id hw_measure_find(const char *name, const char **now)
     for (enum hw_measure_id id = 0; id < HW_MEASURES; id++)
         if (!strcmp(hw_measures[id].key, name) || (hw_measures[id].json && !strcmp(hw_measures[id].json, name)))
             return id;
-#define HW_OLD_VALUE(key, id)                                                                                          \
-    if (!strcmp(key, name)) {                                                                                          \
+#define HW_OLD_VALUE(old, id)                                                                                          \
+    if (!strcmp(old, name)) {                                                                                          \
         *now = hw_measures[HW_MEASURE_##id].key;                                                                       \
         return HW_MEASURE_##id;                                                                                        \
     }
@@ -46,8 +46,8 @@ enum hw_sort_key hw_list_find(const char *name, size_t size, const char **now)
     for (enum hw_sort_key key = 0; key < HW_SORT_KEYS; key++)
         if (is_key(hw_list_keys[key].key, name, size))
             return key;
-#define HW_OLD_LIST(key, id)                                                                                           \
-    if (is_key(key, name, size)) {                                                                                     \
+#define HW_OLD_LIST(old, id)                                                                                           \
+    if (is_key(old, name, size)) {                                                                                     \
         *now = hw_list_keys[HW_SORT_##id].key;                                                                         \
         return HW_SORT_##id;                                                                                           \
     }
