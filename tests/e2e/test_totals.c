@@ -6,6 +6,7 @@
 #include "test_config.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -338,6 +339,33 @@ static void test_operators(void **state)
     }
 }
 
+/* An operator new that never returns has failed, in each mode and under each allocator. */
+static void test_last_operator(void **state)
+{
+    (void)state;
+    static const char *const preloads[] = {NULL, "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
+                                           "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"};
+    static const char *const ends[] = {"ends", "uncaught"};
+    const char *program = program_path("new");
+    if (!program)
+        SKIP("new was not built");
+    for (size_t k = 0; k < sizeof preloads / sizeof *preloads; k++) {
+        if (preloads[k] && (TEST_SANITIZED || access(strchr(preloads[k], '/'), R_OK) != 0)) {
+            LEAVE_OUT("%s is not there, or cannot be preloaded", preloads[k]);
+            continue;
+        }
+        const char *const environment[] = {preloads[k], NULL};
+        for (size_t i = 0; i < MODES * 2; i++) {
+            struct recording recording =
+                record_and_load(ARGV(program, ends[i % 2]), &(struct record_options){.options = modes[i / 2].options,
+                                                                                     .run.environment = environment});
+            assert_exit(&recording.run, i % 2 ? 128 + SIGABRT : 3, ends[i % 2]);
+            assert_int_equal(json_number(recording.report, "totals.failed_allocations"), 1);
+            recording_free(&recording);
+        }
+    }
+}
+
 static void test_exchange(void **state)
 {
     const char *program = program_path("totals");
@@ -413,5 +441,5 @@ TEST_LIST(cmocka_unit_test(test_lua), cmocka_unit_test(test_perl), cmocka_unit_t
           cmocka_unit_test(test_awk), cmocka_unit_test(test_xz), cmocka_unit_test(test_cplusplus),
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_threads), cmocka_unit_test(test_realloc_of_null),
           cmocka_unit_test(test_small_blocks), cmocka_unit_test(test_failures), cmocka_unit_test(test_operators),
-          cmocka_unit_test(test_exchange), cmocka_unit_test(test_limited_address_space),
-          cmocka_unit_test(test_counted_accesses))
+          cmocka_unit_test(test_last_operator), cmocka_unit_test(test_exchange),
+          cmocka_unit_test(test_limited_address_space), cmocka_unit_test(test_counted_accesses))

@@ -3,6 +3,7 @@
 #include "program.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -224,8 +225,23 @@ NOINLINE void form_live()
 }
 }
 
-int main()
+static void leave()
 {
+    std::exit(3);
+}
+
+// The last operator new never returns: its handler ends the process, or nobody catches what it throws.
+static void last(bool ends)
+{
+    volatile std::size_t size = impossible;
+    std::set_new_handler(ends ? leave : nullptr);
+    KEEP(::operator new(size));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        last(argv[1] == std::string("ends"));
     form_plain();
     form_array();
     form_nothrow();

@@ -193,7 +193,6 @@ static bool enter_again(struct operation *operation, struct hw_operator *op)
         operation->inside = op->selector;
         operation->outer = op->frame;
     } else {
-        op->thread->entry->failed += op->in_new;
         op->selector = op->events = op->timed = op->in_new = 0;
     }
     return true;
@@ -462,17 +461,21 @@ void *hw_operation_pvalloc(size_t size)
     ALLOCATE(HW_OPERATION_ALIGNED, size, hw_real.pvalloc(size));
 }
 
-/* Operators of C++ libraries that have an allocator of their own. One that throws leaves the operation as a jump does.
- */
+/* Operators of C++ libraries that have an allocator of their own. One that throws leaves the operation as a jump does:
+ * it has failed until it returns. */
 static void *real_new(int form, size_t size, size_t second, const void *third)
 {
     struct hw_operator *op = hw_operator_self;
-    const uint8_t before = op ? op->in_new : 0; /* in a new-handler */
-    if (op)
-        op->in_new = hw_real.own_new >> form & 1;
+    const uint8_t own = hw_real.own_new >> form & 1, before = op ? op->in_new : 0; /* in a new-handler */
+    if (op) {
+        op->in_new = own;
+        op->thread->entry->failed += own;
+    }
     void *result = hw_real.op_new[form](size, second, third);
     if (op)
         op->in_new = before;
+    if (op && op->thread) /* not in a child that a new-handler has forked */
+        op->thread->entry->failed -= own;
     return result;
 }
 
