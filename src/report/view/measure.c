@@ -255,28 +255,32 @@ static bool counted_apart(const struct hw_view *view, enum hw_measure_id id)
 
 double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id)
 {
-    double variance = 0, rough = 0;
-    if (counted_apart(view, id))
+    double variance = 0, third = 0;
+    if (counted_apart(view, id) || !hw_view_sampled(view))
         return 0;
-    for (size_t i = 0; hw_view_sampled(view) && i < view->context_count; i++) {
+    const struct hw_process_info *process = &view->profile->process;
+    /* Older files have no sums; with mixed sizes the truth was up to 2.6 times as uncertain as the mean size says. */
+    const double wider = process->sample_bytes ? 2.6 * 2.6 : 1;
+    for (size_t i = 0; i < view->context_count; i++) {
         const struct hw_profile_context *sum = &view->contexts[i].sum;
         const double value = (double)hw_measure_value(view, id, &view->contexts[i]);
+        double own = 0;
         if (!(value > 0))
             continue;
         if (sum->count_variance | sum->bytes_variance | sum->inherited_count_variance | sum->inherited_bytes_variance)
-            variance += kept_variance(id, sum, value);
+            own = kept_variance(id, sum, value);
         else if (sum->allocations && sum->bytes)
-            rough += rough_variance(view, id, sum, value);
+            own = wider * rough_variance(view, id, sum, value);
+        variance += own;
+        third += own * own / value; /* as of blocks of one size */
     }
-    const struct hw_process_info *process = &view->profile->process;
     if (id == HW_MEASURE_PEAK && !view->function && process->peak_variance) {
         const double peak = (double)process->peak_variance * HW_BYTES_VARIANCE_UNIT;
         if (!(process->flags & HW_PROCESS_MERGED) || peak > variance) /* some of them may be older files */
             return 2 * sqrt(peak);
     }
-    /* Older files have no sums; with mixed sizes the truth was up to 2.6 times as uncertain as the mean size says. */
-    const double wider = view->profile->process.sample_bytes ? 2.6 * 2.6 : 1;
-    return 2 * sqrt(variance + wider * rough);
+    const bool counts = id == HW_MEASURE_COUNT || id == HW_MEASURE_FREES || id == HW_MEASURE_LIVE_COUNT;
+    return hw_measure_within(variance, third, counts ? (double)process->sample_bytes / HW_MEASURE_TINY : 0);
 }
 
 enum hw_measure_id hw_measure_usual(const struct hw_view *view)

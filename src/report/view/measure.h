@@ -3,6 +3,8 @@
 #ifndef HW_REPORT_VIEW_MEASURE_H
 #define HW_REPORT_VIEW_MEASURE_H
 
+#include <math.h>
+
 #include "report/view/view.h"
 
 enum hw_measure_unit { HW_UNIT_BYTES, HW_UNIT_COUNT, HW_UNIT_NS };
@@ -57,11 +59,24 @@ uint64_t hw_measure_total(const struct hw_view *view, enum hw_measure_id id);
 /* Of the whole process: also what is in no context, where that is known. Of a view of one function, of that. */
 uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id);
 
-/* Two standard deviations of hw_measure_whole in a sampled run: the true value lies within that distance 19 times out
- * of 20. 0 in a run that was not sampled. From the sums that the runtime keeps for each context
- * (runtime/heap/sampling.c); older files lack them, and it is a wider bound there, made of mean sizes. In allocator
- * mode the probability is the share of a context's allocations that were looked at, and the peak and the number of
- * allocations are exact: 0. */
+/* How far a number of a sampled run may be from the truth, 19 times out of 20 or more. VARIANCE and THIRD: of the
+ * number, second and third cumulant, as the samples tell them; LEAST: what one block that was not seen may stand for.
+ * The third one divided by the second is what one sample stands for: so many times as many blocks as have a deviation
+ * of two from what was seen (for k samples k + 2 + 2 sqrt(k + 1), a score interval). With many samples it is two
+ * standard deviations; with few of them those are as uncertain as the number itself. */
+static inline double hw_measure_within(double variance, double third, double least)
+{
+    const double step = fmax(variance > 0 ? third / variance : 0, least);
+    return 2 * step + 2 * sqrt(variance + step * step);
+}
+
+/* The least blocks that many programs have: how many of them may be there unseen. */
+#define HW_MEASURE_TINY 16
+
+/* How far hw_measure_whole may be from the truth in a sampled run (hw_measure_within). 0 in a run that was not sampled.
+ * From the sums that the runtime keeps for each context (runtime/heap/sampling.c); older files lack them, and it is a
+ * wider bound there, made of mean sizes. In allocator mode the probability is the share of a context's allocations that
+ * were looked at, and the peak and the number of allocations are exact: 0. */
 double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id);
 
 /* What is asked for first: bytes live at the peak, or bytes where the peak is not known. */

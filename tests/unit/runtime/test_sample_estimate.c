@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "profile/model/sampled_peak.c"
+#include "report/view/measure.h"
 #include "runtime/heap/sampling.c"
 
 struct hw_options hw_options;
@@ -44,10 +45,12 @@ static void add(struct totals *totals, uint64_t seed, uint64_t number, uint64_t 
 }
 
 /* One way to mix sizes: that of block I of NUMBER. */
+typedef uint64_t size_of_number(uint64_t i);
+
 struct mix {
     const char *name;
     uint64_t distance, number;
-    uint64_t (*size)(uint64_t i);
+    size_of_number *size;
 };
 
 static uint64_t small(uint64_t i)
@@ -130,6 +133,67 @@ static void test_estimates(void **state)
         check_mix(&mixes[i]);
 }
 
+/* ---- few samples ---- */
+
+static uint64_t mostly_tiny(uint64_t i)
+{
+    static const uint64_t sizes[] = {24, 200, 200, 3000, 24, 24};
+    const uint64_t drawn = hw_mix(i);
+    return drawn % 140 ? sizes[drawn / 140 % 6] : 90000;
+}
+
+/* What `check` says of numbers and bytes, of places with blocks of one size each. LEAST, MOST: percent that are
+ * covered. With few samples more are than 19 of 20: what lies below the truth cannot be as far away as what lies above
+ * it. */
+static void check_within(uint64_t distance, uint64_t number, size_of_number *size, int least, int most)
+{
+    int covered[2] = {0}, by_deviations = 0;
+    double truth[2] = {(double)number, 0};
+    hw_options.sample_bytes = distance;
+    for (uint64_t i = 0; i < number; i++)
+        truth[1] += (double)size(i);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct hw_thread thread = {.random = hw_mix(seed * 7 + distance)};
+        struct totals places[64] = {{0}};
+        double variance[2] = {0}, third[2] = {0}, value[2] = {0};
+        hw_sample_begin(&thread);
+        for (uint64_t i = 0; i < number; i++)
+            if (looked_at(&thread, size(i)))
+                add(&places[63 - __builtin_clzll(size(i))], seed, i, size(i));
+        for (size_t k = 0; k < 64; k++) {
+            const struct totals *place = &places[k];
+            if (!(place->count > 0))
+                continue;
+            value[0] += place->count;
+            value[1] += place->bytes;
+            variance[0] += place->count_variance;
+            variance[1] += place->bytes_variance;
+            third[0] += place->count_variance * place->count_variance / place->count;
+            third[1] += place->bytes_variance * place->bytes_variance / place->bytes;
+        }
+        for (size_t n = 0; n < 2; n++)
+            covered[n] += fabs(value[n] - truth[n]) <=
+                          hw_measure_within(variance[n], third[n], n ? 0 : (double)distance / HW_MEASURE_TINY);
+        by_deviations += fabs(value[0] - truth[0]) <= 2 * sqrt(variance[0]);
+    }
+    print_message("%llu blocks every %llu bytes: %.1f %% of numbers and %.1f %% of bytes covered; by two deviations "
+                  "%.1f %% of numbers\n",
+                  (unsigned long long)number, (unsigned long long)distance, 100. * covered[0] / SEEDS,
+                  100. * covered[1] / SEEDS, 100. * by_deviations / SEEDS);
+    for (size_t n = 0; n < 2; n++)
+        assert_in_range(covered[n] * 100, least * SEEDS, most * SEEDS);
+}
+
+static void test_few_samples(void **state)
+{
+    (void)state;
+    check_within(524288, 60001, mostly_tiny, 93, 100);
+    check_within(524288, 60001, small, 75, 100); /* of bytes, where no block at all was seen, nothing is known */
+    check_within(524288, 300000, small, 93, 100);
+    check_within(65536, 60001, mostly_tiny, 93, 100);
+    check_within(65536, 1000000, small, 93, 99);
+}
+
 /* What is as large as the distance is certain: it is looked at, counts once, and is not in the way of the others. */
 static void test_large_blocks(void **state)
 {
@@ -201,10 +265,8 @@ static uint64_t medium_size(uint64_t i) /* two thirds of the distance: most of t
     return 40000;
 }
 
-typedef uint64_t size_of(uint64_t i);
-
 /* As many live as COUNT says at each moment. First in first out. */
-static void steady(struct heap *heap, size_of *size, uint64_t count)
+static void steady(struct heap *heap, size_of_number *size, uint64_t count)
 {
     for (uint64_t i = 0; i < 6 * count; i++) {
         if (i >= count)
@@ -215,7 +277,7 @@ static void steady(struct heap *heap, size_of *size, uint64_t count)
         release(heap, i, size(i));
 }
 
-static void ramp(struct heap *heap, size_of *size, uint64_t count)
+static void ramp(struct heap *heap, size_of_number *size, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         obtain(heap, size(i));
@@ -223,13 +285,13 @@ static void ramp(struct heap *heap, size_of *size, uint64_t count)
         release(heap, i, size(i));
 }
 
-static void growing(struct heap *heap, size_of *size, uint64_t count) /* what is live at the end is the peak */
+static void growing(struct heap *heap, size_of_number *size, uint64_t count) /* what is live at the end is the peak */
 {
     for (uint64_t i = 0; i < count; i++)
         obtain(heap, size(i));
 }
 
-static void sawtooth(struct heap *heap, size_of *size, uint64_t count) /* down to half, ten times */
+static void sawtooth(struct heap *heap, size_of_number *size, uint64_t count) /* down to half, ten times */
 {
     uint64_t first = 0, next = 0;
     for (int tooth = 0; tooth < 10; tooth++) {
@@ -240,7 +302,7 @@ static void sawtooth(struct heap *heap, size_of *size, uint64_t count) /* down t
     }
 }
 
-static void kept_steady(struct heap *heap, size_of *size, uint64_t count) /* as much at the end as ever */
+static void kept_steady(struct heap *heap, size_of_number *size, uint64_t count) /* as much at the end as ever */
 {
     for (uint64_t i = 0; i < 6 * count; i++) {
         if (i >= count)
@@ -251,8 +313,8 @@ static void kept_steady(struct heap *heap, size_of *size, uint64_t count) /* as 
 
 static const struct {
     const char *name;
-    void (*run)(struct heap *heap, size_of *size, uint64_t count);
-    size_of *size;
+    void (*run)(struct heap *heap, size_of_number *size, uint64_t count);
+    size_of_number *size;
     uint64_t count;
     double bias; /* in standard deviations of one run: most. Where the heap itself wavers, the moment that a half finds
                   * is not quite the greatest one. */
@@ -367,4 +429,5 @@ static void test_shares_of_small_contexts(void **state)
 }
 
 TEST_LIST(cmocka_unit_test(test_shares_of_small_contexts), cmocka_unit_test(test_estimates),
-          cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_peaks), cmocka_unit_test(test_peak_of_one_block))
+          cmocka_unit_test(test_few_samples), cmocka_unit_test(test_large_blocks), cmocka_unit_test(test_peaks),
+          cmocka_unit_test(test_peak_of_one_block))
