@@ -28,7 +28,6 @@ static void take_calls(struct hw_profile_inside *inside, const struct hw_table *
         const uint32_t call = entry[i].call < HW_SYSTEM_CALLS ? entry[i].call : HW_CALL_OTHER;
         const struct hw_profile_call one = {entry[i].count, entry[i].errors, entry[i].ticks, entry[i].bytes};
         hw_profile_call_add(&inside->calls[call][entry[i].phase][entry[i].kind], &one);
-        inside->calls_seen |= entry[i].count != 0;
     }
 }
 
@@ -110,6 +109,31 @@ static bool take_locks(struct hw_profile_inside *inside, const struct hw_profile
     return true;
 }
 
+/* Calls of futexes are written down twice: by kind of call, and by lock. A run that is cut off in between has one more
+ * there than here, so that numbers of calls are those of the locks, unless locks without an entry, which are of all
+ * kinds, or other calls of futexes (among the waits of locks) are in them. */
+static void take_futexes(struct hw_profile_inside *inside)
+{
+    struct hw_lock_use sum[HW_PHASES][HW_OPERATION_KINDS] = {0};
+    for (size_t i = 0; i < inside->lock_count; i++) {
+        if (inside->locks[i].kind == HW_LOCK_OTHERS)
+            return;
+        for (int phase = 0; inside->locks[i].kind == HW_LOCK_FUTEX && phase < HW_PHASES; phase++)
+            for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
+                hw_lock_use_add(&sum[phase][kind], &inside->locks[i].use[phase][kind]);
+    }
+    if (hw_profile_call_of(inside, HW_CALL_FUTEX_OTHER, -1).count)
+        return;
+    for (int phase = 0; phase < HW_PHASES; phase++)
+        for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
+            struct hw_profile_call *waits = &inside->calls[HW_CALL_FUTEX_WAIT][phase][kind];
+            waits->count = sum[phase][kind].contended;
+            waits->ticks = sum[phase][kind].wait_ticks;
+            waits->errors = waits->errors < waits->count ? waits->errors : waits->count;
+            inside->calls[HW_CALL_FUTEX_WAKE][phase][kind].count = sum[phase][kind].count;
+        }
+}
+
 /* Whether system calls were looked at at all. */
 static bool were_calls_observed(const struct hw_profile *profile, const struct hw_profile_inside *inside)
 {
@@ -122,12 +146,19 @@ static bool were_calls_observed(const struct hw_profile *profile, const struct h
 bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_profile *profile, struct hw_arena *arena,
                             const struct hw_tables *tables)
 {
+    inside->calls_present = tables->of[HW_SECTION_OPERATION_CALLS].count != 0;
     inside->present = tables->of[HW_SECTION_OPERATION_LOCKS].count != 0;
     take_calls(inside, &tables->of[HW_SECTION_OPERATION_CALLS]);
     take_events(inside, &tables->of[HW_SECTION_OPERATION_EVENTS]);
-    inside->calls_present = tables->of[HW_SECTION_OPERATION_CALLS].count != 0;
+    if (!take_locks(inside, profile, arena, &tables->of[HW_SECTION_OPERATION_LOCKS]))
+        return false;
+    if (inside->present && inside->calls_present &&
+        !(profile->process.flags & HW_PROCESS_MERGED)) /* of those it is done */
+        take_futexes(inside);
+    for (int call = 0; call < HW_SYSTEM_CALLS; call++)
+        inside->calls_seen |= hw_profile_call_of(inside, (enum hw_system_call)call, -1).count != 0;
     inside->calls_observed = inside->calls_present && were_calls_observed(profile, inside);
-    return take_locks(inside, profile, arena, &tables->of[HW_SECTION_OPERATION_LOCKS]);
+    return true;
 }
 
 struct hw_profile_call hw_profile_call_of(const struct hw_profile_inside *inside, enum hw_system_call call, int kind)

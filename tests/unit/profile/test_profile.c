@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "profile/container/container.h"
+#include "profile/model/model.h"
 #include "profile/profile.h"
 #include "profile_writer.h"
 #include "support/check.h"
@@ -866,6 +867,35 @@ static void test_documented_sections(void **state)
     free(table);
 }
 
+/* A run that was cut off after a wait was written down as a call, and before it was of its lock. */
+static void test_futexes_are_one_fact(void **state)
+{
+    static struct hw_profile_inside inside; /* large */
+    const struct hw_profile profile = {0};
+    struct hw_operation_call calls[] = {{.call = HW_CALL_FUTEX_WAIT, .count = 46, .ticks = 4600, .errors = 46},
+                                        {.call = HW_CALL_FUTEX_WAKE, .count = 12, .ticks = 70}};
+    struct hw_operation_lock locks[] = {{.kind = HW_LOCK_OTHERS}, {.kind = HW_LOCK_FUTEX}, {.kind = HW_LOCK_MUTEX}};
+    struct hw_tables tables = {0};
+    locks[1].use[0][0] = (struct hw_lock_use){.count = 11, .contended = 45, .wait_ticks = 4500};
+    locks[2].use[0][0] = (struct hw_lock_use){.count = 100, .contended = 50, .wait_ticks = 9};
+    tables.of[HW_SECTION_OPERATION_CALLS] = (struct hw_table){.entries = calls, .count = 2};
+    tables.of[HW_SECTION_OPERATION_LOCKS] = (struct hw_table){.entries = locks, .count = 3};
+    for (unsigned others = 0; others < 2; others++) { /* where some locks have no entry calls are what is known */
+        struct hw_arena arena = {0};
+        inside = (struct hw_profile_inside){0};
+        locks[0].use[0][0].contended = others;
+        assert_true(hw_profile_take_inside(&inside, &profile, &arena, &tables));
+        const struct hw_profile_call waits = hw_profile_call_of(&inside, HW_CALL_FUTEX_WAIT, -1);
+        assert_int_equal(waits.count, others ? 46 : 45);
+        assert_int_equal(waits.ticks, others ? 4600 : 4500);
+        assert_int_equal(waits.errors, waits.count);
+        assert_int_equal(hw_profile_call_of(&inside, HW_CALL_FUTEX_WAKE, -1).count, others ? 12 : 11);
+        assert_int_equal(hw_profile_call_of(&inside, HW_CALL_FUTEX_WAKE, -1).ticks, 70);
+        assert_true(inside.calls_observed);
+        hw_arena_free(&arena);
+    }
+}
+
 TEST_LIST(cmocka_unit_test(test_unsealed), cmocka_unit_test(test_sealed), cmocka_unit_test(test_stack),
           cmocka_unit_test(test_scattered), cmocka_unit_test(test_directory_with_spare_entries),
           cmocka_unit_test(test_newer_minor), cmocka_unit_test(test_newer_major), cmocka_unit_test(test_no_profile),
@@ -874,4 +904,5 @@ TEST_LIST(cmocka_unit_test(test_unsealed), cmocka_unit_test(test_sealed), cmocka
           cmocka_unit_test(test_in_flight), cmocka_unit_test(test_many_entries), cmocka_unit_test(test_unknown_stack),
           cmocka_unit_test(test_timeline_in_motion), cmocka_unit_test(test_bad_references),
           cmocka_unit_test(test_running), cmocka_unit_test(test_read_while_written),
-          cmocka_unit_test(test_documentation), cmocka_unit_test(test_documented_sections))
+          cmocka_unit_test(test_documentation), cmocka_unit_test(test_documented_sections),
+          cmocka_unit_test(test_futexes_are_one_fact))
