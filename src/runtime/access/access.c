@@ -8,6 +8,7 @@
  * announced before (struct moving), and whoever gets memory there waits. */
 #include "base/abi.h"
 #include "runtime/access/cells.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/core.h"
 #include "runtime/core/threads.h"
 #include "runtime/hooks/hooks.h"

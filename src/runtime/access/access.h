@@ -1,4 +1,5 @@
-/* access.h - counted accesses and fields: what other rooms call. The files that make figures of cells share cells.h. */
+/* access.h - counted accesses and fields: what other rooms call. The files that make figures of cells share cells.h and
+ * counting.h. */
 #ifndef HW_RUNTIME_ACCESS_ACCESS_H
 #define HW_RUNTIME_ACCESS_ACCESS_H
 
@@ -57,36 +58,19 @@ void hw_shadow_count_modules(void);
 __attribute__((noreturn)) void hw_shadow_refuse(const char *text, const char *detail);
 /* GRANULE is counted with from now on, or 0: none. */
 void hw_shadow_set_granule(uint32_t granule);
-void hw_shadow_threads_start(void);
 void hw_shadow_fork(void);
 /* Of the calling thread: which plane in the order of addresses, from 1; 0: none of its own. */
 extern HW_HIDDEN __thread uint32_t hw_self_plane __attribute__((tls_model("initial-exec")));
 /* The calling thread gets a plane of its own / gives it back (its counts stay). */
 void hw_shadow_attach(void);
 void hw_shadow_release(void);
-/* From now on accesses are counted: layout, sections and notes. Nothing happens when that was so before; a message and
- * exit(1) when the granule was another one. Called by __heapwise_init_v1, and by what serves other ABIs. */
-void hw_access_enable(uint32_t granule);
-/* The plane of clang's ABI: one for all threads, cells u64 at (address >> 6 << 3), or, when the granule is 8, u8 at
- * (address >> 3). Its counts are reported in the `unsplit` field. After hw_access_enable; may be called again. 0: no
- * planes. */
-uintptr_t hw_shadow_memprof_plane(void);
 /* Adds AMOUNT to a 32-bit half (0 reads, 1 writes) of a 64-byte granule's cell; what does not fit there goes into a
  * side table of 64-bit counts. CELL is a cell of the calling thread's plane. */
 void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
-/* The sum of the side table's counts for cells [first, end) in one plane, which is taken out or left; false: none. */
-bool hw_shadow_side(uintptr_t first, uintptr_t end, bool take, uint64_t more[2]);
-void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2]);
-void hw_shadow_side_clear(void);
-/* Moves what has grown beyond 2^31 in any cell into the side table, and sets sweep_next. Not under the lock. */
-void hw_shadow_sweep(void);
 /* Notes it when cells may have overflowed since the last sweep. Not under the lock. */
 void hw_shadow_check_sweeps(void);
 /* Looks for areas of memory that share cells: a note. Not under the lock. */
 void hw_shadow_look_for_folds(void);
-
-/* The role of the threads that have counted in PLANE, one of hw_shadow.plane. */
-uint32_t hw_shadow_role(uintptr_t plane);
 
 /* ---- sharing.c: who uses lines that threads share ---- */
 
@@ -102,8 +86,6 @@ void hw_side_note(const struct hw_side *key, bool live, bool locked);
 /* Sections are there: at the start, from now on; in a forked child. */
 void hw_sharing_start(void);
 void hw_sharing_fork(void);
-/* Forgets what a harvest wrote. Lock held. */
-void hw_sharing_forget_harvest(void);
 /* Counts from zero. As hw_access_reset. */
 void hw_sharing_reset(void);
 
@@ -161,8 +143,6 @@ static inline void hw_layout_unpack(const uint64_t *record, struct hw_block *blo
     block->size = record[1] >> HW_CONTEXT_BITS;
     block->context = record[1] & (HW_CONTEXT_MAX - 1);
 }
-/* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
-void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely);
 
 /* What an event will need of the record of a block, and of its cells, is on its way while the stack is looked at. */
 static inline void hw_block_prefetch(const void *address)
@@ -176,10 +156,9 @@ static inline void hw_block_prefetch(const void *address)
 
 /* ---- access.c: from cells to the profile, event by event (access.h has what its files share) ---- */
 
-/* Where accesses are counted (parts.c), and from now on: their sections. */
+/* Where accesses are counted (parts.c): their sections. */
 bool hw_access_start(void);
 void hw_access_fork(void);
-void hw_access_late(uint32_t granule);
 /* Events of heap.c, in access mode only. A new block's cells are cleared in all planes. */
 void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick);
 /* What is in the block's cells is taken out of them and added to the entry of MIB as one block. FREE_CONTEXT: HW_NONE
@@ -212,13 +191,6 @@ void hw_access_harvest(bool stopped);
  * held. */
 void hw_access_forget_harvest(void);
 
-/* ---- cells.c: sums over planes ---- */
-
-/* Calls EACH for every granule that was touched of those that [start, end) reaches into; map and offset are not set.
- * Without TAKE the cells stay, and granules of blocks of pools are left out: after hw_pool_harvest_begin. */
-void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
-                           void (*each)(uintptr_t address, const struct hw_global_granule *counts));
-
 /* ---- fields.c: counters of fields of structs ---- */
 
 /* Where fields are counted (parts.c); in a forked child. Lock held, or alone. */
@@ -228,46 +200,19 @@ void hw_fields_fork(void);
 void hw_fields_allocated(const struct hw_mib *mib, const void *address);
 /* Writes what the counters say into the profile, over what was there. Lock held. */
 void hw_fields_harvest(bool stopped);
-void hw_fields_harvest_counters(uint32_t first, uint32_t end);
 /* Counts from zero. As hw_access_reset. */
 void hw_fields_reset(void);
-/* How many counters there are; where one is in a plane; its groups, which lie one behind the other. */
-uint32_t hw_fields_counters(void);
-uintptr_t hw_fields_counter(uintptr_t plane, uint32_t counter);
-uint32_t hw_fields_first_group(uint32_t counter);
-bool hw_fields_has_counter(uint32_t group, uint32_t counter);
+/* ---- field_windows.c, word_sampler.c: samplers, each with a thread of the runtime's own ---- */
 
-/* ---- field_windows.c: which fields are used at nearly the same time ---- */
-
-void hw_windows_start(void);
-void hw_windows_stop(void);
-/* Lock held. */
-void hw_windows_reset(void);
-void hw_windows_fork(void);
-
-/* ---- word_sampler.c: with 4-byte granules, in which periods words were used ---- */
-
-/* A thread of the runtime's own looks at the shadow now and then, or, where there can be none, allocations do. Again in
- * a forked child. */
-void hw_word_sampler_start(void);
 /* No thread any more, and it makes no system call from now on. */
+void hw_windows_stop(void);
 void hw_word_sampler_stop(void);
-/* Without a thread: a look, if one is due. Not under the lock. */
-void hw_word_sampler_event(uint64_t tick);
-/* What the profile says of it. */
-void hw_word_sampler_tell(struct hw_access_info *info);
-/* Forgets how long it has been looking. */
-void hw_word_sampler_reset(void);
-
 /* ---- globals.c: data of executables and libraries ---- */
 
 /* A module that was seen, with its segments. Lock held. */
 void hw_globals_module(uint32_t map, uintptr_t bias, const void *headers, size_t header_count);
-/* Rewrites GLOBALS; libraries that are gone give up their cells for good. Lock held. */
-void hw_globals_harvest(void);
 /* Takes out what libraries counted that are gone. Lock held. */
 void hw_globals_gone(void);
-void hw_globals_forget_harvest(void);
 void hw_globals_reset(void);
 
 /* ---- memprof.c: objects of clang -fmemory-profile ---- */

@@ -3,6 +3,7 @@
  * Long ranges are gone through by pages of the shadow that are there at all; those are given back afterwards. */
 #include "base/abi.h"
 #include "runtime/access/cells.h"
+#include "runtime/access/counting.h"
 
 #define SHADOW_PAGE (HW_PAGE << 3) /* program memory that one page of shadow stands for */
 #define LANE_LOW    0x0101010101010101ull

@@ -4,7 +4,7 @@
  * in every plane, and again a short window later: fields of one struct that both rose, in one plane, were used close
  * together, if not on the same object. It goes through all other counters a few at a time, to learn which rise, and
  * keeps the profile's sums up to date on the way, so that they are not far behind after kill -9. */
-#include "runtime/access/access.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"

@@ -6,7 +6,7 @@
  * The tables of modules are copied into the sections of the profile when they are registered: structs of one identity
  * once, strings once. A harvest writes the sums over all planes over those of the one before: a counter only rises. */
 #include "base/abi.h"
-#include "runtime/access/access.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
 #include "runtime/core/memory.h"

@@ -3,7 +3,7 @@
  * Which segments there are is learnt when modules.c sees a module, because the dynamic linker cannot be asked under the
  * lock. Entries of libraries that are gone come first in the section and stay; what follows is written anew by each
  * harvest. */
-#include "runtime/access/access.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/file.h"
 #include "runtime/core/memory.h"
 

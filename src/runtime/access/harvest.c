@@ -2,6 +2,7 @@
  *
  * A harvest only reads cells, and writes its result over that of the one before. */
 #include "runtime/access/cells.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/core.h"
 
 static struct {

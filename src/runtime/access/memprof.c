@@ -10,6 +10,7 @@
  *
  * Of the runtime options of LLVM's MemProf (MEMPROF_OPTIONS, __memprof_default_options) none is read. */
 #include "runtime/access/count.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/core.h"
 #include "runtime/core/threads.h"
 

@@ -17,7 +17,7 @@
  *             the allocator's own: such a block begins with a granule, and its record is in the table of blocks.c.
  *
  * hw_layout_map knows which addresses are blocks of the layout: everything else is passed on as it is, always. */
-#include "runtime/access/access.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/memory.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/stacks/stacks.h"

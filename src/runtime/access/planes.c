@@ -15,7 +15,7 @@
  * there, and hw_shadow_sweep, which an allocation does now and then, moves 2^31 there when a half has grown beyond
  * that. A granule that is counted 2^32 times while nobody calls the allocator is not noticed. */
 #include "base/abi.h"
-#include "runtime/access/access.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"

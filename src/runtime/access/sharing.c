@@ -5,6 +5,7 @@
  * sample falls on one (samples.c). They are few: each fact has an entry in the file, found by a table that never grows;
  * what finds no room any more is not told. Entries are found without a lock and made under it. */
 #include "runtime/access/cells.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
 #include "runtime/core/threads.h"

@@ -10,6 +10,7 @@
  * Where there can be no thread (old kernel, no memory, words-thread=0) allocations take a look when it is due. */
 #include "base/abi.h"
 #include "runtime/access/cells.h"
+#include "runtime/access/counting.h"
 #include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"

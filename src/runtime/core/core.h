@@ -16,8 +16,7 @@ bool hw_fork_pending(void);
 bool hw_fork_settled(void);
 /* Sets up a forked child: own file, counts from zero. */
 void hw_fork_child(void);
-/* Before fork, in the parent: what is live, for the child; and into its profile. */
-void hw_fork_prepare(void);
+/* In a forked child: what was live in the parent goes into the profile. */
 void hw_fork_inherit(void);
 /* Which allocator hw_real is: for the profile, and for what the runtime may assume of it. */
 void hw_describe_allocator(void);

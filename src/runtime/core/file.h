@@ -71,15 +71,11 @@ void hw_file_move_descriptor(int away_from);
 struct hw_launcher_reply; /* base/launcher.h */
 /* A new profile made by record: its descriptor, or -errno. */
 int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply);
-/* Tells record why there is no profile of this process. ERROR: errno, or 0. */
-void hw_launcher_tell(const char *problem, int error);
 bool hw_launcher_other_ids(void);
 /* Why there is no profile, or what it lacks: told record if there is one, else on standard error. */
 void hw_trouble(const char *what, const char *detail, int error);
 /* A system call by syscall(). */
 void hw_launcher_see_call(long number, long first);
-/* The process is about to leave the network namespace in which record can be found, or has children that will. */
-void hw_launcher_keep(uint64_t clone_flags);
 /* A socket that programs which close everything must not close: see descriptors.c; -1: none, or it is not there any
  * more. */
 int hw_launcher_descriptor(void);

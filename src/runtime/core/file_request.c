@@ -72,7 +72,8 @@ void hw_launcher_let_go(void)
     kept = -1;
 }
 
-void hw_launcher_keep(uint64_t clone_flags)
+/* The process is about to leave the network namespace in which record can be found, or has children that will. */
+static void leave_network(uint64_t clone_flags)
 {
     if (!(clone_flags & CLONE_NEWNET) || kept >= 0 || !hw_options.launcher || hw_quiet ||
         hw_runtime.state != HW_STATE_ON)
@@ -84,7 +85,7 @@ HW_EXPORT int unshare(int flags);
 HW_EXPORT int unshare(int flags)
 {
     HW_REAL(int, unshare, (int));
-    hw_launcher_keep((uint64_t)(unsigned)flags);
+    leave_network((uint64_t)(unsigned)flags);
     return real(flags);
 }
 
@@ -104,9 +105,9 @@ static void keep_connected(void)
 void hw_launcher_see_call(long number, long first)
 {
     if (number == SYS_unshare || number == SYS_clone)
-        hw_launcher_keep((uint64_t)first);
+        leave_network((uint64_t)first);
     if (number == SYS_clone3 && !(first & 7) && hw_readable((uintptr_t)first)) /* the flags come first in it */
-        hw_launcher_keep(((const struct clone_args *)first)->flags);
+        leave_network(((const struct clone_args *)first)->flags);
 }
 
 /* Whether process ids mean something else here than they do to record. */
@@ -220,7 +221,8 @@ int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply)
     return fd;
 }
 
-void hw_launcher_tell(const char *problem, int error)
+/* Tells record why there is no profile of this process. ERROR: errno, or 0. */
+static void tell(const char *problem, int error)
 {
     if (!hw_options.launcher || hw_quiet)
         return;
@@ -242,5 +244,5 @@ void hw_trouble(const char *what, const char *detail, int error)
     hw_text_string(&text, what);
     if (detail)
         hw_text_string(&text, detail);
-    hw_launcher_tell(buffer, error);
+    tell(buffer, error);
 }

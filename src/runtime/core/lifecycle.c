@@ -454,7 +454,8 @@ HW_EXPORT void quick_exit(int status)
 
 /* ---- fork ---- */
 
-void hw_fork_prepare(void)
+/* Before fork, in the parent: what is live, for the child. */
+static void prepare_fork(void)
 {
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     uint32_t contexts = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS), mibs = (uint32_t)HW_ENTRIES(HW_POOL_MIBS);
@@ -537,7 +538,7 @@ void hw_fork_child(void)
     hw_runtime.clock_start_ns = hw_clock_monotonic_ns();
     hw_runtime.threads_settled = 0;
     if (!at_fork.fresh) /* a bare clone: the parent goes on meanwhile, its file is still mapped here */
-        hw_fork_prepare();
+        prepare_fork();
     at_fork.fresh = false;
     bool started = hw_file_fork();
     if (started) {
@@ -556,7 +557,7 @@ HW_EXPORT int fork(void)
     HW_REAL(int, fork, (void));
     if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || hw_quiet)
         return real();
-    hw_fork_prepare();
+    prepare_fork();
     at_fork.fresh = true;
     int pid = real();
     if (pid != 0)
@@ -572,7 +573,7 @@ HW_EXPORT int daemon(int no_chdir, int no_close)
     if (hw_runtime.state != HW_STATE_ON || !hw_fork_settled())
         return real(no_chdir, no_close);
     hw_process_end(HW_EXIT_CODE, 0);
-    hw_fork_prepare();
+    prepare_fork();
     at_fork.fresh = true;
     int result = real(no_chdir, no_close);
     if (!hw_fork_pending()) { /* there was no child */

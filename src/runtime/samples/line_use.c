@@ -5,7 +5,7 @@
  */
 #include "runtime/allocator/places.h"
 #include "runtime/core/memory.h"
-#include "runtime/samples/samples.h"
+#include "runtime/samples/hits.h"
 
 #define WRITERS (1u << 15)
 

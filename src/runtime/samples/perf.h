@@ -4,7 +4,7 @@
 
 #include "runtime/samples/perf_ring.h"
 #include "runtime/samples/perf_source.h"
-#include "runtime/samples/samples.h"
+#include "runtime/samples/hits.h"
 
 struct hw_perf_thread {
     void *mapping; /* NULL: none */

@@ -13,7 +13,7 @@
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
-#include "runtime/samples/samples.h"
+#include "runtime/samples/hits.h"
 
 /* ---- where an access fell ---- */
 
