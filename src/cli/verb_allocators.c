@@ -453,8 +453,16 @@ static void predict_profile(struct command *command)
 
 static void predict(struct command *command)
 {
+    struct hw_comparison *comparison = &command->comparison;
     if (!command->profile)
         return;
+    if (comparison->choice.reason == HW_CHOICE_TOO_SHORT) { /* replays have no start and no end of a process */
+        snprintf(comparison->prediction_note, sizeof comparison->prediction_note,
+                 "Nothing was predicted: runs of less than %.0f ms are mostly the start and the end of the process, "
+                 "which replays do not contain.",
+                 HW_SHORTEST_S * 1e3);
+        return;
+    }
     show_progress(command, "replaying", "");
     if (command->traced.path[0])
         predict_course(command);
