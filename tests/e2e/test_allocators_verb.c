@@ -656,7 +656,7 @@ static void test_predictions(void **state)
 static void test_short_runs_are_not_predicted(void **state)
 {
     (void)state;
-    const char *const arguments[] = {VERB, "--json", "-n", "3", "--", differs(), NULL};
+    const char *const arguments[] = {VERB, "--json", "-n", "3", "--", differs(), "input", NULL};
     struct run_result result;
     json_t *runs = runs_of(arguments, NULL, &result);
     bool is_short = false;
