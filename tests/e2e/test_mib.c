@@ -114,6 +114,26 @@ static void test_reallocation(void **state)
     assert_int_equal(elsewhere.bytes, 50000);
 }
 
+/* Bytes that reallocations took along, as the program has counted them. */
+static void test_moved_bytes(void **state)
+{
+    long expected = 0;
+    int64_t found = 0;
+    size_t index;
+    json_t *context;
+    sums_of("case_realloc_moves");
+    assert_int_equal(sscanf(strstr(recording.run.out, "moved "), "moved %ld", &expected), 1);
+    json_array_foreach(json_object_get(recording.report, "contexts"), index, context)
+    {
+        const json_t *frame = json_array_get(json_object_get(context, "stack"), 0);
+        const char *function = frame ? json_text(frame, "function") : NULL;
+        if (function && !strcmp(function, "case_realloc_moves"))
+            found += json_number(context, "realloc.moved_bytes");
+    }
+    assert_true(expected > 0);
+    assert_int_equal(found, expected);
+}
+
 static void test_temporary(void **state)
 {
     assert_int_equal(sums_of("case_temporary_all").temporary, 10);
@@ -214,7 +234,7 @@ static void test_process(void **state)
 }
 
 TEST_LIST_WITH(record_once, forget, cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_overlaps),
-               cmocka_unit_test(test_cpus), cmocka_unit_test(test_reallocation), cmocka_unit_test(test_temporary),
-               cmocka_unit_test(test_threads), cmocka_unit_test(test_live_at_exit), cmocka_unit_test(test_peak),
-               cmocka_unit_test(test_peak_of_two_threads), cmocka_unit_test(test_timeline),
+               cmocka_unit_test(test_cpus), cmocka_unit_test(test_reallocation), cmocka_unit_test(test_moved_bytes),
+               cmocka_unit_test(test_temporary), cmocka_unit_test(test_threads), cmocka_unit_test(test_live_at_exit),
+               cmocka_unit_test(test_peak), cmocka_unit_test(test_peak_of_two_threads), cmocka_unit_test(test_timeline),
                cmocka_unit_test(test_process))

@@ -171,6 +171,23 @@ NOINLINE static void case_realloc_shrink(void)
     HERE(); /* 100 bytes stay live */
 }
 
+NOINLINE static void case_realloc_moves(void)
+{
+    size_t moved = 0;
+    char *block = malloc(1000);
+    KEEP(block);
+    for (size_t size = 2000; size <= 8000; size += 1000) {
+        char *behind = malloc(size); /* in the way */
+        KEEP(behind);
+        const uintptr_t old = (uintptr_t)block;
+        block = realloc(block, size);
+        KEEP(block);
+        moved += (uintptr_t)block != old ? size - 1000 : 0;
+    }
+    printf("moved %zu\n", moved);
+    HERE();
+}
+
 NOINLINE static void *realloc_elsewhere_make(void)
 {
     void *block = malloc(50);
@@ -379,6 +396,7 @@ int main(int argc, char **argv)
     case_realloc_growth();
     case_realloc_shrink();
     case_realloc_elsewhere();
+    case_realloc_moves();
     case_temporary_all();
     case_temporary_one_of_two();
     case_temporary_none();

@@ -219,6 +219,8 @@ static void realloc_facts(const struct hw_profile_context *sum, struct hw_buffer
     if (!sum->reallocations)
         return;
     hw_buffer_add(facts, "reallocated %s (%s moved", HW_OF(sum->reallocations, "time"), HW_COUNT(sum->realloc_moved));
+    if (sum->realloc_moved_bytes)
+        hw_buffer_add(facts, " with %s", HW_BYTES(sum->realloc_moved_bytes));
     if (sum->realloc_grown_bytes)
         hw_buffer_add(facts, ", +%s", HW_BYTES(sum->realloc_grown_bytes));
     if (sum->realloc_shrunk_bytes)

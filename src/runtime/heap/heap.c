@@ -559,7 +559,10 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
     take_peak_share(mib);
     const uint64_t weight = sample_of(block).weight; /* never of a sampled run */
     mib->reallocations += weight;
-    mib->realloc_moved += old_address != new_address ? weight : 0;
+    if (old_address != new_address) {
+        mib->realloc_moved += weight;
+        mib->realloc_moved_bytes += weight * (size < old_size ? size : old_size);
+    }
     int64_t growth = (int64_t)weight * ((int64_t)size - (int64_t)old_size);
     if (growth > 0) {
         mib->realloc_grown_bytes += (uint64_t)growth;
