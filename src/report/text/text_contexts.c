@@ -371,7 +371,7 @@ static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
                                     : key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC || key == HW_SORT_THREADS
                                         ? HW_MEASURED_EVENTS
                                     : key == HW_SORT_MEAN_LIFETIME ? HW_MEASURED_LIFETIMES
-                                                              : HW_MEASURED_TOTALS;
+                                                                   : HW_MEASURED_TOTALS;
     const bool granules = key == HW_SORT_UNTOUCHED || key == HW_SORT_NEVER_ACCESSED || key == HW_SORT_NEVER_READ ||
                           key == HW_SORT_SHARING;
     if (hw_profile_counts_periods(view->profile) && (key == HW_SORT_DENSITY || key == HW_SORT_COLD))

@@ -18,7 +18,8 @@ struct hw_measure {
     const char *sentence; /* what it is, for documents */
 };
 
-/* Indexes of hw_measures. All before POOLS leave out pools of the program; those from ACCESSES on need counted accesses.
+/* Indexes of hw_measures. All before POOLS leave out pools of the program; those from ACCESSES on need counted
+ * accesses.
  */
 enum hw_measure_id {
 #define HW_BOTH(id, ...)  HW_MEASURE_##id,
@@ -35,8 +36,8 @@ struct hw_list_key {
 };
 extern const struct hw_list_key hw_list_keys[HW_SORT_KEYS];
 
-/* The measure called NAME, by its key or that of the JSON report; HW_MEASURES when there is none. *NOW: NULL, or the new
- * key where NAME is an old one. */
+/* The measure called NAME, by its key or that of the JSON report; HW_MEASURES when there is none. *NOW: NULL, or the
+ * new key where NAME is an old one. */
 enum hw_measure_id hw_measure_find(const char *name, const char **now);
 /* Likewise the list called NAME (SIZE bytes); HW_SORT_KEYS when there is none. */
 enum hw_sort_key hw_list_find(const char *name, size_t size, const char **now);
