@@ -39,7 +39,7 @@ union entries {
 
 const struct hw_reference hw_references[] = {
 #define HW_REFERS(name, member, to)                                                                                    \
-    {HW_SECTION_##name, HW_SECTION_##to, offsetof(__typeof__(((union entries *)0)->name), member)},
+    {#name, HW_SECTION_##name, HW_SECTION_##to, offsetof(__typeof__(((union entries *)0)->name), member)},
 #include "profile/sections.def"
 };
 const size_t hw_reference_count = sizeof hw_references / sizeof *hw_references;

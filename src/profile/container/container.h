@@ -60,6 +60,7 @@ const struct hw_section_rule *hw_section_rule(uint32_t type);
 
 /* The member at OFFSET in the entries of section FROM is an index into section TO, or an offset in STRINGS. */
 struct hw_reference {
+    const char *name; /* of section FROM, as in sections.def */
     uint32_t from, to;
     size_t offset;
 };

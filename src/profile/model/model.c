@@ -3,6 +3,7 @@
 #include "profile/model/model.h"
 #include "profile/llvm/llvm.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -66,13 +67,32 @@ const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset)
     return offset < profile->string_size ? profile->strings + offset : "";
 }
 
-/* Replaces a string offset that points nowhere by 0, the empty string. */
-static void check_string(struct builder *builder, uint32_t *offset, const char *where)
+/* Replaces a string offset that points nowhere by 0, the empty string. SECTION: as in sections.def. */
+static void check_string(struct builder *builder, uint32_t *offset, const char *section)
 {
+    char name[32];
+    size_t length = 0;
     if (*offset == 0 || *offset < builder->profile->string_size)
         return;
     *offset = 0;
-    hw_problem(builder->problems, "Strings are missing in the %s section.", where);
+    for (; section[length] && length + 1 < sizeof name; length++)
+        name[length] = (char)(section[length] == '_' ? ' ' : tolower(section[length]));
+    name[length] = '\0';
+    hw_problem(builder->problems, "Strings are missing in the %s section.", name);
+}
+
+/* All strings of all sections, before anybody reads one. */
+static void check_strings(struct builder *builder)
+{
+    for (size_t i = 0; i < hw_reference_count; i++) {
+        const struct hw_reference *reference = &hw_references[i];
+        const struct hw_table *table = &builder->tables->of[reference->from];
+        const size_t size = hw_section_rule(reference->from)->size;
+        char *entry = table->entries;
+        if (reference->to == HW_SECTION_STRINGS)
+            for (size_t k = 0; k < table->count; k++, entry += size)
+                check_string(builder, (uint32_t *)(void *)(entry + reference->offset), reference->name);
+    }
 }
 
 static void take_strings(struct builder *builder)
@@ -121,10 +141,7 @@ static void take_process(struct builder *builder)
         memcpy(&profile->process, table->entries, sizeof profile->process);
     profile->process_lost = table->count == 0;
     struct hw_process_info *process = &profile->process;
-    uint32_t *strings[] = {&process->executable, &process->allocator, &process->allocator_path, &process->options,
-                           &process->command};
-    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
-        check_string(builder, strings[i], "process");
+    check_string(builder, &process->command, "PROCESS");
     if ((process->clock_ticks == 0) != (process->clock_ns == 0)) {
         hw_problem(builder->problems, "The clock of the run is damaged: times are computed as if a tick took 1 ns.");
         process->clock_ticks = process->clock_ns = 0;
@@ -145,7 +162,6 @@ static void take_maps(struct builder *builder)
     const struct hw_table *table = &builder->tables->of[HW_SECTION_MAPS];
     struct hw_map_entry *maps = table->entries;
     for (size_t i = 0; i < table->count; i++) {
-        check_string(builder, &maps[i].path, "maps");
         if (maps[i].build_id_size > sizeof maps[i].build_id) {
             hw_problem(builder->problems, "A build id in the maps section is damaged.");
             maps[i].build_id_size = 0;
@@ -591,7 +607,6 @@ static void take_notes(struct builder *builder)
         struct hw_note note = notes[i];
         if (note.code == 0)
             continue;
-        check_string(builder, &note.text, "notes");
         notes[kept++] = note;
     }
     builder->profile->notes = notes;
@@ -603,8 +618,6 @@ static void take_runs(struct builder *builder)
     const struct hw_table *table = &builder->tables->of[HW_SECTION_RUNS];
     struct hw_run *runs = table->entries;
     for (size_t i = 0; i < table->count; i++) {
-        check_string(builder, &runs[i].executable, "runs");
-        check_string(builder, &runs[i].allocator, "runs");
         if (runs[i].build_id_size > sizeof runs[i].build_id) {
             hw_problem(builder->problems, "A build id in the runs section is damaged.");
             runs[i].build_id_size = 0;
@@ -636,6 +649,7 @@ static bool build(struct builder *builder)
 {
     struct hw_profile *profile = builder->profile;
     take_strings(builder);
+    check_strings(builder);
     take_process(builder);
     take_maps(builder);
     if (!take_nodes(builder))

@@ -31,13 +31,6 @@ static void add_times(uint64_t *sum, uint64_t number, uint64_t times)
     add(sum, __builtin_mul_overflow(number, times, &product) ? UINT64_MAX : product);
 }
 
-static const char *string_of(struct taker *taker, uint32_t offset, uint32_t section)
-{
-    if (offset && offset >= taker->profile->string_size)
-        hw_problem(taker->problems, "Strings are missing in the %s section.", hw_section_rule(section)->name);
-    return hw_profile_string(taker->profile, offset);
-}
-
 /* What clang and the plugin name a type by, see base/abi.h: FNV-1a. */
 static uint64_t type_id(const char *name)
 {
@@ -80,9 +73,9 @@ static void take_field(struct taker *taker, struct hw_profile_field *to, const s
 {
     uint64_t end;
     *to = (struct hw_profile_field){
-        .name = string_of(taker, entry->name, HW_SECTION_FIELDS),
-        .type_name = string_of(taker, entry->type_name, HW_SECTION_FIELDS),
-        .declaration = string_of(taker, entry->declaration, HW_SECTION_FIELDS),
+        .name = hw_profile_string(taker->profile, entry->name),
+        .type_name = hw_profile_string(taker->profile, entry->type_name),
+        .declaration = hw_profile_string(taker->profile, entry->declaration),
         .flags = entry->flags,
         .alignment = entry->alignment,
         .line = entry->line,
@@ -110,8 +103,8 @@ static void take_new_struct(struct taker *taker, const struct hw_struct *entry)
     const struct hw_field *table = taker->tables->of[HW_SECTION_FIELDS].entries;
     *to = (struct hw_profile_struct){
         .identity = entry->identity,
-        .name = string_of(taker, entry->name, HW_SECTION_STRUCTS),
-        .file = string_of(taker, entry->file, HW_SECTION_STRUCTS),
+        .name = hw_profile_string(taker->profile, entry->name),
+        .file = hw_profile_string(taker->profile, entry->file),
         .line = entry->line,
         .alignment = entry->alignment,
         .size = entry->size,
@@ -176,7 +169,7 @@ static bool take_structs(struct taker *taker)
             continue;
         if (fields_exist(taker, &entries[i]))
             order[count++] =
-                (struct named){string_of(taker, entries[i].name, HW_SECTION_STRUCTS), entries[i].identity, (uint32_t)i};
+                (struct named){hw_profile_string(taker->profile, entries[i].name), entries[i].identity, (uint32_t)i};
         else
             hw_problem(taker->problems, "The structs section is damaged: fields of a struct are not there.");
     }
@@ -339,8 +332,8 @@ static bool take_groups(struct taker *taker)
         *to = (struct hw_profile_field_group){
             .structure = structure,
             .line = entry->line,
-            .function = string_of(taker, entry->function, HW_SECTION_FIELD_GROUPS),
-            .file = string_of(taker, entry->file, HW_SECTION_FIELD_GROUPS),
+            .function = hw_profile_string(taker->profile, entry->function),
+            .file = hw_profile_string(taker->profile, entry->file),
             .object = entry->object,
             .executions = entry->executions,
         };

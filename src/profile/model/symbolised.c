@@ -21,15 +21,6 @@ static void *entries_of(const struct checker *checker, uint32_t type, size_t *co
     return checker->tables->of[type].entries;
 }
 
-/* Replaces a string that is not there by none. */
-static void check_string(const struct checker *checker, uint32_t *string, const char *section)
-{
-    if (*string == 0 || *string < checker->profile->string_size)
-        return;
-    *string = 0;
-    hw_problem(checker->problems, "Strings are missing in the %s section.", section);
-}
-
 static bool map_exists(const struct checker *checker, uint32_t map)
 {
     return map < checker->profile->map_count;
@@ -103,7 +94,6 @@ static void measure_paths(const struct checker *checker, struct path_table *tabl
             hw_problem(checker->problems, "The files section is damaged: a directory comes after what lies in it.");
             continue;
         }
-        check_string(checker, &node->name, "files");
         const uint32_t above = node->parent ? table->sizes[node->parent] : 0;
         if (node->parent && !above)
             continue;
@@ -156,8 +146,6 @@ static bool take_frames(struct checker *checker)
         return false;
     measure_paths(checker, &table);
     for (size_t i = 0; i < checker->symbols->frame_count; i++) {
-        check_string(checker, &frames[i].function, "frames");
-        check_string(checker, &frames[i].linkage_name, "frames");
         if (frames[i].file >= table.count && frames[i].file)
             hw_problem(checker->problems, "The frames section is damaged: it names a file that does not exist.");
         if (frames[i].file >= table.count || (frames[i].file && !make_path(checker, &table, frames[i].file)))
@@ -219,8 +207,7 @@ static void take_types(struct checker *checker)
             hw_problem(checker->problems, "The types section is damaged: it is out of order.");
             continue;
         }
-        types[kept] = types[i];
-        check_string(checker, &types[kept++].name, "types");
+        types[kept++] = types[i];
     }
     checker->symbols->types = types;
     checker->symbols->type_count = kept;
@@ -242,7 +229,6 @@ static void take_data(struct checker *checker)
     for (size_t i = 0; i < count; i++) {
         struct hw_data_name entry = data[i];
         entry.flags &= HW_DATA_SECTION;
-        check_string(checker, &entry.name, "data symbols");
         if (!map_exists(checker, entry.map) || !entry.size || !entry.name ||
             __builtin_add_overflow(entry.address, entry.size, &end) || (kept && !follows(&data[kept - 1], &entry))) {
             hw_problem(checker->problems,
@@ -261,8 +247,6 @@ static void take_modules(struct checker *checker)
     struct hw_module_mark *modules = entries_of(checker, HW_SECTION_MODULES, &count);
     for (size_t i = 0; i < count; i++) {
         struct hw_module_mark mark = modules[i];
-        check_string(checker, &mark.path, "modules");
-        check_string(checker, &mark.problem, "modules");
         if (!map_exists(checker, mark.map) || (kept && modules[kept - 1].map >= mark.map)) {
             hw_problem(checker->problems, "The modules section is damaged: an entry is impossible or out of order.");
             continue;
