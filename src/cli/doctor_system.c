@@ -85,7 +85,7 @@ static void judge_trial(struct hw_finding *finding, int code, const char *profil
                        message);
     else if (!profile)
         hw_finding_set(finding, HW_CHECK_MISSING, "a tiny program left no profile that can be read: %s",
-                       *message ? message : error.message);
+                       access(profile_path, F_OK) != 0 && *message ? message : error.message);
     else if (profile->totals.allocations == 0)
         hw_finding_set(finding, HW_CHECK_LIMITED, "works, but no allocation of a tiny program was seen");
     else

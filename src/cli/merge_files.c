@@ -55,10 +55,14 @@ static const char help[] = "Usage: heapwise merge [-o FILE] [OPTION]... FILE...\
 
 static bool add_file(struct hw_merge_command *command, const char *name)
 {
-    if (!HW_GROW(command->files, command->file_room, command->file_count + 1))
+    char *file = strdup(name);
+    if (!file || !HW_GROW(command->files, command->file_room, command->file_count + 1)) {
+        hw_say("merge: not enough memory");
+        free(file);
         return false;
-    command->files[command->file_count] = strdup(name);
-    return command->files[command->file_count++] != NULL;
+    }
+    command->files[command->file_count++] = file;
+    return true;
 }
 
 static bool add_list(struct hw_merge_command *command, const char *name)

@@ -101,7 +101,8 @@ static bool take_option(struct hw_reporting *reporting, int option)
 
 static int parse(struct command *command, int argc, char **argv)
 {
-    const int code = hw_reporting_parse(&command->reporting, argc, argv, long_options, take_option, hw_help_with_keys(help));
+    const int code =
+        hw_reporting_parse(&command->reporting, argc, argv, long_options, take_option, hw_help_with_keys(help));
     if (code || command->reporting.file_count == 2)
         return code;
     hw_say("diff: two files are compared, OLD and NEW, not %d (see heapwise diff --help)",
@@ -194,7 +195,9 @@ int hw_verb_diff(int argc, char **argv)
                               .limits = calloc((size_t)argc + 1, sizeof *command.limits)};
     int code = hw_view_arguments_init(&command.reporting.names, argc) && command.limits ? parse(&command, argc, argv)
                                                                                         : HW_VERB_USAGE;
-    if (!code)
+    if (!command.limits)
+        hw_say("%s: not enough memory", command.reporting.verb);
+    else if (!code)
         code = run(&command);
     hw_view_arguments_free(&command.reporting.names);
     free(command.limits);

@@ -378,6 +378,8 @@ int hw_verb_export(int argc, char **argv)
 {
     struct command command = {.value = HW_MEASURES, .modules = calloc((size_t)argc + 1, sizeof *command.modules)};
     const bool memory = hw_view_arguments_init(&command.names, argc) && command.modules;
+    if (!command.modules)
+        hw_say("export: not enough memory");
     int code = memory ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)
         code = export_file(&command);

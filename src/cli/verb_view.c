@@ -14,6 +14,7 @@
 
 #include "cli/open_view.h"
 #include "profile/container/write.h"
+#include "report/buffer.h"
 #include "report/page/page_data.h"
 
 static const char help[] = "Usage: heapwise view [OPTION]... FILE\n"
@@ -183,17 +184,21 @@ static char *read_runs(const char *path)
     {
         fine &= json_is_string(json_object_get(run, "allocator"));
     }
-    char *text = fine ? json_dumps(runs, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    struct hw_buffer text = {0};
+    if (fine)
+        hw_buffer_json(&text, runs, JSON_COMPACT | JSON_REAL_PRECISION(9));
     if (!file)
         hw_say("view: %s: %s", path, strerror(errno));
     else if (!fine)
         hw_say("view: %s: not what heapwise allocators --json writes", path);
-    else if (!text)
+    else if (text.failed)
         hw_say("view: not enough memory");
     if (file)
         fclose(file);
     json_decref(runs);
-    return text;
+    if (text.failed)
+        hw_buffer_free(&text);
+    return text.data;
 }
 
 static bool add_stream(struct streams *streams, unsigned char *bytes, size_t size, const struct hw_error *error)

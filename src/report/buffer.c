@@ -1,6 +1,7 @@
 /* buffer.c - see buffer.h. */
 #include "report/buffer.h"
 
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -105,6 +106,17 @@ void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean c
         plain = at;
     }
     hw_buffer_bytes(buffer, (const char *)plain, (size_t)(at - plain));
+}
+
+static int add_json(const char *text, size_t size, void *buffer)
+{
+    hw_buffer_bytes(buffer, text, size);
+    return 0;
+}
+
+void hw_buffer_json(struct hw_buffer *buffer, const struct json_t *value, size_t flags)
+{
+    buffer->failed |= !value || json_dump_callback(value, add_json, buffer, flags) != 0;
 }
 
 const char *hw_buffer_text(const struct hw_buffer *buffer)

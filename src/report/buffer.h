@@ -31,6 +31,10 @@ void hw_buffer_number(struct hw_buffer *buffer, uint64_t number);
 /* Appends TEXT; bytes that may not stay become \xNN. */
 void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean clean);
 
+/* Appends VALUE as JSON; it may be NULL, which fails. json_dumps leaves parts out when there is no memory for them. */
+struct json_t;
+void hw_buffer_json(struct hw_buffer *buffer, const struct json_t *value, size_t flags);
+
 const char *hw_buffer_text(const struct hw_buffer *buffer);
 /* Keeps the first SIZE bytes. */
 void hw_buffer_cut(struct hw_buffer *buffer, size_t size);

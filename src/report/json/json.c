@@ -252,12 +252,8 @@ static const struct hw_buffer *location_frames(struct json_writer *writer, uint3
         return text;
     for (uint32_t i = 0; i < location->frames.count; i++) {
         json_t *frame = hw_json_frame(writer, location, i);
-        char *dumped = json_dumps(frame, JSON_STYLE);
-        if (dumped)
-            hw_buffer_add(text, "%s%s", i ? "," : "", dumped);
-        else
-            writer->failed = true;
-        free(dumped);
+        hw_buffer_bytes(text, ",", i > 0);
+        hw_buffer_json(text, frame, JSON_STYLE);
         json_decref(frame);
     }
     return text;
@@ -401,6 +397,7 @@ static void print_free_stacks(struct json_writer *writer, size_t index)
 static void print_contexts(struct json_writer *writer)
 {
     const struct hw_view *view = writer->view;
+    struct hw_buffer members = {0};
     size_t count;
     uint32_t *order = hw_view_sorted(view->contexts, view->context_count, writer->options->sort, true, &count);
     if (!order) {
@@ -414,19 +411,19 @@ static void print_contexts(struct json_writer *writer)
     for (size_t i = 0; i < count && !writer->failed && !ferror(writer->stream); i++) {
         const struct hw_view_context *context = &view->contexts[order[i]];
         json_t *object = context_value(writer, context);
-        char *dumped = json_dumps(object, JSON_STYLE);
+        hw_buffer_clear(&members);
+        hw_buffer_json(&members, object, JSON_STYLE);
         fprintf(writer->stream, "%s\n{\"id\":%u,", i ? "," : "", (unsigned)context->sum.id);
         hw_json_stack(writer, context->sum.leaf);
         if (view->profile->free_stack_count)
             print_free_stacks(writer, order[i]);
-        if (dumped)
-            fprintf(writer->stream, ",%s", dumped + 1); /* without its brace */
-        else
-            writer->failed = true;
-        free(dumped);
+        writer->failed |= members.failed;
+        if (!writer->failed)
+            fprintf(writer->stream, ",%s", members.data + 1); /* without its brace */
         json_decref(object);
     }
     fputs("\n]", writer->stream);
+    hw_buffer_free(&members);
     free(order);
 }
 

@@ -197,14 +197,14 @@ static json_t *stages_value(struct json_writer *writer)
 
 static void print_members(struct json_writer *writer, json_t *object, uint32_t leaf, bool first)
 {
-    char *dumped = json_dumps(object, JSON_STYLE);
+    struct hw_buffer members = {0};
+    hw_buffer_json(&members, object, JSON_STYLE);
     fputs(first ? "\n{" : ",\n{", writer->stream);
     hw_json_stack(writer, leaf);
-    if (dumped)
-        fprintf(writer->stream, ",%s", dumped + 1); /* without its brace */
-    else
-        writer->failed = true;
-    free(dumped);
+    writer->failed |= members.failed;
+    if (!members.failed)
+        fprintf(writer->stream, ",%s", members.data + 1); /* without its brace */
+    hw_buffer_free(&members);
     json_decref(object);
 }
 
@@ -270,16 +270,16 @@ void hw_json_allocator(struct json_writer *writer)
     set(writer, object, "stages", hw_is_merged(profile) ? json_null() : stages_value(writer));
     hw_json_places(writer, object);
     print_key(writer, "allocator");
-    char *dumped = json_dumps(object, JSON_STYLE);
-    if (dumped) {
-        dumped[strlen(dumped) - 1] = '\0'; /* the lists with stacks follow inside */
-        fputs(dumped, writer->stream);
+    struct hw_buffer members = {0};
+    hw_buffer_json(&members, object, JSON_STYLE);
+    writer->failed |= members.failed;
+    if (!members.failed) {
+        hw_buffer_cut(&members, members.used - 1); /* the lists with stacks follow inside */
+        fputs(members.data, writer->stream);
         print_sites(writer);
         print_slowest(writer);
         fputc('}', writer->stream);
-    } else {
-        writer->failed = true;
     }
-    free(dumped);
+    hw_buffer_free(&members);
     json_decref(object);
 }

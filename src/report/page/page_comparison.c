@@ -27,11 +27,8 @@ static void add_measures(struct hw_page_stream *stream, const struct hw_diff *di
                                                       limited(diff->total[HW_NEW][id]))) != 0;
     }
     json_t *object = json_pack("{s:s,s:o}", "usual", hw_measures[hw_diff_usual(diff)].key, "measures", list);
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    stream->failed |= !text;
-    hw_buffer_bytes(&stream->part, text ? text : "", text ? strlen(text) : 0);
+    hw_buffer_json(&stream->part, object, JSON_COMPACT);
     hw_page_part(stream, "comparison", HW_PART_TEXT);
-    free(text);
     json_decref(object);
 }
 
