@@ -195,12 +195,15 @@ static void life_facts(const struct hw_text *text, const struct hw_profile_conte
     if (sum->peak_bytes > 0)
         hw_buffer_add(facts, "at the peak %s in %s\n", HW_BYTES((uint64_t)sum->peak_bytes),
                       HW_OF(hw_not_negative(sum->peak_blocks), "block"));
-    if (sum->live_blocks > 0)
-        hw_buffer_add(facts, "%s %s in %s, mean age %s\n", profile->running ? "live" : "not freed",
-                      HW_BYTES(hw_not_negative(sum->live_bytes)), HW_OF((uint64_t)sum->live_blocks, "block"),
-                      HW_NS(sum->live_age_total_ns / (uint64_t)sum->live_blocks, utf8));
-    else if (hw_view_measured(text->view, HW_MEASURED_LIVE))
+    if (sum->live_blocks > 0) {
+        hw_buffer_add(facts, "%s %s in %s", profile->running ? "live" : "not freed",
+                      HW_BYTES(hw_not_negative(sum->live_bytes)), HW_OF((uint64_t)sum->live_blocks, "block"));
+        if (sum->live_age_total_ns != UINT64_MAX)
+            hw_buffer_add(facts, ", mean age %s", HW_NS(sum->live_age_total_ns / (uint64_t)sum->live_blocks, utf8));
+        hw_buffer_add(facts, "\n");
+    } else if (hw_view_measured(text->view, HW_MEASURED_LIVE)) {
         hw_buffer_add(facts, "all freed\n");
+    }
     if (!hw_view_measured(text->view, HW_MEASURED_LIFETIMES))
         return;
     if (sum->frees && !hw_view_measured(text->view, HW_MEASURED_LIFETIME_RANGE))

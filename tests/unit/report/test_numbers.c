@@ -166,4 +166,16 @@ static void test_keys(void **state)
     assert_int_equal(hw_measure_find("nothing", &now), HW_MEASURES);
 }
 
-TEST_LIST(cmocka_unit_test(test_document), cmocka_unit_test(test_keys))
+/* What is too much to be known stays so: it does not wrap. */
+static void test_too_much(void **state)
+{
+    struct hw_profile_context sum = {.live_age_total_ns = UINT64_MAX, .allocations = 2, .size_min = 7, .size_max = 9},
+                              more = {.live_age_total_ns = 5, .allocations = 1, .size_min = 3, .size_max = 3};
+    hw_profile_context_add(&sum, &more);
+    assert_true(sum.live_age_total_ns == UINT64_MAX);
+    assert_int_equal(sum.allocations, 3);
+    assert_int_equal(sum.size_min, 3);
+    assert_int_equal(sum.size_max, 9);
+}
+
+TEST_LIST(cmocka_unit_test(test_too_much), cmocka_unit_test(test_document), cmocka_unit_test(test_keys))
