@@ -37,7 +37,7 @@ static void print_row(const struct hw_comparison *comparison, size_t index)
     const struct hw_candidate *candidate = &comparison->candidates[index];
     char name[128], time[32], measured[48] = "1", predicted[48] = "-", spread[32] = "-";
     if (candidate->rounds == 0) {
-        printf("  %-16.16s no run that counts\n", title(one, name, sizeof name));
+        printf("  %-16.16s no valid run\n", title(one, name, sizeof name));
         return;
     }
     if (index != comparison->present)
@@ -63,7 +63,8 @@ static void print_choice(const struct hw_comparison *comparison)
     const char *present = comparison->of[comparison->present].allocator->name;
     switch (choice->reason) {
     case HW_CHOICE_TOO_SHORT:
-        printf("Too short to compare: a run takes %.1f ms, most of which is its start. Give the program more to do.\n",
+        printf("Too short to compare: a run takes %.1f ms, and most of that is the start of the program. Give it more "
+               "to do.\n",
                comparison->candidates[comparison->present].time_s * 1e3);
         return;
     case HW_CHOICE_KEEP:
@@ -81,7 +82,7 @@ static void print_choice(const struct hw_comparison *comparison)
     }
     if (choice->least_memory < comparison->count && choice->least_memory != choice->index &&
         choice->least_memory_ratio > 0 && choice->least_memory_ratio < 0.95)
-        printf("The least memory needs %s: %.2f times that of %s.\n",
+        printf("%s needs the least memory: %.2f times that of %s.\n",
                comparison->of[choice->least_memory].allocator->name, choice->least_memory_ratio, present);
 }
 
@@ -113,8 +114,8 @@ void hw_comparison_print(const struct hw_comparison *comparison)
            "peak RSS", "faults");
     for (size_t i = 0; i < comparison->count; i++)
         print_row(comparison, i);
-    printf("\n  * what the program uses now; speeds are against it, above 1 is faster; times are medians,\n"
-           "    measured speeds are medians of the ratios by round%s\n\n",
+    printf("\n  * what the program uses now; speeds are relative to it: above 1 is faster; times are medians,\n"
+           "    measured speeds are medians of the ratios of each round%s\n\n",
            comparison->rounds == 1 ? "; one round proves nothing (-n 5 or more)" : "");
     print_choice(comparison);
     print_weight(comparison);

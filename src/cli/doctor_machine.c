@@ -103,7 +103,7 @@ void hw_check_clock(struct hw_finding *finding)
         hw_finding_set(finding, HW_CHECK_OK, "time stamp counter (constant, nonstop, the kernel's own clock source)");
     else
         hw_finding_set(finding, HW_CHECK_LIMITED,
-                       "clock_gettime serves instead of the time stamp counter, which costs more: %s, %s, the kernel's "
+                       "clock_gettime is used, which costs more than the time stamp counter: %s, %s, the kernel's "
                        "clock source is %s",
                        constant ? "constant" : "not constant", nonstop ? "nonstop" : "not nonstop", source);
 }
@@ -162,7 +162,7 @@ void hw_check_proc(struct hw_finding *finding)
         if (file >= 0)
             close(file);
         if (!good) {
-            hw_finding_set(finding, HW_CHECK_LIMITED, "%s: %s: no account of resident memory, modules may be missed",
+            hw_finding_set(finding, HW_CHECK_LIMITED, "%s: %s: resident memory is not known, modules may be missing",
                            files[i], strerror(problem));
             return;
         }
@@ -201,7 +201,7 @@ void hw_check_directory(struct hw_finding *finding)
     struct statvfs disk;
     uint64_t space = statvfs(".", &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
     if (!failed)
-        hw_finding_set(finding, HW_CHECK_OK, "the current one takes profiles, %s free", HW_BYTES(space));
+        hw_finding_set(finding, HW_CHECK_OK, "profiles can be written to the current one, %s free", HW_BYTES(space));
     else if (strcmp(failed, "fallocate") == 0 && (problem == EOPNOTSUPP || problem == ENOSYS))
         hw_finding_set(finding, HW_CHECK_LIMITED,
                        "the current one's file system has no fallocate: room is made by writing zeros");
@@ -324,18 +324,21 @@ void hw_check_access_samples(struct hw_finding *finding)
     }
     timer_delete(timer);
     if (strcmp(tracer, "0") != 0)
-        hw_finding_set(finding, HW_CHECK_MISSING, "not while process %s traces: single steps are the tracer's", tracer);
+        hw_finding_set(finding, HW_CHECK_MISSING,
+                       "not while process %s traces this one: the tracer needs single "
+                       "steps itself",
+                       tracer);
     else {
         const char *name = NULL;
         int problem = try_picking(&name);
         char paranoid[16] = "?";
         read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
         if (!problem)
-            hw_finding_set(finding, HW_CHECK_OK, "picked by the processor (%s; record --sample-accesses)", name);
+            hw_finding_set(finding, HW_CHECK_OK, "sampled by the processor (%s; record --sample-accesses)", name);
         else
             hw_finding_set(finding, HW_CHECK_OK,
-                           "by bursts of single steps (record --sample-accesses); the processor does not pick "
-                           "them%s%s: %s (kernel.perf_event_paranoid is %s)",
+                           "sampled by bursts of single steps (record --sample-accesses); the processor cannot do "
+                           "it%s%s: %s (kernel.perf_event_paranoid is %s)",
                            name ? " by " : "", name ? name : "", hw_sample_no_pmu(problem), paranoid);
     }
 }

@@ -6,19 +6,19 @@
 #include <string.h>
 
 const struct hw_verb hw_verbs[] = {
-    {"record", hw_verb_record, "run a program and write down how it uses its heap"},
-    {"report", hw_verb_report, "show what a profile says: where the memory went"},
+    {"record", hw_verb_record, "run a program and record how it uses its heap"},
+    {"report", hw_verb_report, "show a profile: where the memory went"},
     {"view", hw_verb_view, "write a page that shows a profile in a browser"},
     {"merge", hw_verb_merge, "combine profiles of many runs into one"},
-    {"fields", hw_verb_fields, "show how structs lie in cache lines, and how they should"},
+    {"fields", hw_verb_fields, "show how structs lie in cache lines, and better layouts"},
     {"diff", hw_verb_diff, "show what changed from one profile to another"},
-    {"check", hw_verb_check, "check whether a profile stays within limits, for continuous integration"},
+    {"check", hw_verb_check, "check whether a profile is within limits, for continuous integration"},
     {"export", hw_verb_export, "write a profile in a format of other tools"},
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},
-    {"dump", hw_verb_dump, "write a profile of a recorded process now, while it goes on"},
-    {"allocators", hw_verb_allocators, "run a program under every allocator installed and compare"},
-    {"doctor", hw_verb_doctor, "what works on this machine and what does not, and why"},
+    {"dump", hw_verb_dump, "write a profile of a recorded process while it runs"},
+    {"allocators", hw_verb_allocators, "run a program under every installed allocator and compare them"},
+    {"doctor", hw_verb_doctor, "show what works on this machine and what does not, and why"},
 };
 
 const size_t hw_verb_count = sizeof hw_verbs / sizeof *hw_verbs;

@@ -29,10 +29,10 @@ static const char help[] = "Usage: heapwise merge [-o FILE] [OPTION]... FILE...\
                            "  --inputs LIST      merge also the files whose names are the lines of LIST (-:\n"
                            "                     standard input); @LIST is the same\n"
                            "  --keep-going       skip files that cannot be read, are damaged or do not fit;\n"
-                           "                     without it nothing is written then\n"
-                           "  --symbolize        put the names of functions, files and lines into it, so that\n"
-                           "                     it can be read where the programs are not, and functions be\n"
-                           "                     found by name; names that FILEs bring along stay in any case\n"
+                           "                     without this option one such file stops the merge\n"
+                           "  --symbolize        store the names of functions, files and lines in it: then it\n"
+                           "                     can be read without the programs, and functions are found\n"
+                           "                     by name; names that FILEs already have are always kept\n"
                            "  --no-debuginfod    with --symbolize: do not fetch debug information, even when\n"
                            "                     DEBUGINFOD_URLS is set\n"
                            "  --sysroot DIR      with --symbolize: look for programs, libraries and debug\n"
@@ -40,14 +40,14 @@ static const char help[] = "Usage: heapwise merge [-o FILE] [OPTION]... FILE...\
                            "  --binary FILE      a program or library that one of LLVM's heap profiles refers\n"
                            "                     to; may be repeated\n"
                            "  -j, --threads N    use N threads (default: one for each processor)\n"
-                           "  --local            under mpirun: every process merges all the files named, as\n"
-                           "                     they are on its machine; %h is its name, %r its rank\n"
+                           "  --local            under mpirun: every process merges all the named files of\n"
+                           "                     its own machine; %h is its name, %r its rank\n"
                            "  -q, --quiet        no progress and no summary\n"
                            "  -h, --help         this text\n"
                            "\n"
-                           "FILE is a profile of Heapwise, of a process that has ended, was killed or still\n"
-                           "runs, or a merged one; or one of LLVM's heap profiles. Numbers of one call stack\n"
-                           "of one build of a program are added up, wherever it was loaded.\n"
+                           "FILE is a profile of Heapwise, merged or of one process (ended, killed or still\n"
+                           "running), or a heap profile of LLVM. Numbers of the same call stack in the same\n"
+                           "build of a program are added up, wherever it was loaded.\n"
                            "\n"
                            "Exit code: 0, or 2 for wrong usage and for files that cannot be merged.\n";
 
@@ -242,7 +242,7 @@ static struct hw_merge_input *admit(struct job *job, const struct hw_merge_sourc
     } else {
         const size_t length = strlen(error->message),
                      end = length && error->message[length - 1] == '.' ? length - 1 : length;
-        hw_error_set(&job->outcome->error, "%.*s; nothing was written (--keep-going leaves such files out)", (int)end,
+        hw_error_set(&job->outcome->error, "%.*s; nothing was written (--keep-going skips such files)", (int)end,
                      error->message);
         job->stopped = true;
     }

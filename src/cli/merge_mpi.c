@@ -251,7 +251,7 @@ static int write_sum(struct job *job)
     unsigned char *bytes = NULL;
     size_t size = 0;
     if (!job->state.failed && !job->state.merged)
-        fail(job, "no profile is left to be merged");
+        fail(job, "no profile is left to merge");
     if (!job->state.failed) {
         bytes = hw_merge_bytes(job->merge, &job->command, &size, &error);
         if (!bytes)

@@ -165,8 +165,8 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
     hw_view_arguments_clear_progress(&command->names);
     bool done = view != NULL;
     if (done && command->names.view.function && !view->context_count) {
-        hw_say("%s: nothing was allocated by a function '%s'; give its name as the report does (of C++ with its "
-               "parameters, as in 'make(int)')",
+        hw_say("%s: '%s' allocates nothing directly; write the name as the report shows it (in C++ with parameters, "
+               "as in 'make(int)')",
                path, command->names.view.function);
         code = HW_VERB_USAGE;
     }

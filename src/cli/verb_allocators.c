@@ -50,21 +50,21 @@ static void print_usage(FILE *out)
 {
     fputs("Usage: heapwise allocators [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
           "\n"
-          "Runs PROGRAM under every allocator that is installed (glibc, jemalloc, tcmalloc,\n"
-          "mimalloc), in turn and several times, and says what each costs: time, memory, page\n"
-          "faults, beside what is predicted from runs under its own. PROGRAM must do the\n"
-          "same each time it is run.\n"
+          "Runs PROGRAM several times under each installed allocator (glibc, jemalloc,\n"
+          "tcmalloc, mimalloc) and shows what each costs: time, memory and page faults. It\n"
+          "also predicts these from runs under the program's own allocator. PROGRAM must do\n"
+          "the same in every run.\n"
           "\n"
           "  -n, --rounds=N             runs under each allocator, 1 to 101 (default 5)\n"
-          "      --allocator=NAME=PATH  compare this one, too: a library to preload\n"
-          "      --list                 print what is known of the allocators instead: how they\n"
-          "                             work, in the form that record --facts reads\n"
-          "      --no-prediction        only measure: no profiled, traced, packed run\n"
+          "      --allocator=NAME=PATH  also compare this allocator, a library to preload\n"
+          "      --list                 only print the properties of the allocators, in the form\n"
+          "                             that record --facts reads\n"
+          "      --no-prediction        only measure: no extra runs for the prediction\n"
           "      --timeout=S            end a run after S seconds\n"
-          "      --show-output          show what all runs print; else what the first one\n"
-          "                             prints, on stderr\n"
+          "      --show-output          show on stderr what all runs print (default: what the\n"
+          "                             first one prints)\n"
           "      --json                 a JSON list of runs instead of text\n"
-          "  -q, --quiet                say nothing but problems\n"
+          "  -q, --quiet                print only problems\n"
           "      --help                 this text\n"
           "\n"
           "Each run reads the same standard input: a file from the beginning, a pipe from a\n"
@@ -356,8 +356,8 @@ static bool profile_once(struct command *command, struct hw_error *error)
 }
 
 static const char fewer_processors[] =
-    "The program had more threads at work than this machine has processors: what threads do to each other elsewhere is "
-    "neither measured nor predicted here.";
+    "The program had more running threads than this machine has processors: how they slow each other down on a larger "
+    "machine is neither measured nor predicted.";
 
 /* The run whose operations are replayed. Without it, or with an allocator that cannot be preloaded, they are drawn from
  * the profile. False with ERROR: interrupted. */

@@ -23,7 +23,7 @@ static const char help[] = "Usage: heapwise check [OPTION]... FILE\n"
                            "  --baseline FILE      another profile: peak, leaked, bytes and allocations may\n"
                            "                       grow by the tolerance only\n"
                            "  --tolerance PCT      percent (default: 5)\n"
-                           "  --github             annotations for GitHub's workflows beside the text\n"
+                           "  --github             also print annotations for GitHub's workflows\n"
                            "  --json               one object for a program to read (see docs/json.md)\n"
                            "  --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set),\n"
                            "                       always, never\n" HW_VIEW_OPTIONS_HELP

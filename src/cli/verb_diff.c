@@ -28,8 +28,8 @@ static const char help[] =
     "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
     "  -h, --help       this text\n"
     "\n"
-    "Places are the same when the functions of their stacks are, wherever those lie\n"
-    "and whatever their lines; see heapwise-diff(1). Exit code: 0, 1 when a limit is\n"
+    "Two places are the same when their stacks have the same functions; addresses and\n"
+    "line numbers do not matter; see heapwise-diff(1). Exit code: 0, 1 when a limit is\n"
     "broken, 2 for wrong usage and for files that are damaged or no profiles.\n";
 
 struct command {

@@ -52,7 +52,7 @@ static void print_usage(FILE *out)
 {
     fputs("Usage: heapwise doctor [--json] [-q]\n"
           "\n"
-          "Says what works on this machine and what does not, and why: one line each, with\n"
+          "Shows what works on this machine and what does not, and why: one line each, with\n"
           "ok, limited (works, but something is lost) or missing.\n"
           "\n"
           "      --json   one JSON object instead of text\n"

@@ -605,7 +605,7 @@ int hw_verb_dump(int argc, char **argv)
     } else {
         fine = copy_from_outside(&dump);
         if (fine && dump.process.mode == HW_MODE_ACCESS && !dump.quiet)
-            hw_say("process %d handles no signal for dumps (dump-signal=0, or it took the signal for itself): accesses "
+            hw_say("process %d handles no signal for dumps (dump-signal=0, or it uses that signal itself): accesses "
                    "to live blocks and globals are not in the dump",
                    (int)dump.pid);
     }

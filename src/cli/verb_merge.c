@@ -24,7 +24,7 @@ static int merge_files(const struct hw_merge_command *command)
         if (outcome.merged)
             bytes = hw_merge_bytes(merge, command, &size, error);
         else
-            hw_error_set(error, "no profile is left to be merged");
+            hw_error_set(error, "no profile is left to merge");
     }
     hw_merge_free(merge);
     if (!bytes)

@@ -61,8 +61,8 @@ static void print_usage(FILE *out)
 {
     fputs("Usage: heapwise record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
           "\n"
-          "Runs PROGRAM and writes down how it uses its heap: by call stack, exactly, for\n"
-          "every process and program that it starts. Read the result with heapwise report.\n"
+          "Runs PROGRAM and records how it uses its heap: exactly, by call stack, for every\n"
+          "process and program that it starts. Read the result with heapwise report.\n"
           "\n"
           "  -o, --output=FILE     name of the profile (default %e.%p.hwprof); %e stands for\n"
           "                        the executable, %p for the process id, %h for the host,\n"
@@ -74,8 +74,8 @@ static void print_usage(FILE *out)
           "                        from FILE instead of measuring them\n"
           "      --no-prediction   with --mode=allocator: do not replay the program's\n"
           "                        operations with the other allocators at the end\n"
-          "      --sample-bytes=N  record one allocation in N bytes only, on average:\n"
-          "                        cheaper, but estimates (512K, 1M)\n"
+          "      --sample-bytes=N  record only one allocation per N bytes, on average\n"
+          "                        (512K, 1M): cheaper, but all numbers are estimates\n"
           "      --sample-accesses[=HZ]\n"
           "                        sample memory accesses, HZ times a second of CPU\n"
           "                        time (1 to 1000, default 50): shares, not counts\n"
@@ -84,18 +84,18 @@ static void print_usage(FILE *out)
           "      --table=N         keep at most N contexts in memory, the others in the file\n"
           "      --free-stacks     also record where blocks are freed\n"
           "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
-          "      --symbolize       put the names of functions, files and lines into the profile,\n"
-          "                        so that it can be read where the programs are not\n"
+          "      --symbolize       store the names of functions, files and lines in the\n"
+          "                        profile, so that it can be read without the programs\n"
           "      --no-debuginfod   with --symbolize: do not fetch debug information, even when\n"
           "                        DEBUGINFOD_URLS is set\n"
           "      --sysroot=DIR     with --symbolize: look for programs, libraries and debug\n"
           "                        files below DIR\n"
-          "      --no-pack         leave profiles as the runtime wrote them: larger, without\n"
-          "                        the moment that packing takes at the end\n"
+          "      --no-pack         do not pack the profile at the end: that saves a moment,\n"
+          "                        but the file is larger\n"
           "      --report          show the report at the end, on stdout\n"
           "  -q, --quiet           print nothing, unless no profile was written; the report lists\n"
           "                        what is missing\n"
-          "  -v, --verbose         let the runtime say what it does\n"
+          "  -v, --verbose         let the runtime print what it does\n"
           "      --help            this text\n"
           "\n"
           "Exits with the program's code, 128 + n when signal n killed it; 125 when Heapwise\n"
@@ -505,7 +505,7 @@ static void symbolise_profiles(struct record *record, const struct hw_session *s
         const bool done = hw_symbolise_file(session->files[i].path, &record->names.view, &error);
         hw_view_arguments_clear_progress(&record->names);
         if (!done && !record->quiet)
-            hw_say("no names were put into %s: %s", short_path(session->files[i].path), error.message);
+            hw_say("no names were stored in %s: %s", short_path(session->files[i].path), error.message);
     }
 }
 
@@ -584,8 +584,8 @@ static void say_losses(const struct record *record, const struct hw_session *ses
     if (losses.lost + service->problems > 0) {
         const size_t all = losses.lost + service->problems;
         if (losses.lost == 0)
-            hw_say("of %zu process%s or program%s there is no profile: %s%s", all, all == 1 ? "" : "es",
-                   all == 1 ? "" : "s", plain_reason(service->problem.text), advice);
+            hw_say("%zu process%s or program%s left no profile: %s%s", all, all == 1 ? "" : "es", all == 1 ? "" : "s",
+                   plain_reason(service->problem.text), advice);
         else
             hw_say("%zu process%s left no profile: %s%s", all, all == 1 ? "" : "es", losses.reason, advice);
     } else if (losses.incomplete == 1)

@@ -220,7 +220,7 @@ static bool add_profile(struct streams *streams, const struct command *command, 
     size_t size = 0;
     const char *function = command->names.view.function;
     if (function && !view->context_count && path == command->file) {
-        hw_say("%s: nothing was allocated by a function '%s'", path, function);
+        hw_say("%s: '%s' allocates nothing directly", path, function);
         return false;
     }
     char *runs = command->runs && path == command->file ? read_runs(command->runs) : NULL;

@@ -123,7 +123,7 @@ static void instructions(void **state)
         const json_t *module = module_named(counted.report, "/program");
         if (strstr(builds[i].flags[0], "gcc")) { /* which does not tell */
             assert_true(json_is_null(json_object_get(module, "uncounted_operations")));
-            assert_contains(counted.text, "gcc compiled assembly is not counted");
+            assert_contains(counted.text, "Assembly in code compiled by gcc is not counted");
         } else {
             assert_int_equal(json_number(module, "uncounted_operations"), 1); /* hidden() */
             assert_contains(counted.text, "never accessed by code that counts");

@@ -532,7 +532,7 @@ static void test_not_picked(void **state)
     struct picked picked = pick("samples", "faults", false);
     assert_exit(&picked.run, 0, "samples");
     assert_string_equal(json_text(picked.report, "sampled.accesses.source"), "trap flag");
-    assert_true(report_says(picked.report, "not picked by the processor itself: this machine"));
+    assert_true(report_says(picked.report, "not sampled by the processor itself: this machine"));
     picked_free(&picked);
 }
 

@@ -135,7 +135,7 @@ static void check_patterns(enum build build)
     assert_true(json_is_null(json_object_get(only_context(report, "of_fields"), "histogram")));
     assert_true(json_is_null(json_object_get(json_object_get(report, "totals"), "accesses")));
     assert_int_equal(json_number_or_none(only_context(report, "of_fields"), "accesses.reads"), INT64_MIN);
-    assert_true(report_says(report, "how often within one"));
+    assert_true(report_says(report, "how often in each"));
     const json_t *counters = json_object_get(json_entry(report, "globals", "symbol", "counters"), "word_histogram");
     assert_string_equal(words_of(counters, "writes"), "0 2 4 6");
     assert_string_equal(words_of(counters, "reads"), "");

@@ -55,11 +55,11 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
     else if (process->exit_kind == HW_EXIT_EXEC)
         hw_buffer_add(out, "became another program by exec");
     else if (process->flags & HW_PROCESS_DUMP)
-        hw_buffer_add(out, "then dumped; it went on");
+        hw_buffer_add(out, "dumped while it was running");
     else if (profile->running)
         hw_buffer_add(out, "still running");
     else
-        hw_buffer_add(out, profile->sealed ? "ended, with which status is not known"
+        hw_buffer_add(out, profile->sealed ? "ended; its exit status is not known"
                                            : "end not known: killed, or still running elsewhere");
 }
 

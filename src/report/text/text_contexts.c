@@ -448,7 +448,8 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
     if (lists[key].shared && key != HW_SORT_COLD &&
         total - sum > total / 1000) { /* the profile could not grow, or is damaged */
         char number[HW_HUMAN];
-        fprintf(page->stream, "\n     %s and at no known place: %s (%s)\n", hw_page_ellipsis(page),
+        fprintf(page->stream, "\n     %s and %s: %s (%s)\n", hw_page_ellipsis(page),
+                view->function ? "in other functions" : "under no call stack",
                 value_text(text, lists[key].kind, total - sum, number),
                 HW_PERCENT((double)(total - sum), (double)total));
     }

@@ -124,7 +124,7 @@ void hw_text_functions(struct hw_text *text)
     for (size_t i = 0; i < count; i++)
         peak += sums[i].peak;
     const size_t top = hw_text_top(text);
-    hw_page_heading(page, "By function: the innermost function of the program's own");
+    hw_page_heading(page, "By function: the innermost frame in your own code");
     hw_page_print(page, HW_FAINT, "%10s %8s %10s %13s  %s", "at peak", "share", "in all", "allocations", "function");
     fputc('\n', page->stream);
     size_t shown = count < top ? count : top;

@@ -182,9 +182,9 @@ void hw_text_memory(struct hw_text *text)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].memory)
             moments[count++] = all[i];
-    hw_page_heading(&text->page, "Resident memory beside the heap");
+    hw_page_heading(&text->page, "Why RSS differs from the heap");
     if (!count) {
-        fputs("What resident memory consists of was not recorded.\n", text->page.stream);
+        fputs("The parts of resident memory were not recorded.\n", text->page.stream);
         return;
     }
     print_table(&text->page, moments, count < 2 ? count : 2);

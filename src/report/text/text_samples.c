@@ -126,13 +126,13 @@ static void print_where(struct hw_text *text)
                       HW_PERCENT((double)parts[1], (double)all), HW_PERCENT((double)parts[2], (double)all),
                       HW_PERCENT((double)parts[3], (double)all), HW_PERCENT((double)rest, (double)all));
         if (info->period)
-            hw_buffer_add(&text->line, " The processor picked them: each stands for %s accesses.",
+            hw_buffer_add(&text->line, " The processor took them: each stands for %s accesses.",
                           HW_COUNT(info->period));
         else
             hw_buffer_add(&text->line, info->source == HW_SAMPLE_PMU
-                                           ? " The processor picked them; single numbers are samples, not accesses."
+                                           ? " The processor took them; single numbers are samples, not accesses."
                                        : info->source == HW_SAMPLE_BOTH
-                                           ? " In some processes the processor picked them, in others they are of CPU "
+                                           ? " In some processes the processor took them, in others they are of CPU "
                                              "time spent around the accesses; single numbers are samples, not accesses."
                                            : " Shares are of CPU time spent around the accesses; single numbers are "
                                              "samples, not accesses.");

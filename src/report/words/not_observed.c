@@ -20,28 +20,26 @@ static const struct {
      "table: nothing is lost, but each event took longer",
      false},
     {HW_NOTE_FILE_FULL, "file-full",
-     "The profile file could not grow: allocations at places that were new by then are in the totals only", true},
-    {HW_NOTE_NO_MEMORY, "no-memory",
-     "Heapwise itself got no memory: the allocations it met meanwhile were passed through uncounted", true},
-    {HW_NOTE_EXEC, "exec", "The process became another program by exec; that one has a profile of its own", false},
+     "The profile file could not grow: allocations of new call stacks after that are in the totals only", true},
+    {HW_NOTE_NO_MEMORY, "no-memory", "Heapwise itself got no memory: allocations during that time were not counted",
+     true},
+    {HW_NOTE_EXEC, "exec", "The process became another program by exec; that program has its own profile", false},
     {HW_NOTE_EXEC_UNPROFILED, "exec-unprofiled", "The process started a program that cannot be profiled", true},
     {HW_NOTE_STATIC_ALLOCATOR, "static-allocator", "An allocator that is linked into the program could not be observed",
      false},
     {HW_NOTE_NO_UNWIND, "no-unwind",
-     "A module has no unwind tables, so stacks through it rest on frame pointers and may lack frames", false},
+     "A module has no unwind tables: stacks through it were read by frame pointers and may lack frames", false},
     {HW_NOTE_BLOCK_REPLACED, "block-replaced",
-     "Blocks vanished without a free that could be seen: their lifetimes end where their memory was handed out again",
-     true},
+     "Blocks were freed unseen: their lifetimes end when their memory was allocated again", true},
     {HW_NOTE_CLOCK, "clock", "The processor's time stamp counter is not usable: times come from clock_gettime", false},
     {HW_NOTE_JIT, "jit", "Stacks end at code that was generated at run time: their callers are not known", true},
     {HW_NOTE_RESET, "reset",
-     "The program called heapwise_reset: counts and times are of what came after it; what was live then is called "
-     "inherited",
+     "The program called heapwise_reset: counts and times begin there; blocks that were live then are called inherited",
      true},
     {HW_NOTE_PLANES_SHARED, "planes-shared", NULL, false},
     {HW_NOTE_NOT_OWNED, "not-owned", NULL, false},
-    {HW_NOTE_FOLDED, "folded",
-     "Areas of memory lie so far apart that they share cells: accesses to one may be counted for the other", true},
+    {HW_NOTE_FOLDED, "folded", "Distant areas of memory share counters: accesses to one may be counted for the other",
+     true},
     {HW_NOTE_NOT_SWEPT, "not-swept",
      "The program computed for 4 s or more without allocating: if one thread read or wrote 64 bytes more than 4.2 "
      "billion times meanwhile, their count is too low",
@@ -50,7 +48,9 @@ static const struct {
      "System calls inside the allocator were not observed, nor waits for locks that are not of pthreads", false},
     {HW_NOTE_NO_EVENTS, "no-events", "Instructions, cache misses and TLB misses of operations were not counted", false},
     {HW_NOTE_LEFT, "left",
-     "The program left calls of the allocator by a jump (siglongjmp, cancellation); each may be counted in part", true},
+     "The program left calls of the allocator by a jump (siglongjmp, cancellation); such calls may be counted only in "
+     "part",
+     true},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 
@@ -94,15 +94,13 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
     for (size_t i = 0; i < profile->problem_count; i++)
         hw_buffer_add(out, "%s\n", profile->problems[i]);
     if (profile->problem_count && profile->sealed)
-        hw_buffer_add(out,
-                      "All other numbers were checked and are as they were recorded. Sums over what was left out are "
-                      "too low.\n");
+        hw_buffer_add(out, "All other numbers were checked and are as recorded. Sums that lack the lost parts are too "
+                           "low.\n");
     for (size_t i = 0; i < profile->contradiction_count; i++)
         hw_buffer_add(out, "%s That is a defect of Heapwise: do not rely on this profile, and report it.\n",
                       profile->contradictions[i]);
     if (profile->running)
-        hw_buffer_add(
-            out, "The process is still running: the numbers are those of the moment at which the file was read.\n");
+        hw_buffer_add(out, "The process is still running: the numbers are of the moment when the file was read.\n");
     else if (!profile->sealed && profile->process.exit_kind != HW_EXIT_CODE)
         hw_buffer_add(out, "The process did not close the file%s: the last events before its end may be missing.\n",
                       profile->process.exit_kind == HW_EXIT_UNKNOWN ? " (it was killed, or it runs on another machine)"
@@ -115,16 +113,15 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
         return;
     if (view->profile->process.mode == HW_MODE_ALLOCATOR) {
         hw_buffer_add(
-            out,
-            "Call stacks are those of %s that were followed, drawn at random: blocks and bytes by call stack are "
-            "estimates.%s\n",
+            out, "Call stacks are known of %s, drawn at random: blocks and bytes by call stack are estimates.%s\n",
             HW_OF(view->samples, "block"), view->profile->observed ? " Numbers of operations are exact." : "");
         return;
     }
     hw_buffer_add(
         out,
         "Only a sample of the allocations was observed, one for every %s on average (%s in all): counts, bytes "
-        "and shares are estimates, and places that allocate less than that may be missing. A reallocation counts as a free and an allocation; which "
+        "and shares are estimates, and places that allocate less than that may be missing. A reallocation counts as a "
+        "free and an allocation; which "
         "allocations were temporary is not known.\n",
         HW_BYTES(view->profile->process.sample_bytes), HW_COUNT(view->samples));
 }
@@ -138,24 +135,24 @@ static void add_facts(const struct hw_profile *profile, struct hw_buffer *out)
     const struct hw_allocator_facts *facts = &allocator->facts;
     const bool differ = allocator->info.flags & HW_ALLOCATOR_FACTS_DIFFER; /* merged.c says so */
     if (!allocator->facts_known && !differ)
-        hw_buffer_add(out, "How the allocator works was not found out: small, medium and large sizes are those of "
-                           "glibc.\n");
+        hw_buffer_add(out, "The properties of the allocator were not measured: small, medium and large sizes are "
+                           "those of glibc.\n");
     else if (!differ && !(facts->flags & (HW_FACTS_PROBED | HW_FACTS_TOLD)))
         hw_buffer_add(out,
-                      "How the allocator works is not known: %s. Small, medium and large sizes are those of "
+                      "The properties of the allocator are not known: %s. Small, medium and large sizes are those of "
                       "glibc.\n",
                       facts->why);
     else if (!differ && (!facts->medium || !facts->large))
-        hw_buffer_add(out, "From which size on blocks are %s is not known.\n",
+        hw_buffer_add(out, "The size from which blocks are %s is not known.\n",
                       facts->medium  ? "large"
                       : facts->large ? "medium"
                                      : "medium and large");
     if (allocator->prediction_count && (allocator->predictions[0].flags & HW_PREDICTION_FEWER_PROCESSORS))
-        hw_buffer_add(out, "The program had more threads at work than the machine of the replays has processors: what "
-                           "threads do to each other is predicted too low.\n");
+        hw_buffer_add(out, "The program had more running threads than the machine of the replays has processors: the "
+                           "prediction takes too little account of how threads slow each other down.\n");
     if (allocator->prediction_count == 0 && !(allocator->info.flags & HW_ALLOCATOR_PREDICTIONS_DIFFER))
-        hw_buffer_add(out, "What other allocators would do was not predicted: no replay was made, or no other one is "
-                           "installed.\n");
+        hw_buffer_add(out, "The speed with other allocators was not predicted: no replay was made, or no other "
+                           "allocator is installed.\n");
 }
 
 static void add_events(const struct hw_view *view, struct hw_buffer *out)
@@ -163,27 +160,26 @@ static void add_events(const struct hw_view *view, struct hw_buffer *out)
     const struct hw_profile *profile = view->profile;
     const struct hw_profile_totals *totals = &profile->totals;
     if (totals->lost)
-        hw_buffer_add(out, "%s found no room in the profile: they are in no list.\n", HW_OF(totals->lost, "event"));
+        hw_buffer_add(out, "%s found no room in the profile: no list includes them.\n", HW_OF(totals->lost, "event"));
     if (totals->foreign_frees || totals->foreign_reallocs)
         hw_buffer_add(
             out,
-            "Of blocks that Heapwise had not seen allocated (older than the profile, or from another allocator) "
-            "there were %s and %s: they are in no other number.\n",
+            "%s and %s of blocks whose allocation was not seen (older than the profile, or from another allocator): "
+            "no other number includes them.\n",
             HW_OF(totals->foreign_frees, "free"), HW_OF(totals->foreign_reallocs, "reallocation"));
     if (totals->nested)
         hw_buffer_add(out,
-                      "%s from inside an allocator call (the allocator's own work, signal handlers): passed through "
-                      "uncounted.\n",
+                      "%s from inside an allocator call (the allocator's own work, signal handlers): not counted.\n",
                       HW_OF(totals->nested, "call"));
     const uint64_t in_contexts = profile->context_totals.allocations;
     if (totals->allocations > in_contexts && !profile->running && !view->function)
-        hw_buffer_add(out, "%s in the totals, but at no known place.\n",
+        hw_buffer_add(out, "%s in the totals, but under no call stack.\n",
                       HW_OF(totals->allocations - in_contexts, "allocation"));
     if (profile->process.evictions)
         hw_buffer_add(
             out,
-            "The table of contexts was limited to %s entries, and some were pushed out %s: counts are complete, "
-            "but overlapping lifetimes and repeated CPUs are counted anew after each time.\n",
+            "The table of contexts was limited to %s entries; entries were moved to the file %s: counts are complete, "
+            "but overlapping lifetimes and repeated CPUs are counted anew after each move.\n",
             HW_COUNT(profile->process.table_entries), HW_OF(profile->process.evictions, "time"));
     if ((profile->process.flags & HW_PROCESS_FORKED) && !(profile->process.flags & HW_PROCESS_RESET))
         hw_buffer_add(out,
@@ -198,9 +194,10 @@ static void add_children(const struct hw_profile *profile, struct hw_buffer *out
 {
     const struct hw_process_info *process = &profile->process;
     if (process->children_lost)
-        hw_buffer_add(out, "Of %s that it forked there is no profile: %s.\n", HW_OF(process->children_lost, "process"),
+        hw_buffer_add(out, "No profile was written of %s that it forked: %s.\n",
+                      HW_OF(process->children_lost, "process"),
                       process->children_error ? strerror((int)process->children_error)
-                                              : "system calls had been given up before (seccomp)");
+                                              : "it had given up system calls before (seccomp)");
 }
 
 /* ---- stacks and names ---- */
@@ -218,7 +215,7 @@ static void add_stacks(const struct hw_view *view, struct hw_buffer *out)
         incomplete += sum->leaf && sum->flags & HW_CONTEXT_INCOMPLETE ? sum->allocations : 0;
     }
     if (unknown)
-        hw_buffer_add(out, "Stacks not known: %s (%s).\n", HW_OF(unknown, "allocation"),
+        hw_buffer_add(out, "Unknown stacks: %s (%s).\n", HW_OF(unknown, "allocation"),
                       HW_PERCENT((double)unknown, (double)all));
     if (incomplete)
         hw_buffer_add(out,
@@ -322,11 +319,9 @@ void hw_add_uncounted(const struct hw_view *view, bool fields, struct hw_buffer 
             if (uncounted_rank(module, fields) != rank)
                 continue;
             if (!named)
-                hw_buffer_add(out, fields
-                                       ? "Built without heapwise cc --fields, so that what their code does to fields "
-                                         "is not counted: "
-                                       : "Built without heapwise cc, so that what their code reads and writes is "
-                                         "not counted: ");
+                hw_buffer_add(out, fields ? "Built without heapwise cc --fields, so that their accesses to fields are "
+                                            "not counted: "
+                                          : "Built without heapwise cc, so that their accesses are not counted: ");
             hw_buffer_add(out, "%s%s%s", named++ ? ", " : "", module->name, rank ? "" : " (the program itself)");
         }
     hw_buffer_add(out, named ? ".\n" : "");
@@ -341,14 +336,14 @@ static void add_unseen(const struct hw_view *view, struct hw_buffer *out)
         if (!module->unseen_operations)
             continue;
         if (!named)
-            hw_buffer_add(out, "Operations on memory that could not be counted (assembly that takes addresses, tiles), "
-                               "by their number in the code: ");
+            hw_buffer_add(out, "Instructions whose accesses could not be counted (assembly that takes addresses, "
+                               "tiles), with their number in the code: ");
         hw_buffer_add(out, "%s%s (%s)", named++ ? ", " : "", module->name, HW_COUNT(module->unseen_operations));
     }
     hw_buffer_add(out, named ? ".\n" : "");
     for (size_t i = 0; i < view->module_count; i++)
         if (view->modules[i].flags & HW_MAP_COUNTS_BY_CALLS)
-            hw_buffer_add(out, "%s%s", by_calls++ ? ", " : "Of code that gcc compiled assembly is not counted: ",
+            hw_buffer_add(out, "%s%s", by_calls++ ? ", " : "Assembly in code compiled by gcc is not counted: ",
                           view->modules[i].name);
     hw_buffer_add(out, by_calls ? ".\n" : "");
 }
@@ -357,21 +352,21 @@ static void add_harvest(const struct hw_profile *profile, struct hw_buffer *out)
 {
     if (profile->access_info.unharvested_runs)
         hw_buffer_add(out,
-                      "%s ended before accesses to blocks that were live then, and to global variables, could be read: "
-                      "they are missing.\n",
+                      "%s ended before the counts of live blocks and global variables could be read: these accesses "
+                      "are missing.\n",
                       profile->access_info.unharvested_runs == 1
                           ? "1 process"
                           : HW_OF(profile->access_info.unharvested_runs, "process"));
     else if (!(profile->access_info.flags & HW_ACCESS_HARVESTED))
         hw_buffer_add(out, profile->running
-                               ? "Accesses to blocks that are still live and to global variables were not read yet: "
-                                 "they are missing (heapwise dump makes a complete profile now).\n"
-                               : "The process ended before accesses to blocks that were live then, and to global "
-                                 "variables, could be read: they are missing.\n");
+                               ? "The counts of live blocks and global variables were not read yet: these accesses "
+                                 "are missing (heapwise dump writes a complete profile now).\n"
+                               : "The process ended before the counts of live blocks and global variables could be "
+                                 "read: these accesses are missing.\n");
     if (profile->unharvested_contexts)
         hw_buffer_add(out,
-                      "Blocks of %s were freed after live blocks were last read: what was counted for their live "
-                      "blocks is left out, since it may be counted already.\n",
+                      "Blocks of %s were freed after live blocks were last read: the counts of their live blocks are "
+                      "left out, since they may be counted already.\n",
                       HW_OF(profile->unharvested_contexts, "place"));
 }
 
@@ -383,34 +378,36 @@ static void add_limits(const struct hw_profile *profile, struct hw_buffer *out)
     if (info->threads_sharing > sharing)
         sharing = info->threads_sharing;
     if (sharing) {
-        hw_buffer_add(out, "There were more threads at once than counters to keep them apart (%u): %s",
+        hw_buffer_add(out, "There were more threads at once than sets of counters (%u): %s",
                       (unsigned)info->planes_most, HW_OF(sharing, "thread"));
         if (profile->process.threads_seen >= sharing)
             hw_buffer_add(out, " (%s of those seen)",
                           HW_PERCENT((double)sharing, (double)profile->process.threads_seen));
-        hw_buffer_add(out, " shared one with another thread. What both count in one granule at the same instant may be "
-                           "lost, and what only they share is not seen as shared. All other threads lose nothing.\n");
+        hw_buffer_add(out, " shared a set with another thread. Accesses that both count in one granule at the same "
+                           "instant may be lost, and a granule that only these two share is not seen as shared. All "
+                           "other threads lose nothing.\n");
     }
     if (all->saturated_cells && info->granule == 4)
-        hw_buffer_add(out, "%s reached the limit of what could be counted: their periods are lower bounds.\n",
+        hw_buffer_add(out, "%s reached the limit of their counters: their periods are lower bounds.\n",
                       HW_OF(all->saturated_cells, "word"));
     else if (all->saturated_cells)
         hw_buffer_add(out,
-                      "%s of 8 bytes reached the limit of a cell (255): the numbers of their blocks are lower bounds. "
+                      "%s of 8 bytes reached the limit of a counter (255): the numbers of their blocks are lower "
+                      "bounds. "
                       "64-byte granules have no such limit.\n",
                       HW_OF(all->saturated_cells, "granule"));
     else if (all->overflown)
-        hw_buffer_add(out, "Sums of accesses were too great to be stored: they are lower bounds.\n");
+        hw_buffer_add(out, "Sums of accesses were too large to be stored: they are lower bounds.\n");
     const uint64_t noted = note_count(profile, HW_NOTE_NOT_OWNED),
                    blocks = all->not_owned > noted ? all->not_owned : noted;
     if (blocks)
         hw_buffer_add(out,
                       "Blocks without granules of their own (older than the counting, or placed by an allocator of the "
-                      "program): %s. What is next to them may be counted for them.\n",
+                      "program): %s. Accesses to their neighbours may be counted for them.\n",
                       HW_COUNT(blocks));
     if (info->flags & HW_ACCESS_UNSPLIT)
-        hw_buffer_add(out, "Objects of clang -fmemory-profile do not distinguish reads and writes, and what two of "
-                           "their threads count in one granule at the same instant may be lost.\n");
+        hw_buffer_add(out, "Objects of clang -fmemory-profile do not distinguish reads and writes, and accesses that "
+                           "two threads count in one granule at the same instant may be lost.\n");
 }
 
 /* 4-byte granules. */
@@ -419,15 +416,15 @@ static void add_periods(const struct hw_profile *profile, struct hw_buffer *out)
     const struct hw_access_info *info = &profile->access_info;
     if (!hw_profile_counts_periods(profile))
         return;
-    hw_buffer_add(out, "Accesses were not counted: built with --granule=4 the program only says in which periods each "
-                       "word was read and written, and not how often within one.");
+    hw_buffer_add(out, "Accesses were not counted: built with --granule=4 the program only records in which periods "
+                       "each word was read and written, not how often in each.");
     const uint64_t mean = info->word_rounds ? info->word_span_ns / info->word_rounds : 0;
     if (info->word_rounds == 0)
-        hw_buffer_add(out, " The run was over before the first period of %s was: what was used counts 1.",
+        hw_buffer_add(out, " The run ended before the first period of %s: each used word counts 1.",
                       HW_NS(info->word_period_ns, false));
     else if (mean > info->word_period_ns + info->word_period_ns / 4)
-        hw_buffer_add(out, " A period was %s on average, %s at most, instead of the %s that were asked for.",
-                      HW_NS(mean, false), HW_NS(info->word_longest_ns > mean ? info->word_longest_ns : mean, false),
+        hw_buffer_add(out, " A period was %s on average, %s at most, instead of the requested %s.", HW_NS(mean, false),
+                      HW_NS(info->word_longest_ns > mean ? info->word_longest_ns : mean, false),
                       HW_NS(info->word_period_ns, false));
     else
         hw_buffer_add(out, " A period was %s on average.", HW_NS(mean, false));
@@ -465,10 +462,10 @@ static void add_picked(const struct hw_sample_info *info, struct hw_buffer *out)
             "for: shares are estimates, and reads cannot be compared with writes.\n",
             samples);
     hw_buffer_add(out,
-                  "Samples miss accesses by the kernel and by threads made by a bare clone; of an instruction that "
-                  "reads and writes memory the processor may report one.\n");
+                  "Samples miss accesses by the kernel and by threads made by a bare clone; for an instruction that "
+                  "reads and writes memory the processor may report only one of the two.\n");
     if (info->throttled)
-        hw_buffer_add(out, "The kernel slowed the samples down, %s: busy moments weigh too little.\n",
+        hw_buffer_add(out, "The kernel slowed the sampling down %s: busy moments count too little.\n",
                       HW_OF(info->throttled, "time"));
 }
 
@@ -477,12 +474,11 @@ static void add_bursts(const struct hw_sample_info *info, struct hw_buffer *out)
 {
     hw_buffer_add(
         out,
-        "Accesses were sampled (%s): shares are estimates, places with few samples may be missing, and what "
-        "is weighed is time: slow stretches of code draw more samples than fast ones. How many accesses there "
-        "were is not known.\n",
+        "Accesses were sampled (%s): shares are estimates, and places with few samples may be missing. Samples are "
+        "drawn by time: slow code gets more samples than fast code. The number of accesses is not known.\n",
         HW_OF(hw_add_saturating(info->reads, info->writes), "sample"));
-    hw_buffer_add(out, "Samples miss accesses by the kernel, by threads made by a bare clone, and what comes soon "
-                       "after a system call is seen less often.\n");
+    hw_buffer_add(out, "Samples miss accesses by the kernel and by threads made by a bare clone; accesses soon after "
+                       "a system call are sampled less often.\n");
 }
 
 /* Of merged processes, those of one and those of the other. */
@@ -491,8 +487,8 @@ static void add_both(const struct hw_sample_info *info, struct hw_buffer *out)
     hw_buffer_add(
         out,
         "Accesses were sampled (%s), in some processes by the processor, in others in bursts of single steps: "
-        "shares are estimates, and samples of both kinds are added up, although they do not stand for equally "
-        "many accesses. Samples miss accesses by the kernel and by threads made by a bare clone.\n",
+        "shares are estimates, and samples of both kinds are added up, although they stand for different numbers of "
+        "accesses. Samples miss accesses by the kernel and by threads made by a bare clone.\n",
         HW_OF(hw_add_saturating(info->reads, info->writes), "sample"));
 }
 
@@ -506,18 +502,16 @@ static void add_samples(const struct hw_view *view, struct hw_buffer *out)
     const bool any = info->bursts || info->instructions, by_timer = info->ended == HW_SAMPLE_NO_TIMER;
     const bool merged = view->profile->process.flags & HW_PROCESS_MERGED;
     if (ended && merged)
-        hw_buffer_add(out, "In %s of %s that were to be sampled accesses were not, or only up to a moment: %s%s%s.\n",
+        hw_buffer_add(out, "Sampling of accesses failed or ended early in %s of %s: %s%s%s.\n",
                       HW_COUNT(info->runs_ended), HW_OF(info->runs, "process"), ended, by_timer ? ": " : "",
                       by_timer ? strerror(info->error) : "");
     else if (ended)
-        hw_buffer_add(out, "%s: %s%s%s.\n",
-                      any ? "Accesses were sampled up to a moment at which that had to end"
-                          : "Accesses could not be sampled",
+        hw_buffer_add(out, "%s: %s%s%s.\n", any ? "Sampling of accesses ended early" : "Accesses could not be sampled",
                       ended, by_timer ? ": " : "", by_timer ? strerror(info->error) : "");
     if (merged && info->runs < view->profile->process.runs)
         hw_buffer_add(out, "Accesses were sampled in %s of the processes only.\n", HW_COUNT(info->runs));
     if (info->source == HW_SAMPLE_TRAP && info->error && !by_timer)
-        hw_buffer_add(out, "Accesses were not picked by the processor itself: %s.\n", hw_sample_no_pmu(info->error));
+        hw_buffer_add(out, "Accesses were not sampled by the processor itself: %s.\n", hw_sample_no_pmu(info->error));
     if (!any)
         return;
     if (info->source == HW_SAMPLE_PMU)
@@ -539,7 +533,7 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
     if (!profile->observed)
         return;
     if (!places) {
-        hw_buffer_add(out, "How the allocator uses its memory was not followed: the address space had no room for it "
+        hw_buffer_add(out, "The allocator's use of memory was not recorded: the address space had no room for it "
                            "(ulimit -v, or mappings of the program), or the process was killed before writing it.\n");
         return;
     }
@@ -548,22 +542,22 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
     const struct hw_places_moment *moment = hw_profile_places_moment(places, HW_MOMENT_PEAK);
     const bool unread = hw_profile_heap_parts(places, HW_MOMENT_PEAK, &peak) && !peak.measured;
     if (!info->samples)
-        hw_buffer_add(out, "How much of cache lines and pages is used, and who writes lines that threads share, takes "
-                           "samples of accesses: record --mode allocator --sample-accesses.\n");
+        hw_buffer_add(out, "Sample accesses to see how much of cache lines and pages is used, and which threads write "
+                           "shared lines: record --mode allocator --sample-accesses.\n");
     if (moment && unread && info->runs) {
         hw_buffer_add(out,
-                      "The resident heap was read near the peak in %s of %s only (in the others that lasted too short "
-                      "a time): what lies between the blocks of all of them is not known.\n",
+                      "The resident heap was read near the peak in only %s of %s (the other peaks were too short): "
+                      "the memory between the blocks of all is not known.\n",
                       HW_COUNT(moment->runs_read), HW_OF(info->runs, "process"));
     } else if (unread)
         hw_buffer_add(out,
-                      "The resident heap was not read near the peak (it lasted too short a time): what lies between "
-                      "blocks is not known then.\n");
+                      "The resident heap was not read near the peak, which was too short: the memory between blocks "
+                      "at the peak is not known.\n");
     if (info->unaligned)
-        hw_buffer_add(out, "%s at addresses that are no multiple of 8 were not followed.\n",
+        hw_buffer_add(out, "%s at addresses that are not multiples of 8 were ignored.\n",
                       HW_OF(info->unaligned, "block"));
     if (info->unseen_frees)
-        hw_buffer_add(out, "The free of %s was not seen: their memory was handed out again.\n",
+        hw_buffer_add(out, "The free of %s was not seen, only that their memory was allocated again.\n",
                       HW_OF(info->unseen_frees, "block"));
     if (info->skipped)
         hw_buffer_add(out, "The cache lines of %s that signal handlers allocated were not checked.\n",
@@ -586,12 +580,13 @@ static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
         llvm->kind, (unsigned)llvm->version);
     hw_buffer_add(out, "Lifetimes are of whole milliseconds.\n");
     if (view->profile->access_counted && llvm->clang_runtime)
-        hw_buffer_add(out, "Accesses are as clang's runtime counts them: reads and writes in one, lost where threads "
-                           "count at the same instant, and neighbours of less than 64 bytes share what is counted.\n");
+        hw_buffer_add(out, "Accesses are as clang's runtime counts them: reads and writes together; accesses of "
+                           "threads at the same instant may be lost; blocks of less than 64 bytes may share a counter "
+                           "with a neighbour.\n");
     else if (view->profile->access_counted)
         hw_buffer_add(out, "Reads and writes are not distinguished.\n");
     else
-        hw_buffer_add(out, "How much the blocks were accessed is not in the file.\n");
+        hw_buffer_add(out, "The file has no accesses to blocks.\n");
     if (hw_is_merged(view->profile) && llvm->dumps > view->profile->process.runs)
         hw_buffer_add(out,
                       "The files consist of %s: blocks that lived through several of one file are counted by each.\n",
@@ -604,8 +599,8 @@ static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
                       "The file was written without the smallest and largest sizes and lifetimes, and without CPUs "
                       "(llvm-profdata merge --memprof-full-schema keeps them).\n");
     if (llvm->frames)
-        hw_buffer_add(out, "Functions are known by the MD5 of their names and lines by their distance: --binary FILE "
-                           "names those of a program or library.\n");
+        hw_buffer_add(out, "Functions are known only by the MD5 of their names, and lines by their distance from the "
+                           "start of the function: --binary FILE gives the names of a program or library.\n");
 }
 
 static void add_scope(const struct hw_view *view, struct hw_buffer *out)
@@ -629,16 +624,16 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(out, "There are too few points in time for a timeline.\n");
     if (!merged && !hw_view_memory(view, HW_MOMENT_PEAK) && !hw_view_memory(view, HW_MOMENT_END) &&
         !hw_view_memory(view, HW_MOMENT_DUMP))
-        hw_buffer_add(out, "What resident memory consists of was not recorded.\n");
+        hw_buffer_add(out, "The parts of resident memory were not recorded.\n");
     else if (!merged && view->context_count && !hw_view_memory(view, HW_MOMENT_PEAK) &&
              !hw_view_memory(view, HW_MOMENT_DUMP))
-        hw_buffer_add(out, "What resident memory consisted of at the peak was not recorded.\n");
+        hw_buffer_add(out, "The parts of resident memory at the peak were not recorded.\n");
     if (view->profile->process.mode == HW_MODE_HEAP && !view->profile->access_counted &&
         !view->profile->accesses_sampled)
-        hw_buffer_add(out, "How much the blocks were read and written was not counted (mode heap).\n");
+        hw_buffer_add(out, "Reads and writes of blocks were not counted (mode heap).\n");
     hw_buffer_add(out,
                   "Memory that the program maps itself (mmap), static data and stacks are not heap blocks: they are "
-                  "in the resident memory only.\n");
+                  "part of resident memory only.\n");
 }
 
 void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)

@@ -724,7 +724,7 @@ static void lost_parts_are_not_known(void **state)
                                 "Allocated   not known",
                                 "Peak        not known",
                                 "Not freed   not known",
-                                "Sums over what was left out are too low"};
+                                "Sums that lack the lost parts are too low"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strstr(text, rows[i]))
             fail_msg("'%s' is not in\n%s", rows[i], text);
