@@ -135,7 +135,7 @@ function times(operations: Operation[]): HTMLElement | null {
         h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Operation times' }, h('table', { class: 'operations' },
             h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'operation'), h('th', { scope: 'col', class: 'text' }, 'phase'), ['count', 'mean', 'median', '90 %', '99 %', 'most'].map((text) => h('th', { scope: 'col', class: 'number' }, text)), h('th', { scope: 'col', class: 'text' }, `1 to ${format.count(10 ** decades)} cycles, logarithmic`))),
             h('tbody', null, [...timed].sort((a, b) => b.count * (b.cycles!.mean ?? 1) - a.count * (a.cycles!.mean ?? 1)).map(row)))),
-        h('p', { class: 'summary' }, `${timed.some((each) => histogramOf(each).length) ? 'Bars are how many operations took so long' : 'The bar is the time from the median to 90 %, paler to 99 %'}; the line goes ${timed.some((each) => histogramOf(each).length) ? 'from 99 % ' : ''}to the slowest; the tick is the mean. What costs most comes first.`));
+        h('p', { class: 'summary' }, `${timed.some((each) => histogramOf(each).length) ? 'Bars show how many operations took this long' : 'The bar is the time from the median to 90 %, paler to 99 %'}; the line goes ${timed.some((each) => histogramOf(each).length) ? 'from 99 % ' : ''}to the slowest; the tick is the mean. The most expensive operations come first.`));
 }
 
 function counts(operations: Operation[], profile: Profile): HTMLElement {
@@ -185,7 +185,7 @@ function overTime(points: Row[], root: HTMLElement): () => void {
         sums.push(carried(points.map((point) => known(point, [...keys]))).map((value, i) => (sums[sums.length - 1]?.[i] ?? 0) + value));
     const resident = points.map((point) => { const value = read(point, ['resident', 'resident_bytes', 'total', 'total_bytes', 'rss_bytes']); return value || null; });
     const holder = h('div', { class: 'plot', role: 'img', 'aria-label': 'Waste over time, stacked' });
-    root.append(section('Memory over time: what was requested, and waste upon it', holder));
+    root.append(section('Memory over time: requested memory, with waste on top', holder));
     let plot: uPlot | null = null;
     const make = () => {
         plot?.destroy();
@@ -274,6 +274,6 @@ function show(profile: Profile, root: HTMLElement): () => void {
 export const allocator: View = {
     key: 'allocator',
     title: 'Allocator',
-    missing: ({ profile }: Page) => (profile.report.allocator || profile.report.tried ? null : 'What the allocator does was not observed: “heapwise record --mode allocator -- PROGRAM” does that.'),
+    missing: ({ profile }: Page) => (profile.report.allocator || profile.report.tried ? null : 'The allocator was not observed: record with “heapwise record --mode allocator -- PROGRAM”.'),
     show: ({ profile }: Page, root: HTMLElement) => show(profile, root),
 };

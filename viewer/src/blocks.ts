@@ -170,7 +170,7 @@ function words(strip: Strip): HTMLElement {
             h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'bytes'), strip.rows.map((row) => h('th', { scope: 'col' }, row.title)), h('td'))),
             h('tbody', null, found.slice(0, 16).map(({ at, values }) => h('tr', null, h('td', { class: 'number' }, bytes(at)), values.map((value) => h('td', { class: 'number' }, value === null ? 'shared' : format.count(value))), h('td'))))),
         h('div', null,
-            strip.sampled ? h('p', null, 'Of a sample of the accesses: where none was seen there may have been some.') : null,
+            strip.sampled ? h('p', null, 'From a sample of the accesses: bytes without samples may have been accessed, too.') : null,
             h('p', null, unused.length ? `${strip.sampled ? 'No sample' : 'Never used'}: bytes ${unused.slice(0, 12).map(([from, to]) => bytes(from, to)).join(', ')}${unused.length > 12 ? ', …' : ''}` : `Every ${strip.wordBytes > 8 ? 'part' : 'word'} is used.`),
             strip.context >= 0 ? h('p', null, h('a', { href: state.link('contexts', { at: String(strip.context) }) , class: 'to-place' }, 'This place')) : null));
 }

@@ -147,7 +147,7 @@ class Table {
         this.problem.textContent = found.problem;
         this.order = key === 'name' ? byName(profile, mask, up) : sorted(profile, values ?? profile.column('bytes')!, mask, up);
         this.head.replaceChildren();
-        add(this.head, this.columns.map((each) => this.heading(each.key, each.short, each.hint)), this.heading('name', 'function', 'the innermost function of the program’s own'));
+        add(this.head, this.columns.map((each) => this.heading(each.key, each.short, each.hint)), this.heading('name', 'function', 'the innermost frame in your own code'));
         this.list.element.style.setProperty('--columns', String(this.columns.length));
         this.list.element.setAttribute('aria-colcount', String(this.columns.length + 1));
         this.list.reset(this.order.length);
@@ -203,6 +203,6 @@ class Table {
 export const contexts: View = {
     key: 'contexts',
     title: 'Places',
-    missing: (page: Page) => (page.profile.count ? null : 'This profile has no places that allocate: nothing was allocated, or nothing of it was saved.'),
+    missing: (page: Page) => (page.profile.count ? null : 'This profile has no places that allocate: nothing was allocated, or the allocations were lost.'),
     show: (page: Page, root: HTMLElement) => void new Table(page.profile, root),
 };

@@ -42,7 +42,7 @@ function facts(profile: Profile, context: number): [string, string][] {
     if (profile.column('never_read')?.[context])
         found.push(['Blocks written, never read', format.count(profile.column('never_read')![context]!)]);
     if (profile.column('pool')?.[context])
-        found.push(['Pool', 'blocks of an allocator of the program’s own; they are in no total']);
+        found.push(['Pool', 'blocks of the program’s own allocator; no total includes them']);
     return found;
 }
 

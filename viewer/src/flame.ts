@@ -495,7 +495,7 @@ class FlameGraph {
 export const flame: View = {
     key: 'flame',
     title: 'Flame graph',
-    missing: (page: Page) => (page.profile.count ? null : 'This profile has no call stacks: nothing was allocated, or nothing of it was saved.'),
+    missing: (page: Page) => (page.profile.count ? null : 'This profile has no call stacks: nothing was allocated, or the allocations were lost.'),
     show: (page: Page, root: HTMLElement) => {
         const graph = new FlameGraph(page, root);
         return () => graph.end();

@@ -30,7 +30,7 @@ async function main(): Promise<void> {
         prepare(page);
     } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        const old = typeof DecompressionStream === 'undefined' ? ' This browser is too old for it: any current one will do.' : '';
+        const old = typeof DecompressionStream === 'undefined' ? ' This browser is too old: use a current one.' : '';
         root.replaceChildren(h('p', { class: 'loading', role: 'alert' }, `The profile cannot be shown: ${reason}.${old}`));
     }
 }

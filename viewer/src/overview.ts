@@ -124,13 +124,21 @@ function functions(page: Page): HTMLElement | null {
         order.length > 12 ? h('p', { class: 'summary' }, `… and ${format.plural(order.length - 12, 'more function')}: `, h('a', { href: state.link('contexts') }, 'all places')) : null);
 }
 
-/* The parts of resident memory at the moments they were looked at. */
+/* The parts of resident memory, at each moment they were read. */
 function memory(profile: Profile): HTMLElement | null {
     const moments = profile.report.memory ?? [];
     const parts = [['heap_bytes', 'heap'], ['file_bytes', 'code and files'], ['stack_bytes', 'stacks'], ['other_bytes', 'other'], ['runtime_bytes', 'Heapwise itself']] as const;
     if (!moments.length)
         return null;
     const words: Record<string, string> = { peak: 'at the peak', end: 'at the end', dump: 'when it was dumped' };
+    /* RSS is read at intervals: the moment may be before the peak. */
+    const when = (moment: Record<string, number | string>) => {
+        const live = Number(moment['live_bytes'] ?? NaN);
+        const peak = profile.counts.peak_bytes ?? 0;
+        return moment['moment'] === 'peak' && live < 0.98 * peak
+            ? `near the peak (at ${format.duration(Number(moment['time_ns'] ?? 0))}, ${format.bytes(live)} of ${format.bytes(peak)} live)`
+            : words[String(moment['moment'])] ?? String(moment['moment']);
+    };
     return h('section', null, h('h3', null, 'Parts of resident memory'), moments.map((moment) => {
         const all = Number(moment['rss_bytes']) || 1;
         const strip = h('div', { class: 'strip', 'aria-hidden': 'true' }, parts.map(([key], index) => {
@@ -139,7 +147,7 @@ function memory(profile: Profile): HTMLElement | null {
             return piece;
         }));
         return h('div', { class: 'moment' },
-            h('p', null, `${words[String(moment['moment'])] ?? String(moment['moment'])}: ${format.bytes(all)}`),
+            h('p', null, `${when(moment)}: ${format.bytes(all)}`),
             strip,
             h('ul', { class: 'legend' }, parts.filter(([key]) => Number(moment[key] ?? 0)).map(([key, text]) => h('li', null, h('i', { class: `part${parts.findIndex((each) => each[0] === key)}` }), `${text} ${format.bytes(Number(moment[key]))}`))));
     }));

@@ -70,8 +70,8 @@ export function prediction(report: Report): HTMLElement | null {
         h('h3', null, 'With another allocator: predicted, and measured where it was tried'),
         h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Other allocators' }, h('table', null,
             h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'text' }, 'allocator'), head('speed-up predicted'), head('measured'), runs ? ['time', 'resident', 'page faults'].map(head) : null,
-                h('th', { scope: 'col', class: 'text' }, `${least.toFixed(2)} to ${most.toFixed(2)}: predicted above, measured below; the line is the run as it is`))),
+                h('th', { scope: 'col', class: 'text' }, `${least.toFixed(2)} to ${most.toFixed(2)}: predicted above, measured below; the line is the present allocator`))),
             h('tbody', null, found.map(row)))),
         notes.length ? h('ul', { class: 'gaps' }, notes) : null,
-        runs ? null : h('p', { class: 'summary' }, 'Not measured: “heapwise allocators --json -- PROGRAM” tries them, and “heapwise view --allocators” shows what it says here.'));
+        runs ? null : h('p', { class: 'summary' }, 'Not measured: “heapwise allocators --json -- PROGRAM” measures them, and “heapwise view --allocators” shows the results here.'));
 }

@@ -89,7 +89,7 @@ const help = h(
 
 function nextTheme(): void {
     setTheme(themes[(themes.indexOf(theme) + 1) % themes.length]!);
-    say(`Colours: ${theme === 'auto' ? 'as the system has them' : theme}`);
+    say(`Colours: ${theme === 'auto' ? 'as in the system settings' : theme}`);
 }
 
 function keyDown(event: KeyboardEvent, views: View[]): void {

@@ -134,7 +134,7 @@ function show(profile: Profile, structure: Struct, root: HTMLElement): void {
     const facts = [
         `${format.plural(structure.reads ?? 0, 'read')}, ${format.plural(structure.writes ?? 0, 'write')}`,
         objects ? `${format.count(objects.at_once)} objects at once (${format.bytes(objects.bytes_at_once)})${objects.placement === 'arrays' ? ', in arrays' : ''}` : '',
-        structure.fragmentation ? `${(structure.fragmentation * 100).toFixed(0)} % of what is brought into the cache is not used` : '',
+        structure.fragmentation ? `${(structure.fragmentation * 100).toFixed(0)} % of the bytes loaded into the cache are not used` : '',
         structure.padding ? `${format.plural(structure.padding, 'byte')} of padding` : '',
     ].filter(Boolean);
     const places = (structure.contexts ?? []).map((id) => profile.contextOf(id)).filter((context) => context >= 0).slice(0, 5);
@@ -153,7 +153,7 @@ function show(profile: Profile, structure: Struct, root: HTMLElement): void {
 export const structs: View = {
     key: 'structs',
     title: 'Structs',
-    missing: ({ profile }: Page) => (profile.report.fields?.length ? null : 'Accesses to the fields of structs were not counted: a program that is built with “heapwise cc --fields” does that.'),
+    missing: ({ profile }: Page) => (profile.report.fields?.length ? null : 'Accesses to the fields of structs were not counted: build the program with “heapwise cc --fields”.'),
     show: ({ profile }: Page, root: HTMLElement) => {
         const all = profile.report.fields!;
         const panel = h('div', { class: 'struct' });

@@ -119,7 +119,7 @@ export function timeline(page: Page, root: HTMLElement): () => void {
         const [from, to] = range();
         plot?.setScale('x', { min: from, max: to });
         const whole = from <= 0 && to >= end;
-        replace(said, whole ? 'Draw a range with the mouse to look closer.' : describe(all, from, to, profile), whole ? null : [' ', h('button', { type: 'button', onclick: () => brush(0, end) }, 'Whole run')]);
+        replace(said, whole ? 'Select a range with the mouse to see more detail.' : describe(all, from, to, profile), whole ? null : [' ', h('button', { type: 'button', onclick: () => brush(0, end) }, 'Whole run')]);
     };
     const brush = (from: number, to: number) => {
         const whole = from <= 0 && to >= end;
