@@ -1,10 +1,10 @@
-/* heapwise.h - for programs that want to talk to Heapwise: show the blocks of their own allocators, write a dump, start
- * counting anew, leave a function uncounted.
+/* heapwise.h - what a program can ask of Heapwise: record the blocks of the program's own allocators, write a dump,
+ * reset the counts, leave a function uncounted.
  *
- * Nothing has to be linked. When the program runs under `heapwise record`, or was built by `heapwise cc`, the calls reach
- * the runtime; else each costs a comparison and does nothing. C99 or newer, C++98 or newer, gcc and clang, ELF. (Executables
- * that are not position-independent, -no-pie, are told at the link whether the runtime is there: only those that
- * `heapwise cc` links see it.)
+ * Nothing has to be linked. When the program runs under `heapwise record`, or was built by `heapwise cc`, the calls
+ * reach the runtime; otherwise each costs a comparison and does nothing. C99 or newer, C++98 or newer, gcc and clang,
+ * ELF. (In executables that are not position-independent, -no-pie, the linker decides whether the calls reach the
+ * runtime: they do only if `heapwise cc` links the program.)
  *
  * All functions may be called from any thread, from signal handlers, and while the program holds any lock: they never
  * call malloc, never wait for a lock of the program, leave errno alone and do not throw.
@@ -12,7 +12,7 @@
  * Pools
  *
  *     A pool (arena, slab, region, free list) takes memory in large pieces, from malloc or mmap, and hands it out in
- *     small ones. Heapwise sees the pieces. With these calls it sees what was handed out:
+ *     small ones. Heapwise sees the pieces. These calls show it the blocks:
  *
  *         void *arena_get(struct arena *arena, size_t size)
  *         {
@@ -23,13 +23,13 @@
  *
  *     Each block of a pool is counted under the call stack of heapwise_pool_alloc: allocations, sizes, lifetime, live
  *     bytes, and, where accesses are counted, its reads and writes. These contexts are marked as a pool's. Their bytes
- *     lie in memory that is counted already, so that they are in no total of the process: live bytes, peak, allocations
- *     and bytes stay those of malloc and its family. In sampled runs (sample=N) pools are not recorded.
+ *     lie in memory that is counted already, so no total of the process includes them: live bytes, peak, allocations
+ *     and bytes are those of malloc and its family. In sampled runs (sample-bytes=N) pools are not recorded.
  *
- *     Accesses to a block of a pool are counted there and not in the piece around it. What was counted in its memory
- *     before it began is dropped, what is counted there after its end stays with the piece. Cells count 64 (or 8) bytes
- *     of memory; one belongs to the block that holds the first of these bytes. A block that does not begin and end at
- *     multiples of that may share cells with its neighbours: it is counted under `not_owned`, too. Pools that align
+ *     Accesses to a block of a pool are counted for the block, not for the piece around it. Accesses to its memory
+ *     before the block began are dropped; accesses after its end are counted for the piece. A counter covers 64 (or 8)
+ *     bytes of memory and belongs to the block that holds the first of these bytes. A block that does not begin and end
+ * at multiples of that may share counters with its neighbours: it is also counted under `not_owned`. Pools that align
  *     their blocks are counted exactly. */
 #ifndef HEAPWISE_HEAPWISE_H
 #define HEAPWISE_HEAPWISE_H
@@ -48,8 +48,8 @@
 #define HEAPWISE_NO_COUNT
 #endif
 
-/* HEAPWISE_ABI(struct header); at file scope, behind the definition of a type: its layout is agreed upon with others (a
- * file format, a protocol, a library that is compiled elsewhere). Nothing is proposed to move its fields. */
+/* HEAPWISE_ABI(struct header); at file scope, after the definition of a type: other code or files depend on its layout
+ * (a file format, a protocol, a library that is compiled elsewhere). heapwise fields suggests no other order for it. */
 #if defined __clang__
 #define HEAPWISE_ABI(type)                                                                                             \
     static __attribute__((used, annotate("heapwise:abi"))) type *const HEAPWISE_ABI_NAME(__COUNTER__) = 0
@@ -63,7 +63,7 @@
 extern "C" {
 #endif
 
-/* The runtime's side. Programs call the functions below. */
+/* Defined by the runtime. Programs call the functions below. */
 #define HEAPWISE_WEAK __attribute__((weak))
 extern HEAPWISE_WEAK void __heapwise_pool_alloc(const void *pool, const void *pointer, size_t size);
 extern HEAPWISE_WEAK void __heapwise_pool_free(const void *pool, const void *pointer);
@@ -72,7 +72,7 @@ extern HEAPWISE_WEAK int __heapwise_dump(void) __asm__("heapwise_dump");
 extern HEAPWISE_WEAK int __heapwise_reset(void) __asm__("heapwise_reset");
 #undef HEAPWISE_WEAK
 
-/* Part of the caller, also in its debug information: call stacks begin with the function that calls them. */
+/* Inlined into the caller, without debug information of their own: call stacks begin with the caller. */
 #if defined __clang__
 #define HEAPWISE_INLINE static __inline__ __attribute__((always_inline, nodebug, unused))
 #else
@@ -87,18 +87,18 @@ HEAPWISE_INLINE int heapwise_present(void)
 
 /* The pool has handed out SIZE bytes (0 is allowed) at POINTER.
  *
- * POOL tells pools apart: any address that is the pool's own while it lives, such as that of its descriptor. POINTER
- * may have any alignment; NULL is ignored, so that failures need no test. A block that the pool has handed out at the
- * same POINTER before and that was not freed ends now. Pools may nest: a block of one may be the memory of another,
- * also at the same address. */
+ * POOL identifies the pool: any address that no other pool uses while this one lives, such as that of its descriptor.
+ * POINTER may have any alignment; NULL is ignored, so failures need no test. An earlier block of the pool at the same
+ * POINTER that was not freed ends now. Pools may nest: a block of one may be the memory of another, also at the same
+ * address. */
 HEAPWISE_INLINE void heapwise_pool_alloc(const void *pool, const void *pointer, size_t size)
 {
     if (__heapwise_pool_alloc)
         __heapwise_pool_alloc(pool, pointer, size);
 }
 
-/* The block at POINTER went back to POOL. Ignored when that is no block of it (or NULL). Call it before the memory can be
- * handed out again, and before the memory itself is freed or unmapped. */
+/* The block at POINTER was returned to POOL. Ignored when POINTER is NULL or no block of POOL. Call it before the
+ * memory can be handed out again, and before the memory itself is freed or unmapped. */
 HEAPWISE_INLINE void heapwise_pool_free(const void *pool, const void *pointer)
 {
     if (__heapwise_pool_free)
@@ -106,7 +106,7 @@ HEAPWISE_INLINE void heapwise_pool_free(const void *pool, const void *pointer)
 }
 
 /* All blocks of POOL end at this moment: an arena that is reset, or destroyed. The pool may be used again. Takes time
- * in proportion to the number of its blocks. Memory that the blocks lie in has to be there still. */
+ * in proportion to the number of its blocks. Call it before the memory of the blocks is freed or unmapped. */
 HEAPWISE_INLINE void heapwise_pool_clear(const void *pool)
 {
     if (__heapwise_pool_clear)
@@ -119,9 +119,9 @@ HEAPWISE_INLINE void heapwise_pool_destroy(const void *pool)
 }
 
 /* Writes a complete profile of this moment into a file of its own, beside the profile of the process: NAME.dumpN.hwprof
- * for NAME.hwprof. The program goes on as it was and nothing that was counted is changed; other threads wait at their
- * next allocation while the counts are copied. In a signal handler that has interrupted an allocation the dump is left
- * to the end of that.
+ * for NAME.hwprof. The program continues and no count changes; other threads wait at their next allocation while
+ * the counts are copied. In a signal handler that has interrupted an allocation, the dump is written after that
+ * allocation.
  *
  * Returns 0, also when the program runs without Heapwise; -1 when it cannot be written. */
 HEAPWISE_INLINE int heapwise_dump(void) __asm__("heapwise_dump_inline");
@@ -130,8 +130,8 @@ HEAPWISE_INLINE int heapwise_dump(void)
     return __heapwise_dump ? __heapwise_dump() : 0;
 }
 
-/* Forgets what was counted so far: allocations, lifetimes, accesses. What is live stays live. The profile says that this
- * was done. Returns 0, also without Heapwise; -1 when it cannot be done. */
+/* Resets the counts: allocations, lifetimes, accesses. Live blocks stay live. The profile records the reset. Returns 0,
+ * also without Heapwise; -1 when it fails. */
 HEAPWISE_INLINE int heapwise_reset(void) __asm__("heapwise_reset_inline");
 HEAPWISE_INLINE int heapwise_reset(void)
 {

@@ -11,7 +11,7 @@
 /* What fits into a first-level cache stays there: data that is smaller costs nothing however it lies. */
 #define HW_CACHE_BYTES (32 * 1024)
 
-/* What is looked at. Everything must outlive the analysis. */
+/* What is analysed. Everything must outlive the analysis. */
 struct hw_analysis_input {
     const struct hw_profile *profile;
     const struct hw_profile_context *const *contexts; /* those of the report; `access` may be NULL */
@@ -19,7 +19,7 @@ struct hw_analysis_input {
     /* Adds the accesses to the blocks of a context, by word from the first one on, to WORDS (COUNT of them, zeroed);
      * false: they are not known. */
     bool (*words)(const void *closure, size_t context, uint64_t *words, size_t count);
-    unsigned word_bytes; /* 8, or 4; 0: words are not told apart */
+    unsigned word_bytes; /* 8, or 4; 0: words are not distinguished */
     bool periods;        /* not accesses, but how often a sampler saw that there were some */
     bool (*unseen)(const void *closure,
                    size_t context); /* its blocks may be used by code that does not count; or NULL */
@@ -84,7 +84,7 @@ struct hw_lines {
                                comes to the object by itself */
     double bytes_needed;    /* bytes touched */
     double missed;          /* sum over all uses of lines brought into a first-level cache */
-    double missed_in_order; /* likewise, if each use is part of a walk through blocks that lie side by side, from one to
+    double missed_in_order; /* the same, if each use is part of a walk through blocks that lie side by side, from one to
                                the next: they share lines. Where it is not known how blocks lie: as `missed` */
 };
 
@@ -136,7 +136,7 @@ enum hw_finding_kind {
     HW_FINDING_UNUSED_WORDS,  /* bytes at the same place of all blocks that none touches */
     HW_FINDING_HEADER,        /* blocks of which only the beginning is hot */
     HW_FINDING_FALSE_SHARING, /* threads write different words of one line */
-    HW_FINDING_SHARED_WRITES, /* several threads write one 64-byte granule: words are not told apart */
+    HW_FINDING_SHARED_WRITES, /* several threads write one 64-byte granule: words are not distinguished */
     HW_FINDING_KINDS
 };
 

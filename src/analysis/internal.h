@@ -56,7 +56,7 @@ struct hw_ground hw_ground_of(const struct hw_analysis_input *input, const struc
 struct hw_line_counter {
     uint32_t *seen;
     uint32_t stamp;
-    uint64_t work; /* touches looked at so far */
+    uint64_t work; /* touches examined so far */
 };
 
 /* Distinct lines per use that a visit brings in where fields lie at OFFSETS in objects of SIZE bytes. Fields that are
@@ -76,7 +76,7 @@ struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct h
 
 /* ---- search.c ---- */
 
-/* Fills in of->suggestion; looks at no more than BUDGET touches. */
+/* Fills in of->suggestion; examines at most BUDGET touches. */
 void hw_suggest(struct hw_struct_analysis *of, const struct hw_profile_fields *fields, const struct hw_ground *ground,
                 struct hw_line_counter *counter, uint64_t budget, struct hw_pool *pool);
 

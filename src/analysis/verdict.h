@@ -68,13 +68,13 @@ struct hw_verdict_input {
     size_t site;
     double site_seconds;
     uint64_t site_count;
-    size_t clearing_site, copying_site; /* likewise of calloc and realloc alone */
+    size_t clearing_site, copying_site; /* the same of calloc and realloc alone */
     size_t pinning_site;                /* that pins most */
 
     struct hw_verdict_when {
         /* When in the run it was, seconds from the start: nearly all of it between these two. NAN: not known. */
         double since, until;
-        uint64_t looks;             /* it was looked at so many times; 0: all the time */
+        uint64_t looks;             /* number of times it was sampled; 0: always observed */
     } when[HW_VERDICT_CAUSES_MOST]; /* by enum hw_verdict_cause */
 
     unsigned threads_most;      /* threads at once */
@@ -110,7 +110,7 @@ struct hw_verdict_finding {
     double share;   /* of the time in operations, or of the resident memory; lines: of lines with blocks */
     double seconds; /* that it costs, in all threads; NAN */
     double gain;    /* seconds by which the run could be shorter at most; NAN */
-    double bytes;   /* likewise */
+    double bytes;   /* the same */
     size_t site;    /* place of the program that is concerned, SIZE_MAX: none */
     struct hw_verdict_when when;
     char tunable[96]; /* "GLIBC_TUNABLES=glibc.malloc.arena_max=2"; "" when this allocator has none for it */

@@ -29,7 +29,7 @@ struct hw_cc_arguments {
     bool offload;        /* CUDA or HIP */
     bool memory_profile; /* clang's own */
     bool debug;          /* how much debug information is said, -g0 included */
-    bool build_id;       /* likewise the build id */
+    bool build_id;       /* whether the linker is asked for a build id */
     bool link_time_code; /* -flto */
     bool unsure_end;     /* a response file has "--": what comes behind it is a file */
     unsigned sanitizers; /* those in the way: bit i is hw_cc_sanitizers[i] */

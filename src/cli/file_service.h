@@ -17,7 +17,7 @@ struct hw_file_service {
     int sockets[2];  /* in the abstract namespace; in a folder, -1: not there */
     char path[64];   /* of that one */
     pthread_t thread;
-    /* What processes had to tell, the first of it. Read after hw_file_service_stop. */
+    /* The first problem that processes reported. Read after hw_file_service_stop. */
     uint64_t problems;
     struct hw_launcher_request problem;
 };

@@ -1,4 +1,4 @@
-/* launch.h - runs one program and stands in for it towards whoever started us.
+/* launch.h - runs one program and stands in for it towards the parent process.
  *
  * The program gets the terminal, process group, signal dispositions and mask that we were started with. While it runs,
  * signals sent to us go on to it, those of the terminal reach it by themselves, and we stop and continue with it. */

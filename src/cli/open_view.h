@@ -1,4 +1,4 @@
-/* open_view.h - what verbs share that look at whole profiles: from a path to a view. */
+/* open_view.h - for verbs that read whole profiles: from a path to a view. */
 #ifndef HW_CLI_OPEN_VIEW_H
 #define HW_CLI_OPEN_VIEW_H
 

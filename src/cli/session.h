@@ -1,5 +1,5 @@
 /* session.h - the profiles that one `heapwise record` led to: one for each process of the tree and each program that it
- * executed. They are told from others by the session number in their header, whatever their names are. */
+ * executed. The session number in their header identifies them, whatever their names are. */
 #ifndef HW_CLI_SESSION_H
 #define HW_CLI_SESSION_H
 
@@ -33,7 +33,7 @@ const struct hw_session_file *hw_session_main(const struct hw_session *session, 
 
 size_t hw_session_running(const struct hw_session *session);
 
-/* Field 22 of /proc/PID/stat, which with the pid tells processes apart; 0: no such process, or it has ended and only
+/* Field 22 of /proc/PID/stat, which with the pid identifies a process; 0: no such process, or it has ended and only
  * waits to be collected. */
 uint64_t hw_process_start_time(uint32_t pid);
 

@@ -106,7 +106,7 @@ struct hw_process_info {
     uint32_t cpus;
     uint32_t block_store;        /* enum hw_block_store */
     uint64_t start_realtime_ns;  /* CLOCK_REALTIME at tick 0 */
-    uint64_t start_time_jiffies; /* field 22 of /proc/PID/stat: with pid tells whether this very process still runs */
+    uint64_t start_time_jiffies; /* field 22 of /proc/PID/stat: with pid it shows whether this process still runs */
     /* ns = ticks * clock_ns / clock_ticks: the pair is refreshed during the run and is exact at its own moment.
      * clock_ns is CLOCK_MONOTONIC since tick 0. Both are 1 when ticks are nanoseconds already. */
     uint64_t clock_ticks, clock_ns;
@@ -150,8 +150,7 @@ struct hw_process_info {
     uint32_t children_lost, children_error;
     /* Sampled runs, see sampling.c: the samples fall into two halves that know nothing of each other. By each half,
      * what was live when the other one knew most, in bytes, and its variance in units of 2^20 bytes squared; and the
-     * most that blocks which were looked at took together, which is certain. All 0: an older file, or nothing was
-     * looked at. */
+     * most that sampled blocks took together, which is certain. All 0: an older file, or nothing was sampled. */
     int64_t peak_by_half[2], peak_half_variance[2];
     uint64_t peak_seen_bytes;
     uint64_t peak_variance; /* merged: that of peak_bytes */
@@ -351,7 +350,7 @@ struct hw_memory_breakdown {
     uint64_t rss;
     uint64_t heap;    /* resident in [heap] and anonymous mappings that hold tracked blocks or came from the program */
     uint64_t file;    /* code, read-only and private data of executables and libraries, other mapped files */
-    uint64_t stack;   /* stacks of threads, as far as they can be told apart */
+    uint64_t stack;   /* stacks of threads, as far as they can be identified */
     uint64_t runtime; /* Heapwise's own memory */
     uint64_t other;   /* shared memory, vDSO, the rest */
     int64_t live_bytes; /* requested and not freed at this moment */
@@ -489,7 +488,7 @@ enum hw_module_mark_flags {
 struct hw_module_mark {
     uint32_t map;     /* index into MAPS: the first one of the module */
     uint32_t flags;   /* enum hw_module_mark_flags */
-    uint32_t path;    /* string: of the file, where MAPS does not tell it; 0: as in MAPS */
+    uint32_t path;    /* string: of the file, where MAPS does not have it; 0: as in MAPS */
     uint32_t problem; /* string: why its names are poor, one sentence; 0: nothing to say */
 };
 

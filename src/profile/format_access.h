@@ -8,7 +8,7 @@
 /* ---- counted accesses ---- */
 
 enum hw_access_info_flags {
-    HW_ACCESS_SPLIT = 1u << 0,     /* reads are told from writes (at least some code does) */
+    HW_ACCESS_SPLIT = 1u << 0,     /* reads and writes are distinguished (in some code at least) */
     HW_ACCESS_UNSPLIT = 1u << 1,   /* objects of clang -fmemory-profile take part: theirs are in `unsplit` */
     HW_ACCESS_HARVESTED = 1u << 2, /* the cells of live blocks and globals were read: at the end, or for a dump */
     HW_ACCESS_CALLBACKS = 1u << 3, /* code built by gcc takes part */
@@ -30,7 +30,7 @@ struct hw_access_info {
     /* With 4-byte granules, where it is not counted how often a word is used, but in how many periods of a sampler:
      * reads and writes of all sections are then numbers of periods, added up over words. */
     uint64_t word_period_ns;  /* as asked for */
-    uint64_t word_rounds;     /* looks at all of the shadow that were finished */
+    uint64_t word_rounds;     /* finished scans of the whole shadow */
     uint64_t word_span_ns;    /* from the sampler's start to the end of the latest of them: periods were as long as that
                                  divided by the rounds */
     uint64_t word_longest_ns; /* the longest of them, from begin to begin */
@@ -132,7 +132,7 @@ struct hw_words {
      * (cell & 127) + (cell >> 7) periods, and for no use when it is 0. */
     uint64_t repeats;
     uint32_t pattern_reads, pattern_writes; /* periods of the cells, added up: for the runtime */
-    uint64_t pattern_touched;               /* words that were used: likewise */
+    uint64_t pattern_touched;               /* the same of words that were used */
     uint64_t reserved2;
     uint8_t read_cells[HW_WORDS_RUN], written_cells[HW_WORDS_RUN];
 };
@@ -226,7 +226,7 @@ struct hw_group_member {
     uint32_t flags;         /* enum hw_group_member_flags */
 };
 
-/* The sampler looks at all counters twice, a short window apart. WEIGHT is the sum, over windows and threads, of the
+/* The sampler reads all counters twice, a short window apart. WEIGHT is the sum, over windows and threads, of the
  * smaller of the numbers of accesses to the two fields in that window. */
 struct hw_field_window {
     uint32_t structure;
@@ -291,7 +291,7 @@ struct hw_sample_info {
     uint64_t period;        /* accesses that a sample stands for; 0: not known, shares only */
     uint64_t threads;       /* threads that were sampled */
     uint64_t bursts;        /* begun */
-    uint64_t instructions;  /* of the program that were looked at */
+    uint64_t instructions;  /* of the program that were stepped through */
     uint64_t steps;         /* with those of the runtime in between, which are in no count */
     uint64_t reads, writes; /* all samples; what both reads and writes is in both */
     /* The same by where they fell: reads and writes. The rest is elsewhere: mappings of the program's own, metadata of
@@ -367,7 +367,7 @@ enum hw_side_kind {
 enum hw_side_sharing {
     HW_SHARING_FALSE = 1,  /* no word of the line is used by two threads and written */
     HW_SHARING_TRUE = 2,   /* some word is: only in samples */
-    HW_SHARING_UNTOLD = 3, /* 64-byte granules, written by two threads: words are not told apart */
+    HW_SHARING_UNTOLD = 3, /* 64-byte granules, written by two threads: words are not distinguished */
 };
 
 /* What threads of one role did in the shared lines of the blocks of a context, by position in the block; what was

@@ -10,11 +10,11 @@
 
 enum hw_operation_kind {
     HW_OPERATION_NEW = 0,     /* malloc, operator new, realloc of NULL: an address that was not handed out before */
-    HW_OPERATION_REUSED = 1,  /* likewise, one that was */
+    HW_OPERATION_REUSED = 1,  /* the same, at one that was */
     HW_OPERATION_FREE = 2,    /* free and operator delete, not of NULL; realloc to size 0 that frees */
     HW_OPERATION_CALLOC = 3,  /* whatever its address */
     HW_OPERATION_REALLOC = 4, /* other realloc and reallocarray, of blocks that are known; the new size counts */
-    HW_OPERATION_ALIGNED = 5, /* memalign and the like, and the forms of operator new with an alignment */
+    HW_OPERATION_ALIGNED = 5, /* memalign, aligned_alloc …, and the forms of operator new with an alignment */
     HW_OPERATION_KINDS = 6,
 };
 #define HW_OPERATION_KINDS_ROOM 8
@@ -32,7 +32,7 @@ enum hw_phase {
 };
 
 enum hw_allocator_flags {
-    HW_ALLOCATOR_PLACES = 1u << 0, /* what lies where was followed: NEW is told from REUSED, sizes of frees are known */
+    HW_ALLOCATOR_PLACES = 1u << 0, /* addresses were followed: NEW differs from REUSED, sizes of frees are known */
     /* Merged profiles: the runs do not agree on how the allocator works, on what others would do. Neither is there. */
     HW_ALLOCATOR_FACTS_DIFFER = 1u << 1,
     HW_ALLOCATOR_PREDICTIONS_DIFFER = 1u << 2,
@@ -75,7 +75,7 @@ struct hw_allocator_info {
     /* After a reset: 1 + the number of the slot of OPERATION_COUNTS that holds what all others together had counted
      * until then, and is subtracted. 0: none. */
     uint64_t reset_slot;
-    /* What Heapwise itself takes, found out at the start: ticks in 1000 usual operations; to look at one system call.
+    /* What Heapwise itself takes, measured at the start: ticks in 1000 usual operations; for one system call.
      * 0: not known. */
     uint64_t hook_ticks, call_ticks;
     uint64_t own_critical_ticks; /* merged profiles alone: Heapwise's own, on the way that critical_ticks is of */
@@ -103,7 +103,7 @@ enum hw_reuse_order {
 
 enum hw_thread_cache {
     HW_CACHE_UNKNOWN = 0,
-    HW_CACHE_NONE = 1,    /* a freed block goes to whoever asks next */
+    HW_CACHE_NONE = 1,    /* a freed block goes to the next thread that asks */
     HW_CACHE_FREEING = 2, /* to the thread that freed it */
     HW_CACHE_OWNING = 3,  /* back to the thread that allocated it */
 };
@@ -154,7 +154,7 @@ struct hw_allocator_prediction {
     uint64_t reserved[8];
 };
 
-/* System calls, as far as they are told apart. */
+/* System calls, in the kinds that are distinguished. */
 enum hw_system_call {
     HW_CALL_OTHER = 0,
     HW_CALL_UNSEEN = 1, /* calls that could not be carried out for the program (clone, exec, …): after each of them, no
@@ -312,7 +312,7 @@ struct hw_operation_stage {
 
 enum hw_places_flags {
     HW_PLACES_THREADS =
-        1u << 0, /* there were several threads: greatest numbers are told in steps, see docs/places.md */
+        1u << 0, /* there were several threads: greatest numbers are known in steps, see docs/places.md */
     HW_PLACES_WRAPPED = 1u << 1, /* so many threads that two had one number: false sharing between these is not seen */
 };
 
@@ -328,7 +328,7 @@ struct hw_places_info {
     uint64_t active_lines, passive_lines, active_blocks, passive_blocks;
     uint64_t unaligned;    /* blocks that were not followed: at no multiple of 8, or beyond the address space */
     uint64_t unseen_frees; /* blocks whose memory was handed out again although no free was seen */
-    uint64_t skipped;      /* blocks whose lines a signal handler could not look at */
+    uint64_t skipped;      /* blocks whose lines a signal handler could not check */
     /* Sampled accesses to live blocks: how many, and the sums of requested live bytes in their lines and pages. */
     uint64_t samples, line_bytes, page_bytes;
     /* Sampled writes to live blocks; those to lines that were last seen written by another thread: both within one
@@ -338,7 +338,7 @@ struct hw_places_info {
      */
     uint64_t active_writes, active_contended, passive_writes, passive_contended;
     /* Merged profiles alone: of how many runs this is the sum (0: not merged); the sum of the blowups at their peaks,
-     * which those of the classes do not tell. Peaks are sums of the runs' own ones, each at its own moment. */
+     * which those of the classes do not show. Peaks are sums of the runs' own ones, each at its own moment. */
     uint64_t runs;
     int64_t peak_blowup_bytes;
     uint64_t reserved[11];
@@ -384,7 +384,7 @@ struct hw_places_moment {
     int64_t requested_bytes, internal_bytes, blowup_bytes;
     int64_t free_bytes;        /* freed, and their memory not handed out since: blowup is a part of it */
     uint64_t absent_requested; /* requested bytes of blocks of 64 KiB and more in pages that are not there */
-    uint64_t absent_free;      /* likewise of freed ones */
+    uint64_t absent_free;      /* the same of freed ones */
     uint64_t resident_bytes;   /* of anonymous mappings that hold blocks, [heap] included; 0: could not be read */
     uint64_t elsewhere_bytes;  /* of those that hold none: the program's own, memory that the allocator keeps */
     /* Merged profiles alone: of how many runs this is the sum; in how many the resident bytes were read (at the peak:

@@ -140,7 +140,7 @@ struct hw_profile_operation {
     uint64_t histogram[HW_TIME_BINS];   /* weights */
 };
 
-/* Sizes as the allocator tells them apart. */
+/* Sizes as the allocator distinguishes them. */
 enum hw_size_group { HW_SIZE_SMALL, HW_SIZE_MEDIUM, HW_SIZE_LARGE, HW_SIZE_NOT_KNOWN, HW_SIZE_GROUPS };
 
 /* System calls of one kind inside operations of one phase and kind. */
@@ -157,7 +157,7 @@ struct hw_profile_events {
 struct hw_profile_inside {
     bool present;            /* somebody looked: locks, at least */
     bool calls_present;      /* there is something on system calls, perhaps that there were none */
-    bool calls_observed;     /* system calls were looked at, perhaps not to the end (HW_NOTE_NO_DISPATCH) */
+    bool calls_observed;     /* system calls were observed, perhaps not to the end (HW_NOTE_NO_DISPATCH) */
     bool calls_seen;         /* there were some */
     uint32_t events_present; /* bits 1 << enum hw_operation_event */
     struct hw_profile_call calls[HW_SYSTEM_CALLS][HW_PHASES][HW_OPERATION_KINDS];
@@ -177,7 +177,7 @@ struct hw_profile_allocator {
     struct hw_allocator_facts facts; /* its texts are terminated */
     const struct hw_size_class *classes;
     size_t class_count;
-    const struct hw_allocator_prediction *predictions; /* likewise */
+    const struct hw_allocator_prediction *predictions; /* their texts are terminated */
     size_t prediction_count;
     /* Of all kinds; exact. Frees are of blocks that are known, where what lies where was followed. */
     uint64_t allocations, frees, reallocations;
@@ -216,7 +216,7 @@ struct hw_profile_places {
     size_t moment_count;
     const struct hw_pinned *pinned; /* of contexts that exist; most bytes first */
     size_t pinned_count;
-    const struct hw_line_pair *pairs; /* likewise, or HW_NONE; most blocks first */
+    const struct hw_line_pair *pairs; /* of contexts that exist, or HW_NONE; most blocks first */
     size_t pair_count;
 };
 
@@ -269,7 +269,7 @@ struct hw_profile_point {
     uint64_t allocations, frees;
 };
 
-/* A file of LLVM's instead of Heapwise's own: docs/llvm.md says what such files tell. */
+/* A file of LLVM's instead of Heapwise's own: docs/llvm.md says what such files hold. */
 struct hw_profile_llvm {
     const char *kind;   /* "raw" or "indexed" */
     uint32_t version;   /* of it */
@@ -281,7 +281,7 @@ struct hw_profile_llvm {
     const struct hw_llvm_mib *mibs; /* by context id: sums of all that the file says of it, as LLVM has them */
 };
 
-/* What Heapwise's own files tell and others may not. Own ones lack what a damaged part of them held, and those of
+/* What Heapwise's own files hold and others may not. Own ones lack what a damaged part of them held, and those of
  * allocator mode with limited address space what is live. */
 enum hw_measured {
     HW_MEASURED_PROCESS,    /* pid, command, start, duration, exit, threads, timeline, RSS */
@@ -319,7 +319,7 @@ struct hw_profile {
     size_t map_count;
     const struct hw_stack_node *nodes;
     size_t node_count;
-    struct hw_profile_context *contexts; /* those with anything to tell; sorted by id */
+    struct hw_profile_context *contexts; /* those with any events or counts; sorted by id */
     size_t context_count;
     const struct hw_context_entry *context_entries; /* all, by id (free stacks are found here too) */
     size_t context_entry_count;
@@ -416,7 +416,7 @@ struct hw_profile_kind hw_profile_kind_of(const struct hw_profile_allocator *all
 double hw_profile_operations_ticks(const struct hw_profile_allocator *allocator);
 double hw_profile_critical_ticks(const struct hw_profile_allocator *allocator);
 double hw_profile_thread_ticks(const struct hw_profile_allocator *allocator);
-/* Ticks that Heapwise itself took on that critical way, as far as it is known: usual operations, looks at system calls,
+/* Ticks that Heapwise itself took on that critical path, as far as known: usual operations, checks of system calls,
  * timing. */
 double hw_profile_own_critical_ticks(const struct hw_profile_allocator *allocator);
 /* A time inside operations. */

@@ -1,4 +1,4 @@
-/* tables.h - the sections of a profile in memory: between the file and the model, for whoever makes a profile anew. */
+/* tables.h - the sections of a profile in memory: between the file and the model, for writers of a new profile. */
 #ifndef HW_PROFILE_TABLES_H
 #define HW_PROFILE_TABLES_H
 

@@ -26,7 +26,7 @@ struct hw_frame {
     const char *linkage_name; /* as in the symbol table, not demangled; NULL when unknown */
     const char *file; /* source path as the compiler recorded it, made absolute with the compilation directory; NULL */
     uint32_t line, column;  /* 0: unknown */
-    uint32_t discriminator; /* DWARF's: tells apart blocks of code that share the line; 0: the only or first one */
+    uint32_t discriminator; /* DWARF's: distinguishes blocks of code that share the line; 0: the only or first one */
     uint32_t start_line;    /* of the function: where it is declared, as DWARF says; 0: unknown */
     uint32_t relative_line; /* where LINE is not known: the line within the function, whose first is 1; 0: unknown */
     bool inlined;           /* this function was inlined into the next frame of the chain */

@@ -113,7 +113,7 @@ bool hw_data_read(struct hw_data *data, const struct hw_debug_file *file, struct
 /* A type's id: the hash of its name (base/abi.h). */
 uint64_t hw_type_id(const char *name, size_t length);
 
-/* Adds the names in ELF's section of types, if there is one, and tells whether its code counts accesses. False when
+/* Adds the names in ELF's section of types, if it has one, and finds out whether its code counts accesses. False when
  * there is no memory. */
 bool hw_marks_read(struct hw_types *types, enum hw_counting *counting, Elf *elf, struct hw_names *names);
 void hw_types_sort(struct hw_types *types);

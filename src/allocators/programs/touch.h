@@ -9,7 +9,7 @@
 #define HW_TOUCH_LINE  64u
 #define HW_TOUCH_PAGE  4096u
 #define HW_TOUCH_WRITE (16u << 20) /* bytes of a block beyond which nothing is written */
-#define HW_TOUCH_READ  256u        /* likewise read */
+#define HW_TOUCH_READ  256u        /* read in the same way */
 
 static volatile uint64_t hw_touch_sink;
 

@@ -4,7 +4,7 @@
  *   container.c  first page and directories: bytes -> checked extents; what is known of sections
  *   reader.c     extents -> checked tables in memory
  *   close.c      seals the file of a process that has ended
- *   snapshot.c   copies the file of a process that goes on
+ *   snapshot.c   copies the file of a process that still runs
  *   write.c      tables -> a sealed file (write.h)
  *   pack.c, unpack.c, pack_schema.c, section.c, repack.c   packed extents (pack.h)
  *
@@ -73,7 +73,7 @@ struct hw_extent {
     struct hw_section entry;
     uint64_t position;  /* offset in the file of the directory entry itself */
     uint64_t available; /* how many of the used bytes the file is long enough to hold */
-    bool trusted;       /* the directory it comes from is undamaged, as far as that can be told */
+    bool trusted;       /* the directory it comes from is undamaged, as far as is known */
 };
 
 struct hw_container {

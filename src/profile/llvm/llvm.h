@@ -7,7 +7,7 @@
  *   llvm_yaml.c      writer of the YAML that llvm-profdata reads
  *   llvm_model.c     a profile that was read -> the tables of Heapwise's own file, from which the model is made
  *
- * All of them work on struct hw_llvm_profile, which is what such a file says, in memory. docs/llvm.md tells what is
+ * All of them work on struct hw_llvm_profile, which is such a file in memory. docs/llvm.md says what is
  * lost in either direction. Readers trust no byte of a file. */
 #ifndef HW_PROFILE_LLVM_LLVM_H
 #define HW_PROFILE_LLVM_LLVM_H
@@ -190,7 +190,7 @@ struct hw_profile_llvm;
 
 /* Reads the open file, raw or indexed. PATH is for messages. False with ERROR. */
 bool hw_llvm_file_read(int fd, const char *path, struct hw_llvm_profile *profile, struct hw_error *error);
-/* True when blocks with the fields KNOWN tell of accesses: all of them, since a zero must not stand for what was left
+/* True when blocks with the fields KNOWN have accesses: all of them, since a zero must not stand for what was left
  * out. */
 bool hw_llvm_has_accesses(uint32_t known);
 /* The segment as a map. Its module is known by its build id only: that is what NAME, its path, says until somebody

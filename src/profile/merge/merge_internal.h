@@ -45,7 +45,7 @@ struct hw_merge_entry {
     bool pool;
     bool told;      /* blocks were counted; else only free stacks name it */
     uint32_t id;    /* when finishing: in the result */
-    uint32_t input; /* the latest that told of it, and the threads that this one told of: */
+    uint32_t input; /* the latest that has it, and the threads of that one: */
     uint64_t input_alloc_threads, input_free_threads;
     union {
         struct hw_profile_context own; /* lifetimes and ages saturate; `access` is allocated when first needed */
@@ -99,9 +99,9 @@ struct hw_merge {
     bool access_counted; /* in some input */
     uint64_t duration_ns;
     struct hw_merge_symbols *symbols;    /* merge_symbols.c; NULL: no input has any */
-    struct hw_merge_fields *fields;      /* merge_fields.c; likewise */
-    struct hw_merge_allocator *observed; /* merge_allocator.c; likewise */
-    struct hw_merge_places *places;      /* merge_places.c; likewise */
+    struct hw_merge_fields *fields;      /* merge_fields.c; NULL: none */
+    struct hw_merge_allocator *observed; /* merge_allocator.c; NULL: none */
+    struct hw_merge_places *places;      /* merge_places.c; NULL: none */
     bool sampled;                        /* in some input accesses were sampled */
     struct hw_sample_info sample_info;
     struct hw_merge_text executable, allocator, allocator_path, options, command;

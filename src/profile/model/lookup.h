@@ -11,7 +11,7 @@
 struct hw_lookup;
 
 /* NULL with ERROR when the file cannot be read or has no index of functions (it was not symbolised, or is not sealed).
- * Damage is found only where it is met: hw_profile_read looks at everything. */
+ * Damage is found only in parts that are read: hw_profile_read reads everything. */
 struct hw_lookup *hw_lookup_open(const char *path, struct hw_error *error);
 void hw_lookup_close(struct hw_lookup *lookup);
 

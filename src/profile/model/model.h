@@ -13,7 +13,7 @@ bool hw_profile_take_symbols(struct hw_profile *profile, struct hw_arena *arena,
 
 /* ---- model_samples.c ---- */
 
-/* Fills PROFILE's part of sampled accesses, likewise. */
+/* Fills PROFILE's part of sampled accesses in the same way. */
 bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
 
@@ -68,7 +68,7 @@ bool hw_profile_take_places(struct hw_profile *profile, struct hw_arena *arena, 
 bool hw_profile_take_accesses(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                               struct hw_problems *problems);
 
-/* Whether blocks of context ID were freed after live ones were looked at: then what was seen of them may be counted
+/* Whether blocks of context ID were freed after live ones were read: then their counts may be counted
  * twice. */
 bool hw_profile_freed_since_harvest(const struct hw_profile *profile, uint32_t id);
 

@@ -64,7 +64,7 @@ static inline int64_t hw_diff_change(uint64_t old, uint64_t new)
     return new > old ? size : -size;
 }
 
-/* Whether a place is what its stacks have in common although functions on them have no name: they are told apart by
+/* Whether a place is what its stacks have in common although functions on them have no name: they are distinguished by
  * program or library only, and one of them does not stand for the others. */
 bool hw_diff_is_nameless(const struct hw_diff *diff, const struct hw_diff_place *place);
 

@@ -44,7 +44,7 @@ void hw_export_json(struct hw_buffer *out, const char *text);
 /* Appends the command line as words of a shell, cleaned; the executable where it is not known; "" when neither is. */
 void hw_export_command(struct hw_buffer *out, const struct hw_view *view, enum hw_clean clean);
 
-/* Appends sentences, each with "\n" at its end, that whoever reads the values must know: that they are estimates, sums
+/* Appends sentences, each with "\n" at its end, that a reader of the values must know: that they are estimates, sums
  * of several runs, of a damaged file. */
 void hw_export_notes(struct hw_buffer *out, const struct hw_view *view);
 

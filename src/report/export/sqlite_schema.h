@@ -1,5 +1,5 @@
 /* sqlite_schema.h - the tables of export_sqlite.c; docs/sqlite.md explains them to people. Columns are NULL where the
- * profile does not tell. */
+ * profile does not have. */
 #ifndef HW_REPORT_EXPORT_SQLITE_SCHEMA_H
 #define HW_REPORT_EXPORT_SQLITE_SCHEMA_H
 

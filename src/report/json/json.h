@@ -40,7 +40,7 @@ static inline void set_count(struct json_writer *writer, json_t *object, const c
     set(writer, object, key, json_integer(clamped(value)));
 }
 
-/* What a sample does not tell. */
+/* What a sample cannot show. */
 static inline void set_unsampled(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
 {
     if (writer->sampled)

@@ -8,13 +8,13 @@
  *     0 text      UTF-8
  *     1 strings   each ends with a zero byte; the first one is the empty string, which stands for "not known"
  *     2 numbers   LEB128, one after the other
- *     3 signed    likewise, zigzag
- *     4 steps     likewise, zigzag: what is added to the number before
+ *     3 signed    LEB128, zigzag
+ *     4 steps     LEB128, zigzag: what is added to the number before
  *
  * "report" is the object of heapwise report --json without its long lists (contexts, modules). What is as long as the
  * profile is in columns, one part each, named TABLE.COLUMN: strings, modules, frames, locations (one or more frames),
  * nodes (the tree of calls; parents come first), contexts, free stacks, words of blocks. A column is left out when
- * this kind of profile does not tell it. viewer/src/model.ts is the reader; parts that it does not know are no harm.
+ * this kind of profile does not have it. viewer/src/model.ts is the reader; parts that it does not know are no harm.
  *
  * With a baseline there are three streams: the profile, the baseline, and what heapwise diff says of both
  * ("comparison", in columns): places with their values in both, and the stacks as they are matched. The page compares

@@ -16,7 +16,7 @@ struct hw_page_stream {
     z_stream deflate;
     unsigned char *out; /* what is compressed so far */
     size_t used, capacity;
-    struct hw_buffer part; /* the part at hand */
+    struct hw_buffer part; /* the current part */
     struct hw_buffer cleaned;
     struct hw_intern strings;
     uint64_t last; /* of a column of steps */
@@ -26,7 +26,7 @@ struct hw_page_stream {
 /* False when there is no memory; hw_page_stream_end is to be called in any case. */
 bool hw_page_stream_begin(struct hw_page_stream *stream);
 
-/* The part at hand, number by number; then its name. */
+/* The current part, number by number; then its name. */
 void hw_page_number(struct hw_page_stream *stream, uint64_t value);
 void hw_page_signed(struct hw_page_stream *stream, int64_t value);
 void hw_page_step(struct hw_page_stream *stream, uint64_t value);

@@ -15,10 +15,10 @@ struct hw_text {
     const struct hw_analysis *analysis;
     struct hw_page page;
     struct hw_places places;                     /* what the lists are made of */
-    struct hw_view_stack stack;                  /* the stack at hand */
+    struct hw_view_stack stack;                  /* the current stack */
     struct hw_fold fold;                         /* its folded form */
     bool summed;                                 /* it stands for others that recurse otherwise */
-    struct hw_buffer line, name, place, cleaned; /* for whoever needs one: never kept over a call */
+    struct hw_buffer line, name, place, cleaned; /* scratch: never kept over a call */
     uint16_t *shown;   /* by place: rank in the list that showed its stack, 0 while none did */
     uint8_t *shown_in; /* by place: enum hw_sort_key of that list */
     bool failed;       /* no memory */
@@ -70,7 +70,7 @@ void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes
 /* text_findings.c: what to do. */
 void hw_text_findings(struct hw_text *text);
 
-/* text_words.c: which words of a context's blocks are used how often; nothing where words were not told apart. */
+/* text_words.c: which words of a context's blocks are used how often; nothing where words were not distinguished. */
 void hw_text_words(struct hw_text *text, const struct hw_view_context *context);
 
 /* text_sides.c: under a finding on shared lines, who uses them. */

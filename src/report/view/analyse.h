@@ -22,7 +22,7 @@ struct hw_finding_words {
     struct hw_buffer title; /* "struct node: fields used together lie apart" */
     struct hw_buffer why;   /* the evidence */
     struct hw_buffer what;  /* to do */
-    struct hw_buffer gain;  /* "3.9 G cache lines (249.1 GiB) not brought in", "" when it cannot be told */
+    struct hw_buffer gain;  /* "3.9 G cache lines (249.1 GiB) not brought in", "" when it is not known */
 };
 
 /* Clears and fills WORDS. CLEAN: for names of the program. */

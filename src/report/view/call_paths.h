@@ -8,8 +8,7 @@
 #include "report/view/view.h"
 
 struct hw_places {
-    struct hw_view_context
-        *place; /* `stacks` tells how many there are; leaf and `index` are those of the greatest one */
+    struct hw_view_context *place; /* `stacks` is their number; leaf and `index` are those of the greatest one */
     size_t count;
     struct hw_profile_accesses *accesses; /* private: what `place` points to where sums were made */
 };

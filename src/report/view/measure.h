@@ -48,7 +48,7 @@ const char *hw_measure_keys(char *buffer, size_t size);
 /* "bytes", "count", "nanoseconds". */
 const char *hw_measure_unit_name(enum hw_measure_unit unit);
 
-/* NULL when the profile tells it; else why not, as the end of a sentence: "the run was sampled". */
+/* NULL when the profile has it; else why not, as the end of a sentence: "the run was sampled". */
 const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id);
 
 /* Never below zero. 0 where it is not known: ask hw_measure_unknown first. */
@@ -61,7 +61,7 @@ uint64_t hw_measure_total(const struct hw_view *view, enum hw_measure_id id);
 uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id);
 
 /* How far a number of a sampled run may be from the truth, 19 times out of 20 or more. VARIANCE and THIRD: of the
- * number, second and third cumulant, as the samples tell them; LEAST: what one block that was not seen may stand for.
+ * number, second and third cumulant, as the samples give them; LEAST: what one block that was not seen may stand for.
  * The third one divided by the second is what one sample stands for: so many times as many blocks as have a deviation
  * of two from what was seen (for k samples k + 2 + 2 sqrt(k + 1), a score interval). With many samples it is two
  * standard deviations; with few of them those are as uncertain as the number itself. */
@@ -77,7 +77,7 @@ static inline double hw_measure_within(double variance, double third, double lea
 /* How far hw_measure_whole may be from the truth in a sampled run (hw_measure_within). 0 in a run that was not sampled.
  * From the sums that the runtime keeps for each context (runtime/heap/sampling.c); older files lack them, and it is a
  * wider bound there, made of mean sizes. In allocator mode the probability is the share of a context's allocations that
- * were looked at, and the peak and the number of allocations are exact: 0. */
+ * were sampled, and the peak and the number of allocations are exact: 0. */
 double hw_measure_uncertainty(const struct hw_view *view, enum hw_measure_id id);
 
 /* What is asked for first: bytes live at the peak, or bytes where the peak is not known. */

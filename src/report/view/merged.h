@@ -19,7 +19,7 @@ size_t hw_merged_programs(const struct hw_profile *profile);
 void hw_merged_run(const struct hw_profile *profile, bool utf8, struct hw_buffer *out);
 void hw_merged_peak(const struct hw_profile *profile, struct hw_buffer *out);
 
-/* Sentences about what a sum does not tell. */
+/* Sentences about what a sum lacks. */
 void hw_merged_not_observed(const struct hw_profile *profile, struct hw_buffer *out);
 
 /* The array of runs; NULL when there is no memory. TEXT makes a value of foreign text. */

@@ -13,9 +13,9 @@
 #include "base/index.h"
 #include "symbols/symbols.h"
 
-/* What a module is to somebody who looks for his own code. */
+/* Whose code a module is. */
 enum hw_module_kind {
-    HW_MODULE_PROGRAM,  /* the executable and the libraries that are somebody's code */
+    HW_MODULE_PROGRAM,  /* the executable, and libraries that are no system libraries */
     HW_MODULE_SYSTEM,   /* C and C++ run-time libraries, dynamic linker, vDSO, the allocator */
     HW_MODULE_GENERATED /* code without a file */
 };
@@ -33,8 +33,8 @@ struct hw_view_module {
     int symbols;                                /* number in the symbolizer, or -1 */
     bool used;                                  /* some frame lies in it */
     bool uncounted;                             /* accesses are counted, but not those of its code */
-    bool fields_uncounted;                      /* likewise of fields */
-    bool examined;                              /* what its file says was looked for: the next ones hold */
+    bool fields_uncounted;                      /* the same of fields */
+    bool examined;                              /* its file was read: the next members hold */
     bool usable, has_debug_info;                /* its file, or a debug file, was read; with files and lines */
     enum hw_counting counting, counting_fields; /* of its code, where accesses are counted; fields */
     const char *problem;                 /* why its names are poor, one sentence that starts with its path; or NULL */
@@ -60,7 +60,7 @@ struct hw_view_node {
 
 struct hw_view_context {
     struct hw_profile_context sum; /* id: the smallest of those merged; leaf: index into the VIEW's nodes */
-    uint32_t merged;               /* how many contexts of the profile these are */
+    uint32_t merged;               /* number of the profile's contexts in it */
     uint32_t index;                /* of this context in the view */
     uint32_t stacks;               /* 1; more in sums of call_paths.h */
 };
@@ -100,7 +100,7 @@ struct hw_view_global {
     uint32_t module; /* index, or HW_NONE */
     uint32_t symbol_count;
     const struct hw_data_symbol
-        *symbols;           /* 1: all its granules are this variable's alone. More: the granules hold parts
+        *symbols;           /* 1: all granules belong to this variable alone. More: the granules hold parts
                              * of each of them, and which one was meant is not known. 0: no symbol */
     const char *section;    /* where there is no symbol; or NULL */
     uint64_t address, size; /* as in the ELF file; of the variable, else of the granules */
@@ -137,7 +137,7 @@ extern const char *const hw_operation_kind_keys[], *const hw_operation_kind_name
 
 struct hw_view {
     const struct hw_profile *profile;
-    const char *function;                            /* of the options: its contexts are all there are */
+    const char *function;                            /* of the options: only its contexts are kept */
     const char *(*type)(void *closure, uint64_t id); /* of the options */
     void *closure;
     struct hw_view_module *modules;
@@ -186,7 +186,7 @@ struct hw_view {
     struct hw_frame *frames;          /* those of the profile's own symbols */
     struct hw_locator *locator;       /* has paths of modules, where the profile has not */
     struct hw_view_names *names;      /* has the frames of a profile without addresses */
-    uint64_t samples;                 /* allocations that were looked at, in sampled runs */
+    uint64_t samples;                 /* sampled allocations, in sampled runs */
     struct hw_profile_totals totals;  /* the profile's, or sums of the contexts where a damaged file has lost them */
 };
 
@@ -194,14 +194,14 @@ struct hw_view_options {
     bool no_symbols;      /* leave every frame as module + offset */
     const char *function; /* only the contexts of this function (keep_function.c), and no globals; or NULL */
     struct hw_symbolizer_options symbolizer;
-    /* For profiles that lack the paths of modules, or the names of functions: programs and libraries to look at first.
+    /* For profiles that lack the paths of modules, or the names of functions: programs and libraries to read first.
      */
     const char *const *binaries;
     size_t binary_count;
     /* When set, answers instead of the symbolizer (tests). Frames must live as long as the view. */
     struct hw_frames (*resolve)(void *closure, const char *module, uint64_t address);
-    struct hw_data (*data)(void *closure, const char *module); /* likewise; nothing of it is freed; may be NULL */
-    const char *(*type)(void *closure, uint64_t id);           /* likewise */
+    struct hw_data (*data)(void *closure, const char *module); /* the same; nothing of it is freed; may be NULL */
+    const char *(*type)(void *closure, uint64_t id);           /* the same */
     void *closure;
 };
 
@@ -223,8 +223,8 @@ const char *hw_view_type(const struct hw_view *view, const struct hw_profile_con
 /* The module that allocated when its own code does not count accesses, so that it may have used the blocks unseen; else
  * NULL. */
 const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view, const struct hw_profile_context *sum);
-/* How many modules do not count (FIELDS: fields) that are somebody's code, so that they may well use the program's
- * blocks; the first of them, or NULL. The C library and its like are none. */
+/* The number of modules, system libraries excepted, that do not count (FIELDS: fields): they may well use the program's
+ * blocks; the first of them, or NULL. The C library is none. */
 size_t hw_view_uncounted_libraries(const struct hw_view *view, bool fields, const struct hw_view_module **first);
 
 /* The runs of words of a context: returns the first, sets COUNT. */
@@ -234,9 +234,9 @@ const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view,
 const struct hw_sample_count *hw_view_sample_counts(const struct hw_view *view, enum hw_sample_kind kind,
                                                     size_t context, size_t *count);
 
-/* Why there are no (more) samples of accesses; NULL when there was no reason. */
+/* Why sampling of accesses ended, or did not begin; NULL when there was no reason. */
 const char *hw_sample_ended(const struct hw_sample_info *info);
-/* Why the processor does not pick accesses itself; ERROR as the runtime had it. */
+/* Why the processor cannot sample accesses itself; ERROR as the runtime had it. */
 const char *hw_sample_no_pmu(int error);
 /* view_words.c: the same with 4-byte granules; of those that stack FREE_LEAF has freed. */
 const struct hw_profile_words *hw_view_words(const struct hw_view *view, size_t context, size_t *count);
@@ -275,14 +275,15 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
 /* The latest breakdown of RSS at a moment, or NULL. */
 const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment);
 
-/* The greatest resident size that was seen: the kernel's own maximum is kept up to date only roughly, so that a point
+/* The greatest resident size that was read: the kernel's own maximum is kept up to date only roughly, so that a point
  * of the timeline may lie above it. 0: not known. */
 uint64_t hw_view_peak_rss(const struct hw_profile *profile);
 
 /* The frame of a location in an LLVM profile without addresses; NULL in all others. */
 const struct hw_llvm_frame *hw_view_llvm_frame(const struct hw_view *view, const struct hw_view_location *location);
 
-/* Of the blocks that were freed. Of estimates sum and number are rounded apart: never outside of what was seen. */
+/* Of the blocks that were freed. Of estimates sum and number are rounded apart: never outside of the range that was
+ * recorded. */
 static inline uint64_t hw_view_mean_lifetime(const struct hw_profile_context *sum)
 {
     const uint64_t mean = sum->frees ? (uint64_t)(sum->lifetime_total_ns / sum->frees) : 0;
@@ -309,7 +310,7 @@ bool hw_view_is_cold(const struct hw_profile_context *context);
 /* ---- resolve.c ---- */
 
 /* Gives locations their frames, and modules and types what is known of them. A symbolised profile has the answers;
- * for what it has not the binaries are asked. False with ERROR when there is no memory. */
+ * what it lacks is read from the binaries. False with ERROR when there is no memory. */
 bool hw_view_resolve(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error);
 
 /* The symbolizer, made when it is first needed, and MODULE in it; -1 when there is no memory. */
@@ -319,7 +320,7 @@ int hw_view_symbols(struct hw_view *view, struct hw_view_module *module, const s
 /* The name of a type, NULL when it is not known. */
 const char *hw_view_type_name(const struct hw_view *view, uint64_t id);
 
-/* Copies what the symbolizer says of its modules. Call when all was asked of it. */
+/* Copies the symbolizer's results about its modules. Call after the last query. */
 void hw_view_examine_modules(struct hw_view *view);
 
 /* ---- keep_function.c ---- */
@@ -330,7 +331,7 @@ bool hw_view_keep_function(struct hw_view *view, const char *function, struct hw
 
 /* ---- view_samples.c ---- */
 
-/* Fills what there is of sampled accesses; adds to the locations. CONTEXT_OF: context by id, IDS of them. */
+/* Fills the sampled-access arrays; adds to the locations. CONTEXT_OF has IDS entries: context by id. */
 bool hw_view_make_samples(struct hw_view *view, const uint32_t *module_of, const uint32_t *context_of, size_t ids);
 
 /* ---- view_sides.c ---- */
@@ -357,8 +358,9 @@ struct hw_view_side {
     uint64_t reads, writes, lines; /* sums; lines: of the entry with most */
     uint64_t first_byte, end_byte; /* from the first to behind the last of them */
 };
-/* The sides of CONTEXT with that SHARING (0: any), those of most writes first, at most CAPACITY; how many there are. */
-#define HW_VIEW_SIDES 64 /* a capacity: more sides are hardly of use to anybody */
+/* The sides of CONTEXT with that SHARING (0: any), those of most writes first, at most CAPACITY; returns their number.
+ */
+#define HW_VIEW_SIDES 64 /* a capacity: more sides are hardly useful */
 size_t hw_view_sides(const struct hw_view *view, size_t context, enum hw_side_sharing sharing,
                      struct hw_view_side *sides, size_t capacity);
 
@@ -367,7 +369,7 @@ size_t hw_view_sides(const struct hw_view *view, size_t context, enum hw_side_sh
 /* Fills granules and globals. MODULE_OF: module by map. False with ERROR when there is no memory. */
 bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,
                           struct hw_error *error);
-/* Sees to it that view->data has what is known of the module's data. */
+/* Loads the symbols of the module's data into view->data. */
 bool hw_view_load_data(struct hw_view *view, uint32_t module, const struct hw_view_options *options,
                        struct hw_error *error);
 void hw_view_free_globals(struct hw_view *view);
@@ -384,7 +386,7 @@ static inline bool hw_view_sampled(const struct hw_view *view)
     return view->profile->process.sample_bytes != 0 || view->profile->process.mode == HW_MODE_ALLOCATOR;
 }
 /* Sampled runs: whether the mean size of blocks lies among the sizes that were seen. Numbers and bytes are estimated
- * apart, so that it may not; then nobody is told a mean. */
+ * apart, so that it may not; then no mean is reported. */
 static inline bool hw_view_mean_fits(const struct hw_view *view, const struct hw_profile_context *sum)
 {
     const uint64_t mean = sum->allocations ? sum->bytes / sum->allocations : 0;

@@ -10,7 +10,7 @@ struct hw_verdict_words {
     struct hw_buffer title; /* "mmap and munmap for single blocks" */
     struct hw_buffer why;   /* the evidence */
     struct hw_buffer what;  /* to do */
-    struct hw_buffer gain;  /* what it can gain at most, "" when it cannot be told */
+    struct hw_buffer gain;  /* what it can gain at most, "" when that is not known */
 };
 
 /* Is it the allocator? One paragraph, appended. */

@@ -18,13 +18,13 @@ extern HW_VARIABLE __thread uint64_t __heapwise_type __attribute__((tls_model("i
 /* Planes overlap: plane i begins i * stride behind the first one. Set under the lock. A plane that has been in use
  * stays in the list, since it may hold counts. */
 struct hw_shadow {
-    uint32_t granule;      /* 64, 8 or 4; 0: nobody counts (heap mode) */
+    uint32_t granule;      /* 64, 8 or 4; 0: accesses are not counted (heap mode) */
     uint32_t shift;        /* a cell lies (address >> shift) behind the begin of its plane */
     uint32_t planes_used;  /* entries of `plane` */
     uint32_t memprof_used; /* the plane of hw_shadow_memprof_plane may hold counts */
     uint32_t planes_most;
     uint64_t sweep_next; /* tick of the profile's clock: when hw_shadow_sweep is due */
-    uint64_t words_next; /* likewise hw_word_sampler_event */
+    uint64_t words_next; /* the same of hw_word_sampler_event */
     uintptr_t base;      /* 0: no address space for planes */
     uint64_t bytes;      /* of the reservation */
     uint64_t stride;
@@ -33,7 +33,7 @@ struct hw_shadow {
     uint64_t threads_sharing;
     uint64_t carried;      /* entries of the side table, see hw_shadow_carry */
     uint32_t fields;       /* fields are counted, too, or alone */
-    uint32_t modules;      /* instrumented ones, as of the latest look */
+    uint32_t modules;      /* instrumented ones, as of the latest scan */
     uint32_t access_flags; /* enum hw_access_info_flags that stand for the whole run */
 };
 extern HW_HIDDEN struct hw_shadow hw_shadow;
@@ -69,7 +69,7 @@ void hw_shadow_release(void);
 void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);
 /* Notes it when cells may have overflowed since the last sweep. Not under the lock. */
 void hw_shadow_check_sweeps(void);
-/* Looks for areas of memory that share cells: a note. Not under the lock. */
+/* Notes areas of memory that share cells. Not under the lock. */
 void hw_shadow_look_for_folds(void);
 
 /* ---- sharing.c: who uses lines that threads share ---- */
@@ -144,7 +144,7 @@ static inline void hw_layout_unpack(const uint64_t *record, struct hw_block *blo
     block->context = record[1] & (HW_CONTEXT_MAX - 1);
 }
 
-/* What an event will need of the record of a block, and of its cells, is on its way while the stack is looked at. */
+/* Prefetches what an event will need of a block's record and cells while its stack is being walked. */
 static inline void hw_block_prefetch(const void *address)
 {
     uintptr_t user = (uintptr_t)address & ((1ul << HW_ARCH_ADDRESS_BITS) - 1);
@@ -165,7 +165,7 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, u
  * when it is not recorded. */
 void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_block *block, uint64_t lifetime,
                      uint32_t free_context);
-/* Around a reallocation: from _begin to _end nobody else gets the cells of the block's old place. */
+/* Around a reallocation: from _begin to _end no other block gets the cells of the old address. */
 void hw_access_realloc_begin(struct hw_thread *thread, void *address, const struct hw_block *block);
 /* The block's counts go with it. NEW_ADDRESS may be the old one. */
 void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t old_size, void *new_address,
@@ -204,22 +204,22 @@ void hw_fields_harvest(bool stopped);
 void hw_fields_reset(void);
 /* ---- field_windows.c, word_sampler.c: samplers, each with a thread of the runtime's own ---- */
 
-/* No thread any more, and it makes no system call from now on. */
+/* Stops the thread; no system call from now on. */
 void hw_windows_stop(void);
 void hw_word_sampler_stop(void);
 /* ---- globals.c: data of executables and libraries ---- */
 
 /* A module that was seen, with its segments. Lock held. */
 void hw_globals_module(uint32_t map, uintptr_t bias, const void *headers, size_t header_count);
-/* Takes out what libraries counted that are gone. Lock held. */
+/* Removes the counts of libraries that were unloaded. Lock held. */
 void hw_globals_gone(void);
 void hw_globals_reset(void);
 
 /* ---- memprof.c: objects of clang -fmemory-profile ---- */
 
-/* Their granule, 0 when there are none among the modules that are loaded (needs no state: a look at symbols). */
+/* Their granule, 0 when there are none among the modules that are loaded (needs no state: reads symbols). */
 uint32_t hw_memprof_granule(void);
-/* After hw_access_enable: tells such objects where they count. */
+/* After hw_access_enable: sets the addresses where such objects count. */
 void hw_memprof_start(void);
 /* The name pattern of the profile that such an object gives; false when it gives no directory. */
 bool hw_memprof_output(char *pattern, size_t size);

@@ -22,11 +22,11 @@ struct hw_cell_sum {
     uint64_t shared, shared_written, shared_writers;
     uint64_t lines_false, lines_true, saturated;
     uint64_t lines_handed, lines_hot, passes; /* see struct hw_access */
-    /* Whose block it is, if what threads did in shared lines is to be told by itself (start: of the block; else 0). */
+    /* Whose block it is, if threads' use of shared lines is reported by itself (start: of the block; else 0). */
     struct hw_cell_owner {
         uintptr_t start;
         uint32_t context;
-        bool live; /* it is only looked at, with hw_runtime.lock held */
+        bool live; /* it is only read, with hw_runtime.lock held */
     } owner;
 };
 
@@ -40,14 +40,14 @@ struct hw_line_use {
     uintptr_t plane;
     uint32_t reads[HW_LINE_WORDS], writes[HW_LINE_WORDS];
 };
-#define HW_LINE_USERS 8 /* more threads at one line are not looked at */
+#define HW_LINE_USERS 8 /* more threads at one line are ignored */
 
 /* What several threads do in one line that some of them write. */
 struct hw_line_verdict {
     enum hw_side_sharing sharing; /* 0: they do not share it */
     bool handed;                  /* one thread uses it, others only fill it or go through it */
     bool hot;          /* falsely shared, and how often is not known: two threads' counts are at their limit */
-    uint64_t passes;   /* shared falsely, or it is not told how: so often, at most, it went to another thread */
+    uint64_t passes;   /* shared falsely, or in an unknown way: so often, at most, it went to another thread */
     uint32_t counting; /* uses that count, a bit each */
 };
 /* Judges the line, of WORDS words (1, 8 or 16: granules of 64, 8 and 4 bytes). A thread counts if it uses some word of
@@ -55,7 +55,7 @@ struct hw_line_verdict {
  * others use: who has filled the block, or looks through what another one has filled, does not share it. Likewise for
  * each word. */
 struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t count, unsigned words);
-/* The same, added to SUM; if that is a block's, it is told who does what in the line at ADDRESS. */
+/* The same, added to SUM; if that is a block's, it is recorded which threads do what in the line at ADDRESS. */
 void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
                  unsigned words);
 
@@ -96,7 +96,7 @@ void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end);
 bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to);
 
 /* The usual case: one plane, a few granules. Which cells are zero, and how many there are, cannot be predicted: so
- * there are no conditions, and up to HW_CELLS_UNROLLED cells the last one is looked at again instead of stopping there.
+ * there are no conditions, and up to HW_CELLS_UNROLLED cells the last one is read again instead of stopping there.
  * When it is, it is zero. */
 #define HW_CELLS_UNROLLED 5
 static inline __attribute__((always_inline)) void hw_cells_scan_one_plane(uintptr_t plane, uintptr_t start,
@@ -185,7 +185,7 @@ bool hw_words_are_clear(uintptr_t start, uintptr_t end);
 void hw_words_move(uintptr_t from, uintptr_t to, uintptr_t end);
 void hw_words_each(uintptr_t start, uintptr_t end, bool take,
                    void (*each)(uintptr_t address, const struct hw_global_granule *counts));
-/* Adds what was used since the last look at the eight cells AT to their counts; false: nothing was, or another thread
+/* Adds what was used since the last scan of the eight cells AT to their counts; false: nothing was, or another thread
  * came between. *TO_CARRY: some count comes near its end. */
 bool hw_words_fold(uint64_t *at, bool *to_carry);
 /* Carries counts of the eight cells AT, of reads or writes (0, 1) of the words from ADDRESS on, into a table. Nobody is

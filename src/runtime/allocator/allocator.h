@@ -56,10 +56,10 @@ void hw_stages_thread_begins(void);
 
 /* ---- syscalls.c, program_handlers.c, locks.c: inside the allocator ---- */
 
-/* System calls are looked at: SIGSYS is the runtime's, never blocked, and handlers of the program are called by way of
+/* System calls are observed: SIGSYS is the runtime's, never blocked, and handlers of the program are called by way of
  * the runtime (program_handlers.c). */
 extern HW_HIDDEN bool hw_dispatch_on;
-/* The program gives up system calls: the calling thread's are no longer looked at. */
+/* The program gives up system calls: the calling thread's are no longer observed. */
 void hw_dispatch_quiet(void);
 /* SIGSYS is open in the calling thread; where it was not, the thread believes it still is not. */
 void hw_handlers_thread(void);

@@ -4,9 +4,9 @@
  * at each address; syscalls.c, locks.c and operation_events.c see what happens inside an operation. The allocator
  * itself is never replaced, and blocks are laid out as without Heapwise.
  *
- * The way of a usual operation is short: two comparisons, the real call between two stores of the selector, the bytes
+ * A usual operation takes the fast path: two comparisons, the real call between two stores of the selector, the bytes
  * of places.c, one counter. Everything else (the first operation of a thread, timed ones, signal handlers inside an
- * operation, forked children, something that was seen inside) goes the careful way. */
+ * operation, forked children, an event recorded inside) takes the slow path. */
 #ifndef HW_RUNTIME_ALLOCATOR_OPERATIONS_H
 #define HW_RUNTIME_ALLOCATOR_OPERATIONS_H
 
@@ -19,17 +19,17 @@
 struct hw_place_thread; /* places.h */
 
 /* What is known of a thread's operations while they happen. Memory of the runtime that a forked child finds zeroed
- * (MADV_WIPEONFORK): until_timed is 0 then, so that its first operation goes the careful way. */
+ * (MADV_WIPEONFORK): until_timed is 0 then, so its first operation takes the slow path. */
 struct hw_operator {
-    /* SYSCALL_DISPATCH_FILTER_BLOCK (1) inside an operation, _ALLOW (0) outside: what the kernel looks at, and what
-     * tells locks and system calls inside an operation from those of the program. */
+    /* SYSCALL_DISPATCH_FILTER_BLOCK (1) inside an operation, _ALLOW (0) outside: what the kernel reads, and what
+     * distinguishes locks and system calls inside an operation from those of the program. */
     volatile uint8_t selector;
-    volatile uint8_t events;             /* HW_EVENTS_…: not 0, then the end goes the careful way */
+    volatile uint8_t events;             /* HW_EVENTS_…: if not 0, the end takes the slow path */
     uint8_t timed;                       /* this operation is timed: `begin` holds */
     uint8_t hardware;                    /* its hardware events are read; HW_HARDWARE_NEXT: the next one's will be */
-    uint32_t until_timed;                /* operations up to the next one that goes the careful way; 0: this one */
+    uint32_t until_timed;                /* operations up to the next one on the slow path; 0: this one */
     struct hw_operation_counts *counts;  /* HW_SIZE_BUCKETS entries in the file, this thread's */
-    uintptr_t frame;                     /* of the hook of this operation: tells nested calls from signal handlers */
+    uintptr_t frame;                     /* of the hook of this operation: a nested call or a signal handler? */
     uint32_t serial;                     /* of the thread, from 1: hw_thread.serial */
     uint32_t shift;                      /* one operation in 2^shift is timed, at present */
     struct hw_place_thread *places;      /* of places.c, by hw_places_attach */
@@ -41,14 +41,14 @@ struct hw_operator {
     /* From here on: not touched by usual operations. */
     struct hw_thread *thread; /* NULL: of no thread now */
     uint32_t slot;            /* of the state, among all */
-    uint32_t until_large;     /* likewise of large operations, which are timed more often */
+    uint32_t until_large;     /* until_timed of large operations, which are timed more often */
     uint32_t until_hardware;  /* timed operations up to the next whose hardware events are read */
     uint8_t allocated;        /* the thread's first allocation is over */
     bool failed;              /* an allocation has failed, and is not known to be tried again */
     uint8_t in_new;           /* the operation is one of an allocator's own operators new, which may throw */
-    uint8_t guest;            /* nobody says when this thread ends: see operation_threads.c */
+    uint8_t guest;            /* the end of this thread is not announced: see operation_threads.c */
     uint64_t random;
-    uint64_t clock;       /* operations done, when until_timed is subtracted; goes on when the next thread comes */
+    uint64_t clock;       /* operations done, when until_timed is subtracted; kept for the next thread */
     uint64_t clock_begin; /* as of the thread's begin */
     uint64_t window_begin, window_cpu_ns, window_own; /* see operation_times.c */
     uint32_t window_timed;
@@ -59,7 +59,7 @@ struct hw_operator {
 #define HW_HARDWARE_NEXT 2
 #define HW_EVENTS_INSIDE 1 /* syscalls.c has recorded something inside this operation */
 #define HW_EVENTS_LINE   2 /* line_owners.c: its block shares a line */
-#define HW_EVENTS_OWN    4 /* locks.c: one of the allocator's own locks was waited for, or who waits was woken */
+#define HW_EVENTS_OWN    4 /* locks.c: a thread waited for one of the allocator's own locks, or woke a waiting one */
 /* Of the calling thread; NULL before its first operation, after its last, and where the mode is off. */
 extern HW_HIDDEN __thread struct hw_operator *hw_operator_self __attribute__((tls_model("initial-exec")));
 
@@ -94,7 +94,7 @@ static inline uint64_t hw_operator_clock(const struct hw_operator *op)
 #define HW_OPERATION_LARGE       (32u << 10) /* bytes: large operations are timed more often */
 #define HW_OPERATION_LARGE_SHIFT 6           /* by 2^this */
 
-/* A timed operation, as the careful way hands it over. */
+/* A timed operation, as the slow path passes it on. */
 struct hw_timed {
     uint64_t called; /* ticks: when the hook began */
     uint64_t begin, end;
@@ -143,7 +143,7 @@ void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, s
                           struct hw_block *block);
 /* heapwise_reset. Lock held, gates closed. */
 void hw_times_reset(void);
-/* operation_own.c: ticks that Heapwise takes in 1000 usual operations; 0: that could not be found out. At the start. */
+/* operation_own.c: ticks that Heapwise takes in 1000 usual operations; 0: not measurable. At the start. */
 uint64_t hw_own_ticks_of_operations(void);
 /* (operations.c) */
 void hw_operation_trial(struct hw_operator *op, void *(*real_malloc)(size_t), void (*real_free)(void *));
@@ -165,11 +165,11 @@ bool hw_stages_start(void);
 /* At the first operation of a thread, and its end. Not under the lock / lock held. */
 void hw_stages_attach(struct hw_operator *op);
 void hw_stages_detach(struct hw_operator *op);
-/* OP is of a thread that ended without a word. Lock held. */
+/* OP is of a thread that ended without its hook being called. Lock held. */
 void hw_stages_gone(struct hw_operator *op);
-/* Now and then: writes what the thread has done; looks for threads that are gone. */
+/* Called at intervals: writes the thread's counts; searches for threads that are gone. */
 void hw_stages_look(struct hw_operator *op, uint64_t now);
-/* Brings all open entries up to date. Lock held. */
+/* Updates all open entries. Lock held. */
 void hw_stages_end(void);
 /* heapwise_reset: the present stage is the first one, and begins now. Lock held, gates closed. */
 void hw_stages_reset(void);

@@ -20,11 +20,10 @@
  * begin before that memory, and their begin may be another thread's by then: they are taken by compare-and-exchange of
  * all that says what they are. What lies in front of other threads' blocks is not looked at: it may be gone.
  *
- * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (line_owners.c); they are looked
- * at when there is more than one thread. What is 0 belongs to the first thread, so that a program with one touches none
- * of it.
+ * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (line_owners.c); they are
+ * read when there is more than one thread. 0 stands for the first thread, so a program with one thread touches none.
  *
- * Per thread and class of usable size there are counters; sums over threads are taken when somebody wants to know. */
+ * Per thread and class of usable size there are counters; sums over threads are computed when they are needed. */
 #ifndef HW_RUNTIME_ALLOCATOR_PLACES_H
 #define HW_RUNTIME_ALLOCATOR_PLACES_H
 
@@ -94,7 +93,7 @@ struct hw_place_class_counts {
     struct hw_place_state now;
     int64_t flushed;             /* of `now.live`: in the total */
     struct hw_place_state peak;  /* as of the peak, if epoch is the present one; else it is `now` */
-    int64_t peak_most;           /* likewise of hw_place_total.most */
+    int64_t peak_most;           /* the same of hw_place_total.most */
 } __attribute__((aligned(256))); /* 192 would do; this many are found by shifting */
 _Static_assert(offsetof(struct hw_place_class_counts, now.other) <= 64, "one line for a usual operation");
 
@@ -112,7 +111,7 @@ struct hw_place_thread {
     uint16_t owner;        /* of lines */
     uint8_t in_line;       /* inside line_owners.c: a signal handler must not wait for itself */
     uint8_t shared;        /* the latest block handed out shares a line: `shared_*` say with whom */
-    uint32_t told;         /* how often it has told the others how much is live */
+    uint32_t told;         /* how often it has published how much is live */
     uint32_t index;        /* among all */
     uintptr_t shared_with; /* address of the mark of another thread's block */
     uint64_t pairs_seen;
@@ -121,7 +120,7 @@ struct hw_place_thread {
     uint32_t in_use;
     uint64_t odd;     /* blocks at addresses that are no multiple of 8: nothing is known of them */
     uint64_t unseen;  /* blocks whose memory was handed out again although no free was seen */
-    uint64_t skipped; /* looks at lines that a signal handler could not take */
+    uint64_t skipped; /* checks of lines that a signal handler could not make */
     struct hw_place_sharing sharing;
     struct hw_place_thread *next_free;
     uint64_t touched[(HW_PLACE_CLASSES + 63) / 64]; /* a bit for each class that ever had an event */
@@ -253,7 +252,7 @@ void hw_places_restart(void);
 /* What classes were and are, into the profile; with a point in time, and, if it is due, with the resident heap taken
  * apart. Lock held. */
 void hw_places_tick(uint64_t tick);
-/* A peak of more than so many requested bytes is worth a look at the resident heap… */
+/* A peak of more than so many requested bytes is worth a reading of the resident heap… */
 extern HW_HIDDEN int64_t hw_places_look_above;
 /* …when it is left: with one thread in that very moment, with several soon after it. Not under the lock. */
 void hw_places_leave_peak(void);

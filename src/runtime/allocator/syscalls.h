@@ -60,7 +60,7 @@ struct hw_own_sum {
 /* Of one hw_operator. */
 struct hw_dispatch_thread {
     struct hw_dispatch_thread *next; /* of all there are */
-    bool armed;                      /* the kernel looks at the selector */
+    bool armed;                      /* the kernel reads the selector */
     bool unwatched;                  /* inside an operation, but the selector says ALLOW for the moment */
     uint8_t inside_count;            /* [0] and [1] stand for all that found no place: locks, system calls */
     uint8_t held_count;
@@ -115,7 +115,7 @@ void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by);
 /* At the start: what it takes by itself to see for how long a lock is held. */
 void hw_locks_calibrate(void);
 
-/* ---- program_handlers.c: signal handlers and masks of the program, while system calls are looked at ---- */
+/* ---- program_handlers.c: signal handlers and masks of the program, while system calls are observed ---- */
 
 /* The runtime's handler for SIGSYS. False: it cannot be had. */
 bool hw_handlers_start(void (*on_sys)(int, siginfo_t *, void *));
@@ -130,7 +130,7 @@ long hw_handlers_change_mask(ucontext_t *context, long how, const uint64_t *set,
 
 /* Which events there are; a note says what is missing. False: no room in the profile. */
 bool hw_hardware_start(void);
-/* Before a timed operation that is to be looked at closely, outside of it: whether the counters run. */
+/* Before a timed operation whose hardware events are to be read, outside of it: whether the counters run. */
 bool hw_hardware_begin(struct hw_operator *op);
 void hw_hardware_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind, uint32_t bucket);
 /* Closes the descriptors. */

@@ -60,14 +60,14 @@ struct hw_options {
     uint32_t verbose;
     char mode[16];             /* "allocator"; else heap */
     char operation_events[16]; /* "auto", "software" or "none": see operation_events.c */
-    uint32_t dispatch;         /* 0: system calls inside the allocator are not looked at */
+    uint32_t dispatch;         /* 0: system calls inside the allocator are not observed */
     uint64_t sample_accesses;  /* bursts a second of a thread's CPU time; 0: none */
     uint64_t sample_period;    /* accesses from one sample of the processor's to the next; 0: by sample_accesses */
     char event_sources[1024];  /* where the kernel describes what events there are; empty: the usual directory */
     uint64_t dump_interval_ns; /* 0: no periodic dumps */
     uint32_t windows;          /* 1: fields that are used together are sampled (field_windows.c) */
     uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
-    uint32_t words_period_ms;  /* 4-byte granules: from one look at the shadow to the next */
+    uint32_t words_period_ms;  /* 4-byte granules: from one scan of the shadow to the next */
     uint32_t words_thread;     /* 0: no thread for that, allocations do it */
     char text[512];            /* the options as given, for the profile */
 };
@@ -90,7 +90,7 @@ uint64_t hw_clock_monotonic_ns(void);
 /* Writes the pair (ticks, ns) that readers convert with. */
 void hw_clock_refresh(void);
 extern HW_HIDDEN intptr_t hw_rseq_cpu_offset;   /* from the thread pointer; 0: not available */
-extern HW_HIDDEN intptr_t hw_rseq_watch_offset; /* likewise of what hw_arch_watch needs */
+extern HW_HIDDEN intptr_t hw_rseq_watch_offset; /* the same of what hw_arch_watch needs */
 
 static inline uint64_t hw_ticks_raw(void)
 {

@@ -72,7 +72,7 @@ struct hw_launcher_reply; /* base/launcher.h */
 /* A new profile made by record: its descriptor, or -errno. */
 int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply);
 bool hw_launcher_other_ids(void);
-/* Why there is no profile, or what it lacks: told record if there is one, else on standard error. */
+/* Reports why there is no profile, or what it lacks: to record if that runs, else on standard error. */
 void hw_trouble(const char *what, const char *detail, int error);
 /* A system call by syscall(). */
 void hw_launcher_see_call(long number, long first);

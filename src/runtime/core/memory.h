@@ -48,12 +48,12 @@ void hw_memory_keep(const struct hw_memory_breakdown *result, enum hw_memory_mom
 uint64_t hw_memory_rss(void);
 uint64_t hw_memory_peak_rss(void);
 uint64_t hw_memory_peak_rss_in(char *buffer, size_t size); /* for small stacks: with a buffer of the caller's */
-/* Whether a debugger or tracer is attached to the calling thread. BUFFER: 2 KiB, likewise. */
+/* Whether a debugger or tracer is attached to the calling thread. BUFFER: 2 KiB. */
 bool hw_is_traced(char *buffer, size_t size);
 
 /* ---- limits.c ---- */
 
-/* Something that maps memory has failed, perhaps for a limit of address space that nobody was told of. True: it is to
+/* A mapping has failed, perhaps for a limit of address space that was set unseen. True: it is to
  * be tried again. */
 bool hw_limits_make_way(void);
 /* STATEMENT, which gives RESULT or NULL, a second time where that may help. */

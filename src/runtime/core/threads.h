@@ -36,7 +36,7 @@ struct hw_thread {
     struct hw_thread *interrupted; /* the state of the hook that a signal handler interrupted */
     bool nested;                   /* borrowed for a call of the allocator itself, inside one of the program's */
     uint8_t leave_slow;            /* there is more to do when the hook ends: `interrupted`, or */
-    uint8_t resume;                /* a burst of single steps goes on then (single_steps.c) */
+    uint8_t resume;                /* a burst of single steps is continued then (single_steps.c) */
     struct hw_thread *next_free;
     struct hw_stack stack;
     uint64_t random;              /* of the sampler */

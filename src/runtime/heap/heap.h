@@ -54,7 +54,7 @@ uintptr_t hw_block_starts_find(uintptr_t address);
 
 void hw_heap_start(void);
 void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame);
-/* Allocator mode: likewise, of a block that is followed; of LIKE the last three fields count. */
+/* Allocator mode: the same, of a block that is followed; of LIKE the last three fields count. */
 void hw_heap_followed(struct hw_thread *thread, void *address, size_t size, struct hw_walk *walk,
                       const struct hw_block *like);
 /* Frees it, which is in *BLOCK then. */
@@ -82,9 +82,9 @@ double hw_minus_log(double u);
 uint64_t hw_mix(uint64_t x);
 /* Draws the distance to the next sampled byte. */
 void hw_sample_begin(struct hw_thread *thread);
-/* Whether a block is looked at that the hook has not ruled out. */
+/* Whether a block that the hook has not ruled out is sampled. */
 bool hw_sample_drawn(struct hw_thread *thread, size_t size);
-/* What a block that is looked at stands for, and its part in the estimates of the variances (see hw_mib). */
+/* What a sampled block stands for, and its part in the estimates of the variances (see hw_mib). */
 struct hw_sample {
     uint64_t weight, bytes;
     uint64_t count_variance, bytes_variance;

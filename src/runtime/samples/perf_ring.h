@@ -24,7 +24,7 @@ struct hw_perf_ring {
 struct hw_perf_sample {
     uint64_t pc, time, address;
     uint64_t stack;          /* stack pointer; 0: not known */
-    uint64_t weight, source; /* as the kernel tells them: cycles on Intel; union perf_mem_data_src */
+    uint64_t weight, source; /* as the kernel reports them: cycles on Intel; union perf_mem_data_src */
     uint32_t pid, tid, cpu;
     bool in_kernel;
 };

@@ -1,4 +1,4 @@
-/* perf_source.h - what the processor can sample accesses with, as sysfs tells it.
+/* perf_source.h - the processor's events for sampling accesses, from sysfs.
  *
  * Intel: precise events for loads and stores (PEBS). Where stores are counted by MEM_INST_RETIRED.ALL_STORES, all loads
  * are by its sister, and one sample in so many accesses is of either; otherwise mem-loads serves, which looks at

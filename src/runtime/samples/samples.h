@@ -24,7 +24,7 @@ void hw_trap_fork(void);
 bool hw_trap_on(void);
 /* Whether the calling thread is stepping now. */
 bool hw_trap_in_burst(void);
-/* At the end of a hook: a burst that was interrupted by it goes on. */
+/* At the end of a hook: continues a burst that it interrupted. */
 void hw_trap_resume(void);
 /* The calling thread is sampled from now on / not any more: a signal that waits for it is taken back. */
 void hw_trap_attach(void);

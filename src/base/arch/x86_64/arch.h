@@ -95,7 +95,7 @@ static inline int64_t hw_arch_add(int64_t *target, int64_t value)
     return old + value;
 }
 
-/* *TARGET += 1, likewise. */
+/* *TARGET += 1, in the same way. */
 static inline void hw_arch_increment(uint64_t *target)
 {
     __asm__("addq $1, %0" : "+m"(*target) : : "cc");
@@ -181,7 +181,7 @@ static inline void hw_arch_fill(void *to, unsigned char value, uint64_t bytes)
 
 /* Whether the calling thread keeps the processor, from _watch to _watched (true: it did not, or a signal came): a
  * restartable sequence (rseq) is announced which the program counter is never in, and the kernel takes it back whenever
- * something else ran. OFFSET: of rseq_cs from the thread pointer; 0: cannot be told. A sequence of the program's own is
+ * something else ran. OFFSET: of rseq_cs from the thread pointer; 0: not known. A sequence of the program's own is
  * left alone. */
 extern const char hw_arch_no_sequence[] __attribute__((visibility("hidden")));
 static inline void hw_arch_watch(intptr_t offset)
@@ -235,7 +235,7 @@ struct hw_arch_frame {
     bool fp_saved; /* the caller's frame pointer is at the CFA + fp_slot; else it is in its register */
     int64_t cfa, fp_slot;
 };
-/* By the instructions from PC on, in the code [start, end). False: they do not tell. */
+/* By the instructions from PC on, in the code [start, end). False: they do not show it. */
 bool hw_arch_frame_of(uintptr_t pc, uintptr_t start, uintptr_t end, struct hw_arch_frame *frame);
 /* Does a call stand right before PC, in code that begins at START? *TARGET: what it calls, 0 when it does not say. */
 bool hw_arch_is_behind_call(uintptr_t pc, uintptr_t start, uintptr_t *target);

@@ -30,7 +30,7 @@ static inline void hw_arch_call_arguments(const ucontext_t *context, long argume
     for (int i = 0; i < 6; i++)
         arguments[i] = (long)context->uc_mcontext.gregs[order[i]];
 }
-/* The program goes on as if it had been executed, with this result of the kernel's. */
+/* The program continues as if it had been executed, with this result of the kernel's. */
 static inline void hw_arch_call_done(ucontext_t *context, long result)
 {
     context->uc_mcontext.gregs[REG_RAX] = (greg_t)result;
