@@ -53,7 +53,7 @@ export function filter(profile: Profile, text: string): Filter {
             const scale = scales[comparison[4]!.toLowerCase()];
             const limit = Number(comparison[3]) * (scale ?? NaN);
             if (!values || Number.isNaN(limit)) {
-                problem = values ? `Unknown unit in “${written}”` : `Unknown filter “${comparison[1]}”; try peak, bytes, lifetime …`;
+                problem = values ? `Unknown unit in “${written}”` : `Unknown filter “${comparison[1]}”; try peak, bytes, size …`;
                 continue;
             }
             const now = newKey(comparison[1]!);
