@@ -353,7 +353,7 @@ bool hw_tables_read(struct hw_container *container, struct hw_arena *arena, stru
     }
     if (tables->extents_read == 0) {
         if (container->problems->count > 0)
-            hw_error_set(error, "'%s' is damaged, nothing in it can be saved: %s", container->path,
+            hw_error_set(error, "'%s' is damaged, nothing in it can be recovered: %s", container->path,
                          container->problems->sentences[0]);
         else
             hw_error_set(error, "'%s' holds nothing yet: its process had only just started", container->path);

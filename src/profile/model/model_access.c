@@ -315,8 +315,8 @@ static size_t convert_words(struct taker *taker, uint32_t type, struct hw_profil
         to->context = context->id;
         to->free_context = type == HW_SECTION_WORDS ? entry->free_context : HW_NONE;
         if (to->free_context != HW_NONE && to->free_context >= profile->context_entry_count) {
-            hw_problem(taker->problems, "The %s section is damaged: blocks were freed where nothing is known of.",
-                       name);
+            hw_problem(taker->problems,
+                       "The %s section is damaged: blocks were freed by a call stack that does not exist.", name);
             to->free_context = HW_NONE;
         }
         to->first_word = entry->first_word;

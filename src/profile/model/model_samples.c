@@ -101,7 +101,7 @@ static bool take_counts(struct hw_profile *profile, struct hw_arena *arena, cons
         return false;
     for (size_t i = 0; i < table->count; i++) {
         if (!is_sound(profile, &from[i]))
-            hw_problem(problems, "The samples of accesses are damaged: some fell where nothing is known of.");
+            hw_problem(problems, "The samples of accesses are damaged: some lie in unknown memory.");
         else if (from[i].reads || from[i].writes)
             all[kept++] = from[i];
     }

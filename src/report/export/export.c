@@ -95,10 +95,10 @@ void hw_export_notes(struct hw_buffer *out, const struct hw_view *view)
         hw_buffer_add(out, "Counts and bytes are estimates from %s. They are scaled up already.\n",
                       HW_OF(view->samples, "allocation"));
     if (hw_is_merged(profile))
-        hw_buffer_add(out, "Merged from %s: what was live at the peak is the sum over the peaks of all.\n",
+        hw_buffer_add(out, "Merged from %s: values at the peak are sums over the peaks of all.\n",
                       HW_OF(profile->process.runs, "run"));
     if (profile->running)
-        hw_buffer_add(out, "The process was still running: what was live then may have been freed later.\n");
+        hw_buffer_add(out, "The process was still running: blocks that were live then may have been freed later.\n");
     for (size_t i = 0; i < profile->problem_count; i++) {
         hw_buffer_add(out, "The file is damaged: ");
         hw_buffer_clean(out, profile->problems[i], HW_CLEAN_UTF8);

@@ -18,7 +18,7 @@ static void add_objects(const struct hw_struct_analysis *of, struct hw_buffer *o
 {
     const struct hw_objects *objects = &of->objects;
     if (objects->placement == HW_PLACE_UNKNOWN) {
-        hw_buffer_add(out, "how many there are is not known");
+        hw_buffer_add(out, "their number is not known");
         return;
     }
     hw_buffer_add(out, "%s at once (%s), %s", HW_OF(objects->live, "object"), HW_BYTES(objects->live_bytes),

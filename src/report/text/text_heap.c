@@ -109,7 +109,8 @@ static void print_sharing(struct hw_text *text)
         return;
     hw_buffer_clear(line);
     hw_buffer_add(line,
-                  "%s of the bytes of a line, %s of a page are requested and live where the program accesses them",
+                  "where the program accesses memory, %s of the bytes of a line and %s of a page are requested and "
+                  "live",
                   HW_PERCENT((double)info->line_bytes, (double)info->samples * 64),
                   HW_PERCENT((double)info->page_bytes, (double)info->samples * 4096));
     hw_buffer_add(line, " (%s)", HW_OF(info->samples, "sample"));

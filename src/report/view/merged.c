@@ -91,11 +91,11 @@ static void add_observed(const struct hw_profile *profile, const struct hw_run *
     const uint64_t placed = profile->places ? profile->places->info.runs : 0;
     if (allocator->runs < all->runs)
         hw_buffer_add(out,
-                      "The allocator was observed in %s of the processes only: operations, and what allocations there "
-                      "are by call stack there as estimates, are of these.\n",
+                      "The allocator was observed in only %s of the processes: operations, and allocations estimated "
+                      "by call stack, are of these.\n",
                       HW_COUNT(allocator->runs));
     if (placed && placed < allocator->runs)
-        hw_buffer_add(out, "What allocators made of their memory was followed in %s of the processes only.\n",
+        hw_buffer_add(out, "The allocator's use of memory was recorded in only %s of the processes.\n",
                       HW_COUNT(placed));
     if ((double)info->rate_most > 1.01 * (double)info->rate_least)
         hw_buffer_add(out,
@@ -106,7 +106,7 @@ static void add_observed(const struct hw_profile *profile, const struct hw_run *
         hw_buffer_add(out, "The processes do not agree on how the allocator works: small, medium and large sizes are "
                            "those of glibc.\n");
     if (info->flags & HW_ALLOCATOR_PREDICTIONS_DIFFER)
-        hw_buffer_add(out, "What other allocators would do is predicted for each process: it is in their own "
+        hw_buffer_add(out, "The speed with other allocators is predicted for each process: it is in their own "
                            "profiles.\n");
     if (allocator->inside.lock_count)
         hw_buffer_add(out, "Locks that are in no module's data lie elsewhere in each process: they are added up by "

@@ -66,21 +66,21 @@ static void add_objects(const struct words *words, struct hw_buffer *out)
 {
     const struct hw_objects *objects = &words->of->objects;
     if (objects->placement == HW_PLACE_UNKNOWN)
-        hw_buffer_add(out, "How many of them there are is not known: if they fit into %s they cost nothing. ",
+        hw_buffer_add(out, "Their number is not known: if they fit into %s they cost nothing. ",
                       HW_BYTES(HW_CACHE_BYTES));
     else
         hw_buffer_add(out, "%s at once, %s%s. ", HW_OF(objects->live, "object"),
                       objects->placement == HW_PLACE_ARRAY ? "in arrays" : "a block each",
-                      objects->by_size ? " (blocks of unknown type, taken for it by their size)" : "");
+                      objects->by_size ? " (blocks of unknown type, matched by size)" : "");
     if (objects->placement == HW_PLACE_SINGLE && objects->usual_start < HW_LINE)
-        hw_buffer_add(out, "They begin %u bytes into a line in this run, which the numbers hold for. ",
+        hw_buffer_add(out, "In this run they begin %u bytes into a line; the numbers hold for that. ",
                       objects->usual_start);
     if (objects->starts_assumed && about_lines(words->finding))
         hw_buffer_add(out,
                       "Where in a line they begin was not counted (heapwise cc --fields without --granule does): the "
-                      "numbers are means over all places that are possible, each taken as equally likely. %s",
-                      words->finding->may_lie_well ? "The program's own blocks may all lie well, so that nothing is to "
-                                                     "be gained. "
+                      "numbers are means over all possible places, which are assumed to be equally likely. %s",
+                      words->finding->may_lie_well ? "The program's blocks may already lie well; then nothing can be "
+                                                     "gained. "
                                                    : "");
 }
 
@@ -143,13 +143,13 @@ static void say_layout(const struct words *words)
     add_objects(words, why);
     if (suggestion->kind == HW_SUGGEST_SPLIT)
         hw_buffer_add(
-            what, "Move what is seldom used to a struct of its own (%" PRIu64 " bytes stay): ", suggestion->hot.size);
+            what, "Move seldom used fields to a struct of their own (%" PRIu64 " bytes stay): ", suggestion->hot.size);
     else
         hw_buffer_add(what, "Reorder its members: ");
     hw_buffer_add(what, "%s lines per use instead of %s.", HW_RATIO(suggestion->lines.per_use),
                   HW_RATIO(of->lines.per_use));
     if (suggestion->kind == HW_SUGGEST_SPLIT && of->structure->whole_reads)
-        hw_buffer_add(what, " What copies it must copy that as well.");
+        hw_buffer_add(what, " Code that copies the struct must copy that one as well.");
     if (suggestion->aligned_lines <= 0.9 * suggestion->lines.per_use)
         hw_buffer_add(what, " If they begin at lines as well (aligned_alloc(64, ...)): %s.",
                       HW_RATIO(suggestion->aligned_lines));

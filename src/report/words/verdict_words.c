@@ -27,7 +27,7 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
         return;
     }
     static const char *const judged[][2] = {[HW_VERDICT_NO] = {"is not what", "time is spent on"},
-                                            [HW_VERDICT_SOMEWHAT] = {"takes a part of", "time that is worth a look"},
+                                            [HW_VERDICT_SOMEWHAT] = {"takes a part of", "time, enough to examine"},
                                             [HW_VERDICT_YES] = {"takes much of", "time"}};
     const bool named = input->allocator && *input->allocator;
     hw_buffer_add(out, "%s %s %s %s: %s of %s%s", named ? input->allocator : "The allocator", judged[verdict->time][0],
@@ -42,9 +42,9 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
     if (input->threads_most > 1)
         hw_buffer_add(out, "The slowest thread counts; all threads together: %s. ", TIME(input->operations));
     if (input->own >= OWN_LEAST * input->wall)
-        hw_buffer_add(out, "The %s that Heapwise itself took are subtracted. ", TIME(input->own));
+        hw_buffer_add(out, "Heapwise's own %s are subtracted. ", TIME(input->own));
     if (input->runnable >= OWN_LEAST * input->wall)
-        hw_buffer_add(out, "So are %s for which other threads had the processor. ", TIME(input->runnable));
+        hw_buffer_add(out, "So are %s in which other threads had the processor. ", TIME(input->runnable));
 }
 
 /* The moment that memory is told of, and a space. */
@@ -92,7 +92,7 @@ static void add_another(struct hw_buffer *out, const struct hw_verdict *verdict,
         hw_buffer_add(out, "No other installed allocator is predicted to be clearly faster");
     else
         return;
-    hw_buffer_add(out, verdict->time > HW_VERDICT_NO ? "; heapwise allocators measures it." : ".");
+    hw_buffer_add(out, verdict->time > HW_VERDICT_NO ? ". To measure: heapwise allocators -- PROGRAM." : ".");
 }
 
 void hw_verdict_summary(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input)
@@ -115,8 +115,8 @@ static void add_calls(struct hw_buffer *out, const char *names, uint64_t calls, 
 static void add_site(struct hw_buffer *out, const struct hw_verdict_input *input, const char *site)
 {
     if (*site && input->site_count != HW_NOT_OBSERVED)
-        hw_buffer_add(out, "%s operations are called by %s and take %s. In all this is ", HW_COUNT(input->site_count),
-                      site, TIME(input->site_seconds));
+        hw_buffer_add(out, "%s operations are called by %s and take %s. In all, this cause is ",
+                      HW_COUNT(input->site_count), site, TIME(input->site_seconds));
 }
 
 static void add_bulk(struct hw_buffer *out, const char *function, const char *doing,
@@ -138,7 +138,7 @@ static void time_words(struct hw_verdict_words *words, const struct hw_verdict_f
         hw_buffer_add(&words->what, "Keep such blocks instead of freeing them, or let the allocator keep their memory");
         break;
     case HW_CAUSE_HEAP_END:
-        hw_buffer_add(&words->title, "The end of the heap moves to and fro");
+        hw_buffer_add(&words->title, "The end of the heap moves back and forth");
         add_calls(&words->why, "brk", input->heap_end.calls, input->heap_end.seconds);
         hw_buffer_add(&words->what, "Let the allocator keep more memory at the end of the heap");
         break;
@@ -158,9 +158,8 @@ static void time_words(struct hw_verdict_words *words, const struct hw_verdict_f
                       "Allocate and free in the same thread, or use an allocator with caches for threads");
         break;
     case HW_CAUSE_NEW_MEMORY:
-        hw_buffer_add(&words->title, "New places are much slower than reused ones");
-        hw_buffer_add(&words->why,
-                      "A block at a place that was never handed out before costs %s, one at a reused place %s: ",
+        hw_buffer_add(&words->title, "New memory is much slower than reused memory");
+        hw_buffer_add(&words->why, "A block at a new address costs %s, one at a reused address %s: ",
                       TIME(fresh->seconds / (double)fresh->count), TIME(reused->seconds / (double)reused->count));
         hw_buffer_add(&words->what, "Free and reuse memory earlier, or let the kernel give larger pages");
         break;
@@ -187,7 +186,7 @@ static void time_words(struct hw_verdict_words *words, const struct hw_verdict_f
         add_site(&words->why, input, site);
         hw_buffer_add(&words->what, *site
                                         ? "Allocate there in batches, from a pool, or not at all"
-                                        : "Allocate in batches or from pools, or try an allocator with a shorter way");
+                                        : "Allocate in batches or from pools, or try an allocator with a faster path");
         break;
     }
     hw_buffer_add(&words->why, "%s of the time in operations.", HW_PERCENT(finding->share, 1));

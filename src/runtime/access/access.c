@@ -1,11 +1,11 @@
 /* access.c - from the cells of a block to what the profile says of its context: the entries, and the events.
  *
  * A block is harvested when it is freed: its cells in all planes are added up and cleared, which leaves them clean for
- * the next block at that place. They are looked at once more when a block is handed out, since what lay there before
- * may have been something else (a stack, a mapping).
+ * the next block at that place. They are read once more when a block is handed out, since other data
+ * may have been there before (a stack, a mapping).
  *
- * When realloc moves a block, the old place may belong to another thread before its cells could be looked at. So it is
- * announced before (struct moving), and whoever gets memory there waits. */
+ * When realloc moves a block, the old place may belong to another thread before its cells could be read. So it is
+ * announced before (struct moving), and a thread that gets memory there waits. */
 #include "base/abi.h"
 #include "runtime/access/cells.h"
 #include "runtime/access/counting.h"

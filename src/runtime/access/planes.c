@@ -246,7 +246,8 @@ void hw_access_enable(uint32_t granule)
     if (hw_runtime.state != HW_STATE_ON || hw_quiet)
         return;
     if (hw_options.sample_bytes) {
-        hw_note(HW_NOTE_OTHER, "an instrumented library came late: with sample-bytes its accesses are not counted");
+        hw_note(HW_NOTE_OTHER, "an instrumented library was loaded late: with sample-bytes its accesses are not "
+                               "counted");
         return;
     }
     hw_access_late(granule);
@@ -302,8 +303,8 @@ static bool was_used(uint32_t index)
     return planes.users[index] || planes.released[index];
 }
 
-/* How willingly plane INDEX is given to a thread of ROLE: one that threads of that role have used; else, while there
- * are some to spare, one that nobody has, so that roles are told apart; else any that is free. */
+/* Preference (0 to 3) for giving plane INDEX to a thread of ROLE: one that threads of that role have used; else, while
+ * there are some to spare, one that nobody has, so that roles are told apart; else any that is free. */
 static unsigned preference(uint32_t index, uint32_t role)
 {
     return planes.users[index]                       ? 0

@@ -5,11 +5,11 @@
  * (the allocator parts the line among threads), at an address that was handed out before passive (a block came to
  * another thread). Only the first and the last line of a block can have others on it.
  *
- * The word of a line holds one owner: all live blocks there are its. Nobody looks at it when a block is freed; whoever
- * gets a block on a line of another one's looks whether anything still lives there, by the marks in the planes. Lines
- * of several have the owner of each block beside them, by the address of its mark.
+ * The word of a line holds one owner: this thread owns every live block on the line. It is not read when a block is
+ * freed; a thread that gets a block on another thread's line checks by the marks in the planes whether a block still
+ * lives there. Lines of several threads store the owner of each block, by the address of its mark.
  *
- * While a line is looked at its word is HW_PLACE_BUSY; others wait. A block is marked before its line is looked at, so
+ * While a line is checked its word is HW_PLACE_BUSY; others wait. A block is marked before its line is checked, so
  * of two threads that are given parts of one line one sees the other; unless the line was already the one's, who then
  * does not wait: within some ten nanoseconds its block may be missed. */
 #include "runtime/allocator/places.h"

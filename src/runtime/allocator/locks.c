@@ -1,11 +1,11 @@
 /* locks.c - locks of the allocator: mutexes, spin locks and read-write locks of pthreads, by interposition.
  *
- * Outside an operation each hook is a look at one thread-local pointer and byte, and a jump to the real function.
- * Inside, a lock is tried first, so that contention is known and the usual case costs no look at who waits; whatever
- * the attempt says but "taken" and "busy" is left to the real function, which knows about errors, owners that died,
- * recursion and the like. Results are always the real functions' own.
+ * Outside an operation each hook reads one thread-local pointer and byte, and jumps to the real function.
+ * Inside, a lock is tried first, so that contention is known and the usual case does not read which threads wait;
+ * all other results than "taken" and "busy" are left to the real function, which handles errors, owners that died and
+ * recursion. Results are always the real functions' own.
  *
- * While a lock is waited for, or waiters are woken, system calls are not looked at (syscalls.c): what futexes show is
+ * While a lock is waited for, or waiters are woken, system calls are not observed (syscalls.c): what futexes show is
  * what locks show that libc and the allocator make by themselves.
  *
  * glibc's own locks, of its arenas above all, are taken where nothing can be interposed; only the two functions that

@@ -1,10 +1,11 @@
 /* operation_reset.c - heapwise_reset in allocator mode: operations are counted from zero.
  *
- * The short way of an operation passes no gate, so nobody can wait for threads that are in the middle of it, and what
- * they add to without atomic instructions must not be written by anybody else. So counters of operations and of places
- * go on; what they were at the reset is kept and subtracted, here by readers (hw_allocator_info.reset_slot), of places
- * by heap_parts.c. All else is added to under a gate, which is closed meanwhile, or by atomic instructions. An
- * operation that is under way at the reset may be counted on one side and have its system calls on the other. */
+ * The fast path of an operation passes no gate, so no thread can wait for others that are in the middle of it, and
+ * counters that they add to without atomic instructions must not be written by another thread. So counters of
+ * operations and of places go on; what they were at the reset is kept and subtracted, here by readers
+ * (hw_allocator_info.reset_slot), of places by heap_parts.c. All else is added to under a gate, which is closed
+ * meanwhile, or by atomic instructions. An operation that is under way at the reset may be counted on one side and have
+ * its system calls on the other. */
 #include "runtime/allocator/places.h"
 
 /* The sum of all slots at this moment, in a slot of its own. */

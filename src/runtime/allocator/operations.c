@@ -1,8 +1,8 @@
 /* operations.c - the observer of the allocator itself: counts every operation, and has some timed.
  *
- * malloc and free have a short way of their own; everything else, and what is unusual about those two, goes the careful
- * way: operation_begin to operation_end. No gate is closed around the real call: hw_operator.selector says that the
- * thread is inside, and hw_operator.frame tells an allocator that calls itself from a signal handler and from what was
+ * malloc and free have a fast path; all other calls, and unusual ones of these two, take the slow path: operation_begin
+ * to operation_end. No gate is closed around the real call: hw_operator.selector says that the thread is inside, and
+ * hw_operator.frame distinguishes an allocator that calls itself from a signal handler and from an operation that was
  * left by a jump. */
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
@@ -136,7 +136,7 @@ void hw_operations_thread_gone(struct hw_thread *thread)
     op->thread = NULL;
 }
 
-/* ---- one operation, the careful way ---- */
+/* ---- one operation, the slow path ---- */
 
 struct operation {
     struct hw_operator *op;
@@ -617,7 +617,7 @@ static __attribute__((noinline)) void careful_free(void *pointer)
     RELEASE(pointer, hw_real.free(pointer));
 }
 
-/* The short way has come to an end after the place was told. */
+/* Slow path; the free is already recorded in places. */
 static __attribute__((noinline)) void careful_free_known(void *pointer, size_t size)
 {
     struct operation operation;
@@ -645,7 +645,7 @@ void hw_operation_delete(int form, void *pointer, size_t second, size_t third)
     RELEASE(pointer, hw_real.op_delete[form](pointer, second, third));
 }
 
-/* ---- the short way ---- */
+/* ---- the fast path ---- */
 
 static inline bool goes_carefully(const struct hw_operator *op)
 {

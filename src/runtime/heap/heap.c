@@ -122,7 +122,7 @@ struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context)
         return HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
     struct hw_mib *mib = new_mib(context);
     if (mib == lost_mib())
-        thread->entry->lost++; /* a context, with all its events from now on: they are told as of no known place */
+        thread->entry->lost++; /* a context, with all its events from now on: they are reported under "unknown stack" */
     thread->mib_index[context] = (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0));
     return mib;
 }

@@ -160,7 +160,7 @@ static void forget_all(struct shard *shard)
     shard->mask = shard->count = shard->used = shard->free_list = 0;
     for (uint32_t i = 0; i < CHUNKS; i++)
         shard->chunk[i] = NULL;
-    hw_note(HW_NOTE_OTHER, "blocks of pools were forgotten: a call of heapwise_pool_… was left by a jump or by fork");
+    hw_note(HW_NOTE_OTHER, "blocks of pools were lost: a jump or a fork left a call of heapwise_pool_…");
 }
 
 static bool lock(struct hw_thread *thread, struct shard *shard)

@@ -89,7 +89,7 @@ static void test_hostile_samples(void **state)
         struct sample sample = sample_new();
         struct sampled_sections sections = sample_add_samples(&sample);
         ((struct hw_sample_count *)image_data(&sample.image, sections.counts))[lies[i].entry] = lies[i].count;
-        struct hw_profile *profile = read_image(&sample.image, "some fell where nothing is known of");
+        struct hw_profile *profile = read_image(&sample.image, "some lie in unknown memory");
         check_promises(profile);
         assert_true(profile->sample_count_count >= 3);
         hw_profile_free(profile);
@@ -148,7 +148,7 @@ static void test_hostile_words(void **state)
         size_t left, freed;
     } lies[] = {{0, 1, 3, 33, "begins in the middle", 2, 1},
                 {0, 1, 3, UINT32_MAX, "begins in the middle", 2, 1},
-                {0, 1, 999, 32, "freed where nothing is known of", 3, 1},
+                {0, 1, 999, 32, "freed by a call stack that does not exist", 3, 1},
                 {1, 999, HW_NONE, 0, "a context that does not exist", 3, 2},
                 {2, 3, HW_NONE, UINT32_MAX - 31, "a context without allocations", 3, 1}};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
