@@ -207,7 +207,10 @@ static bool find_entry(struct batch *batch, struct hw_merge_shard *shard, uint32
     if (index == HW_NONE || index >> HW_MERGE_ENTRY_BITS)
         return false;
     item->reference = number << HW_MERGE_ENTRY_BITS | index;
-    item->entry = added ? hw_store_push(&shard->entries) : hw_store_at(&shard->entries, index);
+    /* An index behind the entries: there was no memory for the entry when its key was added. */
+    item->entry = added                          ? hw_store_push(&shard->entries)
+                  : index < shard->entries.count ? hw_store_at(&shard->entries, index)
+                                                 : NULL;
     if (added && item->entry) {
         item->entry->pool = item->pool;
         batch->fresh[batch->fresh_count++] = place;
