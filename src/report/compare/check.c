@@ -146,7 +146,7 @@ bool hw_check_text(const struct hw_view *view, const struct hw_check *checks, si
                    const struct hw_report_options *options, FILE *stream, struct hw_error *error)
 {
     static const char *const words[HW_VERDICTS] = {
-        [HW_KEPT] = "kept", [HW_UNCERTAIN] = "unsure", [HW_BROKEN] = "BROKEN"};
+        [HW_KEPT] = "OK", [HW_UNCERTAIN] = "unsure", [HW_BROKEN] = "BROKEN"};
     struct hw_text text = {.view = view,
                            .options = options,
                            .page = {.stream = stream,

@@ -279,7 +279,7 @@ static void print_limits(struct diff_text *text)
                       change(difference, limit->id, text->diff->total[HW_OLD][limit->id],
                              text->diff->total[HW_NEW][limit->id], page->utf8),
                       limit->text);
-        hw_page_marked(page, limit->broken ? HW_ALERT : HW_FAINT, limit->broken ? "BROKEN" : "kept",
+        hw_page_marked(page, limit->broken ? HW_ALERT : HW_FAINT, limit->broken ? "BROKEN" : "OK",
                        hw_buffer_text(&line));
         hw_buffer_free(&line);
     }
