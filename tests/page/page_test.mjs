@@ -298,7 +298,7 @@ test('blocks: words of sampled accesses, marked as such', async () => {
         const rows = await page.locator('.words tbody tr').allInnerTexts();
         const most = [...small.words].sort((a, b) => b.reads + b.writes - a.reads - a.writes || a.offset - b.offset)[0];
         assert.deepEqual(rows[0].split(/\s+/).filter(Boolean), [`${most.offset}–${most.offset + 7}`, most.reads, most.writes].map((each) => each.toLocaleString('en-US')), rows[0]);
-        assert.match(await text(page, '.words'), /Of a sample of the accesses/);
+        assert.match(await text(page, '.words'), /From a sample of the accesses/);
         const all = small.words.reduce((sum, each) => sum + each.reads + each.writes, 0);
         assert.ok((await page.locator('.list-item', { hasText: 'make' }).first().innerText()).includes(`${all.toLocaleString('en-US')} sample`));
     }
