@@ -180,8 +180,10 @@ static void changes_end_at_limits(void **state)
 }
 
 /* 100 blocks of 1000 bytes, each in the sample with p = 1 - exp(-1): the standard deviation of their number is
- * sqrt(100 (1 - p) / p) = 7.629, and two of them in bytes 15,258. Without the sums that say so (older files) it is
- * taken to be 2.6 times as much. */
+ * sqrt(100 (1 - p) / p) = 7.629: in bytes V = 7,629^2, of which one sample stands for s = V / 100,000 = 582. The
+ * uncertainty is 2 s + 2 sqrt(V + s^2) = 16,466. Without the sums that say so (older files) V is taken to be 2.6^2
+ * times as much: 48,310. Of their number s is at least 1000 / 16, as blocks of 16 bytes may be there unseen: 250.9 and
+ * 256.1. */
 static void uncertainty_is_that_of_the_estimate(void **state)
 {
     struct reported reported = open_sample(report_sample(), true);
@@ -193,13 +195,13 @@ static void uncertainty_is_that_of_the_estimate(void **state)
     context->sum.pool = false;
     assert_true(hw_measure_uncertainty(reported.view, HW_MEASURE_BYTES) == 0);
     reported.profile->process.sample_bytes = 1000;
-    assert_int_equal(hw_measure_uncertainty(reported.view, HW_MEASURE_BYTES), 39669);
-    assert_int_equal(hw_measure_uncertainty(reported.view, HW_MEASURE_COUNT), 39);
+    assert_int_equal(hw_measure_uncertainty(reported.view, HW_MEASURE_BYTES), 48310);
+    assert_int_equal(hw_measure_uncertainty(reported.view, HW_MEASURE_COUNT), 256);
     const double variance = 100 * exp(-1) / -expm1(-1);
     context->sum.count_variance = (uint64_t)(variance * HW_COUNT_VARIANCE_UNIT);
     context->sum.bytes_variance = (uint64_t)(variance * 1e6 / HW_BYTES_VARIANCE_UNIT);
-    assert_in_range(hw_measure_uncertainty(reported.view, HW_MEASURE_BYTES), 15000, 15257); /* in units of 2^20 */
-    assert_int_equal(hw_measure_uncertainty(reported.view, HW_MEASURE_COUNT), 15);
+    assert_in_range(hw_measure_uncertainty(reported.view, HW_MEASURE_BYTES), 16200, 16466); /* in units of 2^20 */
+    assert_int_equal(hw_measure_uncertainty(reported.view, HW_MEASURE_COUNT), 250);
     reported.view->context_count = count;
     close_sample(&reported);
 }
