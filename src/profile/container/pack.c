@@ -124,12 +124,19 @@ static void put_column(struct packer *packer, const unsigned char *entries, size
     packer->ends[packer->end_count++] = packer->used;
 }
 
+/* Entries of older versions end before fields that were added. */
+static bool has_field(const struct packer *packer, const struct hw_pack_field *field)
+{
+    return (uint32_t)field->offset + field->width <= packer->entry_size;
+}
+
 static void put_columns(struct packer *packer, const unsigned char *entries, size_t count)
 {
     size_t fields;
     const struct hw_pack_field *field = hw_pack_fields(packer->type, &fields);
     for (size_t i = 0; i < fields; i++)
-        put_column(packer, entries, count, &field[i]);
+        if (has_field(packer, &field[i]))
+            put_column(packer, entries, count, &field[i]);
     for (uint32_t word = 0; word < packer->entry_size / 8; word++) {
         const struct hw_pack_field place = {
             .tag = (uint16_t)(HW_PACK_WORD + word),
@@ -197,7 +204,8 @@ static void find_words(struct packer *packer)
     for (uint32_t word = 0; word < packer->entry_size / 8; word++)
         packer->words[word] = true;
     for (size_t i = 0; i < count; i++)
-        packer->words[field[i].offset / 8] = false;
+        if (has_field(packer, &field[i]))
+            packer->words[field[i].offset / 8] = false;
 }
 
 static bool packer_init(struct packer *packer)
