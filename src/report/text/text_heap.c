@@ -42,7 +42,7 @@ static void print_parts(struct hw_text *text)
     hw_page_print(&text->page, HW_FAINT, "%-50s %12s %12s\n", "", "at peak", hw_text_end(text->view->profile));
     print_part(text, "Requested by live blocks", p, e, peak.real, end.real, false);
     if ((p && peak.absent) || (e && end.absent))
-        print_part(text, "…of it in pages that were never touched", p, e, -peak.absent, -end.absent, true);
+        print_part(text, "  of it in pages that were never touched", p, e, -peak.absent, -end.absent, true);
     print_part(text, "Internal fragmentation: rounding up", p, e, peak.internal, end.internal, false);
     print_part(text, "Blowup: freed, not used again by its size class", p, e, peak.blowup, end.blowup, false);
     print_part(text, "Between blocks, freed recently, metadata: the rest", p, e, peak.external, end.external, true);
