@@ -61,21 +61,29 @@ static double greatest_size(const struct hw_profile *profile)
     return (double)most;
 }
 
-/* WHOSE: "" or " of context 12". */
-static void at_most(const struct check *check, const char *whose, const char *what, double value, const char *than,
-                    double most, double slack)
+/* CONTEXT: whose numbers they are, NULL: the whole profile's. */
+static void say(const struct check *check, const struct hw_profile_context *context, const char *what, double value,
+                const char *than, double other)
 {
-    if (value > most + slack)
-        hw_problem(check->problems, "Numbers%s contradict each other: %s are %.0f, %s are %.0f.", whose, what, value,
-                   than, most);
+    char whose[40] = "";
+    if (context)
+        snprintf(whose, sizeof whose, " of context %" PRIu32, context->id);
+    hw_problem(check->problems, "Numbers%s contradict each other: %s are %.0f, %s are %.0f.", whose, what, value, than,
+               other);
 }
 
-static void equal(const struct check *check, const char *whose, const char *what, double value, const char *than,
-                  double other, double slack)
+static void at_most(const struct check *check, const struct hw_profile_context *context, const char *what, double value,
+                    const char *than, double most, double slack)
+{
+    if (value > most + slack)
+        say(check, context, what, value, than, most);
+}
+
+static void equal(const struct check *check, const struct hw_profile_context *context, const char *what, double value,
+                  const char *than, double other, double slack)
 {
     if (value > other + slack || value < other - slack)
-        hw_problem(check->problems, "Numbers%s contradict each other: %s are %.0f, %s are %.0f.", whose, what, value,
-                   than, other);
+        say(check, context, what, value, than, other);
 }
 
 /* Merged: of some runs what was inherited is among the live blocks, and of others not. */
@@ -105,19 +113,19 @@ static void check_totals(const struct check *check)
     for (size_t i = 0; reset && !profile->observed && i < profile->context_count; i++)
         inherited -= profile->contexts[i].pool ? 0 : (double)profile->contexts[i].inherited_frees;
     if (profile->places || !profile->observed) {
-        equal(check, "", "allocations less frees, with what was inherited,",
+        equal(check, NULL, "allocations less frees, with what was inherited,",
               (double)totals->allocations - (double)totals->frees + inherited, "live blocks",
               (double)totals->live_blocks,
               check->events + check->vanished + mixed(check, process->inherited_blocks, 0));
-        at_most(check, "", "bytes live at the end", (double)totals->live_bytes, "all bytes",
+        at_most(check, NULL, "bytes live at the end", (double)totals->live_bytes, "all bytes",
                 (double)totals->bytes + inherited_bytes, check->bytes);
-        at_most(check, "", "bytes at the peak", (double)process->peak_bytes * (2 - check->peak), "all bytes",
+        at_most(check, NULL, "bytes at the peak", (double)process->peak_bytes * (2 - check->peak), "all bytes",
                 (double)totals->bytes + inherited_bytes, check->bytes);
-        at_most(check, "", "bytes live at the end", (double)totals->live_bytes, "those at the peak",
+        at_most(check, NULL, "bytes live at the end", (double)totals->live_bytes, "those at the peak",
                 (double)process->peak_bytes * check->peak, check->bytes);
     }
     if (totals->temporary > totals->frees)
-        at_most(check, "", "temporary blocks", (double)totals->temporary, "frees", (double)totals->frees,
+        at_most(check, NULL, "temporary blocks", (double)totals->temporary, "frees", (double)totals->frees,
                 check->events);
 }
 
@@ -131,16 +139,14 @@ static void check_context(const struct check *check, const struct hw_profile_con
     const double older_bytes = reset ? (double)context->inherited_bytes : 0;
     const double older_frees = reset && !one_number ? (double)context->inherited_frees : 0;
     const double both = mixed(check, context->inherited_blocks, context->inherited_frees);
-    char whose[40];
-    snprintf(whose, sizeof whose, " of context %" PRIu32, context->id);
-    equal(check, whose, "allocations less frees, with what was inherited,",
+    equal(check, context, "allocations less frees, with what was inherited,",
           (double)context->allocations - (double)context->frees + older - older_frees, "live blocks",
           (double)context->live_blocks, check->events + check->rounding + both);
-    at_most(check, whose, "bytes live at the end", (double)context->live_bytes, "all bytes",
+    at_most(check, context, "bytes live at the end", (double)context->live_bytes, "all bytes",
             (double)context->bytes + older_bytes, check->bytes);
-    at_most(check, whose, "bytes at the peak", (double)context->peak_bytes, "all bytes",
+    at_most(check, context, "bytes at the peak", (double)context->peak_bytes, "all bytes",
             (double)context->bytes + older_bytes, check->bytes + check->moment);
-    at_most(check, whose, "temporary blocks", (double)context->temporary, "frees", (double)context->frees,
+    at_most(check, context, "temporary blocks", (double)context->temporary, "frees", (double)context->frees,
             check->events);
 }
 
@@ -158,15 +164,15 @@ static void check_parts(const struct check *check)
         live += (double)context->live_bytes;
         peak += context->peak_bytes > 0 ? (double)context->peak_bytes : 0;
     }
-    at_most(check, "", "allocations of all contexts", allocations, "those of the process",
+    at_most(check, NULL, "allocations of all contexts", allocations, "those of the process",
             (double)profile->totals.allocations, check->events + check->rounding);
-    at_most(check, "", "frees of all contexts", frees, "those of the process", (double)profile->totals.frees,
+    at_most(check, NULL, "frees of all contexts", frees, "those of the process", (double)profile->totals.frees,
             check->events + check->rounding + check->vanished);
-    at_most(check, "", "bytes of all contexts", bytes, "those of the process", (double)profile->totals.bytes,
+    at_most(check, NULL, "bytes of all contexts", bytes, "those of the process", (double)profile->totals.bytes,
             check->bytes + check->rounding);
-    at_most(check, "", "bytes of all contexts live at the end", live, "those of the process",
+    at_most(check, NULL, "bytes of all contexts live at the end", live, "those of the process",
             (double)profile->totals.live_bytes, check->bytes + check->rounding);
-    at_most(check, "", "bytes of all contexts at the peak", peak, "those of the process",
+    at_most(check, NULL, "bytes of all contexts at the peak", peak, "those of the process",
             (double)profile->process.peak_bytes * check->peak, check->bytes + check->moment + check->rounding);
 }
 
@@ -184,7 +190,8 @@ static void check_accesses(const struct check *check, const struct hw_profile_ac
                  {"granules touched", access->granules_touched, "all granules", access->granules},
                  {"shared granules", access->shared_granules, "all granules", access->granules}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        at_most(check, "", parts[i].what, (double)parts[i].part, parts[i].than, (double)parts[i].whole, check->events);
+        at_most(check, NULL, parts[i].what, (double)parts[i].part, parts[i].than, (double)parts[i].whole,
+                check->events);
 }
 
 void hw_profile_check_invariants(struct hw_profile *profile, struct hw_arena *arena)
