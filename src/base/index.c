@@ -108,11 +108,18 @@ void hw_store_free(struct hw_store *store)
     *store = (struct hw_store){.size = store->size};
 }
 
-void *hw_store_intern(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added)
+uint32_t hw_store_number(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added)
 {
     *added = false;
     if (!has_room(store)) /* first, so that no number is given that leads nowhere */
-        return NULL;
+        return HW_INDEX_NONE;
     const uint32_t number = hw_index_intern(index, key, store->count, added);
-    return number == HW_INDEX_NONE ? NULL : *added ? hw_store_push(store) : hw_store_at(store, number);
+    store->count += *added;
+    return number;
+}
+
+void *hw_store_intern(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added)
+{
+    const uint32_t number = hw_store_number(store, index, key, added);
+    return number == HW_INDEX_NONE ? NULL : hw_store_at(store, number);
 }

@@ -65,8 +65,10 @@ struct hw_store {
 void *hw_store_push(struct hw_store *store);
 void hw_store_free(struct hw_store *store);
 
-/* The entry of STORE that KEY leads to by INDEX, whose numbers are those of STORE; a new one, which is zero, when there
- * is none yet (ADDED). NULL: no memory. */
+/* The number of the entry of STORE that KEY leads to by INDEX, whose numbers are those of STORE; of a new one, which is
+ * zero, when there is none yet (ADDED). HW_INDEX_NONE: no memory. */
+uint32_t hw_store_number(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added);
+/* The entry itself. NULL: no memory. */
 void *hw_store_intern(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added);
 static inline void *hw_store_at(const struct hw_store *store, uint32_t index)
 {

@@ -5,6 +5,7 @@
  */
 #include "support/check.h"
 #include "support/recording.h"
+#include "test_config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +149,19 @@ static void test_merge(void **state)
 {
     sweep("merge -o made.hwprof heap.hwprof heap.hwprof", "o", 200, 16);
     sweep("merge -o made.hwprof allocator.hwprof allocator.hwprof", "o", 200, 16);
+    /* An input that there was no memory for is followed by one of the same contents; or it is skipped. */
+    sweep("merge --keep-going -j1 -o made.hwprof heap.hwprof heap.hwprof", "ov", 600, 16);
+}
+
+static void test_merge_fields(void **state)
+{
+    char *source = join_path(TEST_SOURCES, "programs/placement.c"), *program = in_directory("placement");
+    const char *const build[] = {heapwise_path(), "cc", "--fields", "-O1", "-g", "-o", program, source, NULL};
+    compile_or_skip(build, "heapwise cc --fields");
+    record("fields.hwprof", "--mode=heap", program);
+    sweep("merge --keep-going -j1 -o made.hwprof fields.hwprof fields.hwprof", "ov", 600, 16);
+    free(program);
+    free(source);
 }
 
 static void test_fields(void **state)
@@ -172,5 +186,5 @@ static void test_processes(void **state)
 
 TEST_LIST_WITH(make_profiles, remove_test_directory, cmocka_unit_test(test_report),
                cmocka_unit_test(test_report_accesses), cmocka_unit_test(test_export), cmocka_unit_test(test_view),
-               cmocka_unit_test(test_compare), cmocka_unit_test(test_merge), cmocka_unit_test(test_fields),
-               cmocka_unit_test(test_llvm), cmocka_unit_test(test_processes))
+               cmocka_unit_test(test_compare), cmocka_unit_test(test_merge), cmocka_unit_test(test_merge_fields),
+               cmocka_unit_test(test_fields), cmocka_unit_test(test_llvm), cmocka_unit_test(test_processes))

@@ -129,6 +129,10 @@ static const char *class_name(enum hw_merge_class class)
 static bool is_compatible(const struct hw_merge *merge, enum hw_merge_class class, uint32_t granule, const char *path,
                           struct hw_error *error)
 {
+    if (merge->failed) {
+        hw_error_set(error, "cannot merge '%s': not enough memory", path);
+        return false;
+    }
     if (merge->class != HW_MERGE_NOTHING && merge->class != class) {
         hw_error_set(error, "'%s' is %s and cannot be merged with %s ('%s')", path, class_name(class),
                      class_name(merge->class), merge->class_path);
@@ -186,10 +190,8 @@ static uint32_t add_module(struct hw_merge *merge, const struct hw_map_entry *ma
                               : size    ? hw_key_of(&of_build_id, 1, map->build_id, size)
                                         : hw_key_of(&of_path, 1, path, strlen(path));
     bool added;
-    const uint32_t number = hw_index_intern(&merge->module_index, key, merge->modules.count, &added);
-    if (number == HW_NONE)
-        return HW_NONE;
-    struct hw_merge_module *module = added ? hw_store_push(&merge->modules) : hw_store_at(&merge->modules, number);
+    const uint32_t number = hw_store_number(&merge->modules, &merge->module_index, key, &added);
+    struct hw_merge_module *module = number == HW_NONE ? NULL : hw_store_at(&merge->modules, number);
     if (!module || !keep_smaller_text(&module->path, generated ? "" : path))
         return HW_NONE;
     if (added) {
@@ -261,12 +263,10 @@ static bool add_frames(struct hw_merge *merge, struct hw_merge_input *input, con
         const uint64_t words[3] = {from->function, (uint64_t)from->line_offset << 32 | from->column, from->inlined};
         bool added;
         const uint32_t number =
-            hw_index_intern(&merge->frame_index, hw_key_of("f", 1, words, sizeof words), merge->frames.count, &added);
-        struct hw_merge_llvm_frame *to = number == HW_NONE ? NULL
-                                         : added           ? hw_store_push(&merge->frames)
-                                                           : hw_store_at(&merge->frames, number);
-        if (!to)
+            hw_store_number(&merge->frames, &merge->frame_index, hw_key_of("f", 1, words, sizeof words), &added);
+        if (number == HW_NONE)
             return false;
+        struct hw_merge_llvm_frame *to = hw_store_at(&merge->frames, number);
         char *name = (char *)to->frame.name;
         if (added)
             to->frame = *from;
@@ -498,6 +498,7 @@ static struct hw_merge_input *admitted(struct hw_merge *merge, struct hw_merge_i
         input->serial = ++merge->inputs;
         return input;
     }
+    merge->failed = true;
     hw_error_set(error, "cannot merge '%s': not enough memory", path);
     free_input(input);
     return NULL;

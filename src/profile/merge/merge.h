@@ -36,8 +36,8 @@ struct hw_merge *hw_merge_new(void);
 void hw_merge_free(struct hw_merge *merge);
 
 /* Adds PROFILE. False with ERROR and nothing added when it is of another kind than what was added before: accesses
- * counted by other granules, Heapwise's own and LLVM's, LLVM's raw and indexed ones. Profiles with problems are the
- * caller's to refuse. */
+ * counted by other granules, Heapwise's own and LLVM's, LLVM's raw and indexed ones. False as well without memory: then
+ * the merge is of no use any more. Profiles with problems are the caller's to refuse. */
 bool hw_merge_add(struct hw_merge *merge, const struct hw_profile *profile, struct hw_error *error);
 
 /* The same in two steps, for several threads: admissions follow one another, in the order of inputs; sums run at the

@@ -52,13 +52,10 @@ static inline bool place_frame(const struct hw_merge *merge, const struct hw_mer
 static uint32_t add_node(struct hw_merge *merge, struct hw_key key, uint32_t parent, uint32_t module, uint64_t offset)
 {
     bool added;
-    const uint32_t number = hw_index_intern(&merge->node_index, key, merge->nodes.count, &added);
-    if (!added)
-        return number;
-    struct hw_merge_node *node = hw_store_push(&merge->nodes);
-    if (!node)
-        return HW_NONE;
-    *node = (struct hw_merge_node){.offset = offset, .module = module, .parent = parent};
+    const uint32_t number = hw_store_number(&merge->nodes, &merge->node_index, key, &added);
+    if (added)
+        *(struct hw_merge_node *)hw_store_at(&merge->nodes, number) =
+            (struct hw_merge_node){.offset = offset, .module = module, .parent = parent};
     return number;
 }
 
@@ -203,19 +200,16 @@ static bool find_entry(struct batch *batch, struct hw_merge_shard *shard, uint32
 {
     struct item *item = &batch->item[place];
     bool added;
-    const uint32_t index = hw_index_intern(&shard->index, entry_key(item), shard->entries.count, &added);
+    const uint32_t index = hw_store_number(&shard->entries, &shard->index, entry_key(item), &added);
     if (index == HW_NONE || index >> HW_MERGE_ENTRY_BITS)
         return false;
     item->reference = number << HW_MERGE_ENTRY_BITS | index;
-    /* An index behind the entries: there was no memory for the entry when its key was added. */
-    item->entry = added                          ? hw_store_push(&shard->entries)
-                  : index < shard->entries.count ? hw_store_at(&shard->entries, index)
-                                                 : NULL;
-    if (added && item->entry) {
+    item->entry = hw_store_at(&shard->entries, index);
+    if (added) {
         item->entry->pool = item->pool;
         batch->fresh[batch->fresh_count++] = place;
     }
-    return item->entry != NULL;
+    return true;
 }
 
 static bool add_shard(struct batch *batch, uint32_t number, const uint32_t *order, size_t begin, size_t end)

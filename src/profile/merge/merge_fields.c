@@ -112,16 +112,13 @@ static void take_struct(struct reader *reader, size_t index)
     const uint64_t words[3] = {from->identity, from->size, from->field_count};
     bool added;
     const uint32_t number =
-        hw_index_intern(&reader->to->struct_index, hw_key_of(from->name, strlen(from->name), words, sizeof words),
-                        reader->to->structs.count, &added);
-    struct hw_struct *to = number == HW_NONE ? NULL
-                           : added           ? hw_store_push(&reader->to->structs)
-                                             : hw_store_at(&reader->to->structs, number);
-    if (!to) {
-        reader->failed = true;
-        return;
-    }
+        hw_store_number(&reader->to->structs, &reader->to->struct_index,
+                        hw_key_of(from->name, strlen(from->name), words, sizeof words), &added);
     reader->number[index] = number;
+    reader->failed |= number == HW_NONE;
+    if (reader->failed)
+        return;
+    struct hw_struct *to = hw_store_at(&reader->to->structs, number);
     if (added)
         new_struct(reader, to, from);
     if (reader->failed)

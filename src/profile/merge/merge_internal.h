@@ -90,6 +90,7 @@ struct hw_merge_shard {
 struct hw_merge {
     /* ---- by admissions only ---- */
     enum hw_merge_class class;
+    bool failed;                     /* no memory: part of an input was added */
     uint32_t granule;                /* 0: no input has counted accesses so far */
     char *granule_path, *class_path; /* of the inputs that decided, for messages */
     uint32_t inputs;

@@ -19,13 +19,11 @@ static uint32_t add_role(struct hw_merge *merge, const struct hw_merge_input *in
     const uint32_t origin[3] = {number < HW_ROLE_FIRST ? (uint32_t)number : HW_ROLE_FIRST, role.map, role.context};
     bool added;
     const uint32_t index =
-        hw_index_intern(&merge->role_index, hw_key_of(origin, sizeof origin, &role.routine, sizeof role.routine),
-                        merge->roles.count, &added);
-    struct hw_thread_role *to = index == HW_NONE ? NULL
-                                : added          ? hw_store_push(&merge->roles)
-                                                 : hw_store_at(&merge->roles, index);
-    if (!to)
+        hw_store_number(&merge->roles, &merge->role_index,
+                        hw_key_of(origin, sizeof origin, &role.routine, sizeof role.routine), &added);
+    if (index == HW_NONE)
         return HW_NONE;
+    struct hw_thread_role *to = hw_store_at(&merge->roles, index);
     const uint64_t threads = added ? 0 : to->threads;
     if (added)
         *to = role;

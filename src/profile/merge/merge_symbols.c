@@ -200,11 +200,8 @@ static bool take_types(struct reader *reader)
     for (size_t i = 0; i < from->type_count; i++) {
         const uint32_t name = take_string(reader, from->types[i].name);
         bool added;
-        const uint32_t number =
-            hw_index_intern(&symbols->type_index, (struct hw_key){from->types[i].id, 0}, symbols->types.count, &added);
-        struct hw_type_name *to = number == HW_NONE ? NULL
-                                  : added           ? hw_store_push(&symbols->types)
-                                                    : hw_store_at(&symbols->types, number);
+        struct hw_type_name *to =
+            hw_store_intern(&symbols->types, &symbols->type_index, (struct hw_key){from->types[i].id, 0}, &added);
         if (!to || name == HW_NONE)
             return false;
         if (added || compare_texts(symbols, name, to->name) < 0)
@@ -223,11 +220,8 @@ static bool take_data(struct reader *reader)
         data.map = reader->input->map[data.map].module;
         const uint64_t words[3] = {data.address, data.size, (uint64_t)data.map << 32 | data.flags};
         bool added;
-        const uint32_t number =
-            hw_index_intern(&symbols->data_index, hw_key_of("d", 1, words, sizeof words), symbols->data.count, &added);
-        struct hw_data_name *to = number == HW_NONE ? NULL
-                                  : added           ? hw_store_push(&symbols->data)
-                                                    : hw_store_at(&symbols->data, number);
+        struct hw_data_name *to =
+            hw_store_intern(&symbols->data, &symbols->data_index, hw_key_of("d", 1, words, sizeof words), &added);
         if (!to || data.name == HW_NONE)
             return false;
         if (added || compare_texts(symbols, data.name, to->name) < 0)

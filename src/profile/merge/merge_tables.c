@@ -683,8 +683,8 @@ bool hw_merge_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_t
 {
     struct finisher finisher = {.merge = merge, .arena = arena, .tables = tables, .error = error};
     memset(tables, 0, sizeof *tables);
-    if (merge->class == HW_MERGE_NOTHING) {
-        hw_error_set(error, "nothing was merged");
+    if (merge->failed || merge->class == HW_MERGE_NOTHING) {
+        hw_error_set(error, merge->failed ? "cannot merge: not enough memory" : "nothing was merged");
         return false;
     }
     make_maps(&finisher);
