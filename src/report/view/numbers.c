@@ -34,49 +34,29 @@ static uint64_t of_accesses(const struct hw_profile_context *sum)
 #define BIT_CODE(member)  0
 #define BIT_ADDED(member) HW_ADDED_BIT(member)
 
+/* What all rows have: all but the type and how it is stored. */
+#define ROW(member_, unit_, known_, group_, json_, page_, sqlite_, column_, csv_, sentence_, ...)                      \
+    {.member = #member_,                                                                                               \
+     .unit = #unit_,                                                                                                   \
+     .known = HW_KNOWN_##known_,                                                                                       \
+     .group = HW_GROUP_##group_,                                                                                       \
+     .json = json_,                                                                                                    \
+     .page = page_,                                                                                                    \
+     .sqlite = sqlite_,                                                                                                \
+     .csv_column = column_,                                                                                            \
+     .csv = csv_,                                                                                                      \
+     .sentence = sentence_,                                                                                            \
+     __VA_ARGS__},
+
 const struct hw_number hw_numbers[] = {
-#define HW_NUMBER(type, member_, adds, of, stored, as, unit_, known_, group_, json_, page_, sqlite_, column_, csv_,    \
-                  sentence_)                                                                                           \
-    {.member = #member_,                                                                                               \
-     .unit = #unit_,                                                                                                   \
-     .is_signed = (type)-1 < 1,                                                                                        \
-     .known = HW_KNOWN_##known_,                                                                                       \
-     .added = BIT_##stored(member_),                                                                                   \
-     .group = HW_GROUP_##group_,                                                                                       \
-     .json = json_,                                                                                                    \
-     .page = page_,                                                                                                    \
-     .sqlite = sqlite_,                                                                                                \
-     .csv_column = column_,                                                                                            \
-     .csv = csv_,                                                                                                      \
-     .sentence = sentence_,                                                                                            \
-     .value = of_##member_},
-#define HW_ACCESS(type, member_, adds, of, stored, as, unit_, known_, group_, json_, page_, sqlite_, column_, csv_,    \
-                  sentence_)                                                                                           \
-    {.member = #member_,                                                                                               \
-     .unit = #unit_,                                                                                                   \
-     .of_access = true,                                                                                                \
-     .known = HW_KNOWN_##known_,                                                                                       \
-     .group = HW_GROUP_##group_,                                                                                       \
-     .json = json_,                                                                                                    \
-     .page = page_,                                                                                                    \
-     .sqlite = sqlite_,                                                                                                \
-     .csv_column = column_,                                                                                            \
-     .csv = csv_,                                                                                                      \
-     .sentence = sentence_,                                                                                            \
-     .value = of_access_##member_},
-#define HW_MADE(member_, unit_, known_, group_, json_, page_, sqlite_, column_, csv_, sentence_)                       \
-    {.member = #member_,                                                                                               \
-     .unit = #unit_,                                                                                                   \
-     .of_access = true,                                                                                                \
-     .known = HW_KNOWN_##known_,                                                                                       \
-     .group = HW_GROUP_##group_,                                                                                       \
-     .json = json_,                                                                                                    \
-     .page = page_,                                                                                                    \
-     .sqlite = sqlite_,                                                                                                \
-     .csv_column = column_,                                                                                            \
-     .csv = csv_,                                                                                                      \
-     .sentence = sentence_,                                                                                            \
-     .value = of_##member_},
+#define HW_NUMBER(type, member, adds, of, stored, as, unit, known, group, json, page, sqlite, column, csv, sentence)   \
+    ROW(member, unit, known, group, json, page, sqlite, column, csv, sentence, .is_signed = (type)-1 < 1,              \
+        .added = BIT_##stored(member), .value = of_##member)
+#define HW_ACCESS(type, member, adds, of, stored, as, unit, known, group, json, page, sqlite, column, csv, sentence)   \
+    ROW(member, unit, known, group, json, page, sqlite, column, csv, sentence, .of_access = true,                      \
+        .value = of_access_##member)
+#define HW_MADE(member, unit, known, group, json, page, sqlite, column, csv, sentence)                                 \
+    ROW(member, unit, known, group, json, page, sqlite, column, csv, sentence, .of_access = true, .value = of_##member)
 #include "profile/numbers.def"
 };
 
