@@ -17,6 +17,10 @@
 
 /* ---- values ---- */
 
+static const char formats[] =
+#define HW_FORMAT(name, ...) name " "
+#include "cli/export_formats.def"
+    ;
 static const char measures[] =
 #define HW_BOTH(id, key, ...)  key " "
 #define HW_VALUE(id, key, ...) key " "
@@ -41,7 +45,7 @@ static const struct {
     const char *option, *values;
 } values[] = {
     {"record", "--mode", "heap allocator"},
-    {"export", "--format", "pprof dhat collapsed speedscope sqlite csv memprofraw memprof-yaml profdata"},
+    {"export", "--format", formats},
     {"export", "--value", measures},
     {"export", "--version", "3 4 5"},
     {"export", "--module", ":files"},

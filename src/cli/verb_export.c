@@ -17,15 +17,9 @@
 static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... FILE\n"
                            "Write a profile in a format of other tools, to standard output.\n"
                            "\n"
-                           "  --format FORMAT  pprof: profile.proto, gzip'd, with all values\n"
-                           "                   dhat: for Valgrind's dh_view.html\n"
-                           "                   collapsed: a line for each stack, for flamegraph.pl\n"
-                           "                   speedscope: for speedscope.app, with all values\n"
-                           "                   sqlite: a database for questions of your own\n"
-                           "                   csv: a line for each context, with all values\n"
-                           "                   memprofraw: for llvm-profdata, which needs the program\n"
-                           "                   memprof-yaml: for llvm-profdata merge, and for people\n"
-                           "                   profdata: for clang -fmemory-profile-use=\n"
+                           "  --format FORMAT  what to write, one of\n"
+#define HW_FORMAT(name, about, ...) "                   " name ": " about "\n"
+#include "cli/export_formats.def"
                            "  --value KEY      of collapsed: what is written; of pprof and speedscope: what\n"
                            "                   is shown first (default: peak). KEY is one of\n"
                            "{measures}\n"
@@ -56,24 +50,16 @@ static const struct format {
     bool value;              /* takes --value */
     const char *note;        /* what it cannot hold */
 } formats[] = {
-    {.name = "pprof", .kind = OTHER, .make = hw_export_pprof, .value = true},
-    {.name = "dhat",
-     .kind = OTHER,
-     .make = hw_export_dhat,
-     .text = true,
-     .note = "DHAT shows a maximum for each place, which is not recorded: \"Max\" is the greater of what was live at "
-             "the peak of the process and at its end"},
-    {.name = "collapsed", .kind = OTHER, .make = hw_export_collapsed, .text = true, .value = true},
-    {.name = "speedscope", .kind = OTHER, .make = hw_export_speedscope, .text = true, .value = true},
-    {.name = "sqlite", .kind = OTHER, .make = hw_export_sqlite},
-    {.name = "csv", .kind = OTHER, .make = hw_export_csv, .text = true},
-    {.name = "memprofraw", .kind = RAW, .oldest = HW_LLVM_RAW_VERSION_V3, .newest = HW_LLVM_RAW_VERSION},
-    {.name = "memprof-yaml", .kind = YAML, .text = true},
-    {.name = "profdata", .kind = INDEXED, .oldest = HW_LLVM_INDEXED_WRITABLE, .newest = HW_LLVM_INDEXED_VERSION},
+#define HW_FORMAT(name_, about, ...) {.name = name_, __VA_ARGS__},
+#include "cli/export_formats.def"
 };
 
-#define FORMATS      (sizeof formats / sizeof *formats)
-#define FORMAT_NAMES "pprof, dhat, collapsed, speedscope, sqlite, csv, memprofraw, memprof-yaml, profdata"
+#define FORMATS (sizeof formats / sizeof *formats)
+
+static const char format_names[] =
+#define HW_FORMAT(name, ...) ", " name
+#include "cli/export_formats.def"
+    ;
 
 struct command {
     const struct format *format;
@@ -96,7 +82,7 @@ static bool set_format(struct command *command, const char *value)
             command->format = &formats[i];
     if (command->format && !strcmp(command->format->name, value))
         return true;
-    hw_say("export: --format does not know '%s' (" FORMAT_NAMES ")", value);
+    hw_say("export: --format does not know '%s' (%s)", value, format_names + 2);
     return false;
 }
 
@@ -221,7 +207,7 @@ static int parse(struct command *command, int argc, char **argv)
         return code;
     command->export.modules = command->modules;
     if (!command->format)
-        hw_say("export: which --format? (" FORMAT_NAMES ")");
+        hw_say("export: which --format? (%s)", format_names + 2);
     else if (argc - optind != 1)
         hw_say(argc == optind ? "export: which FILE? (see heapwise export --help)"
                               : "export: one FILE at a time, not %d",
