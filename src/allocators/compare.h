@@ -42,7 +42,7 @@ struct hw_speedup hw_median_range(double *values, size_t count);
 void hw_compare(struct hw_candidate *candidates, size_t count, size_t present);
 
 enum hw_choice_reason {
-    HW_CHOICE_TOO_SHORT, /* the runs are too short to tell */
+    HW_CHOICE_TOO_SHORT, /* the runs are too short for an answer */
     HW_CHOICE_KEEP,      /* no other one is faster beyond the noise */
     HW_CHOICE_FASTER,
 };

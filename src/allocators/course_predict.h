@@ -4,12 +4,11 @@
  *
  * A course asks for the same blocks in the same order as the run did, so heaps grow, are trimmed, and become scattered
  * as they did there; it touches blocks when they are new and before they are freed, and one of a single thread walks to
- * all that are live, once for each allocation. What it cannot know is how often the program comes back to its blocks,
- * and what its threads do to each other between operations. That is measured: by what the program gains when its small
- * blocks lie side by side (packer.c), and what its course gains by that. It is a weight: of walks, where there is one
- * thread; else of the operations. Programs need HW_COURSE_WALKS walks, or HW_COURSE_SHARE of the operations, give or
- * take the _ERROR; what is measured counts against that rule by its own error, so runs that tell nothing leave the
- * rule.
+ * all that are live, once for each allocation. It does not show how often the program uses its blocks again, and how
+ * its threads disturb each other between operations. That is measured: by what the program gains when its small blocks
+ * lie side by side (packer.c), and what its course gains by that. It is a weight: of walks, where there is one thread;
+ * else of the operations. The default is HW_COURSE_WALKS walks, or HW_COURSE_SHARE of the operations, ± the _ERROR. The
+ * measured weight is averaged with it by the squares of their errors, so runs that show nothing leave the default.
  */
 #ifndef HW_ALLOCATORS_COURSE_PREDICT_H
 #define HW_ALLOCATORS_COURSE_PREDICT_H

@@ -1,4 +1,4 @@
-/* facts.h - what is known of how an allocator works: found by a probe (probe.c), kept by build id, or told by a file.
+/* facts.h - what is known of how an allocator works: found by a probe (probe.c), kept by build id, or read from a file.
  *
  * The text is what the probe prints, what the cache holds and what --facts reads: lines "key = value", '#' begins a
  * comment. A value can be "unknown (reason)". Keys that are not known are skipped. docs/allocators.md has them all. */

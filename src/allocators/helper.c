@@ -109,7 +109,7 @@ static bool wait_for(pid_t child, unsigned seconds, int *status)
     const int handle = (int)syscall(SYS_pidfd_open, child, 0);
     sigset_t signals;
     ending_signals(&signals);
-    const int asked = signalfd(-1, &signals, SFD_CLOEXEC); /* tells of those that are blocked */
+    const int asked = signalfd(-1, &signals, SFD_CLOEXEC); /* reads those that are blocked */
     struct pollfd end[] = {{.fd = handle, .events = POLLIN}, {.fd = asked, .events = POLLIN}};
     struct timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);

@@ -18,8 +18,8 @@ struct hw_observe_options {
     bool predict;                 /* replay with all installed allocators: takes some seconds */
 };
 
-/* How the allocator works that the process of PROFILE used: what was told, or from a probe. Never fails: what cannot be
- * known is not, `why` says why. *PROBED: it could be tried out. */
+/* How the allocator of PROFILE's process works: from the profile, or from a probe. Never fails: `why` says why a fact
+ * is not known. *PROBED: a probe could use it. */
 void hw_facts_of_profile(const struct hw_profile *profile, struct hw_facts *facts, bool *probed);
 
 #define HW_PREDICTIONS_MOST HW_ALLOCATORS_MOST

@@ -161,7 +161,7 @@ static double overlap(const struct hw_replay *replay, int phase)
     return within(replay->ticks_per_allocation[phase] / (timed / allocations), OVERLAP_LEAST, OVERLAP_MOST);
 }
 
-/* Replays may lack what is rare in the program: then the sizes around tell, at last all of the kind. */
+/* Replays may lack what is rare in the program: then neighbouring sizes are used, at last all of the kind. */
 static double ratio_of(const struct hw_replay *present, const struct hw_replay *x, int phase, int kind, unsigned bucket)
 {
     for (unsigned reach = 0; reach <= HW_SIZE_BUCKETS; reach = reach ? reach * 2 : 2) {

@@ -5,11 +5,11 @@
  *
  *     replaced = own * (replay with the other allocator / replay with the present one)
  *
- * and the difference in touching blocks (page faults, cache misses) is added, which no operation shows. Seed: allocator
- * profiler, "Prediction"; there the costs that replace are constants from another machine.
+ * and the difference in touching blocks (page faults, cache misses) is added, which no operation shows. As in MemPerf,
+ * whose costs are constants from another machine.
  *
- * Operations that are timed one by one do not overlap with anything. Whole replays without timing tell by how much they
- * really do: own and replaced costs are corrected by that. */
+ * Operations that are timed one by one do not overlap with anything. Replays without timing show how much they really
+ * overlap: own and replaced costs are corrected by that. */
 #ifndef HW_ALLOCATORS_PREDICT_H
 #define HW_ALLOCATORS_PREDICT_H
 

@@ -151,8 +151,8 @@ static bool find_words(struct hw_finder *finder, const struct blocks *blocks)
 
 /* ---- threads ---- */
 
-/* How often lines go from one CPU to another is known by an upper bound; files of older versions have none: then at
- * most by every access. Lines whose counts have come to their limit are worth looking at, few as they may be. */
+/* How often lines go from one CPU to another has an upper bound; without one (files of older versions) it is the number
+ * of accesses. Lines whose counts are at their limit are always reported. */
 static void find_sharing(struct hw_finder *finder, const struct blocks *blocks)
 {
     const struct hw_profile_access *access = blocks->access;

@@ -10,9 +10,9 @@
 
 #include "base/order.h"
 
-#define VISITS        64   /* most frequent ones, that the search looks at; the result is measured with all */
+#define VISITS        64   /* most frequent ones, which the search uses; the result is measured with all */
 #define WORTH_LINES   0.95 /* lines per use after / before that are worth a change */
-#define WORTH_SPLIT   0.85 /* likewise, of a split against the best order */
+#define WORTH_SPLIT   0.85 /* the same for a split, against the best order */
 #define SMALLEST_COLD 16   /* bytes */
 #define POINTER       8
 #define WORTH_USES    1000 /* fewer are not worth a search */

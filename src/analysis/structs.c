@@ -7,7 +7,7 @@
 
 #include "base/order.h"
 
-#define SEARCH_WORK   ((uint64_t)400 << 20) /* touches looked at in the search of all layouts: a second or two */
+#define SEARCH_WORK   ((uint64_t)400 << 20) /* touches computed in the search of all layouts: a second or two */
 #define SEARCH_STRUCT ((uint64_t)30 << 20)  /* of one struct, at most */
 
 /* ---- numbers ---- */
@@ -225,7 +225,7 @@ static int compare_size(const void *left, const void *right)
     return HW_ORDER(a->structure->size, b->structure->size);
 }
 
-/* Blocks of one size cannot be told to be of this type or of that: whose they are is not known then. */
+/* Two structs of one size: the type of blocks of that size is not known. */
 static bool forget_rivals(struct hw_analysis *analysis, struct hw_pool *pool)
 {
     struct hw_struct_analysis **of = hw_pool_take(pool, analysis->struct_count, sizeof *of);

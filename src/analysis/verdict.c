@@ -1,6 +1,6 @@
 /* verdict.c - see verdict.h.
  *
- * Thresholds. Below 3 % of the run's time no other allocator can be told from noise; MemPerf calls a slowdown of more
+ * Thresholds. A gain below 3 % of the run's time cannot be distinguished from noise. MemPerf calls a slowdown of more
  * than 5 % medium, one of more than 20 % large. Of memory a quarter is usual for general allocators (size classes of an
  * eighth to a quarter, and pages that are partly used); less than 8 MiB in all (of several runs: each) is nobody's
  * problem. */
@@ -16,8 +16,8 @@
 #define MEMORY_MUCH        0.50
 #define MEMORY_LEAST       (8.0 * 1024 * 1024)
 #define CAUSE_SHARE        0.10 /* of the time in operations, or of the memory: what is named as a cause */
-#define CAUSE_SHARE_OF_RUN 0.02 /* likewise, of the run: where the time in operations is not well known */
-#define NEW_FACTOR         3.0  /* the seed's: a new place costs more than this many reused ones */
+#define CAUSE_SHARE_OF_RUN 0.02 /* the same of the run: where the time in operations is not well known */
+#define NEW_FACTOR         3.0  /* as in MemPerf: a new place costs more than this many reused ones */
 #define NEW_FAULTS         0.05 /* page faults in an operation from which they are the reason */
 #define RATE_MOST          5e-6 /* seconds: an operation that takes longer is slow by itself */
 #define LINES_SHARE        0.01

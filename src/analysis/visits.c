@@ -21,7 +21,7 @@ struct maker {
     struct hw_pool *pool;
     struct hw_visits *visits;
     size_t capacity, touch_count, touch_capacity;
-    uint32_t *bytes; /* by field: touched in the visit at hand */
+    uint32_t *bytes; /* by field: touched in the current visit */
 };
 
 /* ---- one visit ---- */
@@ -174,8 +174,8 @@ static int compare_executions(const void *left, const void *right)
     return HW_ORDER(b->executions, a->executions) ?: HW_ORDER(a->first_touch, b->first_touch);
 }
 
-/* Visits that touch the same become one. A walk over an array is taken for one when each of its functions alone comes
- * to as many objects as there are. */
+/* Visits that touch the same become one. Visits are a walk over an array if each of its functions alone visits as many
+ * objects as the array has. */
 static void join_equal(struct hw_visits *visits)
 {
     size_t count = 0;

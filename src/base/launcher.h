@@ -2,8 +2,8 @@
  *
  * A process that cannot make its profile itself (another root directory, other rights, a PID namespace in which its
  * number means nothing outside) asks record for the file, by a datagram to a socket in the abstract namespace; record
- * makes it, names it by the process id as record sees it, and passes the descriptor back. Asked is also the other way
- * round: what kept a process from having a profile is told record, which sums it up at the end. */
+ * makes it, names it by the process id as record sees it, and passes the descriptor back. A process without a profile
+ * sends the reason the same way; record adds them up at the end. */
 #ifndef HW_BASE_LAUNCHER_H
 #define HW_BASE_LAUNCHER_H
 
@@ -11,10 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The socket's name: this and option `launcher`, in hexadecimal. Everybody can read that name; the session, which
- * requests have to tell, only those who may read the program's environment. There are two: one in the abstract
- * namespace, which another root directory does not matter to, and one in a folder, which another network namespace does
- * not matter to. */
+/* The socket's name: this and option `launcher`, in hexadecimal. Everybody can read that name. Requests must contain
+ * the session, which is in the program's environment. There are two sockets: one in the abstract namespace works with
+ * another root directory, one in a folder with another network namespace. */
 #define HW_LAUNCHER_FOLDER "/tmp/"
 #define HW_LAUNCHER_PREFIX "heapwise-"
 

@@ -1,4 +1,4 @@
-/* log_histogram.h - times in bins: eight for each doubling. The runtime counts in them, readers tell from them. */
+/* log_histogram.h - times in bins: eight for each doubling. The runtime counts in them, readers compute from them. */
 #ifndef HW_BASE_LOG_HISTOGRAM_H
 #define HW_BASE_LOG_HISTOGRAM_H
 

@@ -1,6 +1,5 @@
-/* size_bucket.h - requested sizes in buckets: what operations are counted by. The runtime counts with them, readers
- * tell with them. Buckets are exact for the size classes of real allocators below 1 KiB (steps of 16), and within a
- * fifth above. */
+/* size_bucket.h - requested sizes in buckets: operations are counted by them. Buckets are exact for the size classes of
+ * real allocators below 1 KiB (steps of 16), and within a fifth above. */
 #ifndef HW_BASE_SIZE_BUCKET_H
 #define HW_BASE_SIZE_BUCKET_H
 

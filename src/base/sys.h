@@ -31,7 +31,7 @@ extern bool hw_quiet;
 #define HW_SYS_(number, a, b, c, d, e, f, ...)                                                                         \
     hw_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* What a program that allocates, waits for locks and ends cannot do without. */
+/* What a program needs to allocate, to wait for locks and to end. */
 static inline bool hw_sys_allowed(long number)
 {
     return number == SYS_mmap || number == SYS_munmap || number == SYS_futex || number == SYS_exit_group;

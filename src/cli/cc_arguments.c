@@ -292,7 +292,7 @@ static bool is_question(const char *word)
     return is_one_of(word, words) || starts_with_one_of(word, beginnings);
 }
 
-/* -g options that say how much debug information there is to be, not those that only say of what kind. */
+/* -g options that choose how much debug information is made, not only its kind. */
 static bool is_debug_level(const char *word)
 {
     static const char *const words[] = {"-g",

@@ -21,7 +21,7 @@ enum hw_cc_stage {
 
 struct hw_cc_arguments {
     enum hw_cc_stage stage;
-    bool asks;           /* --version, -print-…, -cc1: answered without looking at files */
+    bool asks;           /* --version, -print-…, -cc1: answered without reading files */
     size_t sources;      /* inputs that are compiled: C, C++, Objective C, IR, headers to be precompiled */
     size_t link_inputs;  /* inputs that end in the linker, sources and assembler included, headers not */
     bool fixed_static;   /* -static, -static-pie */

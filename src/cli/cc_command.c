@@ -18,7 +18,7 @@
 #define GCC_SPECS        HEAPWISE_DATADIR "/gcc.specs"
 #define GCC_HEADER       HEAPWISE_DATADIR "/gcc.h"
 #define GCC_OUTPUT       HEAPWISE_DATADIR "/gcc_output.h"
-#define FIRST_WITH_TYPES 22 /* the first clang that tells which types are allocated */
+#define FIRST_WITH_TYPES 22 /* the first clang that gives the types of blocks */
 
 /* ---- what cannot be ---- */
 
@@ -164,7 +164,7 @@ static void add_compiling_clang(struct hw_cc_command *command, const struct hw_c
     add(command, "--end-no-unused-arguments");
 }
 
-/* What gcc is told by files of ours. */
+/* What our files give gcc. */
 struct gcc_parts {
     char specs[PATH_MAX], header[PATH_MAX], output[PATH_MAX];
 };
@@ -202,7 +202,7 @@ static void add_preprocessing_gcc(struct hw_cc_command *command, const struct hw
     }
 }
 
-/* Only cc1 is told to count, through the specs: a driver that knew would link with libtsan. */
+/* The specs give only cc1 the option: the driver would link with libtsan. */
 static void add_compiling_gcc(struct hw_cc_command *command, const struct hw_cc_request *request,
                               const struct gcc_parts *parts)
 {

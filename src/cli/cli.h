@@ -62,7 +62,7 @@ bool hw_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *
 
 /* NAME as a word of the shell: quoted when it needs to be. Cut to fit SIZE. */
 const char *hw_shell_word(const char *name, char *buffer, size_t size);
-/* Likewise the name of a file, which must not look like an option: "./-x". */
+/* The same for the name of a file, which must not look like an option: "./-x". */
 const char *hw_shell_file(const char *name, char *buffer, size_t size);
 
 #endif

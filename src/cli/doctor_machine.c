@@ -343,7 +343,7 @@ void hw_check_access_samples(struct hw_finding *finding)
     }
 }
 
-/* In a child: once it is on, every system call of the thread looks at the selector. */
+/* In a child: once it is on, every system call of the thread reads the selector. */
 void hw_check_syscall_dispatch(struct hw_finding *finding)
 {
     pid_t child = fork();

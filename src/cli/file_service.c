@@ -38,7 +38,7 @@ static bool receive(int file, struct received *received)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
     received->pid = 0;
     received->reply = -1;
-    bool sent = false; /* by somebody, who is told: empty messages are none of ours, and no end either */
+    bool sent = false; /* with a sender: empty messages are none of ours, and not the end */
     ssize_t got;
     while ((got = recvmsg(file, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
         ;
@@ -126,7 +126,7 @@ static void *serve(void *argument)
                 continue;
             break;
         }
-        const int which = ready[1].revents ? 1 : 0; /* the end is told by the other one */
+        const int which = ready[1].revents ? 1 : 0; /* the other one reports the end */
         if (!receive(service->sockets[which], &received)) {
             if (which == 0)
                 break;

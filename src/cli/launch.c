@@ -25,8 +25,8 @@ static void signals_to_take(sigset_t *set)
         sigdelset(set, own_faults[i]);
 }
 
-/* A pipe that tells by closing that execve has succeeded. Above 2: the program may have been started without stdin,
- * stdout or stderr, and must not find ours in their place. */
+/* A pipe that is closed when execve succeeds. Above 2: the program may have been started without stdin, stdout or
+ * stderr, and must not find ours in their place. */
 static bool open_report_pipe(int ends[2])
 {
     int low[2];
@@ -57,7 +57,7 @@ _Noreturn static void run_child(const struct hw_launch *launch, char **shell_arg
         execve(shell_arguments[0], shell_arguments, launch->environment);
         problem = errno;
     }
-    /* The parent finds out what is missing from the end of the pipe: there is nobody else to tell. */
+    /* If this fails, the parent sees the pipe close: nobody else could be informed. */
     ssize_t ignored = write(report, &problem, sizeof problem);
     (void)ignored;
     _exit(127);
@@ -117,8 +117,8 @@ static void pass_on(const siginfo_t *info, pid_t child)
         kill(child, info->si_signo);
 }
 
-/* The program was stopped from the terminal: so are we, for the shell to see it, until both are continued. False: it
- * was stopped by hand (SIGSTOP), and whoever did so will continue it, not us. */
+/* The program was stopped from the terminal: stop as well, for the shell to see it, until both are continued. False:
+ * somebody stopped it by hand (SIGSTOP), and will continue it. */
 static bool stop_with(pid_t child, int signal)
 {
     if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU)

@@ -13,7 +13,7 @@ struct hw_merge_command {
     const char *output; /* NULL: standard output */
     char **files;       /* owned, as their names */
     size_t file_count, file_room;
-    unsigned threads; /* 0: as many as there are processors */
+    unsigned threads; /* 0: one for each processor */
     bool force, keep_going, quiet, local, symbolize;
     struct hw_view_options names; /* for `symbolize` */
     const char **binaries;        /* owned; names.binaries */

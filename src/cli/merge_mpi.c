@@ -123,7 +123,7 @@ static void expand_files(struct job *job)
     }
 }
 
-/* 0 to go on, else the exit code + 1; the same in all processes. Only rank 0 looks at the command line, unless each has
+/* 0 to go on, else the exit code + 1; the same in all processes. Only rank 0 reads the command line, unless each has
  * lists of its own. */
 static int take_command(struct job *job, int argc, char **argv)
 {

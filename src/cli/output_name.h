@@ -28,8 +28,8 @@ bool hw_output_name_init(struct hw_output_name *output, const char *given, const
                          struct hw_error *error);
 void hw_output_name_free(struct hw_output_name *output);
 
-/* Can the file be made? Looks at the directory, and at a file of that name: with FORCE it is deleted, without it is an
- * error. False with ERROR. */
+/* Can the file be made? Checks the directory. An existing file is deleted with FORCE, and an error without. False with
+ * ERROR. */
 bool hw_output_name_prepare(const struct hw_output_name *output, bool force, struct hw_error *error);
 
 #endif

@@ -23,7 +23,7 @@ struct hw_session {
     size_t dumps; /* snapshots besides (heapwise_dump, dump-interval): in no list */
 };
 
-/* Looks at every file that matches WILDCARD (glob(3)). Files that cannot be read are not of this session. */
+/* Reads every file that matches WILDCARD (glob(3)). Files that cannot be read are not of this session. */
 void hw_session_find(struct hw_session *session, const char *wildcard, uint64_t number);
 void hw_session_free(struct hw_session *session);
 

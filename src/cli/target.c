@@ -142,7 +142,7 @@ static int check_machine(const char *path, const Elf64_Ehdr *header, struct hw_e
 {
     Elf64_Ehdr own;
     if (!own_header(&own))
-        return 0; /* no /proc: then the dynamic linker has the last word */
+        return 0; /* no /proc: then the dynamic linker decides */
     bool same_class = header->e_ident[EI_CLASS] == own.e_ident[EI_CLASS];
     if (same_class && header->e_machine == own.e_machine && header->e_ident[EI_DATA] == own.e_ident[EI_DATA])
         return 0;
@@ -234,7 +234,7 @@ static uint64_t file_offset(int file, const Elf64_Ehdr *header, uint64_t address
     return 0;
 }
 
-/* What the dynamic linker is told. Damaged files tell nothing. */
+/* What the file demands of the dynamic linker; nothing if it is damaged. */
 struct dynamic {
     Elf64_Dyn entries[256]; /* far more than there ever are */
     size_t count;

@@ -245,7 +245,7 @@ static void complete_verb(const char *typed)
     print_words("", "help --help --version", typed);
 }
 
-/* The word, from 1, at which the command begins that a verb runs; 0 when the last word is before it. */
+/* The word, from 1, at which the command begins that a verb runs; 0 if the word to complete is before it. */
 static int command_of(const char *help, char **words, int count)
 {
     for (int i = 1; i < count; i++) {

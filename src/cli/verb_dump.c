@@ -208,7 +208,7 @@ static int open_mapped(struct dump *dump, const char *path, uint64_t inode, cons
     return file;
 }
 
-/* Looks at one line of maps: is it the first page of a profile of this process? *FORKED: of its parent. */
+/* Reads one line of maps: is it the first page of a profile of this process? *FORKED: of its parent. */
 static bool try_mapping(struct dump *dump, const char *line, uint32_t pid, bool *seen)
 {
     char range[64], mode[8];

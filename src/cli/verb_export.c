@@ -276,7 +276,7 @@ static void say_llvm_notes(const struct command *command, const struct hw_llvm_e
 
 /* ---- the verb ---- */
 
-/* What whoever reads the output must know; formats with room for it have it, too. */
+/* What readers of the output must know; formats with room for it contain it, too. */
 static void say_notes(const struct command *command, const struct hw_view *view)
 {
     if (command->names.quiet)

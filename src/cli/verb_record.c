@@ -41,7 +41,7 @@ struct record {
     /* as asked for */
     const char *output;
     bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack, allocator, no_prediction;
-    const char *facts; /* file that tells how the allocator works */
+    const char *facts; /* file with the characteristics of the allocator */
     struct hw_facts told;
     struct hw_view_arguments names;                       /* for `symbolize` */
     uint64_t sample_bytes, sample_accesses, table, depth; /* 0: not given */
@@ -509,8 +509,8 @@ static void symbolise_profiles(struct record *record, const struct hw_session *s
     }
 }
 
-/* Finds out what there is to know of the allocators of the processes. What others would do is predicted for one: the
- * one that allocated most. A profile without is one all the same. */
+/* Adds facts on their allocators to the profiles. The prediction is made for one: the process that allocated most.
+ * Profiles are complete without. */
 static void observe_allocators(struct record *record, const struct hw_session *session)
 {
     const struct hw_session_file *most = NULL;
@@ -619,8 +619,8 @@ static void say_totals(const char *path)
     hw_profile_free(profile);
 }
 
-/* What there is beside the main profile. In a wrapper or a build the memory went into one of those. Returns the profile
- * to begin with: the one with the highest peak. */
+/* Prints which profiles exist beside the main one: a wrapper or a build has its memory in one of those. Returns the
+ * profile with the highest peak. */
 static const struct hw_session_file *say_others(const struct hw_session *session,
                                                 const struct hw_session_file *main_file)
 {

@@ -1,4 +1,4 @@
-/* verb_view.c - heapwise view: a profile as a page to look at. */
+/* verb_view.c - heapwise view: a profile as a page. */
 #include "cli/cli.h"
 
 #include <errno.h>

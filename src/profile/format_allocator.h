@@ -21,8 +21,8 @@ enum hw_operation_kind {
 /* In the place of a kind, in hw_operation_counts alone: the bytes that the operations of the bucket asked for, and that
  * reallocations to its sizes added. */
 #define HW_OPERATION_BYTES 6
-/* Likewise: the bytes of blocks that were given back, where their size is known, and by which reallocations shrank
- * them. So what is live is known up to the last operation, too. */
+/* Bytes of freed blocks whose size is known, and by which reallocations shrank blocks. So live bytes are known up to
+ * the last operation, too. */
 #define HW_OPERATION_BYTES_FREED 7
 
 enum hw_phase {
@@ -57,7 +57,7 @@ struct hw_allocator_info {
     uint64_t timed_weight;   /* sum of their weights */
     uint32_t shift_most;     /* the greatest shift that any thread has had; 0: every operation was timed */
     uint32_t threads_alive;  /* now, also of those that have done no operation */
-    uint64_t own_ticks;      /* what timing took, and looking at the heap */
+    uint64_t own_ticks;      /* what timing took, and reading the resident heap */
     uint64_t first_left_out; /* first allocations of threads */
     uint64_t interrupted;    /* timed ones inside which another thread had the processor, although they waited for
                               * nothing: short ones are in no time, long ones with their processor time */
@@ -369,8 +369,8 @@ struct hw_places_point {
      * system calls: mmap, munmap and mremap; brk; madvise. */
     uint64_t handed_out, handed_out_new;
     uint64_t mapping_ticks, heap_end_ticks, advice_ticks;
-    /* Likewise: ticks for which operations waited (for locks, contended ones and futexes; sched_yield, sleeps), when
-     * they ended; lines on which active or passive false sharing has happened, each once. */
+    /* Ticks for which operations waited (for locks, contended ones and futexes; sched_yield, sleeps), when they ended;
+     * lines on which active or passive false sharing has happened, each once. */
     uint64_t waiting_ticks, shared_lines;
     int64_t external_bytes; /* resident beyond all the others; where resident_bytes is 0 nothing is known of it */
 };

@@ -370,8 +370,7 @@ struct hw_profile {
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
     size_t problem_count;
-    /* Likewise: numbers that cannot all be true (invariants.c). Readers say so; what the file has is shown all the
-     * same. */
+    /* Numbers that cannot all be true (invariants.c). Readers report them, and show the numbers all the same. */
     char **contradictions;
     size_t contradiction_count;
     void *storage; /* private */
@@ -443,7 +442,7 @@ bool hw_profile_measured(const struct hw_profile *profile, enum hw_measured what
  * profile or nothing can be saved of it. When it is damaged but part of it can be read, returns that part with
  * `problems`. Verbs then print them and exit with 2 after their output. */
 struct hw_profile *hw_profile_read(const char *path, struct hw_error *error);
-/* Likewise a file that is in memory; NAME stands for its path. The bytes are copied. */
+/* The same for a file in memory; NAME stands for its path. The bytes are copied. */
 struct hw_profile *hw_profile_read_bytes(const void *bytes, size_t size, const char *name, struct hw_error *error);
 void hw_profile_free(struct hw_profile *profile);
 

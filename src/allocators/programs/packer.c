@@ -1,7 +1,7 @@
 /* packer.c - libheapwise-packer.so: gives a program's small blocks places side by side, and hands on the rest.
  *
  * Preloaded into some runs of `heapwise allocators`, and into heapwise-course, as if it were one more allocator: what
- * the program gains by it and its replayed operations do not tells how often it comes back to its blocks
+ * the program gains by it, and its replayed operations do not, shows how often it uses its blocks again
  * (course_predict.h). Blocks of up to MOST bytes are cut from slabs that hold one size each, and wait in lists of their
  * thread for the next request; whole batches of them go to other threads. Memory of slabs is never given back. Where no
  * room can be reserved everything is the next allocator's. */
@@ -36,7 +36,7 @@ struct lists {
 
 struct own {
     struct lists of[CLASSES];
-    bool known; /* it is told when the thread ends */
+    bool known; /* its end will be reported */
 };
 static __thread struct own own __attribute__((tls_model("initial-exec")));
 

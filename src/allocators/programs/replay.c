@@ -17,7 +17,7 @@
  * What is asked is drawn beforehand, from the mix's seed: all allocators get the same. A program of more allocations
  * than the limit is replayed from its middle: as many allocations before, which do not count, have made a heap that is
  * as full and as used as its own. Blocks are written to as most programs do: one word in each 64 bytes up to 4 KiB, one
- * in each page beyond, up to 16 MiB; they are read likewise, up to 256 bytes, before they are freed. */
+ * in each page beyond, up to 16 MiB; up to 256 bytes are read before they are freed. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

@@ -8,8 +8,8 @@
  * blocks that they came to; page faults; processor time before main, in which the allocator was loaded. Each thread of
  * the run is a thread here; one that used a block of another one waits for it, so do threads that began after, or were
  * waited for. Blocks are written to when they are new: one word in each 64 bytes up to 4 KiB, one in each page beyond,
- * in as many pages as the program touched; where that is not known in all, up to 16 MiB. They are read likewise, up to
- * 256 bytes, before they are freed. */
+ * in as many pages as the program touched; where that is not known in all, up to 16 MiB. Up to 256 bytes are read
+ * before they are freed. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

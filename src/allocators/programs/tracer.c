@@ -34,7 +34,7 @@ struct own {
     uint64_t thread; /* + 1; 0: not known yet */
 };
 static __thread struct own own __attribute__((tls_model("initial-exec")));
-static bool confined; /* the program is about to give up system calls: pages are not looked at any more */
+static bool confined; /* the program is about to give up system calls: pages are no longer counted */
 
 static void stop_in_child(void)
 {

@@ -151,7 +151,7 @@ bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *che
 
 /* ---- first page ---- */
 
-/* One look at the first page and, after it, at the length of the file. */
+/* Reads the first page and, after it, the length of the file. */
 static bool read_page(struct hw_container *container, struct hw_error *error)
 {
     static const unsigned char magic[8] = {0x89, 'H', 'W', 'P', 'R', 'O', 'F', '\n'};
@@ -195,7 +195,7 @@ static bool check_version(const struct hw_container *container, struct hw_error 
     return true;
 }
 
-/* Sealing stores checksum and flag one after the other. Whoever looks between the two waits a moment. */
+/* Sealing stores checksum and flag one after the other. A reader that comes between the two waits a moment. */
 static bool half_sealed(const struct hw_file_header *header)
 {
     return !!(header->flags & HW_FILE_SEALED) != (header->checksum != 0);
@@ -227,7 +227,7 @@ static void judge_seal(struct hw_container *container)
         hw_problem(container->problems,
                    "The first page is damaged (its checksum is wrong): of the rest only those parts "
                    "were kept whose own checksum is right.");
-        /* Checksums of extents tell better than a doubtful flag. */
+        /* Checksums of extents decide, not a doubtful flag. */
         container->sealed = true;
     }
 }

@@ -2,7 +2,7 @@
  *
  * One private copy of the bytes is taken, in an order that makes the copy consistent although the process goes on
  * writing: what refers is copied before what is referred to, and the directory is read anew before each step. A MIB
- * that was copied names a context; that context was complete before the MIB named it, so the later look at the
+ * that was copied names a context; that context was complete before the MIB named it, so the later reading of the
  * directory covers it. The same holds for contexts and frames, frames and maps, maps and strings. */
 #include "profile/container/container.h"
 
@@ -94,7 +94,7 @@ static bool is_packed(const struct hw_extent *extent)
 
 /* How many entries an extent takes in its table. In an indexed section that is what it claims to have, so that the
  * entries behind it keep their index; claims that the whole file could not hold (*CLAIMED_BYTES is their sum so far)
- * are not believed. What a packed extent claims is bounded by what there is of it. */
+ * are not believed. A packed extent can claim at most what its bytes could hold. */
 static bool entries_claimed(const struct hw_container *container, const struct hw_extent *extent, bool indexed,
                             uint64_t *claimed_bytes, size_t *count)
 {
@@ -161,8 +161,8 @@ static void say_packed(struct hw_container *container, const struct hw_extent *e
         say_damaged(container, extent);
 }
 
-/* Unpacks an extent behind the entries that TABLE has; CLAIMED is what there is room for. Chunks that are not good are
- * left out, or leave a hole where there are indexes. False when the memory does not suffice. */
+/* Unpacks an extent behind the entries that TABLE has; CLAIMED entries have room. Bad chunks are left out, or leave a
+ * hole in indexed sections. False: out of memory. */
 static bool load_packed(struct hw_container *container, const struct hw_extent *extent, struct hw_table *table,
                         size_t claimed, size_t *good)
 {
@@ -202,7 +202,7 @@ static bool load_packed(struct hw_container *container, const struct hw_extent *
     return outcome != HW_PACKED_NO_MEMORY;
 }
 
-/* Copies an extent behind the entries that TABLE has, likewise. */
+/* The same for an extent that is not packed. */
 static bool load_plain(struct hw_container *container, const struct hw_extent *extent, struct hw_table *table,
                        size_t claimed, size_t *good)
 {

@@ -1,8 +1,8 @@
 /* snapshot.c - a sealed copy of a profile whose process goes on writing it, taken from outside.
  *
- * Sections are copied in the reader's order: what refers before what is referred to, with a new look at the directory
- * between. The counts are copied again while events go on in the middle of it: totals and contexts then disagree. In a
- * program that never pauses for so long, the last attempt stands, and is off by the events of that moment. */
+ * Sections are copied in the reader's order: what refers before what is referred to, and the directory is read again
+ * before each. The counts are copied again while events go on in the middle of it: totals and contexts then disagree.
+ * In a program that never pauses for so long, the last attempt stands, and is off by the events of that moment. */
 #include "profile/container/container.h"
 
 #include <errno.h>
@@ -136,7 +136,7 @@ static bool has_process(struct snapshot *snapshot)
            fail(snapshot, "its process has only just started");
 }
 
-/* One look at everything that counts. *AGREES: it is of one moment. */
+/* Copies everything that counts, once. *AGREES: it is of one moment. */
 static bool copy_counts(struct snapshot *snapshot, bool *agrees)
 {
     if (!hw_container_load(&snapshot->container, snapshot->error) || !copy_section(snapshot, HW_SECTION_PROCESS) ||

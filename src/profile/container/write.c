@@ -195,7 +195,7 @@ static bool exists_already(const char *path, struct hw_error *error)
     return false;
 }
 
-/* Renames FROM to TO, which must not exist: also not since it was looked at, where the file system can tell. */
+/* Renames FROM to TO, which must not exist, nor have appeared since the check, if the file system supports that. */
 static bool rename_new(const char *from, const char *to)
 {
     struct stat status;

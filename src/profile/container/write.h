@@ -36,7 +36,7 @@ struct hw_section_source {
 unsigned char *hw_sections_serialize(const struct hw_section_source *sections, size_t count,
                                      const struct hw_write_options *options, size_t *size, struct hw_error *error);
 
-/* Likewise all sections of TABLES that have entries, sorted by type. */
+/* The same of all sections of TABLES that have entries, sorted by type. */
 unsigned char *hw_tables_serialize(const struct hw_tables *tables, const struct hw_write_options *options, size_t *size,
                                    struct hw_error *error);
 

@@ -52,7 +52,7 @@ struct reader {
 
     uint64_t radix, radix_count; /* versions 3 and 4: the array of stacks */
     size_t *taken;               /* for each of its places: where the stack is in the profile's stacks + 1 */
-    uint32_t *taken_count;       /* likewise: its frames */
+    uint32_t *taken_count;       /* its frames */
     struct found *frame, *stack; /* version 2, sorted by id */
     size_t frame_count, stack_count, frame_capacity, id_capacity;
 
@@ -281,7 +281,7 @@ static bool read_record(struct reader *reader, uint64_t function, uint64_t offse
     for (uint64_t i = 0; i < count; i++)
         if (!read_allocation(reader, function, offset + 8 + entry * i))
             return false;
-    return true; /* call sites follow: they can be told from the stacks */
+    return true; /* call sites follow, which the stacks contain */
 }
 
 static int compare_allocations(const void *left, const void *right)

@@ -26,7 +26,7 @@ enum {
     EXPONENT_MOST = 15,
 };
 
-/* Stack ids of clang's runtime fit 32 bits; these do not, so that a file can be told from one of clang's runtime. */
+/* Stack ids of clang's runtime fit 32 bits; these do not, so that a file of ours can be distinguished. */
 #define STACK_ID_BASE (0x4857ull << 48)
 
 static unsigned cell_size(uint32_t version)
@@ -126,7 +126,7 @@ struct reader {
     struct hw_llvm_profile *profile;
     struct hw_error *error;
     uint64_t *shift; /* for each segment of the dump: what to add to its addresses */
-    size_t *segment; /* likewise: its place in the profile */
+    size_t *segment; /* its place in the profile */
     size_t segment_count;
     struct found *stack; /* of the dump */
     uint64_t stack_count;

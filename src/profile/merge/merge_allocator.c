@@ -73,7 +73,7 @@ static uint64_t whole(double value)
 /* What is true of a sum if it is of each part. */
 #define AGREED ((uint32_t)(HW_ALLOCATOR_PLACES | HW_ALLOCATOR_BYTES))
 
-/* What is told of one run, as of merged ones. */
+/* One run in the form of merged ones. */
 static struct hw_allocator_info single(const struct hw_profile *profile)
 {
     const struct hw_profile_allocator *from = profile->observed;

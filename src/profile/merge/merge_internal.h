@@ -205,8 +205,8 @@ bool hw_merge_fields_finish(struct hw_merge *merge, struct hw_arena *arena, stru
 
 /* ---- merge.c ---- */
 
-/* SIZE bytes, in which there are COUNT of something, that an input tells; TEXT differs from then on if it is another
- * one than before. False when there is no memory. */
+/* VALUE of an input: SIZE bytes with COUNT things. TEXT is marked as differing if an earlier input had another value.
+ * False when there is no memory. */
 bool hw_merge_agree(struct hw_merge_text *text, const char *value, size_t size, uint32_t count);
 
 /* ---- merge_allocator.c ---- */
@@ -242,13 +242,13 @@ bool hw_merge_samples_finish(struct hw_merge *merge, struct hw_arena *arena, str
 
 /* ---- merge_sharing.c ---- */
 
-/* Likewise, what threads do in lines that they share. */
+/* What threads do in lines that they share. */
 bool hw_merge_sharing_add(struct hw_merge *merge, const struct hw_merge_input *input, const uint32_t *reference);
 bool hw_merge_sharing_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 
 /* ---- merge_words.c ---- */
 
-/* Likewise, used words by position. */
+/* Used words by position. */
 bool hw_merge_words_add(struct hw_merge *merge, const struct hw_profile *profile, const uint32_t *reference);
 bool hw_merge_words_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 

@@ -88,7 +88,7 @@ static int compare_roles(const void *left, const void *right, void *closure)
 bool hw_merge_sharing_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables)
 {
     const uint32_t count = merge->roles.count;
-    /* That threads were started is told where something is known of what they share. */
+    /* The starts of threads are of use only where it is known what threads share. */
     if (merge->class != HW_MERGE_OWN || (!merge->access_counted && !merge->sampled))
         return true;
     uint32_t *order = malloc(((size_t)count + 1) * sizeof *order), *place = malloc(((size_t)count + 1) * sizeof *place);

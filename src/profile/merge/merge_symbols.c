@@ -272,7 +272,7 @@ static bool take_mark(struct reader *reader, const struct hw_module_mark *mark)
     return to->known = true;
 }
 
-/* Modules of which some input tells accesses to data, but not of which variables. */
+/* Modules with accesses to data in some input that does not name the variables. */
 static bool note_missing_data(struct hw_merge_symbols *symbols, const struct hw_merge_input *input,
                               const struct hw_profile *profile, const struct hw_global_granule *globals, size_t count)
 {

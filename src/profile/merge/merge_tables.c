@@ -344,8 +344,7 @@ static struct hw_mib make_mib(const struct hw_profile_context *from, uint32_t co
                          .lifetime_total_high = (uint32_t)(from->lifetime_total_ns >> 64),
                          .last_free_tick = from->last_free_ns,
                          .last_free_cpu = (uint16_t)from->last_free_cpu};
-    /* In sampled runs nothing is uncertain of others that are merged with them, and their reallocations are not told.
-     */
+    /* Exact runs that are merged with sampled ones have no variance; their reallocations are not kept. */
 #define HW_STORE_MIB(member, as)         mib.as = from->member;
 #define HW_STORE_TICKS(member, as)       mib.as = from->member;
 #define HW_STORE_ADDED(member, as)       mib.member = from->member;
@@ -485,7 +484,7 @@ static void make_llvm_counts(struct finisher *finisher)
     const bool counted = hw_llvm_has_accesses(known);
     const size_t told = count_told(finisher, NULL);
     struct hw_mib *mib = make_table(finisher, HW_SECTION_MIBS, told);
-    /* Also where too little is known to be told as accesses: it stays in the file for exports. */
+    /* Also where too little is known for the reports: it stays in the file for exports. */
     struct hw_access *access = make_table(finisher, HW_SECTION_ACCESS, told);
     merge->totals = (struct hw_profile_totals){0};
     for (size_t i = 0; !finisher->failed && i < finisher->context_count; i++) {

@@ -1,6 +1,6 @@
 /* invariants.c - what must be so in every profile, whatever the program did: what is live was obtained and not freed,
  * nothing was greater at the peak than it ever was, parts are not more than the whole. A profile that violates one is
- * wrong somewhere; every reader is told (hw_profile.contradictions).
+ * wrong somewhere; every reader says so (hw_profile.contradictions).
  *
  * What may differ for a reason: of a process that was killed, still runs or was copied from outside each thread may be
  * in the middle of one event, which is in one number and not yet in another. With several threads the peak is exact to
@@ -21,7 +21,7 @@ struct check {
     double peak;     /* as a factor: what the peak is exact to */
     double moment;   /* bytes: what a share in the peak is exact to */
     double rounding; /* contexts are estimates beside exact totals */
-    double vanished; /* blocks: allocator mode saw no free of them, or could not tell which they were */
+    double vanished; /* blocks: allocator mode saw no free of them, or does not know which they were */
 };
 
 static bool has_note(const struct hw_profile *profile, uint32_t code)

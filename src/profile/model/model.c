@@ -285,7 +285,7 @@ size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_
 
 /* What is in ticks before it becomes ns, beside the context that it belongs to. */
 struct sum {
-    bool told; /* there is something to tell */
+    bool told; /* it has numbers */
     unsigned __int128 lifetime_total;
     uint64_t live_ticks, last_alloc_tick, last_free_tick;
     bool aged; /* live_age_total_ns is known already */
@@ -480,7 +480,7 @@ static void finish_context(struct builder *builder, struct hw_profile_context *c
     context->live_age_total_ns = age == UINT64_MAX ? age : hw_profile_ticks_to_ns(profile, age);
 }
 
-/* One context for each id that has something to tell, sorted by id. */
+/* One context for each id that has numbers, sorted by id. */
 static bool take_contexts(struct builder *builder)
 {
     struct hw_profile *profile = builder->profile;

@@ -35,7 +35,7 @@ bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *aren
 
 /* ---- model_sharing.c ---- */
 
-/* Fills PROFILE's part of what threads do in shared lines; when counted accesses are there. Likewise. */
+/* Fills what threads do in shared lines; needs the counted accesses. */
 bool hw_profile_take_sharing(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
 
@@ -57,7 +57,7 @@ void hw_profile_check_invariants(struct hw_profile *profile, struct hw_arena *ar
 
 /* ---- model_places.c ---- */
 
-/* Likewise of what lies where; contexts are there already. */
+/* Fills what lies where; contexts are there already. */
 bool hw_profile_take_places(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                             struct hw_problems *problems);
 

@@ -17,7 +17,7 @@ struct taker {
     const struct hw_tables *tables;
     struct hw_problems *problems;
     uint32_t *struct_of; /* by entry of STRUCTS: index of the merged one, or HW_NONE */
-    uint32_t *field_of;  /* by entry of FIELDS: likewise */
+    uint32_t *field_of;  /* by entry of FIELDS, in the same way */
 };
 
 static void add(uint64_t *sum, uint64_t value)

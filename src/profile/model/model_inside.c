@@ -134,7 +134,7 @@ static void take_futexes(struct hw_profile_inside *inside)
         }
 }
 
-/* Whether system calls were looked at at all. */
+/* Whether system calls were observed at all. */
 static bool were_calls_observed(const struct hw_profile *profile, const struct hw_profile_inside *inside)
 {
     for (size_t i = 0; i < profile->note_count; i++)

@@ -377,7 +377,7 @@ static void other_implicit(struct hw_decoded *decoded, struct instruction *in, c
         add_touch(decoded, in, cut_to_address(in, address) + segment_base(in, machine), 1, HW_TOUCH_READ);
     } else if (in->map == 1 && in->opcode == 0xf7 && in->mod == 3 && !in->evex) { /* maskmovdqu, maskmovq */
         uint64_t address = cut_to_address(in, machine->general[RDI]) + segment_base(in, machine);
-        if (!in->size_16 && !in->vex) { /* MMX registers are not looked at: all bytes */
+        if (!in->size_16 && !in->vex) { /* MMX registers are not read: all bytes */
             add_touch(decoded, in, address, 8, HW_TOUCH_WRITE);
             return;
         }

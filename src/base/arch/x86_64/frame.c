@@ -4,7 +4,7 @@
  *
  * Branches are followed both ways until some way reaches a `ret`: on all of them it finds the same stack. Calls come
  * back with the stack pointer as it was. What else changes the stack pointer ends a way. A way may be wrong where a
- * call does not return (what follows it is other code): whoever uses the result looks whether a return address is there
+ * call does not return (what follows it is other code): callers check that a return address is there
  * (hw_arch_is_behind_call). */
 #include "base/arch/x86_64/arch.h"
 
@@ -225,7 +225,7 @@ bool hw_arch_frame_of(uintptr_t pc, uintptr_t start, uintptr_t end, struct hw_ar
                     return true;
                 frame->fp_saved = way.fp_from_fp == way.from_fp;
                 frame->fp_slot = way.fp_offset - frame->cfa;
-                return frame->fp_saved; /* else it cannot be told in one rule */
+                return frame->fp_saved; /* else one rule cannot express it */
             }
             if (effect == BRANCHES && count < WAYS_MOST) {
                 ways[count] = way;
