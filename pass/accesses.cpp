@@ -18,8 +18,7 @@ namespace
 // Memory intrinsics up to this constant length are counted inline: they touch two granules of 64 bytes at most.
 const uint64_t inline_bytes = 64;
 
-// Never the memory of a block or a global that anybody looks at: the stack, thread-local variables, LLVM's own
-// counters.
+// Never the memory of a block or a global that reports show: the stack, thread-local variables, LLVM's own counters.
 bool is_private_object(const Value *object)
 {
     if (isa<AllocaInst>(object))

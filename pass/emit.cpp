@@ -31,7 +31,7 @@ class emitter
     Module &m;
     const DataLayout &layout;
     Value *plane = nullptr;  // nullptr: loaded anew for each update
-    Value *fields = nullptr; // the counters of fields in it; likewise
+    Value *fields = nullptr; // the counters of fields in it; the same
     Type *word;              // i64
     MDNode *unseen;          // !nosanitize
     bool fine = options().granule == 8;
@@ -317,7 +317,7 @@ void forget_memory_effects(Function &f)
 
 // As assembly: a load, an operation and a store would be three instructions without optimisation, and with link-time
 // optimisation passes to come would keep the counter in a register through a loop. Bytes saturate when they are added
-// to: 255 stays, whoever comes in between.
+// to: 255 stays, even if another thread comes in between.
 void update_memory(IRBuilderBase &code, const char *operation, Value *address, Value *number)
 {
     Type *type = number->getType();

@@ -35,7 +35,7 @@ class resolver
     const DataLayout &layout;
     access_list list;
     std::map<std::vector<uint64_t>, SmallVector<object, 2>> objects; // by base and terms
-    std::set<std::vector<uint64_t>> scalars;                         // likewise, of no struct
+    std::set<std::vector<uint64_t>> scalars;                         // the same, of no struct
     DenseMap<const Value *, DIType *> variables;                     // values of local variables: what they lead to
     DenseMap<const Value *, place> loaded;                           // where loads are from
 

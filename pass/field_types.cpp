@@ -519,7 +519,7 @@ DICompositeType *type_table::by_tbaa_name(StringRef name, const MDNode *node)
     auto found = by_name.find(name.str());
     if (found == by_name.end())
         return nullptr;
-    // In C a name can be that of several types: the members' offsets tell, name, then type and offset of each.
+    // In C a name can be that of several types: the members' names, types and offsets distinguish them.
     DICompositeType *result = nullptr;
     for (DICompositeType *candidate : found->second) {
         SmallVector<uint64_t, 16> offsets;

@@ -1,10 +1,9 @@
 // fields.h - counting fields of structs: what the files of this part give each other.
 //
-//   field_types.cpp   debugging information -> structs and their fields, with names and identities
-//   field_marks.cpp   the early step: each access gets to know the struct and the offset that the source names
-//   field_resolve.cpp the late step: what the accesses that are left are accesses to
-//   field_groups.cpp  …accesses that are executed together, with one counter for all of them
-//   field_table.cpp   …and the module's table, which tells the runtime what its counters mean
+//   field_types.cpp debugging information -> structs and their fields, with names and identities field_marks.cpp the
+//   early step: each access gets to know the struct and the offset that the source names field_resolve.cpp the late
+//   step: what the accesses that are left are accesses to field_groups.cpp …accesses that are executed together, with
+//   one counter for all of them field_table.cpp …and the module's table, which says what its counters mean
 #ifndef HW_PASS_FIELDS_H
 #define HW_PASS_FIELDS_H
 

@@ -55,7 +55,7 @@ class loop_leaver
     DenseMap<BasicBlock *, SmallVector<size_t, 8>> of_block; // indexes of live updates
     DenseMap<BasicBlock *, Instruction *> starts;            // where flushes go in an exit
 
-    // Of the loop at hand.
+    // Of the current loop.
     Loop *loop = nullptr;
     BasicBlock *preheader = nullptr;
     SmallVector<BasicBlock *, 8> exits, exiting;
@@ -233,7 +233,7 @@ Value *loop_leaver::guarded(Value *number, ArrayRef<std::pair<Value *, bool>> gu
 {
     IRBuilder<> code(preheader->getTerminator());
     for (auto [condition, on] : guards) {
-        Value *sure = code.CreateFreeze(condition); // it may not be looked at in the first iteration
+        Value *sure = code.CreateFreeze(condition); // the first iteration may not evaluate it
         number =
             on ? code.CreateSelect(sure, number, code.getInt64(0)) : code.CreateSelect(sure, code.getInt64(0), number);
     }
@@ -473,7 +473,7 @@ void leave_loops(Function &f, FunctionAnalysisManager &analyses, update_list &up
             if (!harmless)
                 break;
             counts |= counted.count(block) != 0;
-            if (loops.getLoopFor(block) == loop) // the others have been looked at
+            if (loops.getLoopFor(block) == loop) // the others have been checked
                 for (const Instruction &i : *block)
                     harmless &= is_harmless(i, fields);
         }

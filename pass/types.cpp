@@ -1,4 +1,4 @@
-// types.cpp - tells the runtime the type of the block that is about to be allocated.
+// types.cpp - passes the type of the next block to the runtime.
 //
 // clang 22's -fsanitize=alloc-token gives allocations metadata: !alloc_token !{"type", i1 contains pointers}. The
 // metadata are kept, the attribute that would make clang rename the calls is not. Elsewhere the type is inferred from
@@ -88,7 +88,7 @@ std::string inferred_type(const CallBase &block, const DataLayout &layout)
             found = name;
         }
     }
-    if (found.starts_with("_ZTS")) // a simple or nested name: the digits tell where its parts end
+    if (found.starts_with("_ZTS")) // a simple or nested name: the digits show where its parts end
         found = found.drop_front(4);
     std::string name;
     StringRef rest = found;

@@ -4,13 +4,13 @@
  *         -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -include heapwise/gcc.h FILE.c
  *
  * and libheapwise.so at the link, without -fsanitize=thread there. -DHEAPWISE_GRANULE=8 counts words of 8 bytes instead
- * of 64-byte granules, =4 tells which words of 4 bytes are used; all objects of a program have to agree.
+ * of 64-byte granules, =4 records which words of 4 bytes are used; all objects of a program have to agree.
  *
- * Every load and store becomes a call into the runtime, which is slow (three to ten times) but sees what gcc leaves.
- * This header adds what -fsanitize=thread leaves out: memcpy, memmove and memset are counted, and the object says in a
- * note that it counts. The three -fno-builtin-… are needed: else gcc would send the copies that it makes of assignments
- * of structures, which are counted already, through memcpy, too. Not counted: structures that are passed to functions
- * or returned by them through memory, assembly, and memory touched by libc itself.
+ * Every load and store that remains after optimisation becomes a call into the runtime: programs take three to ten
+ * times as long. This header adds what -fsanitize=thread leaves out: it counts memcpy, memmove and memset, and notes in
+ * the object that it counts. Without the three -fno-builtin-… gcc's copies for assignments of structures would be
+ * counted twice: as accesses and as memcpy. Not counted: structures that are passed to functions or returned by them in
+ * memory, assembly, and memory that libc touches itself.
  *
  * C and C++, any standard; nothing for the assembler. */
 #ifndef HEAPWISE_GCC_H
@@ -18,9 +18,9 @@
 #if defined __GNUC__ && !defined __ASSEMBLER__
 #pragma GCC system_header
 
-/* No program should do for Heapwise what it does for ThreadSanitizer. */
+/* Programs must not use their code for ThreadSanitizer. */
 #undef __SANITIZE_THREAD__
-#pragma GCC diagnostic ignored "-Wtsan" /* fences are done as they are meant */
+#pragma GCC diagnostic ignored "-Wtsan" /* -fsanitize=thread warns of fences; here they work */
 
 #ifndef HEAPWISE_GRANULE
 #define HEAPWISE_GRANULE 64
@@ -47,7 +47,7 @@ static __attribute__((constructor(1), used, no_sanitize_thread)) void heapwise_c
     __heapwise_init_v1(HEAPWISE_GRANULE);
 }
 
-/* By their names and as builtins (the C++ library's headers call those); …_chk is what _FORTIFY_SOURCE calls. */
+/* By name and as builtins, which the C++ library's headers call; _FORTIFY_SOURCE calls …_chk. */
 extern void *memcpy(void *, const void *, __SIZE_TYPE__) HEAPWISE_NOEXCEPT __asm__("__heapwise_memcpy");
 extern void *memmove(void *, const void *, __SIZE_TYPE__) HEAPWISE_NOEXCEPT __asm__("__heapwise_memmove");
 extern void *memset(void *, int, __SIZE_TYPE__) HEAPWISE_NOEXCEPT __asm__("__heapwise_memset");

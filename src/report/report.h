@@ -1,4 +1,4 @@
-/* report.h - a profile told to a person (text) or to a program (JSON). */
+/* report.h - a profile for a person (text) or a program (JSON). */
 #ifndef HW_REPORT_REPORT_H
 #define HW_REPORT_REPORT_H
 

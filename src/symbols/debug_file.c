@@ -104,7 +104,7 @@ static bool check_build_id(Elf *elf, const uint8_t *build_id, size_t size, char 
     return false;
 }
 
-/* Looks at the segments: where code starts, and whether the file holds all that they promise. */
+/* Where code starts by the segments, and whether the file holds all of them. */
 static void look_at_segments(Elf *elf, size_t file_size, uint64_t *text_start, bool *cut_short)
 {
     size_t count = 0;

@@ -312,8 +312,8 @@ static bool same_function(const char *readable, const char *name)
     return found != NULL;
 }
 
-/* gcc gives functions that involve lambdas or local types no linkage name in DWARF. Those that were not inlined have a
- * symbol, which tells it; in C both names are the same. ADDRESS: one that the entry covers. */
+/* gcc gives functions that involve lambdas or local types no linkage name in DWARF. The name of those that were not
+ * inlined is that of their symbol; in C both names are the same. ADDRESS: one that the entry covers. */
 static bool complete_linkage_name(struct unit *unit, struct entry *entry, uint64_t address)
 {
     if (entry->linkage_name)

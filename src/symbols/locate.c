@@ -22,7 +22,7 @@ struct candidate {
     size_t build_id_size;
 };
 
-/* Places are looked at one after the other, and only while something is missing. */
+/* Places are searched one after the other, and only while something is missing. */
 struct hw_locator {
     char **place; /* files and directories */
     size_t place_count, looked_at;

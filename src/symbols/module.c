@@ -89,7 +89,7 @@ static bool add_unit(struct hw_module *module, Dwarf_Die *die)
     return true;
 }
 
-/* COUNTED gets the number of ranges that the unit's DIE tells. */
+/* COUNTED gets the number of ranges in the unit's DIE. */
 static bool add_unit_ranges(struct hw_module *module, const struct hw_debug_file *file, Dwarf_Die *die, size_t *counted)
 {
     Dwarf_Addr base = 0, start = 0, end = 0;

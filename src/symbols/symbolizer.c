@@ -80,7 +80,7 @@ struct worker {
     pthread_t thread;
     struct hw_debug_file *file; /* one for each module; dwfl is NULL while it is not open */
     struct frame_chunk *frames;
-    /* the job at hand, for the sink */
+    /* the current job, for the sink */
     const struct request *request;
     uint64_t *address;
     size_t address_capacity;

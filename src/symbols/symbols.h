@@ -137,7 +137,7 @@ const char *hw_locator_find(struct hw_locator *locator, const uint8_t *build_id,
 
 /* Called for a function with its linkage name and where it is declared (FILE may be NULL, LINE 0). False ends it. */
 typedef bool hw_function_sink(void *closure, const char *linkage_name, const char *file, uint32_t line);
-/* Tells the functions in the debug information of the program or library at PATH, inlined ones included; some more than
+/* Lists the functions in the debug information of the program or library at PATH, inlined ones included; some more than
  * once. False when the file cannot be read. */
 bool hw_list_functions(const char *path, hw_function_sink *sink, void *closure);
 

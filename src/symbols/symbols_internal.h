@@ -194,8 +194,8 @@ struct hw_source_line hw_source_line_find(struct hw_names *names, struct hw_path
 /* Called for each address with its chain, which is valid during the call only. False ends the unit. */
 typedef bool hw_chain_sink(void *closure, size_t index, const struct hw_frame *frame, uint32_t count);
 
-/* Resolves COUNT sorted addresses (of the module) in one unit and hands each to SINK; every address is handed over, if
- * need be with nothing known. False when there is no memory or SINK said so. */
+/* Resolves COUNT sorted addresses (of the module) in one unit and hands each to SINK; every address is handed over,
+ * also if nothing is known of it. False: out of memory, or SINK returned false. */
 bool hw_unit_resolve(struct hw_module *module, const struct hw_debug_file *file, uint32_t unit, struct hw_names *names,
                      const uint64_t *address, size_t count, hw_chain_sink *sink, void *closure);
 

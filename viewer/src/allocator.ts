@@ -23,7 +23,7 @@ function stackText(frames: Row[]): string {
     return names.slice(0, 6).join(' ‹ ') + (names.length > 6 ? ' ‹ …' : '');
 }
 
-/* A value whose key tells its unit. */
+/* A value whose key contains its unit. */
 function say(key: string, value: unknown): string {
     if (value === null || value === undefined)
         return '–';
@@ -176,7 +176,8 @@ function partsOf(memory: Row, title: string): HTMLElement {
 function overTime(points: Row[], root: HTMLElement): () => void {
     const known = (point: Row, keys: string[]) => { const value = keys.map((key) => point[key]).find((each) => typeof each === 'number'); return value === undefined ? null : Math.max(0, Number(value)); };
     const read = (point: Row, keys: string[]) => known(point, keys) ?? 0;
-    /* What is known at some points only (between and around: where the resident heap was looked at) stays until the next one. */
+    /* What is known at some points only (between and around: where the resident heap was read) stays until the next
+     * one. */
     const carried = (values: (number | null)[]) => { let last = values.find((value) => value !== null) ?? 0; return values.map((value) => (last = value ?? last)); };
     const layers = [['requested', ['requested_bytes', 'real', 'real_bytes', 'live_bytes']], ['rounding up', ['internal_bytes', 'internal']], ['freed, kept', ['blowup_bytes', 'blowup']], ['between and around', ['external_bytes', 'external']]] as const;
     const times = points.map((point) => Number(point['time_ns'] ?? 0));

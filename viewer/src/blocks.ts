@@ -14,7 +14,7 @@ interface Strip {
     context: number; // -1: a variable
     wordBytes: number;
     size: number; // bytes
-    rows: { title: string; words: (number | null)[] }[]; // null: not told apart from a neighbour
+    rows: { title: string; words: (number | null)[] }[]; // null: not distinguished from a neighbour
     total: number;
     sampled?: boolean; // counts are samples: what has none may still be used
 }
@@ -179,7 +179,7 @@ type Kind = [key: string, title: string, strips: Strip[]];
 
 const known = new WeakMap<Profile, Kind[]>();
 
-/* What there is to see. */
+/* The kinds of blocks in PROFILE. */
 function kindsOf(profile: Profile): Kind[] {
     let found = known.get(profile);
     if (!found) {

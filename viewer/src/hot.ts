@@ -15,7 +15,7 @@ const floor = 34; // pixels of the strip for what was never accessed
 interface Heat {
     values: Column;
     title: string;
-    sampled: boolean; // values are samples for each byte: only their proportions tell something
+    sampled: boolean; // values are samples for each byte: only their proportions mean something
 }
 
 /* Accesses for each byte, counted or sampled. */

@@ -11,7 +11,7 @@ export interface Measure {
     format: (value: number) => string;
     /* Adds up over contexts; else it is a ratio of two that do. */
     additive: boolean;
-    /* NULL: this profile does not tell it. Computed once. */
+    /* NULL: this profile does not have it. Computed once. */
     values: (profile: Profile) => Column | null;
     /* Of a ratio: what is divided by what. */
     parts?: [string, string];
@@ -96,12 +96,12 @@ export function partValues(profile: Profile, key: string): Column | null {
     return (parts[key] ?? byKey.get(key)?.values)?.(profile) ?? null;
 }
 
-/* Those that PROFILE tells, with anything above zero. */
+/* Those that PROFILE has, with anything above zero. */
 export function told(profile: Profile): Measure[] {
     return measures.filter((each) => each.values(profile)?.some((value) => value > 0));
 }
 
-/* What is looked at first. */
+/* What is shown first. */
 export function usual(profile: Profile): Measure {
     return told(profile)[0] ?? measures[1]!;
 }

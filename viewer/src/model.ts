@@ -21,7 +21,7 @@ export function baseName(path: string): string {
     return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/* Functions that start a process or a thread: above them nothing is to be told. */
+/* Functions that start a process or a thread: above them nothing is shown. */
 const startCode = /^(_start|__libc_start_\w+|start_thread|__?clone3?|_dl_start_user)$/;
 const nothing = new Float64Array(0);
 

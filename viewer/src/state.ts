@@ -1,4 +1,4 @@
-/* state.ts - what is being looked at, kept in the address of the page: a link restores it.
+/* state.ts - what is being shown, kept in the address of the page: a link restores it.
  *
  *     #/contexts?sort=peak&q=parse
  *

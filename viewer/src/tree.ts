@@ -1,4 +1,4 @@
-/* tree.ts - calls merged by function, from the root or from the leaf, made as far as they are looked at: the work grows
+/* tree.ts - calls merged by function, from the root or from the leaf, made as far as they are shown: the work grows
  * with what is shown and not with the profile. Nodes are numbers; 0 is the root and stands for the whole program. */
 import type { Column } from './decode';
 import type { Stacks } from './stacks';

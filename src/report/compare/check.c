@@ -115,7 +115,7 @@ static void print_context(struct hw_text *text, const struct hw_check *check, si
     if (*place && hw_text_width(function) + 2 + hw_text_width(place) <= room)
         hw_page_print(page, HW_PLAIN, "  %s", place);
     fputc('\n', page->stream);
-    /* One function may allocate for many: who called it tells its stacks apart. */
+    /* One function may allocate for many: its caller distinguishes the stacks. */
     if (text->fold.headline + 1 >= text->stack.count)
         return;
     frame = &text->stack.frames[text->fold.headline + 1];

@@ -265,7 +265,7 @@ static bool has_both(const struct item *items, size_t count)
     return has[HW_OLD] && has[HW_NEW];
 }
 
-/* The part of an item that a level of matching looks at. */
+/* The part of an item that a level of matching compares. */
 static uint64_t key_of(const struct item *item, int level)
 {
     return level == 0 ? item->type : level == 1 ? item->files : 0;
@@ -517,7 +517,7 @@ static void unnamed_notes(const struct hw_diff *diff, struct hw_buffer *out)
     }
 }
 
-/* Places that are sums, as the names are missing that would tell them apart. */
+/* Places that are sums, because the names that would distinguish them are missing. */
 static void nameless_notes(const struct hw_diff *diff, struct hw_buffer *out)
 {
     size_t count = 0;

@@ -19,7 +19,7 @@
  *
  * The viewer demands each point's own peak (mb, mbk), which Heapwise does not keep: the greater of what was live at the
  * process's peak and at the end is written, a lower bound. It also demands that no two points have the same frames:
- * frames are told apart by location, not by name, and pools, which share stacks, are left out. */
+ * frames are distinguished by location, not by name, and pools, which share stacks, are left out. */
 #include "report/export/export.h"
 
 #include <inttypes.h>

@@ -77,7 +77,7 @@ static uint32_t string(struct encoder *encoder, const char *text)
     return hw_intern(&encoder->strings, text);
 }
 
-/* Likewise of any text; NULL is "". */
+/* The same of any text; NULL is "". */
 static uint32_t foreign(struct encoder *encoder, const char *text)
 {
     hw_buffer_clear(&encoder->text);
@@ -150,8 +150,8 @@ static void mappings(struct encoder *encoder, const bool *used)
 
 /* ---- functions and locations ---- */
 
-/* A function of a frame, written when it is met first. Symbols are interned, so pointers tell them apart; code without
- * a name is a function at each address. */
+/* A function of a frame, written when it is met first. Symbols are interned, so pointers are compared; code without a
+ * name is a function at each address. */
 static uint32_t function(struct encoder *encoder, uint32_t location, uint32_t index)
 {
     const struct hw_frame *symbol = &encoder->view->locations[location].frames.frame[index];

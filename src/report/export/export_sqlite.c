@@ -229,8 +229,7 @@ static void put_modules(struct database *database)
     sqlite3_finalize(put);
 }
 
-/* The id of a frame's function, which is inserted when it is met first. Symbols are interned: pointers tell them
- * apart. */
+/* The id of a frame's function, which is inserted when it is met first. Symbols are interned: pointers are compared. */
 static uint32_t function_id(struct database *database, sqlite3_stmt *put, uint32_t location, uint32_t index)
 {
     const struct hw_view_location *of = &database->view->locations[location];

@@ -73,7 +73,7 @@ static uint32_t known_fields(const struct hw_view *view)
     return view->profile->llvm ? view->profile->llvm->known : HW_LLVM_KNOWN_ALL;
 }
 
-/* A pool's blocks lie in blocks that are told of, and come from no operator new that the compiler could change. */
+/* A pool's blocks lie in blocks that are exported, and come from no operator new that the compiler could change. */
 static bool is_told(const struct hw_view_context *context)
 {
     return context->sum.allocations && !context->sum.pool;

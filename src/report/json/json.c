@@ -35,7 +35,7 @@ static json_t *counts_of(struct json_writer *writer, json_t *object, uint64_t sa
     return sampled;
 }
 
-/* Turns what this kind of file does not tell into null: above, missing totals are zeros. */
+/* Turns what this kind of file does not have into null: above, missing totals are zeros. */
 static void hide_unmeasured(struct json_writer *writer, json_t *object)
 {
     static const struct {

@@ -24,7 +24,7 @@ static bool starts_with_any(const char *text, const char *const *beginnings, siz
 
 /* ---- the frame that names a stack ---- */
 
-/* Library templates are compiled into the program: the module does not tell them apart, their names do. */
+/* Library templates are compiled into the program: their names distinguish them, not the module. */
 static const char *const library_linkage[] = {"_ZNSt",  "_ZNKSt", "_ZSt",           "_ZNSs",
                                               "_ZNKSs", "_ZNSa",  "_ZN9__gnu_cxx",  "_ZNK9__gnu_cxx",
                                               "_Znw",   "_Zna",   "_ZN10__cxxabiv1"};
@@ -69,7 +69,7 @@ const char *hw_qualified_name(const char *function)
     return strncmp(function, "operator ", 9) ? name : function;
 }
 
-/* Where the sources of library templates lie, as debug information tells: of Rust's own, and of C++'s headers. */
+/* Where debug information places the sources of library templates: Rust's own, and C++'s headers. */
 static bool is_library_source(const char *file)
 {
     return file && ((strstr(file, "/rustc/") && strstr(file, "/library/")) || strstr(file, "/rustlib/src/rust/") ||

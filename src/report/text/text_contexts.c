@@ -165,7 +165,7 @@ static void size_facts(const struct hw_text *text, const struct hw_profile_conte
         hw_buffer_add(facts, "mean %s\n", HW_BYTES(mean));
         return;
     }
-    /* Of estimates the sum is fitted to the totals, and the sizes are those of the blocks that were looked at. */
+    /* Of estimates the sum is fitted to the totals, and the sizes are those of the sampled blocks. */
     if (!hw_view_mean_fits(text->view, sum)) {
         hw_buffer_add(facts, "those in the sample %s", HW_BYTES(sum->size_min));
         if (sum->size_min != sum->size_max)

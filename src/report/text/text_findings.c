@@ -61,7 +61,7 @@ void hw_text_findings(struct hw_text *text)
     struct hw_finding_words words = {0};
     size_t shown = 0, wanted = 0;
     if (text->options->fields && !text->view->profile->fields.counted)
-        return; /* nothing was looked at, as the next section says */
+        return; /* nothing was analysed, as the next section says */
     hw_page_heading(page, "What to do");
     for (size_t i = 0; i < analysis->finding_count && !text->failed; i++) {
         if (!hw_report_wants_finding(text->options, analysis, &analysis->findings[i]) || wanted++ >= top)

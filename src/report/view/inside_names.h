@@ -11,8 +11,8 @@ const char *hw_system_call_name(enum hw_system_call call);
 const char *hw_lock_kind_name(uint32_t kind);
 /* "instructions", "page_faults" … */
 const char *hw_operation_event_name(enum hw_operation_event event);
-/* The variable that a lock is or lies in with its module, "arena+0x40 in libx.so", or what else there is to say of it.
- * Appends. Not cleaned. */
+/* Appends the variable that a lock is or lies in, with its module: "arena+0x40 in libx.so"; else what is known of it.
+ * Not cleaned. */
 void hw_lock_name(const struct hw_view *view, const struct hw_view_lock *lock, struct hw_buffer *out);
 
 #endif

@@ -12,7 +12,7 @@
 /* A function of the profile. */
 struct function {
     uint64_t guid;
-    char *name, *file, *readable; /* NULL until a binary tells */
+    char *name, *file, *readable; /* NULL until a binary names it */
     uint32_t line;
     char number[24]; /* instead of a name */
 };

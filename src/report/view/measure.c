@@ -181,8 +181,8 @@ uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id)
     }
 }
 
-/* The probability that a block of a context is in the sample: by its size; or, where that is not how they were drawn,
- * as many as there are of them. */
+/* The probability that a block of a context is in the sample: by its size, or, where blocks were not drawn by size, by
+ * their number. */
 static double drawn(const struct hw_view *view, const struct hw_profile_context *sum)
 {
     const double distance = (double)view->profile->process.sample_bytes;

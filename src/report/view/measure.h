@@ -39,7 +39,7 @@ extern const struct hw_list_key hw_list_keys[HW_SORT_KEYS];
 /* The measure called NAME, by its key or that of the JSON report; HW_MEASURES when there is none. *NOW: NULL, or the
  * new key where NAME is an old one. */
 enum hw_measure_id hw_measure_find(const char *name, const char **now);
-/* Likewise the list called NAME (SIZE bytes); HW_SORT_KEYS when there is none. */
+/* The same for the list called NAME (SIZE bytes); HW_SORT_KEYS when there is none. */
 enum hw_sort_key hw_list_find(const char *name, size_t size, const char **now);
 
 /* All keys, separated by ", ". */

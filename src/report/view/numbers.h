@@ -9,7 +9,7 @@ enum hw_number_known {
     HW_KNOWN_ALWAYS,
     HW_KNOWN_SAMPLED,    /* only in sampled runs */
     HW_KNOWN_EVENTS,     /* HW_MEASURED_EVENTS */
-    HW_KNOWN_FREES,      /* likewise; for the page always, where it may be the number of blocks of known lifetime */
+    HW_KNOWN_FREES,      /* the same; for the page always, where it may be the number of blocks of known lifetime */
     HW_KNOWN_EXACT,      /* HW_MEASURED_EVENTS, and not in sampled runs */
     HW_KNOWN_SIZES,      /* HW_MEASURED_SIZE_RANGE, and there was an allocation */
     HW_KNOWN_LIVE,       /* HW_MEASURED_LIVE */

@@ -177,7 +177,7 @@ static bool read_marks(struct hw_view *view, struct hw_error *error)
             const enum hw_counting counting = hw_symbolizer_counting(view->symbolizer, module->symbols);
             module->counting = counting == HW_COUNTING_UNKNOWN ? module->counting : counting;
         }
-        /* Objects of clang -fmemory-profile carry no note: their files tell. */
+        /* Objects of clang -fmemory-profile carry no note: what was read of their files decides. */
         if (noted == HW_COUNTING_YES || (noted == HW_COUNTING_NO && !(profile->access_info.flags & HW_ACCESS_UNSPLIT)))
             module->counting = noted;
         module->uncounted = profile->access_counted && code && module->counting == HW_COUNTING_NO;

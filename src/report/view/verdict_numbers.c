@@ -341,7 +341,7 @@ static void take_site(struct hw_verdict_input *input, const struct hw_view *view
 #define WHEN_REST 0.05
 /* Of the run: between two points. */
 #define WHEN_GAP 0.1
-/* Likewise between two looks at the resident heap, which take time, and which the verdict counts. */
+/* The same between two readings of the resident heap, which take time; the verdict counts them. */
 #define WHEN_LOOK_GAP 0.2
 
 static double seconds_at(const struct hw_profile *profile, uint64_t tick)
@@ -412,7 +412,7 @@ static void when_of_state(struct hw_verdict_input *input, const struct hw_profil
     set_when(input, profile, cause, first, last);
 }
 
-/* The nearest point before FROM, or behind it (STEP 1), at which the resident heap was looked at; SIZE_MAX: none. */
+/* The nearest point before FROM, or behind it (STEP 1), at which the resident heap was read; SIZE_MAX: none. */
 static size_t next_look(const struct hw_profile_places *places, size_t from, size_t step)
 {
     for (size_t i = from + step; i < places->point_count; i += step)
@@ -421,7 +421,7 @@ static size_t next_look(const struct hw_profile_places *places, size_t from, siz
     return SIZE_MAX;
 }
 
-/* Likewise around the look near the peak, but known only where the resident heap was looked at. */
+/* The same around the reading near the peak, but known only where the resident heap was read. */
 static void when_of_external(struct hw_verdict_input *input, const struct hw_profile *profile)
 {
     const struct hw_profile_places *places = profile->places;
@@ -456,7 +456,7 @@ static void when_of_external(struct hw_verdict_input *input, const struct hw_pro
                                      .looks = looks};
 }
 
-/* From exact counts over time, and from what was looked at: what was sampled is not told by time. */
+/* From exact counts over time, and from readings: samples have no times. */
 static void take_times(struct hw_verdict_input *input, const struct hw_profile *profile, uint64_t at)
 {
     if (!profile->places || profile->places->point_count < 4)

@@ -1,9 +1,9 @@
 /* view_globals.c - counted (where they were not counted: sampled) accesses to data of executables and libraries, by
  * symbol.
  *
- * What was counted is counted by granule. Where a granule holds parts of several variables nobody can tell which one
- * was meant: these variables together get an entry, and those which have granules of their own as well are told how
- * much there is in it. */
+ * What was counted is counted by granule. Where a granule holds parts of several variables it is not known which one
+ * was used: these variables get one entry together. A variable that also has granules of its own has the entry's
+ * accesses beside its count. */
 #include "report/view/view.h"
 
 #include <stdlib.h>

@@ -492,7 +492,7 @@ static void add_both(const struct hw_sample_info *info, struct hw_buffer *out)
         HW_OF(hw_add_saturating(info->reads, info->writes), "sample"));
 }
 
-/* What samples of accesses cannot tell. */
+/* What samples of accesses cannot show. */
 static void add_samples(const struct hw_view *view, struct hw_buffer *out)
 {
     const struct hw_sample_info *info = &view->profile->sample_info;
@@ -567,9 +567,9 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
                       "There were more than 16,381 threads: false sharing between two with one number is missing.\n");
 }
 
-/* ---- what this mode does not look at ---- */
+/* ---- what this mode does not observe ---- */
 
-/* Files of LLVM's tell less. */
+/* LLVM's profiles contain less. */
 static void add_llvm(const struct hw_view *view, struct hw_buffer *out)
 {
     const struct hw_profile_llvm *llvm = view->profile->llvm;

@@ -47,7 +47,7 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
         hw_buffer_add(out, "So are %s in which other threads had the processor. ", TIME(input->runnable));
 }
 
-/* The moment that memory is told of, and a space. */
+/* The moment of the memory figures, and a space. */
 static void add_moment(struct hw_buffer *out, const struct hw_verdict_input *input, bool begins)
 {
     if (isnan(input->memory_at))

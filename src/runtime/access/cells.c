@@ -9,7 +9,7 @@
 #define LANE_LOW    0x0101010101010101ull
 #define LANE_HIGH   0x8080808080808080ull
 
-/* Planes that are looked at. */
+/* Planes that are read. */
 struct list {
     const uintptr_t *plane;
     uint32_t count;
@@ -370,7 +370,7 @@ void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
             while (!take && at >= hole_end && hole < end)
                 hole = hw_pool_hole(hole_end, end, 0, &hole_end);
             if (at >= hole && at < hole_end)
-                continue;                                                /* told with them */
+                continue;                                                /* reported with them */
             if (size == 8 && here.count > 1 && (at & ~63ul) != judged) { /* before anything is taken from it */
                 judged = at & ~63ul;
                 line = (struct hw_cell_sum){0};

@@ -51,8 +51,8 @@ struct hw_line_verdict {
     uint32_t counting; /* uses that count, a bit each */
 };
 /* Judges the line, of WORDS words (1, 8 or 16: granules of 64, 8 and 4 bytes). A thread counts if it uses some word of
- * the line at least a sixteenth as often as another thread does some, and does more than to go once through words that
- * others use: who has filled the block, or looks through what another one has filled, does not share it. Likewise for
+ * the line at least a sixteenth as often as another thread uses some word, and does more than pass once over words that
+ * others use: a thread that fills the block, or reads once what another one has filled, does not share it. The same for
  * each word. */
 struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t count, unsigned words);
 /* The same, added to SUM; if that is a block's, it is recorded which threads do what in the line at ADDRESS. */

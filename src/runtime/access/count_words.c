@@ -23,8 +23,8 @@ static __attribute__((noinline)) void mark_missing(uint8_t *cell, uint64_t words
             *cell |= RECENT;
 }
 
-/* Nothing to do, most often. WORDS is not 0; up to 8 they are looked at in one load, above the last load goes back to
- * where the others have been already. */
+/* Nothing to do, most often. WORDS is not 0; up to 8 are tested by one load; of more the last load overlaps the one
+ * before. */
 static inline void mark(uint8_t *cell, uint64_t words)
 {
     if (hw_likely(words <= 8)) {

@@ -58,8 +58,8 @@ void hw_windows_fork(void);
 
 /* ---- word_sampler.c: with 4-byte granules, in which periods words were used ---- */
 
-/* A thread of the runtime's own looks at the shadow now and then, or, where there can be none, allocations do. Again in
- * a forked child. */
+/* A thread of the runtime scans the shadow once a period; where there can be no thread, allocations do. Again in a
+ * forked child. */
 void hw_word_sampler_start(void);
 /* Without a thread: a look, if one is due. Not under the lock. */
 void hw_word_sampler_event(uint64_t tick);

@@ -1,9 +1,9 @@
-/* field_windows.c - which fields are used at nearly the same time: a sampler that looks at the counters of fields.
+/* field_windows.c - which fields are used at nearly the same time: a sampler that reads the counters of fields.
  *
- * A thread of the runtime's own sleeps most of the time. Once a period it looks at all counters that have lately risen,
- * in every plane, and again a short window later: fields of one struct that both rose, in one plane, were used close
- * together, if not on the same object. It goes through all other counters a few at a time, to learn which rise, and
- * keeps the profile's sums up to date on the way, so that they are not far behind after kill -9. */
+ * A thread of the runtime sleeps most of the time. Once a period it reads all counters that have lately risen, in every
+ * plane, and again a short window later: fields of one struct that both rose, in one plane, were used close together,
+ * if not on the same object. It goes through all other counters a few at a time, to learn which rise, and keeps the
+ * profile's sums up to date on the way, so that they are not far behind after kill -9. */
 #include "runtime/access/counting.h"
 #include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
@@ -16,7 +16,7 @@
 
 #define PERIOD_NS     10000000ull /* at least */
 #define WINDOW_NS     20000ull
-#define HOT_MOST      512u  /* counters in planes that are looked at in a window */
+#define HOT_MOST      512u  /* counters in planes that are read in a window */
 #define SCAN_WORDS    2048u /* that are read in a period, to find those */
 #define PAIRS_KNOWN   (1u << 16)
 #define RISEN_MOST    64u /* fields of one struct in a window */
@@ -159,7 +159,7 @@ static void take_window(void)
     for (uint32_t i = 0; i < sampler.hot_count; i++)
         sampler.hot[i].before = value_of(&sampler.hot[i]);
     uint64_t begin = hw_clock_monotonic_ns();
-    hw_helper_sleep(&thread, WINDOW_NS); /* not in a loop: the thread that is looked at may need this very processor */
+    hw_helper_sleep(&thread, WINDOW_NS); /* not in a loop: the sampled thread may need this very processor */
     for (uint32_t i = 0; i < sampler.hot_count; i++) {
         struct hot *hot = &sampler.hot[i];
         uint64_t now = value_of(hot);
@@ -248,7 +248,7 @@ static void refresh(void)
 
 /* ---- the thread ---- */
 
-/* However much there is to do, it is less than a hundredth of the time. */
+/* Always less than a hundredth of the time. */
 static void run(void)
 {
     hw_sys(SYS_prctl, PR_SET_TIMERSLACK, 1000);

@@ -11,7 +11,7 @@ static struct {
     uint64_t now; /* stamp */
 } live;
 
-/* Without the blocks of pools that have begun in there since STAMP: those are told by themselves. */
+/* Without the blocks of pools that have begun in there since STAMP: those are counted separately. */
 static void peek(uintptr_t start, uintptr_t end, uint64_t stamp, struct hw_cell_sum *sum,
                  struct hw_histogram_target *histogram)
 {

@@ -1,14 +1,14 @@
 /* memprof.c - the ABI of objects that clang's own -fmemory-profile has instrumented: they link and run on this runtime.
  *
  * Inline code of such objects knows one shadow for all threads, at __memprof_shadow_memory_dynamic_address, and does
- * not tell reads from writes; its additions are not atomic. That shadow is a plane of its own, whose counts are
+ * not distinguish reads and writes; its additions are not atomic. That shadow is a plane of its own, whose counts are
  * `unsplit`; what two threads count there at the same time may be lost. Built with -mllvm -memprof-use-callbacks, and
  * in the memory intrinsics, the same objects call functions: those count like everything else here, exactly and split.
  *
  *   default       one 64-bit count for each 64 bytes, at base + ((address & ~63) >> 3)
  *   histogram     one saturating byte for each 8 bytes, at base + (address >> 3)
  *
- * Of the runtime options of LLVM's MemProf (MEMPROF_OPTIONS, __memprof_default_options) none is read. */
+ * Of the runtime options of LLVM's MemProf (MEMPROF_OPTIONS, __memprof_default_options) none are read. */
 #include "runtime/access/count.h"
 #include "runtime/access/counting.h"
 #include "runtime/core/core.h"

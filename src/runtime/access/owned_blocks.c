@@ -1,8 +1,8 @@
 /* owned_blocks.c - blocks that own the cells their accesses are counted in, whatever the allocator.
  *
- * A cell stands for 64 bytes of memory. Where blocks lie closer than that, counts of one would be told of the other. So
- * a wrapper around the real allocator hands out addresses that are multiples of 32, with 32 bytes before each that
- * belong to no block of the program: then no 64 bytes hold parts of two blocks.
+ * A cell stands for 64 bytes of memory. Where blocks lie closer than that, accesses to one would be counted for the
+ * other. So a wrapper around the real allocator hands out addresses that are multiples of 32, with 32 bytes before each
+ * that belong to no block of the program: then no 64 bytes hold parts of two blocks.
  *
  *   glibc     chunks have 8 bytes of header, their addresses are 16 modulo 32 as long as all sizes are multiples of 32:
  *

@@ -256,7 +256,7 @@ void hw_access_enable(uint32_t granule)
 
 void hw_shadow_set_granule(uint32_t granule)
 {
-    if (granule == 4 && hw_shadow.shift != 2) { /* nobody but the first plane has been told yet */
+    if (granule == 4 && hw_shadow.shift != 2) { /* only the first plane has the distance so far */
         hw_shadow.stride *= 2;
         hw_shadow.shift = 2;
     }
@@ -304,7 +304,7 @@ static bool was_used(uint32_t index)
 }
 
 /* Preference (0 to 3) for giving plane INDEX to a thread of ROLE: one that threads of that role have used; else, while
- * there are some to spare, one that nobody has, so that roles are told apart; else any that is free. */
+ * there are some to spare, one that nobody has, so that roles are distinguished; else any that is free. */
 static unsigned preference(uint32_t index, uint32_t role)
 {
     return planes.users[index]                       ? 0
@@ -313,8 +313,8 @@ static unsigned preference(uint32_t index, uint32_t role)
                                                      : 0;
 }
 
-/* The index, in the order of addresses, of the plane for a new thread: one of a few that have not been in use yet, so
- * that a thread is told from the one that ended before it began; else as above, the one that has been free for longest;
+/* The index, in the order of addresses, of the plane for a new thread: one of a few that were not used yet, so that a
+ * thread is distinguished from one that ended before it began; else as above, the one that has been free for longest;
  * else the one with the fewest users. The first plane is the main thread's for good, the second one is no thread's. */
 static uint32_t choose(uint32_t role)
 {
@@ -425,7 +425,7 @@ static void side_add(uintptr_t cell, unsigned half, uint64_t amount)
     entry->more[half] += amount;
 }
 
-/* What is moved leaves at least 1 in the cell: that it was touched can be told from the cell alone. */
+/* What is moved leaves at least 1 in the cell: the cell alone shows that it was touched. */
 void hw_shadow_carry(void *cell, unsigned half, uint64_t amount)
 {
     uint32_t *count = (uint32_t *)cell + half;
@@ -548,8 +548,8 @@ void hw_shadow_check_sweeps(void)
         hw_note(HW_NOTE_NOT_SWEPT, NULL);
 }
 
-/* What a sweep costs is told by the thread's own time: on a busy machine it may take much longer, and the next one
- * would come too late. */
+/* The cost of a sweep is its processor time: on a busy machine the clock shows much more, and the next sweep would come
+ * too late. */
 void hw_shadow_sweep(void)
 {
     hw_sigset old = hw_lock_take(&hw_runtime.lock);

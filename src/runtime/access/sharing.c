@@ -3,7 +3,7 @@
  *
  * Lines that are shared and written are found when the cells of a block are added up (cells.c, word_cells.c), or when a
  * sample falls on one (samples.c). They are few: each fact has an entry in the file, found by a table that never grows;
- * what finds no room any more is not told. Entries are found without a lock and made under it. */
+ * what finds no room is dropped. Entries are found without a lock and made under it. */
 #include "runtime/access/cells.h"
 #include "runtime/access/counting.h"
 #include "runtime/core/memory.h"
@@ -69,7 +69,7 @@ void hw_role_begin(uint32_t role)
 /* ---- what they do ---- */
 
 #define SLOTS        65536u /* of a table: two for each entry that there may be */
-#define EXACT_BYTES  2048u  /* of a block; from here on positions are told by pages */
+#define EXACT_BYTES  2048u  /* of a block; from here on positions are kept by page */
 #define ENTRIES_MOST (SLOTS / 2)
 
 static struct table {
@@ -153,7 +153,7 @@ void hw_side_note(const struct hw_side *from, bool live, bool locked)
 
 #define SELDOM 16 /* uses of one thread for one of another's that is not counted */
 
-/* What counts of a word tell, by granule. */
+/* What counts of a word mean, by granule. */
 struct grain {
     uint32_t once;  /* who goes through all its bytes reads and writes no more than that */
     uint32_t limit; /* a lower bound from here on */

@@ -1,6 +1,6 @@
 /* word_cells.c - the cells of words of 4 bytes: in how many periods each was used. What cells.c is for other granules.
  *
- * A cell is a byte: bit 7 says "used since the last look", bits 0 to 6 in how many periods before. So a word was used
+ * A cell is a byte: bit 7 says "used since the last scan", bits 0 to 6 in how many periods before. So a word was used
  * in
  *
  *     bits 0 to 6  +  bit 7  +  64 * what has been carried (below)
@@ -9,11 +9,11 @@
  * compare-and-exchange of eight cells, without knowing whose they are: a block that is freed meanwhile is harvested
  * before or after, with the same sum; a new block in its place that happens to have the same bits has used these words
  * itself. A mark that another thread sets at the same instant stays, because the exchange fails; a fold that this
- * thread's store undoes is made up for by the next look.
+ * thread's store undoes is made up for by the next scan.
  *
  * A count ends at 127. Before, what is above 64 is carried into a table by address, for all planes together. There the
  * moment does matter: so nobody is in the middle of an event then (hw_threads_stop), and events of blocks in whose
- * pages something was carried take it along. A cell keeps 1 at least: it tells who used the word. */
+ * pages something was carried take it along. A cell keeps 1 at least: it shows who used the word. */
 #include "base/abi.h"
 #include "runtime/access/cells.h"
 #include "runtime/core/memory.h"
@@ -444,8 +444,8 @@ static inline void zero_groups(cell_64 *cells, unsigned last)
 }
 
 /* The usual case: a block that one thread has used, of which nothing was carried. START is a multiple of 32. WHOLE:
- * what follows the block up to the next such multiple is nobody's. Which cells are zero, and how many there are,
- * cannot be predicted: so there are few conditions. Looking at the cells of what follows does no harm. */
+ * what follows the block up to the next such multiple is nobody's. Which cells are zero, and how many there are, cannot
+ * be predicted: so there are few conditions. Reading the cells of what follows does no harm. */
 static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end,
                                                                  bool take, bool whole, struct hw_cell_sum *sum,
                                                                  struct hw_histogram_target *histogram)

@@ -1,13 +1,11 @@
-/* word_sampler.c - with 4-byte granules: looks at the shadow once a period and counts which words were used in it.
+/* word_sampler.c - with 4-byte granules: scans the shadow once a period and counts which words were used in it.
  *
- * A thread of the runtime's own does, which the program does not see: it has no libc, all signals blocked, a table of
- * descriptors of its own, which is empty, and no events. A look goes round all of the shadow that is there: of data,
- * of blocks, of whatever else the program has accessed. What it may cost is bounded, whatever the size of the heap
- * (budgets.c). Where that is not enough for
- * everything, the next look goes on where this one has stopped, and periods are longer than was asked for. What they
- * were is in the profile.
+ * The program does not see the thread that does so: it has no libc, all signals blocked, an empty table of descriptors
+ * of its own, and no events. A scan covers all of the shadow that is mapped: of data, of blocks, of everything else
+ * that was accessed. Its cost is bounded for any size of the heap (budgets.c). Where that is not enough, the next scan
+ * continues where this one has stopped, and periods are longer than requested. The profile has their length.
  *
- * Where there can be no thread (old kernel, no memory, words-thread=0) allocations take a look when it is due. */
+ * Where there can be no thread (old kernel, no memory, words-thread=0) allocations scan when it is due. */
 #include "base/abi.h"
 #include "runtime/access/cells.h"
 #include "runtime/access/counting.h"
@@ -21,8 +19,8 @@
 
 #define RUNS_MOST    (1u << 22)
 #define CARRIES_MOST 8192u
-#define STEP_BYTES   (16ul << 10) /* of shadow, between two looks at the clock */
-#define LINE_CELLS   64ul         /* bytes of shadow that are looked at together */
+#define STEP_BYTES   (16ul << 10) /* of shadow, between two readings of the clock */
+#define LINE_CELLS   64ul         /* bytes of shadow that are scanned together */
 
 static struct {
     struct hw_lock lock; /* who looks; innermost but for hw_runtime.lock, which the list is made under */

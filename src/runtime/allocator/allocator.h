@@ -17,7 +17,7 @@ bool hw_operations_start(void);
 void hw_operations_fork(void);
 /* The process ends: what is only written now and then. Lock held. */
 void hw_operations_end(void);
-/* Likewise for a dump. Lock held. */
+/* The same for a dump. Lock held. */
 void hw_operations_dump(void);
 /* The calling thread ends: flushes its counts. */
 void hw_operations_thread_ends(struct hw_thread *thread);

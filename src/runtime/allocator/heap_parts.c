@@ -1,10 +1,10 @@
 /* heap_parts.c - what the allocator makes of its memory: sums over threads and classes, and the resident heap taken
  * apart.
  *
- * Internal fragmentation is what blocks have beyond what was asked for, but for whole pages at their end that nobody
- * ever asked for. Blowup is the seed's: of a class's free blocks all but the recently freed ones, whose number goes up
- * with every free and down, but not below 0, with every allocation. That number is the greatest number of live blocks
- * so far less the present one: so no counter is kept of it. External fragmentation and metadata are the rest.
+ * Internal fragmentation is what blocks have beyond the request, except whole pages at their end that were never
+ * requested. Blowup is MemPerf's: of a class's free blocks all but the recently freed ones, whose number rises with
+ * every free and falls, but not below 0, with every allocation. That number is the greatest number of live blocks so
+ * far minus the present one, so it needs no counter. External fragmentation and metadata are the rest.
  *
  * Everything here happens under the runtime's lock, now and then; how often depends on what it costs (budgets.c). */
 #include "runtime/allocator/places.h"
@@ -13,7 +13,7 @@
 #include "runtime/core/memory.h"
 #include "runtime/samples/samples.h"
 
-#define LOOK_RATIO  12 /* without other reasons from one look to the next: one part in so many of the run so far */
+#define LOOK_RATIO  12 /* without other reasons from one reading to the next: one part in so many of the run so far */
 #define CHANGE_PART 8  /* of the peak: so much more or less is live */
 #define LARGE_STEP  (1 << 20)
 #define STEP_LEAST  (16 << 10)
@@ -27,15 +27,15 @@ static struct {
     int64_t requested;
     uint64_t next_sum;        /* ticks */
     uint64_t summing;         /* ticks that sums took */
-    uint64_t spent;           /* on looks at the resident heap */
+    uint64_t spent;           /* on readings of the resident heap */
     uint64_t interval;        /* of points */
     uint64_t interval_first;  /* about a millisecond */
-    int64_t moment_at;        /* requested bytes at the latest look at the resident heap that was for the peak */
+    int64_t moment_at;        /* requested bytes at the latest reading of the resident heap for the peak */
     uint64_t look, look_cost; /* the latest one at all: tick, ticks */
     int64_t look_at;          /* requested bytes then */
-    uint64_t spent_old;       /* on looks that were not for the peak */
-    uint64_t spent_last;      /* on looks out of turn, since it may have been the last chance to see a peak */
-    /* By that look, for the next point. 0: there was none. */
+    uint64_t spent_old;       /* on readings that were not for the peak */
+    uint64_t spent_last;      /* on readings out of turn: the last chance to see a peak */
+    /* By that reading, for the next point. 0: there was none. */
     uint64_t resident;
     int64_t external;
 } waste;
@@ -340,7 +340,7 @@ _Static_assert(sizeof(struct hw_place_hits) ==
                    offsetof(struct hw_places_info, runs) - offsetof(struct hw_places_info, samples),
                "what samples count is what the profile holds");
 
-/* What has happened so far, so that a reader can tell when most of it did. */
+/* Sums up to now, so that readers see when most of it happened. */
 static void add_events(struct hw_places_point *point)
 {
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
@@ -397,7 +397,7 @@ static void add_point(uint64_t tick)
     hw_pool_publish(HW_POOL_PLACES_TIME);
 }
 
-/* It is known so well that it may be told: readers ask for nine tenths of the peak. */
+/* Near enough to be reported: readers demand nine tenths of the peak. */
 static int64_t near_peak(void)
 {
     return hw_places.peak - hw_places.peak / 10;
@@ -454,7 +454,7 @@ static void note_own(uint64_t ticks)
     __atomic_fetch_add(&hw_allocator_info()->own_ticks, ticks, __ATOMIC_RELAXED);
 }
 
-/* Looks at the resident heap, after sum_all. */
+/* Reads the resident heap, after sum_all. */
 static void look(uint64_t tick, bool peak)
 {
     const uint64_t begin = hw_ticks_raw();
@@ -558,7 +558,7 @@ void hw_places_file_begin(void)
         hw_pool_publish(HW_POOL_PLACES);
 }
 
-/* What has happened until now is not told any more. */
+/* At a reset: sums begin at zero from here on. */
 static void keep_before(void)
 {
     before.any = true;

@@ -1,8 +1,8 @@
-/* line_owners.c - whose live blocks are on a cache line: false sharing that the allocator makes, without looking at
+/* line_owners.c - whose live blocks are on a cache line: false sharing that the allocator causes, without observing
  * accesses.
  *
  * A block is handed out on a line on which another thread's block lives: at a new address that is active false sharing
- * (the allocator parts the line among threads), at an address that was handed out before passive (a block came to
+ * (the allocator divides the line among threads), at an address that was handed out before passive (a block came to
  * another thread). Only the first and the last line of a block can have others on it.
  *
  * The word of a line holds one owner: this thread owns every live block on the line. It is not read when a block is

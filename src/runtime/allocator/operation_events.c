@@ -2,8 +2,8 @@
  *
  * Each thread that comes here opens a group of counters (perf_event_open), which is read before and after an operation;
  * what reading adds by itself was measured at the start and is subtracted. Without counters of the processor, faults
- * and switches are told by getrusage, which needs no descriptor. One operation in a hundred is looked at, and of those
- * no more than a thousand a second of each thread.
+ * and switches come from getrusage, which needs no descriptor. One operation in a hundred is measured, at most a
+ * thousand a second in each thread.
  *
  * The program may close our descriptors, and have their numbers for something else: before each read the kernel is
  * asked whether it is still the counter. */
@@ -15,7 +15,7 @@
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
 
-#define DISTANCE_NS         1000000ull /* from one operation of a thread that is looked at to the next */
+#define DISTANCE_NS         1000000ull /* from one measured operation of a thread to the next */
 #define GROUPS_MOST         64u        /* threads with descriptors at once */
 #define TRIALS              8
 #define ROWS                (HW_SIZE_BUCKETS * HW_PHASES * HW_OPERATION_KINDS)
@@ -273,7 +273,7 @@ static void measure_reading(void)
     hw_hardware_close(&trial);
 }
 
-/* Ticks of DISTANCE_NS, nearly: looked at for a moment where they are the processor's. */
+/* Ticks of DISTANCE_NS, nearly: measured for a moment where they are the processor's. */
 static uint64_t ticks_of_distance(void)
 {
     if (!hw_runtime.clock_is_tsc)

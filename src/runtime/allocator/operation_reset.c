@@ -43,7 +43,7 @@ void hw_places_restart(void)
     hw_place_lines_forget();
     process->inherited_blocks = hw_places_live_blocks();
     process->inherited_bytes = hw_places_live();
-    hw_places_tick(process->reset_tick); /* places are told without a gap */
+    hw_places_tick(process->reset_tick); /* the times of places have no gap */
 }
 
 bool hw_operations_reset(void)

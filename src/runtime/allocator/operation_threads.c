@@ -200,7 +200,7 @@ void hw_stages_thread_failed(void)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
-/* Its end will be told, if libc can. */
+/* Asks libc to report its end. */
 static void watch_end(void)
 {
     self_alive = 1;
@@ -248,7 +248,7 @@ void hw_stages_attach(struct hw_operator *op)
 void hw_stages_detach(struct hw_operator *op)
 {
     close_entry(op, now_tick());
-    if (op->guest) { /* libc tells the end of this one after all */
+    if (op->guest) { /* libc reports the end of this one after all */
         op->guest = 0;
         stages.guests--;
     }

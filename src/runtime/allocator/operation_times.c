@@ -6,8 +6,8 @@
  * changed so that it stays near 1 %. Programs that allocate rarely are timed completely.
  *
  * Of timed allocations those are followed that another draw picks: their stack, size and stamp are kept as in sampled
- * runs of heap mode (blocks.c, the table), their MIBs are estimates, and their end tells how long blocks live. The bits
- * of block_starts.c say whether a pointer is one of them.
+ * runs of heap mode (blocks.c, the table), their MIBs are estimates, and their end gives lifetimes. The bits of
+ * block_starts.c say whether a pointer is one of them.
  *
  * All tables are of the process; entries are made under the lock and added to by atomic instructions. */
 #include "base/log_histogram.h"
@@ -454,8 +454,8 @@ void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, s
 
 /* ---- one timed operation ---- */
 
-/* What an operation took, or UINT64_MAX when that cannot be told: another thread had the processor meanwhile. When it
- * may have waited for something itself, that is its time; of long ones the processor time is known. */
+/* What an operation took, or UINT64_MAX if not known: another thread had the processor meanwhile. If the operation may
+ * have waited itself, all of the time is its own; of long ones the processor time is known. */
 static uint64_t ticks_taken(const struct hw_operator *op, const struct hw_timed *timed)
 {
     struct hw_allocator_info *info = hw_allocator_info();

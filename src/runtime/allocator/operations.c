@@ -140,7 +140,7 @@ void hw_operations_thread_gone(struct hw_thread *thread)
 
 struct operation {
     struct hw_operator *op;
-    struct hw_thread *lent; /* a state for this call only: the thread has ended as far as libc tells */
+    struct hw_thread *lent; /* a state for this call only: the thread has ended, says libc */
     uintptr_t frame;
     uintptr_t outer; /* a handler inside an operation: the frame of that one */
     uint8_t inside;  /* the selector as it was */
@@ -324,8 +324,8 @@ static inline void operation_end(struct operation *operation, enum hw_operation_
         end_slow(operation, kind, bucket, size, allocated);
 }
 
-/* One that is not counted: it gave nothing (which is counted apart), or was of a block that nobody has seen. What was
- * seen inside is told of KIND all the same. */
+/* One that is not counted: it returned no block (counted separately), or its block is foreign. What was observed inside
+ * counts for KIND all the same. */
 static __attribute__((noinline)) void operation_end_uncounted(struct operation *operation, enum hw_operation_kind kind,
                                                               uint64_t size)
 {

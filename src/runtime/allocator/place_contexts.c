@@ -1,8 +1,8 @@
 /* place_contexts.c - whose blocks keep pages that are otherwise free, and whose share cache lines: by call stack.
  *
  * Pinned pages are estimated from the followed blocks (operation_times.c), each of which stands for 2^shift. Pairs on
- * lines are exact up to the first 4096 events of a thread; of later ones every 2^n-th is looked at, and counts 2^n
- * times. The stack of the new block is walked then; that of the other one is known if it is a followed block. */
+ * lines are exact up to the first 4096 events of a thread; of later ones every 2^n-th is taken, and counts 2^n times.
+ * The stack of the new block is walked then; that of the other one is known if it is a followed block. */
 #include "runtime/allocator/places.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
@@ -10,7 +10,7 @@
 
 #define SLOTS      2048u /* a power of two; three quarters of them are used at most */
 #define EXACT_BITS 12u
-#define LOOKS_MOST 4096u /* followed blocks that are looked at at the end; near the peak an eighth of that */
+#define LOOKS_MOST 4096u /* followed blocks that are examined at the end; near the peak an eighth of that */
 
 /* ---- pinned pages ---- */
 
@@ -23,7 +23,7 @@ static struct pins *pins[2]; /* by moment: peak, end */
 static struct {
     struct pins *pins;
     uint64_t stride, seen;
-    uint64_t looks, pages_free; /* blocks that were looked at; weighted: free bytes in their pages, shared by blocks */
+    uint64_t looks, pages_free; /* blocks that were examined; weighted: free bytes in their pages, shared by blocks */
 } pinning;
 
 static struct hw_pinned *pin_of(struct pins *all, uint32_t context)

@@ -1,7 +1,8 @@
 /* place_threads.c - places: what each thread counts, greatest numbers and the peak; threads, start and fork.
  *
- * A thread counts by itself. With one thread a greatest number is noted when it is left; with several each tells the
- * totals when what it has to tell is more than a small part of them. Threads are set up under the runtime's lock. */
+ * A thread counts by itself. With one thread a maximum is stored when the number falls from it; with several each
+ * thread adds its changes to the totals when they exceed a small part of them. Threads are set up under the runtime's
+ * lock. */
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
@@ -15,8 +16,8 @@
 #define THREADS_MOST (1u << 20)
 #define OUT_OF_REACH (1ll << 62)
 #define OWNER_LAST   (HW_PLACE_MIXED - 1)
-/* A thread that has told the others so often what it has does it half as often from then on, and so forth: all of them
- * write one number then. By then a small heap that stays as it is has had its peak. */
+/* After so many additions to the totals a thread adds half as often, and so on: all threads write one number. By then a
+ * small heap that does not change has had its peak. */
 #define TOLD_EXACTLY 16384u
 #define LEAST_MOST   (32 << 10)
 #define CLOCK_PART   8192 /* of the peak: when so much has come upon it the clock is read again, which takes long */
@@ -110,8 +111,8 @@ static void flush_class(struct hw_place_thread *self, struct hw_place_class_coun
     class->span = (uint64_t)OUT_OF_REACH;
 }
 
-/* With one thread: a greatest number is noted when it is left, exactly. With several: a thread tells what has changed
- * when that is more than a small part of the greatest number. */
+/* With one thread the maximum is exact. With several, a thread adds its changes when they exceed a small part of the
+ * maximum. */
 void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class)
 {
     if (hw_places.many) {
@@ -162,7 +163,7 @@ static void set_limits(struct hw_place_thread *thread, bool alone)
     limit_thread(thread, alone);
 }
 
-/* Another thread has come: the first one has told nothing so far. Lock held. */
+/* There is a second thread: the first one has not added its numbers so far. Lock held. */
 static void become_many(void)
 {
     hw_places.many = 1;

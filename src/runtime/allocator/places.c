@@ -73,7 +73,7 @@ static struct extent extent_of(uintptr_t address, uint64_t size, bool odd_one)
     return extent;
 }
 
-/* What the planes alone tell of it: of a block whose memory may be somebody else's by now, or nobody's. */
+/* By the planes alone: the block's memory may be somebody else's by now, or unmapped. */
 static uint64_t usual_extent(uint64_t size)
 {
     if (hw_places.glibc)
@@ -269,7 +269,7 @@ static bool look(uintptr_t address, struct found *found, bool deep)
             found->index = (uint32_t)payload(mark, BIG_PAYLOAD);
         else if (found->code == HW_PLACE_LONG)
             place->requested = payload(mark, 4);
-        else if (found->code == HW_PLACE_ASK) /* the first four bits tell which of the two */
+        else if (found->code == HW_PLACE_ASK) /* the first four bits say which of the two */
             place->requested = payload(mark, by_size ? 3 : 5) >> 4;
         else if (!is_mid(found->code))
             place->requested = found->code;
@@ -781,7 +781,7 @@ static void note_regions(uintptr_t start, uintptr_t end, uint32_t big)
 }
 
 /* What began before ADDRESS and reaches beyond it gives way. That may be another thread's block by now, which is just
- * being marked: a live one that has to go was freed in some other way, and stays as it is when it is looked at again.
+ * being marked: a live one that has to go was freed in some other way, and stays as it is when its mark is read again.
  */
 static void leave_before(struct hw_place_thread *self, uintptr_t address)
 {

@@ -18,7 +18,7 @@
  * Invariants: bytes are written by the owner of the block that they belong to, so that plain stores suffice. Listed
  * free blocks and live blocks do not overlap: handing out memory takes those out of the list that lie in it. Those may
  * begin before that memory, and their begin may be another thread's by then: they are taken by compare-and-exchange of
- * all that says what they are. What lies in front of other threads' blocks is not looked at: it may be gone.
+ * all that says what they are. What lies in front of other threads' blocks is not read: it may be gone.
  *
  * Lines: two bytes for each 64 bytes of address space say whose live blocks are there (line_owners.c); they are
  * read when there is more than one thread. 0 stands for the first thread, so a program with one thread touches none.
@@ -406,7 +406,7 @@ static inline bool hw_place_allocated(struct hw_operator *op, void *pointer, siz
            hw_place_allocated_slow(op, (uintptr_t)pointer, size, false);
 }
 
-/* Likewise of the result of a reallocation, which may have more room than others of its size. */
+/* The same for the result of a reallocation, which may have more room than others of its size. */
 static inline bool hw_place_reallocated(struct hw_operator *op, void *pointer, size_t size)
 {
     return hw_places.glibc ? hw_place_allocated(op, pointer, size)

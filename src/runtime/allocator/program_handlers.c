@@ -1,4 +1,4 @@
-/* program_handlers.c - signal handlers and masks of the program, while system calls inside operations are looked at.
+/* program_handlers.c - signal handlers and masks of the program, while system calls inside operations are observed.
  *
  * Three things have to hold there (syscalls.c says why):
  *
@@ -103,7 +103,7 @@ static __attribute__((noinline)) void call_outside(handler *function, struct hw_
     op->selector = kept.selector;
 }
 
-/* In the middle of an operation: also where a lock is waited for, which the kernel need not tell us about. */
+/* In the middle of an operation: also where a lock is waited for, of which the kernel need not inform us. */
 static bool is_inside(const struct hw_operator *op)
 {
     return op && (op->selector || (op->dispatch && op->dispatch->unwatched));

@@ -1,7 +1,7 @@
 /* syscalls.c - system calls inside operations of the allocator, by syscall user dispatch.
  *
- * Each thread tells the kernel where its selector is (struct hw_operator). While that says BLOCK, which is inside an
- * operation, a system call from outside the runtime's own code is not executed: the thread gets SIGSYS. The handler
+ * Each thread gives the kernel the address of its selector (struct hw_operator). While that says BLOCK, which is inside
+ * an operation, a system call from outside the runtime's own code is not executed: the thread gets SIGSYS. The handler
  * makes the same call from within the runtime, where the kernel lets it pass, notes what it was and how long it took,
  * and puts the result where the program expects it. So calls are seen that libc makes inside malloc, and those of the
  * program outside are not touched.
@@ -46,7 +46,7 @@ static struct {
     struct hw_dispatch_thread *all;
     struct hw_operation_call *rows; /* in the file */
     uint64_t overhead;              /* ticks that a call takes longer, beside what the handler itself takes */
-    uint64_t whole;                 /* likewise with what that takes */
+    uint64_t whole;                 /* the same with what that takes */
     uint64_t heap_end;              /* what brk said last */
     volatile bool calibrating;
     volatile uint32_t trials;
@@ -236,8 +236,8 @@ long hw_dispatch_call(hw_system_call_function *real, long number, const long arg
 
 /* ---- the signal ---- */
 
-/* Calls of this thread are not looked at any more, whatever its selector says: that of a thread which has ended its
- * last operation may serve another one by now. */
+/* Calls of this thread are no longer observed, whatever its selector says: after a thread's last operation its selector
+ * may serve another thread. */
 static void disarm(struct hw_operator *op)
 {
     if (!hw_quiet)

@@ -24,7 +24,7 @@ static const struct {
     [HW_BUDGET_HEAP_CHANGED] = {600, 0, 0, 0},
     [HW_BUDGET_HEAP_OLD] = {900, 0, 0, 0},
     /* word_sampler.c: of a period, in one go; of the processor time of the program's own threads; of the time that
-     * passes, in addition, for programs that mostly sleep; for the list of what there is to read. */
+     * passes, in addition, for programs that mostly sleep; for the list of mappings to read. */
     [HW_BUDGET_WORDS_ONCE] = {20, 0, 0, 0},
     [HW_BUDGET_WORDS_CPU] = {25, 0, 0, 0},
     [HW_BUDGET_WORDS_IDLE] = {200, 0, 0, 0},

@@ -91,7 +91,7 @@ static void name_dump(char *name, size_t size, uint32_t number)
     hw_text_string(&text, extension);
 }
 
-/* Names are never used again, whoever made the file: the first number that is free. */
+/* No file is overwritten: the first number that is free. */
 static long open_dump(struct writing *out)
 {
     for (uint32_t number = dump.number + 1; number <= DUMPS_MOST; number++) {

@@ -31,7 +31,7 @@ extern HW_HIDDEN struct hw_pool hw_pools[HW_POOL_COUNT];
 bool hw_file_create(void);
 /* Makes room for the sections of counted accesses in a file that has none yet. Lock held. */
 bool hw_file_add_access(void);
-/* Likewise those of counted fields. */
+/* The same for those of counted fields. */
 bool hw_file_add_fields(void);
 /* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero
  * and not yet visible to readers: hw_pool_publish. */
@@ -39,7 +39,7 @@ uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);
 void hw_pool_publish(enum hw_pool_id pool);
 /* For lists that are rewritten in place (timeline): lowers or raises what is visible. Lock held. */
 void hw_pool_set_count(enum hw_pool_id pool, uint32_t count);
-/* Nothing is in the pool any more, and what was there is zero. Likewise. */
+/* Empties the pool and clears its entries. Lock held. */
 void hw_pool_forget(enum hw_pool_id pool);
 /* Stores a string; its offset, 0 when there is no room. Lock held. */
 uint32_t hw_file_string(const char *string);

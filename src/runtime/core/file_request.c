@@ -221,7 +221,7 @@ int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply)
     return fd;
 }
 
-/* Tells record why there is no profile of this process. ERROR: errno, or 0. */
+/* Sends record the reason why this process has no profile. ERROR: errno, or 0. */
 static void tell(const char *problem, int error)
 {
     if (!hw_options.launcher || hw_quiet)

@@ -84,7 +84,7 @@ void hw_helper_fork(struct hw_helper *helper)
 /* No descriptor is needed while threads of the program may be there: a helper may share its table of them. */
 void hw_helpers_end_alone(uint32_t *wakes)
 {
-    struct stat tasks; /* as many links as there are threads, and two */
+    struct stat tasks; /* one link for each thread, and two */
     char text[1024];
     unsigned running = 0;
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++)

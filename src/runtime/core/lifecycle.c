@@ -1,8 +1,8 @@
 /* lifecycle.c - start, end and fork of the runtime.
  *
  * It starts with the first call into a hook, which comes before any constructor, so that nothing is missed. It ends
- * with the process: the file needs no last word, but gets one when the process leaves through exit or _exit. A forked
- * child sets itself up at its first event, so that children which only exec leave nothing behind. */
+ * with the process: the file is valid without its end record, but gets one when the process leaves through exit or
+ * _exit. A forked child sets itself up at its first event, so that children which only exec leave nothing behind. */
 #include "base/arch/x86_64/signal.h"
 #include "runtime/access/access.h"
 #include "runtime/allocator/places.h"
@@ -321,8 +321,7 @@ void hw_start(void)
 
 /* ---- end ---- */
 
-/* A forked child that has not allocated has no profile yet. Where accesses are counted it has things to tell all the
- * same, when it ends. */
+/* A forked child that has not allocated has no profile yet. Where accesses are counted it gets one when it ends. */
 bool hw_fork_settled(void)
 {
     if (hw_fork_pending() && hw_planes_on() && !hw_quiet && hw_runtime.state == HW_STATE_ON)
@@ -338,7 +337,7 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         return;
     if (hw_runtime.state != HW_STATE_ON)
         return;
-    if (hw_quiet) { /* sums that are told at the end alone, and no more: again, should this not have been the end */
+    if (hw_quiet) { /* sums that are only written at the end; again, if this was not the end */
         hw_sigset old = hw_lock_take(&hw_runtime.lock);
         hw_clock_refresh();
         hw_parts_dump();
@@ -389,7 +388,7 @@ static void at_exit(int status, void *unused)
     hw_process_end(HW_EXIT_CODE, status & 0xff);
 }
 
-static int quick_status; /* what quick_exit was called with: its handlers are not told */
+static int quick_status; /* what quick_exit was called with: its handlers do not get it */
 
 static void at_quick_exit_too(void *unused)
 {

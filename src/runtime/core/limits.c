@@ -1,9 +1,9 @@
-/* limits.c - limits that a program sets on itself, and what the runtime's reservations would do to them.
+/* limits.c - limits that a program sets on itself, and how the runtime's reservations affect them.
  *
- * The runtime reserves address space in the terabytes, of which next to nothing is ever touched. It counts against no
- * limit but RLIMIT_AS (memory.c): that one is widened by as much, whether the runtime is on or has stepped aside, and
- * the program sees its own figures. One that nobody was told of, because another process set it or a system call of the
- * program's own, is widened when something has failed for it. Nothing of what is reserved is ever locked. */
+ * The runtime reserves terabytes of address space, of which almost nothing is touched. It counts against no limit but
+ * RLIMIT_AS (memory.c): that one is widened by as much, whether the runtime is on or has stepped aside, and the program
+ * sees its own figures. A limit that another process set, or a bare system call, is widened when something has failed
+ * because of it. Nothing of what is reserved is ever locked. */
 #include "runtime/access/access.h"
 #include "runtime/allocator/operations.h"
 #include "runtime/core/core.h"
@@ -25,7 +25,7 @@ struct limit {
     uint64_t soft, hard;
 };
 
-/* RLIMIT_AS as the program has set it, and as the kernel was told. */
+/* RLIMIT_AS as the program has set it, and as the kernel has it. */
 static struct {
     bool set;
     bool found; /* not by a call that was seen */
@@ -54,13 +54,13 @@ static void narrow(struct limit *limit)
         *limit = space.asked;
 }
 
-/* Whether LIMIT can be looked at. If it cannot the kernel says so, and the program goes on. */
+/* Whether LIMIT can be read. If it cannot the kernel says so, and the program goes on. */
 static bool is_given(const struct limit *limit)
 {
     return hw_quiet || (hw_readable((uintptr_t)limit) && hw_readable((uintptr_t)limit + sizeof *limit - 1));
 }
 
-/* What to tell the kernel instead of LIMIT. A hard limit is raised only if the program wants that. */
+/* What the kernel gets instead of LIMIT. A hard limit is raised only if the program wants that. */
 static struct limit widen(const struct limit *limit)
 {
     struct limit now, seen;
@@ -84,8 +84,8 @@ static void keep(const struct limit *asked, const struct limit *given)
     space.found = false;
 }
 
-/* A limit that is not one that was widened here. Whoever has no right to raise a hard limit gets as far as that. What
- * is to be is kept before it is so: another thread may come here as well. */
+/* A limit that was not widened here. Without the right to raise a hard limit it is widened up to that. The new value is
+ * stored before it is set: another thread may come here as well. */
 static bool widen_found(const struct limit *now)
 {
     const uint64_t own = hw_own_bytes();
@@ -257,7 +257,7 @@ static void lock_area(const struct hw_area *area)
         hw_sys(SYS_mlock, area->start, area->end - area->start);
 }
 
-/* Whether the kernel looks at RLIMIT_MEMLOCK. */
+/* Whether the kernel ignores RLIMIT_MEMLOCK. */
 static bool may_lock_any(void)
 {
     const struct {

@@ -33,7 +33,7 @@ void hw_own_range(const void *start, size_t bytes)
 bool hw_own_unlocked;
 
 /* Terabytes that are never touched must not count against any limit that a program has or sets. Writable private memory
- * counts against RLIMIT_DATA, unless it may grow downwards: then it counts as stack, whose limit is looked at when it
+ * counts against RLIMIT_DATA, unless it may grow downwards: then it counts as stack, whose limit is checked when it
  * grows. It never does: the page below it is mapped, and is no memory. */
 void *hw_own_reserve(uintptr_t hint, uint64_t bytes)
 {

@@ -16,8 +16,8 @@ struct hw_module {
     uint32_t map;       /* index into MAPS */
     uint32_t flags;     /* enum hw_map_flags */
     bool linked;        /* the dynamic linker knows it, and when it is gone */
-    uint64_t header[2]; /* first bytes of eh_frame_hdr (of code without a file: of the code), to tell whether it is
-                           still this module that lies there */
+    uint64_t header[2]; /* first bytes of eh_frame_hdr (of code without a file: of the code), to check that this module
+                           is still there */
 };
 struct hw_modules {
     uint32_t count;

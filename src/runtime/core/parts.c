@@ -102,7 +102,7 @@ static const struct part parts[] = {
     /* Its sections are made for accesses, or for samples of them. */
     {.name = "sharing", .start = hw_sharing_start, .fork = hw_sharing_fork, .reset = hw_sharing_reset},
     {.name = "samples", .reset = hw_samples_reset},
-    /* All that is counted from zero without regard to time is, by now; what follows is told as of this moment. */
+    /* All counts without times are zero by now; what follows starts at this moment. */
     {.name = "period", .reset = hw_reset_begin_period},
     {.name = "sampled peaks", .on = is_sampled, .reset = hw_sample_peaks_reset},
     {.name = "places", .on = has_places, .tick = hw_places_tick, .reset = hw_places_restart},

@@ -1,8 +1,8 @@
 /* reset.c - heapwise_reset(): forgets what was counted so far; what is live stays known.
  *
  * The same entries of the profile go on, from zero: threads keep their MIBs, and nothing that they remember becomes
- * void. Nobody counts meanwhile (hw_threads_stop), so that every event belongs to one side. Blocks that were live are
- * told from later ones by their stamp, as a forked child tells those of its parent (hw_runtime.old_below); they stay in
+ * void. Nobody counts meanwhile (hw_threads_stop), so that every event belongs to one side. The stamp distinguishes
+ * blocks that were live from later ones, as in a forked child those of its parent (hw_runtime.old_below); they stay in
  * the live figures and in the peak, but their frees are counted apart, as frees of inherited blocks:
  *
  *   live blocks = allocations - frees + inherited blocks - inherited frees

@@ -1,6 +1,6 @@
 /* thread_create.c - threads of programs that count accesses get a plane of their own before their first instruction,
- * those whose accesses are sampled a timer, both a role (sharing.c); where system calls are looked at, SIGSYS is opened
- * to them. In allocator mode threads are counted.
+ * those whose accesses are sampled a timer, both a role (sharing.c); where system calls are observed, SIGSYS is
+ * unblocked in them. In allocator mode threads are counted.
  *
  * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
  * hooks only pass on. */

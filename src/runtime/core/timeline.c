@@ -1,7 +1,7 @@
 /* timeline.c - the run as at most HW_TIMELINE_POINTS points.
  *
- * Points are taken by whoever allocates or frees when one is due: no thread of the runtime's own. When the list is full
- * every second point is dropped and the distance doubles. The clock's pair for readers is refreshed on the way. */
+ * The thread that allocates or frees when a point is due takes it: the runtime has no thread for that. When the list is
+ * full every second point is dropped and the distance doubles. The clock's pair for readers is refreshed on the way. */
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"

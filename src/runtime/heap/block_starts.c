@@ -45,8 +45,8 @@ void hw_block_starts_set(const void *address)
         uint64_t *word = &level[l][bit >> 6], mask = 1ul << (bit & 63);
         if (l && __atomic_load_n(word, __ATOMIC_RELAXED) & mask)
             return; /* then those above are set, too */
-        /* Never lost, even if a word above is set a moment later: whoever looks meanwhile misses a block that is just
-         * being allocated. */
+        /* Never lost, even if a word above is set a moment later: a reader meanwhile misses a block that is just being
+         * allocated. */
         if (hw_likely(!hw_runtime.threads_many))
             hw_arch_set_bits(word, mask);
         else

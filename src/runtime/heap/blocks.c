@@ -426,8 +426,8 @@ bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *blo
 
 /* ---- looking without taking: sampled accesses ---- */
 
-/* The record of the block that begins at ADDRESS. Another thread may change it meanwhile: what it says has to be
- * plausible for whoever asks, and is no more than that. */
+/* The record of the block that begins at ADDRESS. Another thread may change it meanwhile: callers have to check that it
+ * is plausible. */
 static bool peek(uint64_t address, struct hw_block *block)
 {
     const uint32_t *cell = hw_block_cells ? hw_block_cells + (address >> 4) : NULL;

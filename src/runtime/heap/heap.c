@@ -4,8 +4,8 @@
  * kept per thread and flushed: exactly while there is one thread, in steps of a fraction of the peak when there are
  * more, so that threads do not fight over one line (the peak is then exact to less than 1 %).
  *
- * The share of each context in the peak is taken lazily: a new peak raises peak_epoch; whoever changes a MIB first
- * keeps its live values if the epoch has changed since. What nobody changes afterwards is still what it was. */
+ * The share of each context in the peak is taken lazily: a new peak raises peak_epoch; the first change of a MIB after
+ * that keeps its live values. A MIB that does not change still has them. */
 #include "runtime/access/access.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
@@ -211,7 +211,7 @@ static __attribute__((noinline)) void new_peak(uint64_t live, uint64_t tick)
     uint32_t idle = 0;
     if (tick == TICK_LATER)
         tick = hw_ticks_raw() - hw_runtime.tick_base;
-    /* With many threads another one may be here, perhaps with a higher total: this one is told within the same step. */
+    /* Another thread may be here, perhaps with a higher total: this one is added within the same step. */
     if (hw_runtime.threads_many &&
         !__atomic_compare_exchange_n(&peak_busy, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
@@ -473,8 +473,8 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
         hw_timeline_tick(thread, tick);
 }
 
-/* Whether this is what the thread allocated last: a temporary allocation. (The stamp tells it from a block that another
- * thread has got at the same address since.) */
+/* Whether this is what the thread allocated last: a temporary allocation. (The stamp distinguishes it from a later
+ * block of another thread at the same address.) */
 static inline bool take_temporary(struct hw_thread *thread, const void *address, const struct hw_block *block)
 {
     if (thread->last_block != address)
@@ -593,7 +593,7 @@ void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struc
 {
     struct hw_mib *mib = mib_begin(thread, block->context);
     uint64_t tick = file_tick(block->stamp);
-    if (hw_unlikely(mib == lost_mib())) { /* is told as lost */
+    if (hw_unlikely(mib == lost_mib())) { /* is reported as lost */
         mib_end(thread, block->context);
         return;
     }

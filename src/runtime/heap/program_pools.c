@@ -9,8 +9,8 @@
  * form a ring, which its head record (address POOL_HEAD) holds together. A shard's lock is held for some tens of
  * instructions, with nothing but memory of ours touched. Its owner is written into it, so that a signal handler that
  * has interrupted its own thread here gives up instead of waiting, and so that what is left of a thread that jumped
- * out, or of another thread of a forked child's parent, is seen: nobody can tell then what state the shard is in, and
- * its records are forgotten. */
+ * out, or of another thread of a forked child's parent, is seen: the state of the shard is not known then, and its
+ * records are forgotten. */
 #include "runtime/access/access.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
@@ -227,7 +227,7 @@ HW_EXPORT void __heapwise_pool_alloc(const void *pool, const void *pointer, size
     block.stamp = hw_ticks_raw() - hw_runtime.family_base;
     struct shard *shard = shard_of(pool);
     bool known = false, replaced = false;
-    if (block.context && lock(thread, shard)) { /* of an unknown place nothing is told: that one is no pool's */
+    if (block.context && lock(thread, shard)) { /* the unknown place is not counted: it belongs to no pool */
         uint32_t index = find(shard, (uint64_t)pool, (uint64_t)pointer), head = 0;
         if (index) {
             replaced = true;
@@ -340,7 +340,7 @@ static struct {
     uint64_t count, bytes;
 } holes;
 
-/* The threads may not all have stopped: then whoever is here for long is left out. */
+/* The threads may not all have stopped: a shard that stays locked is left out. */
 static bool lock_for_harvest(struct shard *shard)
 {
     for (int round = 0; round < PATIENCE; round++) {

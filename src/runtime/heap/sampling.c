@@ -1,13 +1,13 @@
-/* sampling.c - which blocks a sampled run looks at, what each of them stands for, and how sure that is.
+/* sampling.c - which blocks a sampled run records, what each of them stands for, and with which variance.
  *
  * Points are drawn on the bytes that a thread requests, at exponential distances of sample_bytes on average: a Poisson
- * process. A block is looked at when a point falls on it, with the probability p = 1 - exp(-size / sample_bytes); each
- * block of sample_bytes or more is looked at anyway (p = 1), since there are few of them and each says much. It stands
- * for 1 / p blocks (Horvitz and Thompson): for a whole number of them, rounded by chance so that the mean is right, and
- * for size / p bytes. Blocks are drawn independently of each other, so that the variance of a sum of 1 / p is the sum
- * of (1 - p) / p over all blocks; the sum of (1 - p) / p^2 over those that were drawn estimates it without bias,
- * whatever the mix of sizes, plus what the rounding adds: f (1 - f), where f is the fraction of 1 / p. For bytes it is
- * size^2 (1 - p) / p^2. Those sums are kept with each context.
+ * process. A block is drawn when a point falls on it, with the probability p = 1 - exp(-size / sample_bytes); each
+ * block of sample_bytes or more is always drawn (p = 1), since they are few and each matters. It stands for 1 / p
+ * blocks (Horvitz and Thompson): for a whole number of them, rounded by chance so that the mean is right, and for size
+ * / p bytes. Blocks are drawn independently of each other, so that the variance of a sum of 1 / p is the sum of (1 - p)
+ * / p over all blocks; the sum of (1 - p) / p^2 over those that were drawn estimates it without bias, whatever the mix
+ * of sizes, plus what the rounding adds: f (1 - f), where f is the fraction of 1 / p. For bytes it is size^2 (1 - p) /
+ * p^2. Those sums are kept with each context.
  *
  * The peak needs more: the greatest of many estimates lies above the truth, since the moment is chosen by their errors.
  * So each block that was drawn is given to one of two halves, or to both, as if each half had points of its own, half
@@ -145,7 +145,7 @@ static void halve(const struct hw_block *block, struct half halves[2])
         halves[0].bytes = halves[1].bytes = (int64_t)block->size;
         return;
     }
-    /* With p that it is looked at, and q that one half would have done so: in one half only, given that it was. */
+    /* Chances: p, it is drawn; q, one half would draw it; one, it is in one half only, given that it is drawn. */
     const double x = size / (double)hw_options.sample_bytes, p = one_minus_exp(x), q = one_minus_exp(x / 2);
     const double one = q * (1 - q) / p, u = chance_of(block, 0x165667b1);
     const struct half half = {

@@ -1,7 +1,7 @@
 /* exec.c - programs that the process turns into, or starts from a vfork child.
  *
- * The new program writes a profile of its own, if the runtime gets loaded into it. Here the old one's file is told that
- * it ended by exec, and what will not be profiled is noted with the reason. */
+ * The new program writes a profile of its own, if the runtime gets loaded into it. Here the old profile records that it
+ * ended by exec, and which programs cannot be profiled, with the reason. */
 #include "runtime/allocator/allocator.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
@@ -157,7 +157,7 @@ static void note_target(const char *name, char *const *environment)
     hw_note(HW_NOTE_EXEC_UNPROFILED, text);
 }
 
-/* After system calls were given up nothing can be looked at, and the program that comes may not be able to say what it
+/* After the program gave up system calls nothing can be checked, and the new program may not be able to report what it
  * lacks. */
 static void note_quiet(const char *name)
 {
@@ -175,7 +175,7 @@ static void note_quiet(const char *name)
     hw_note(HW_NOTE_OTHER, text);
 }
 
-/* True when the file was told that the process ends by exec; a failed exec takes that back. */
+/* True if the file now says that the process ends by exec; a failed exec takes that back. */
 static bool begin(const char *name, char *const *environment)
 {
     hw_limits_for_exec(true);

@@ -1,11 +1,11 @@
 /* hooks.c - the functions of malloc's family that programs call.
  *
- * They know the ABI and nothing else: each calls the real function, and tells the observer (heap.c) what happened.
+ * They know the ABI and nothing else: each calls the real function, and reports the event to the observer (heap.c).
  * What a program can see of them is the real functions' behaviour: results, errno, alignment, failure.
  *
  * Sampling: hw_until_sample is the number of bytes up to the next sampled one. It is 0 in exact runs, so that one
- * comparison at the top of each hook decides in both modes. hw_filter tells for most pointers that they are no sampled
- * block (a counting Bloom filter with one hash); in exact runs its mask is 0 and its only cell is never zero.
+ * comparison at the top of each hook decides in both modes. hw_filter excludes most pointers that are no sampled block
+ * (a counting Bloom filter with one hash); in exact runs its mask is 0 and its only cell is never zero.
  *
  * In allocator mode all of them go to operations.c, which may begin in the middle of the first call. */
 #include "runtime/allocator/allocator.h"

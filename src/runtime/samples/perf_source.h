@@ -1,8 +1,8 @@
 /* perf_source.h - the processor's events for sampling accesses, from sysfs.
  *
  * Intel: precise events for loads and stores (PEBS). Where stores are counted by MEM_INST_RETIRED.ALL_STORES, all loads
- * are by its sister, and one sample in so many accesses is of either; otherwise mem-loads serves, which looks at
- * some of the loads only. AMD: one in so many operations (IBS), of which those are used that access memory.
+ * are by its sister, and one sample in so many accesses is of either; otherwise mem-loads is used, which samples only
+ * some of the loads. AMD: one in so many operations (IBS), of which those are used that access memory.
  *
  * No libc: the runtime uses it as well as `heapwise doctor`. */
 #ifndef HW_RUNTIME_SAMPLES_PERF_SOURCE_H

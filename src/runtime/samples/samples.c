@@ -1,9 +1,9 @@
 /* samples.c - where sampled accesses go: from an address to a context, an offset, a line, a variable.
  *
- * Whoever samples (single_steps.c, perf.c) calls hw_samples_take for each access, at the moment it is made: then the
- * block is there. Nothing is shared yet: a thread gathers its own hits. hw_samples_flush adds them to the file under
- * the lock. The lock is taken with all signals blocked wherever it is taken, so that a sampler's handler never finds it
- * held by the thread that it has interrupted.
+ * Samplers (single_steps.c, perf.c) call hw_samples_take for each access, at the moment it is made: then the block is
+ * there. Nothing is shared yet: a thread gathers its own hits. hw_samples_flush adds them to the file under the lock.
+ * The lock is taken with all signals blocked wherever it is taken, so that a sampler's handler never finds it held by
+ * the thread that it has interrupted.
  *
  * Two indexes over the entries in the file, and a table of lines (who touched them, while the block lived) that forgets
  * when it is full: it is private memory. */
@@ -184,7 +184,7 @@ struct line {
     uint32_t context;
     uint8_t sharing;
     bool written, shared_word;
-    bool back; /* it has come back to a thread from another one: it was not only handed over */
+    bool back; /* a thread used it again after another one: it was not only handed over */
 };
 #define LINE_SETS 16384u
 #define LINE_WAYS 4u
@@ -260,7 +260,7 @@ static enum sharing note_line(struct hw_sample_context *entry, const struct hw_h
 
 /* ---- adding up ---- */
 
-#define EXACT_BYTES 32768u /* from here on, positions in a block are told by pages */
+#define EXACT_BYTES 32768u /* from here on, positions in a block are kept by page */
 
 static bool add_count(const struct hw_sample_count *key, uint64_t reads, uint64_t writes)
 {

@@ -57,7 +57,7 @@ struct sampler {
     uint32_t active;        /* a burst is on its way */
     bool paused;            /* until the hook ends that it has come into */
     uint32_t left, between; /* instructions with the approach, and steps in the runtime, that it may still take */
-    uint64_t last_pc;       /* of the instruction looked at last */
+    uint64_t last_pc;       /* of the latest decoded instruction */
     bool repeating;         /* which is a string instruction that has been counted, and goes on */
     uintptr_t code_page;    /* known to be readable */
     struct hw_decoded decoded;
@@ -305,7 +305,7 @@ static void take_plain(struct sampler *sampler, const struct hw_machine *machine
         end_approach(sampler);
 }
 
-/* Looks at the instruction that is next, and lets the thread execute it alone or go on freely. */
+/* Decodes the next instruction, and lets the thread execute it alone or go on freely. */
 static void step(struct sampler *sampler, ucontext_t *context)
 {
     struct hw_machine machine;

@@ -4,9 +4,9 @@
  * a later frame's CFA is computed from it. Each thread keeps recent walks by (pc, stack pointer) with these slots and
  * their values: if every slot still holds its value, the stack is the same one, by induction from the leaf. Otherwise
  * the stack is walked with compiled rules (cfi.c), which are cached by pc for all threads. A frame that has no simple
- * rule (signal frames, other registers) makes the walk start again with all registers. Code without tables is looked at
- * itself: how far the stack pointer is from the return address (arch/.../frame.c), as long as a call stands before what
- * is found there; else frame pointers are followed.
+ * rule (signal frames, other registers) makes the walk start again with all registers. In code without tables the
+ * instructions show how far the stack pointer is from the return address (arch/.../frame.c); it must follow a call.
+ * Else frame pointers are followed.
  *
  * Every read of the stack is checked against bounds that are known to be mapped. */
 #include "runtime/core/core.h"
