@@ -70,7 +70,7 @@ static const void *entry_at(struct hw_lookup *lookup, uint32_t type, uint64_t in
     if (!part->blocks[block]) {
         const uint64_t rest = part->count - first;
         const size_t count = rest < part->per_block ? (size_t)rest : part->per_block;
-        char *bytes = calloc(part->per_block, part->size);
+        char *bytes = malloc(count * part->size);
         if (!bytes || !hw_section_read(part->reader, first, count, bytes, NULL)) {
             free(bytes);
             return NULL;
