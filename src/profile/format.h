@@ -50,7 +50,11 @@ struct hw_file_header {
     uint64_t reserved[22];
 }; /* the directory follows */
 
-/* What sections there are, and what is said of each: sections.def. */
+/* What sections there are, and what is said of each: sections.def.
+ *
+ * HW_TAG(tag, predictor, members) behind a member: its tag in packed extents, never to be given to another one, and what
+ * the writer predicts it from (pack.h); VALUE, where nothing is said. pack_fields.awk makes the tables of this. */
+#define HW_TAG(...)
 enum hw_section_type {
 #define HW_SECTION(number, name, ...) HW_SECTION_##name = number,
 #include "profile/sections.def"
@@ -160,15 +164,15 @@ struct hw_process_info {
 
 /* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */
 struct hw_map_entry {
-    uint64_t start, end; /* addresses of the executable segment */
-    uint64_t offset;     /* of the segment's start in the file */
-    uint64_t bias;       /* address - bias = address in the ELF file (p_vaddr) */
+    uint64_t start HW_TAG(1, PREVIOUS), end HW_TAG(2, FIELD, start); /* addresses of the executable segment */
+    uint64_t offset HW_TAG(3);                                       /* of the segment's start in the file */
+    uint64_t bias HW_TAG(4, FIELD, start); /* address - bias = address in the ELF file (p_vaddr) */
     uint8_t build_id[32];
-    uint32_t build_id_size;
-    uint32_t path;                       /* string; "[vdso]" for the vDSO, "" for anonymous code */
-    uint64_t loaded_tick, unloaded_tick; /* unloaded_tick is 0 while it is mapped */
-    uint32_t flags;                      /* enum hw_map_flags */
-    uint32_t unseen_operations;          /* of its code, on memory, that cannot be counted: where it counts */
+    uint32_t build_id_size HW_TAG(5);
+    uint32_t path HW_TAG(6, PREVIOUS); /* string; "[vdso]" for the vDSO, "" for anonymous code */
+    uint64_t loaded_tick HW_TAG(7, PREVIOUS), unloaded_tick HW_TAG(8); /* unloaded_tick is 0 while it is mapped */
+    uint32_t flags HW_TAG(9);                                          /* enum hw_map_flags */
+    uint32_t unseen_operations HW_TAG(10); /* of its code, on memory, that cannot be counted: where it counts */
     uint64_t reserved[4];
 };
 
@@ -185,9 +189,10 @@ enum hw_map_flags {
 
 /* A frame in the tree of call stacks: a stack is a leaf and its parents, leaf first. */
 struct hw_stack_node {
-    uint64_t pc;     /* return address - 1, inside the call instruction; the exact pc where a signal interrupted */
-    uint32_t map;    /* index into MAPS, or HW_NONE */
-    uint32_t parent; /* node index, always smaller than the own one; 0 at the root */
+    /* return address - 1, inside the call instruction; the exact pc where a signal interrupted */
+    uint64_t pc HW_TAG(1);
+    uint32_t map HW_TAG(2, PREVIOUS);    /* index into MAPS, or HW_NONE */
+    uint32_t parent HW_TAG(3, PREVIOUS); /* node index, always smaller than the own one; 0 at the root */
 };
 
 enum hw_context_flags {
@@ -201,10 +206,10 @@ enum hw_context_flags {
 #define HW_CONTEXT_NOT_WHOLE (HW_CONTEXT_TRUNCATED | HW_CONTEXT_INCOMPLETE | HW_CONTEXT_GAP)
 
 struct hw_context_entry {
-    uint32_t leaf;       /* stack node; 0: nothing is known of the stack */
-    uint16_t depth;      /* frames */
-    uint16_t flags;      /* enum hw_context_flags */
-    uint64_t first_tick; /* when it was seen first */
+    uint32_t leaf HW_TAG(1, PREVIOUS);       /* stack node; 0: nothing is known of the stack */
+    uint16_t depth HW_TAG(2, PREVIOUS);      /* frames */
+    uint16_t flags HW_TAG(3);                /* enum hw_context_flags */
+    uint64_t first_tick HW_TAG(4, PREVIOUS); /* when it was seen first */
 };
 
 /* Memory info block: all that was measured about one context by one thread slot. The reader merges the entries of one
@@ -225,53 +230,56 @@ struct hw_context_entry {
  * allocation touches first. */
 struct hw_mib {
     /* line 0: allocation */
-    uint32_t context;
-    uint16_t last_alloc_cpu, last_free_cpu;
-    uint64_t allocations;        /* blocks obtained; reallocation of a block does not count */
-    uint64_t bytes;              /* requested, plus what reallocations added */
-    uint64_t size_min, size_max; /* size_min is UINT64_MAX while there is none */
-    int64_t live_bytes;
-    int64_t live_blocks;
-    uint64_t last_alloc_tick;
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint16_t last_alloc_cpu HW_TAG(2, PREVIOUS), last_free_cpu HW_TAG(3, PREVIOUS);
+    uint64_t allocations HW_TAG(4); /* blocks obtained; reallocation of a block does not count */
+    uint64_t bytes HW_TAG(5, PRODUCT, size_max, allocations);         /* requested, plus what reallocations added */
+    uint64_t size_min HW_TAG(6, FIELD, size_max), size_max HW_TAG(7); /* size_min is UINT64_MAX while there is none */
+    int64_t live_bytes HW_TAG(8, PRODUCT, size_max, live_blocks);
+    int64_t live_blocks HW_TAG(9, DIFFERENCE, allocations, frees);
+    uint64_t last_alloc_tick HW_TAG(10, PREVIOUS);
     /* line 1: peak, live ages, threads */
-    uint64_t peak_epoch;
-    int64_t peak_bytes;
-    int64_t peak_blocks;
-    uint64_t
-        live_ticks; /* sum (mod 2^64) of allocation ticks of live blocks: age total = live_blocks * now - live_ticks */
-    uint32_t alloc_thread, free_thread;   /* serial of the thread that did so last */
-    uint32_t alloc_threads, free_threads; /* how many distinct threads did */
-    uint64_t samples;
-    uint64_t temporary; /* freed with no allocation between, in the same thread */
+    uint64_t peak_epoch HW_TAG(11, PREVIOUS);
+    int64_t peak_bytes HW_TAG(12, PRODUCT, size_max, peak_blocks);
+    int64_t peak_blocks HW_TAG(13, SIGNED);
+    /* sum (mod 2^64) of allocation ticks of live blocks: age total = live_blocks * now - live_ticks */
+    uint64_t live_ticks HW_TAG(14, PRODUCT, last_alloc_tick, live_blocks);
+    /* serial of the thread that did so last */
+    uint32_t alloc_thread HW_TAG(15, PREVIOUS), free_thread HW_TAG(16, PREVIOUS);
+    uint32_t alloc_threads HW_TAG(17, PREVIOUS), free_threads HW_TAG(18, PREVIOUS); /* how many distinct threads did */
+    uint64_t samples HW_TAG(19, FIELD, allocations);
+    uint64_t temporary HW_TAG(20); /* freed with no allocation between, in the same thread */
     /* line 2: free */
-    uint64_t frees;
-    uint64_t lifetime_total, lifetime_min,
-        lifetime_max; /* ticks, of freed blocks; min is UINT64_MAX while there is none */
-    uint64_t last_free_tick;
-    uint64_t migrated_cpu;      /* freed on another CPU than allocated */
-    uint64_t lifetime_overlaps; /* allocated before the previous block was freed */
-    uint64_t same_alloc_cpu;    /* allocated on the CPU the previous block was allocated on */
+    uint64_t frees HW_TAG(21, FIELD, allocations);
+    uint64_t lifetime_total HW_TAG(22, PRODUCT, lifetime_max, frees), lifetime_min HW_TAG(23, FIELD, lifetime_max),
+        lifetime_max HW_TAG(24); /* ticks, of freed blocks; min is UINT64_MAX while there is none */
+    uint64_t last_free_tick HW_TAG(25, SUM, last_alloc_tick, lifetime_min);
+    uint64_t migrated_cpu HW_TAG(26);                 /* freed on another CPU than allocated */
+    uint64_t lifetime_overlaps HW_TAG(27);            /* allocated before the previous block was freed */
+    uint64_t same_alloc_cpu HW_TAG(28, FIELD, frees); /* allocated on the CPU the previous block was allocated on */
     /* line 3: free and reallocation */
-    uint64_t same_free_cpu; /* freed on the CPU the previous block was freed on */
-    uint16_t previous_alloc_cpu;
-    uint16_t flags;               /* enum hw_mib_flags */
-    uint32_t lifetime_total_high; /* bits 64 to 95 of lifetime_total: a million blocks fill 64 bits in two hours */
+    uint64_t same_free_cpu HW_TAG(29, FIELD, frees); /* freed on the CPU the previous block was freed on */
+    uint16_t previous_alloc_cpu HW_TAG(30, FIELD, last_free_cpu);
+    uint16_t flags HW_TAG(31); /* enum hw_mib_flags */
+    /* bits 64 to 95 of lifetime_total: a million blocks fill 64 bits in two hours */
+    uint32_t lifetime_total_high HW_TAG(32);
     /* In sampled runs a reallocation is a free and an allocation. There the same places hold sums over the samples that
      * estimate variances: of the numbers of allocations and of freed blocks, in sixteenths; of their bytes, in units of
      * 2^20 bytes squared. Freed ones: also those from before a reset, whose variances INHERITED has. All 0: an older
      * file, or nothing is uncertain. */
     union {
         struct {
-            uint64_t reallocations;
-            uint64_t realloc_moved; /* of them to a new address */
-            uint64_t realloc_grown_bytes, realloc_shrunk_bytes;
+            uint64_t reallocations HW_TAG(33);
+            uint64_t realloc_moved HW_TAG(34, FIELD, reallocations); /* of them to a new address */
+            uint64_t realloc_grown_bytes HW_TAG(35), realloc_shrunk_bytes HW_TAG(36);
         };
         struct {
             uint64_t count_variance, bytes_variance;
             uint64_t freed_count_variance, freed_bytes_variance;
         };
     };
-    uint64_t inherited_frees, inherited_freed_bytes; /* blocks of the parent, freed here: in no other count */
+    /* blocks of the parent, freed here: in no other count */
+    uint64_t inherited_frees HW_TAG(37), inherited_freed_bytes HW_TAG(38);
     /* line 4, not in older files: numbers that were added since, in the order of their rows in numbers.def; the rest of
      * the line is 0 */
     union {
@@ -312,49 +320,50 @@ enum hw_mib_flags {
 
 /* A slot for one thread at a time: sums over all threads that have had it. Independent of the MIBs: both must agree. */
 struct hw_thread_entry {
-    uint32_t serial; /* of the present thread, from 1; 0: the slot is free */
-    uint32_t tid;
-    uint64_t allocations, frees, reallocations, temporary;
-    uint64_t bytes; /* as hw_mib.bytes */
-    int64_t live_bytes, live_blocks;
-    uint64_t foreign_frees; /* of blocks that the runtime has not seen allocated; passed through */
-    uint64_t foreign_reallocs;
-    uint64_t failed;          /* allocations that returned NULL */
-    uint64_t nested;          /* calls from inside an allocator call: passed through uncounted */
-    uint64_t walks, verified; /* stacks walked anew, stacks that were recognised */
-    uint64_t incomplete_walks;
-    uint64_t lost; /* events that found no room (see notes) */
+    uint32_t serial HW_TAG(1, PREVIOUS); /* of the present thread, from 1; 0: the slot is free */
+    uint32_t tid HW_TAG(2, PREVIOUS);
+    uint64_t allocations HW_TAG(3), frees HW_TAG(4), reallocations HW_TAG(5), temporary HW_TAG(6);
+    uint64_t bytes HW_TAG(7); /* as hw_mib.bytes */
+    int64_t live_bytes HW_TAG(8, SIGNED), live_blocks HW_TAG(9, DIFFERENCE, allocations, frees);
+    uint64_t foreign_frees HW_TAG(10); /* of blocks that the runtime has not seen allocated; passed through */
+    uint64_t foreign_reallocs HW_TAG(11);
+    uint64_t failed HW_TAG(12);                     /* allocations that returned NULL */
+    uint64_t nested HW_TAG(13);                     /* calls from inside an allocator call: passed through uncounted */
+    uint64_t walks HW_TAG(14), verified HW_TAG(15); /* stacks walked anew, stacks that were recognised */
+    uint64_t incomplete_walks HW_TAG(16);
+    uint64_t lost HW_TAG(17); /* events that found no room (see notes) */
 };
 
 #define HW_TIMELINE_POINTS 4096
 struct hw_timeline_point {
-    uint64_t tick;
-    int64_t live_bytes;
-    uint64_t rss_bytes;          /* 0: not read */
-    uint64_t allocations, frees; /* up to this moment */
+    uint64_t tick HW_TAG(1, PREVIOUS);
+    int64_t live_bytes HW_TAG(2, PREVIOUS);
+    uint64_t rss_bytes HW_TAG(3, PREVIOUS);                              /* 0: not read */
+    uint64_t allocations HW_TAG(4, PREVIOUS), frees HW_TAG(5, PREVIOUS); /* up to this moment */
 };
 
 /* How often a free stack freed blocks of an allocation context (on request: free-stacks=1). */
 struct hw_free_stack {
-    uint32_t alloc_context, free_context;
-    uint64_t count, bytes;
+    uint32_t alloc_context HW_TAG(1, PREVIOUS), free_context HW_TAG(2, FIELD, alloc_context);
+    uint64_t count HW_TAG(3), bytes HW_TAG(4);
 };
 
 enum hw_memory_moment { HW_MOMENT_PEAK = 0, HW_MOMENT_END = 1, HW_MOMENT_DUMP = 2 };
 
 /* RSS taken apart, from /proc/self/smaps. All in bytes. */
 struct hw_memory_breakdown {
-    uint64_t tick;
-    uint32_t moment; /* enum hw_memory_moment; a later entry of a moment replaces an earlier one */
-    uint32_t reserved0;
-    uint64_t rss;
-    uint64_t heap;    /* resident in [heap] and anonymous mappings that hold tracked blocks or came from the program */
-    uint64_t file;    /* code, read-only and private data of executables and libraries, other mapped files */
-    uint64_t stack;   /* stacks of threads, as far as they can be identified */
-    uint64_t runtime; /* Heapwise's own memory */
-    uint64_t other;   /* shared memory, vDSO, the rest */
-    int64_t live_bytes; /* requested and not freed at this moment */
-    uint64_t swap;
+    uint64_t tick HW_TAG(1, PREVIOUS);
+    uint32_t moment HW_TAG(2); /* enum hw_memory_moment; a later entry of a moment replaces an earlier one */
+    uint32_t reserved0 HW_TAG(3);
+    uint64_t rss HW_TAG(4);
+    /* resident in [heap] and anonymous mappings that hold tracked blocks or came from the program */
+    uint64_t heap HW_TAG(5);
+    uint64_t file HW_TAG(6);    /* code, read-only and private data of executables and libraries, other mapped files */
+    uint64_t stack HW_TAG(7);   /* stacks of threads, as far as they can be identified */
+    uint64_t runtime HW_TAG(8); /* Heapwise's own memory */
+    uint64_t other HW_TAG(9);   /* shared memory, vDSO, the rest */
+    int64_t live_bytes HW_TAG(10, SIGNED); /* requested and not freed at this moment */
+    uint64_t swap HW_TAG(11);
 };
 
 enum hw_note_code {
@@ -382,17 +391,17 @@ enum hw_note_code {
 };
 
 struct hw_note {
-    uint32_t code;  /* enum hw_note_code */
-    uint32_t text;  /* string */
-    uint64_t count; /* how often; may still rise */
-    uint64_t tick;  /* when first */
+    uint32_t code HW_TAG(1);           /* enum hw_note_code */
+    uint32_t text HW_TAG(2, PREVIOUS); /* string */
+    uint64_t count HW_TAG(3);          /* how often; may still rise */
+    uint64_t tick HW_TAG(4, PREVIOUS); /* when first */
 };
 
 /* Live blocks a forked child inherited, by context (the child's own id). */
 struct hw_inherited {
-    uint32_t context, reserved0;
-    int64_t blocks, bytes;
-    uint64_t count_variance, bytes_variance; /* of these, in sampled runs: as in hw_mib */
+    uint32_t context HW_TAG(1, PREVIOUS), reserved0 HW_TAG(2);
+    int64_t blocks HW_TAG(3, SIGNED), bytes HW_TAG(4, SIGNED);
+    uint64_t count_variance HW_TAG(5), bytes_variance HW_TAG(6); /* of these, in sampled runs: as in hw_mib */
 };
 
 #include "profile/format_access.h"
@@ -402,25 +411,27 @@ struct hw_inherited {
 
 /* Processes of one program that were merged: those that agree in everything up to sample_bytes. Sorted by it. */
 struct hw_run {
-    uint32_t executable, allocator; /* strings */
-    uint32_t mode;                  /* enum hw_mode */
-    uint32_t build_id_size;
+    uint32_t executable HW_TAG(1), allocator HW_TAG(2); /* strings */
+    uint32_t mode HW_TAG(3);                            /* enum hw_mode */
+    uint32_t build_id_size HW_TAG(4);
     uint8_t build_id[32]; /* of the executable */
-    uint64_t sample_bytes;
-    uint64_t runs;
-    uint64_t duration_total_ns, duration_max_ns;
-    uint64_t first_start_realtime_ns, last_start_realtime_ns; /* 0: not known */
-    uint64_t peak_bytes_max, peak_rss_max_bytes;
-    uint64_t exited_zero, exited_nonzero, signalled; /* the rest: replaced by exec, or not known how they ended */
+    uint64_t sample_bytes HW_TAG(5);
+    uint64_t runs HW_TAG(6);
+    uint64_t duration_total_ns HW_TAG(7), duration_max_ns HW_TAG(8);
+    uint64_t first_start_realtime_ns HW_TAG(9), last_start_realtime_ns HW_TAG(10); /* 0: not known */
+    uint64_t peak_bytes_max HW_TAG(11), peak_rss_max_bytes HW_TAG(12);
+    /* the rest: replaced by exec, or not known how they ended */
+    uint64_t exited_zero HW_TAG(13), exited_nonzero HW_TAG(14), signalled HW_TAG(15);
     uint64_t reserved[4];
 };
 
 /* Where a stack node's pc lies, symbolised. */
 struct hw_location {
-    uint64_t address;                  /* pc - bias of the map; pc where map is HW_NONE, or code without a file */
-    uint32_t map;                      /* index into MAPS: the first one of the module; or HW_NONE */
-    uint32_t first_frame, frame_count; /* in FRAMES, innermost first; the last is not inlined */
-    uint32_t reserved0;
+    uint64_t address HW_TAG(1, PREVIOUS); /* pc - bias of the map; pc where map is HW_NONE, or code without a file */
+    uint32_t map HW_TAG(2, PREVIOUS);     /* index into MAPS: the first one of the module; or HW_NONE */
+    /* in FRAMES, innermost first; the last is not inlined */
+    uint32_t first_frame HW_TAG(3, PREVIOUS), frame_count HW_TAG(4);
+    uint32_t reserved0 HW_TAG(5);
 };
 
 enum hw_symbol_frame_flags {
@@ -428,19 +439,20 @@ enum hw_symbol_frame_flags {
 };
 
 struct hw_symbol_frame {
-    uint32_t function, linkage_name; /* strings; 0: not known */
-    uint32_t file;                   /* index into FILES; 0: not known */
-    uint32_t line, column, discriminator;
-    uint32_t start_line, relative_line; /* of the function; see struct hw_frame */
-    uint32_t flags;                     /* enum hw_symbol_frame_flags */
-    uint32_t reserved0;
+    uint32_t function HW_TAG(1, PREVIOUS), linkage_name HW_TAG(2, FIELD, function); /* strings; 0: not known */
+    uint32_t file HW_TAG(3, PREVIOUS);                                              /* index into FILES; 0: not known */
+    uint32_t line HW_TAG(4, PREVIOUS), column HW_TAG(5), discriminator HW_TAG(6);
+    /* of the function; see struct hw_frame */
+    uint32_t start_line HW_TAG(7, FIELD, line), relative_line HW_TAG(8, DIFFERENCE, line, start_line);
+    uint32_t flags HW_TAG(9); /* enum hw_symbol_frame_flags */
+    uint32_t reserved0 HW_TAG(10);
 };
 
 /* A component of a path; a path is a leaf and its parents up to, not including, the root, joined by '/': that of
  * "/a/b" begins with a nameless component. The root is nameless and its own parent. */
 struct hw_file_node {
-    uint32_t name;   /* string */
-    uint32_t parent; /* smaller than the own index */
+    uint32_t name HW_TAG(1, PREVIOUS);   /* string */
+    uint32_t parent HW_TAG(2, PREVIOUS); /* smaller than the own index */
 };
 
 /* Open addressing: the slot of a name is the first one, from (hash & (slots - 1)) on, that holds it; an empty one
@@ -455,13 +467,13 @@ struct hw_function_slot {
 
 /* Contexts [first, first + count). */
 struct hw_posting {
-    uint32_t first_context, count;
+    uint32_t first_context HW_TAG(1, PREVIOUS), count HW_TAG(2);
 };
 
 struct hw_type_name {
-    uint64_t id; /* hw_access.type */
-    uint32_t name;
-    uint32_t reserved0;
+    uint64_t id HW_TAG(1, PREVIOUS); /* hw_access.type */
+    uint32_t name HW_TAG(2, PREVIOUS);
+    uint32_t reserved0 HW_TAG(3);
 };
 
 enum hw_data_name_flags {
@@ -469,11 +481,11 @@ enum hw_data_name_flags {
 };
 
 struct hw_data_name {
-    uint64_t address, size; /* address - bias */
-    uint32_t map;           /* as in struct hw_location */
-    uint32_t flags;         /* enum hw_data_name_flags */
-    uint32_t name;          /* string */
-    uint32_t reserved0;
+    uint64_t address HW_TAG(1, PREVIOUS), size HW_TAG(2); /* address - bias */
+    uint32_t map HW_TAG(3, PREVIOUS);                     /* as in struct hw_location */
+    uint32_t flags HW_TAG(4);                             /* enum hw_data_name_flags */
+    uint32_t name HW_TAG(5, PREVIOUS);                    /* string */
+    uint32_t reserved0 HW_TAG(6);
 };
 
 enum hw_module_mark_flags {
@@ -486,17 +498,17 @@ enum hw_module_mark_flags {
 
 /* What was found out about a module when it was symbolised. */
 struct hw_module_mark {
-    uint32_t map;     /* index into MAPS: the first one of the module */
-    uint32_t flags;   /* enum hw_module_mark_flags */
-    uint32_t path;    /* string: of the file, where MAPS does not have it; 0: as in MAPS */
-    uint32_t problem; /* string: why its names are poor, one sentence; 0: nothing to say */
+    uint32_t map HW_TAG(1);     /* index into MAPS: the first one of the module */
+    uint32_t flags HW_TAG(2);   /* enum hw_module_mark_flags */
+    uint32_t path HW_TAG(3);    /* string: of the file, where MAPS does not have it; 0: as in MAPS */
+    uint32_t problem HW_TAG(4); /* string: why its names are poor, one sentence; 0: nothing to say */
 };
 
 struct hw_llvm_frame_entry {
-    uint64_t function; /* GUID */
-    uint32_t line_offset, column;
-    uint32_t name; /* string; 0: not known */
-    uint32_t inlined;
+    uint64_t function HW_TAG(1); /* GUID */
+    uint32_t line_offset HW_TAG(2, PREVIOUS), column HW_TAG(3);
+    uint32_t name HW_TAG(4, PREVIOUS); /* string; 0: not known */
+    uint32_t inlined HW_TAG(5);
 };
 
 _Static_assert(sizeof(struct hw_file_header) == 256, "header");

@@ -17,13 +17,14 @@ enum hw_access_info_flags {
 /* How accesses were counted. A file without HW_ACCESS_HARVESTED (kill -9) lacks what lay in cells: accesses to blocks
  * that were live, and to globals. */
 struct hw_access_info {
-    uint32_t flags;           /* enum hw_access_info_flags */
-    uint32_t granule;         /* bytes: 64, 8 or 4 */
-    uint32_t planes;          /* that were in use */
-    uint32_t planes_most;     /* how many there can be */
-    uint64_t harvest_tick;    /* when live blocks and globals were read */
-    uint64_t threads_sharing; /* threads that got a plane which another one had at the same time: counts may be lost */
-    uint64_t modules;         /* instrumented modules */
+    uint32_t flags HW_TAG(1);        /* enum hw_access_info_flags */
+    uint32_t granule HW_TAG(2);      /* bytes: 64, 8 or 4 */
+    uint32_t planes HW_TAG(3);       /* that were in use */
+    uint32_t planes_most HW_TAG(4);  /* how many there can be */
+    uint64_t harvest_tick HW_TAG(5); /* when live blocks and globals were read */
+    /* threads that got a plane which another one had at the same time: counts may be lost */
+    uint64_t threads_sharing HW_TAG(6);
+    uint64_t modules HW_TAG(7); /* instrumented modules */
     /* With HW_PROCESS_MERGED: processes whose cells were not read at the end, and contexts whose live part was left out
      * because blocks were freed after the harvest, counted in each process. */
     uint64_t unharvested_runs, unharvested_contexts;
@@ -53,37 +54,45 @@ enum hw_access_flags {
  *
  * Shared granules: touched by two or more threads during the life of the block. */
 struct hw_access {
-    uint32_t context;
-    uint32_t flags;  /* enum hw_access_flags */
-    uint64_t type;   /* id of the blocks' type (base/abi.h), 0 when it is not known */
-    uint64_t blocks; /* harvested */
-    uint64_t reads, writes;
-    uint64_t unsplit;                    /* accesses of which it is not known which of the two */
-    uint64_t accesses_min, accesses_max; /* of one block: reads + writes + unsplit. min: UINT64_MAX while blocks == 0 */
-    uint64_t granules, granules_touched; /* sums over blocks */
-    uint64_t utilization_total;
-    uint32_t utilization_min, utilization_max; /* min: UINT32_MAX while blocks == 0 */
-    uint64_t density_total, density_min, density_max;
-    uint64_t lifetime_density_total, lifetime_density_min, lifetime_density_max;
-    uint64_t never_accessed;     /* blocks */
-    uint64_t written_never_read; /* blocks with writes, without a read; none of them with `unsplit` accesses */
-    uint64_t shared_granules;    /* touched by two or more threads… */
-    uint64_t shared_written;     /* …at least one of which wrote */
-    uint64_t shared_writers;     /* …at least two of which wrote */
-    uint64_t lines_false_shared; /* 8- and 4-byte granules: 64-byte lines shared and written, in which no word is shared
-                                    and written. Threads (and their uses of a word) count here that use some word of the
-                                    line (that word) at least a sixteenth as often as another thread does, unless they
-                                    only go once through words that others use */
-    uint64_t lines_true_shared;  /* …in which some word is */
-    uint64_t saturated_cells;    /* 8- and 4-byte granules: cells at their limit: all counts are lower bounds */
-    uint64_t not_owned;          /* blocks that shared cells with others */
-    uint64_t lines_handed_over; /* lines used by several threads and written, of which one at most counts: it was filled
-                                   by one and used by another. 64-byte granules: part of shared_writers */
-    uint64_t line_passes; /* so often, at most, lines in lines_false_shared went from one thread to another; 64-byte
-                             granules: those in shared_writers that were not handed over. 4-byte granules: in periods.
-                             0 with such lines: not known, the file is of an older version */
-    uint64_t lines_hot; /* lines in lines_false_shared of which that is not known: two threads' counts of a word are at
-                           their limit (8-byte granules), or 3 periods at least (4-byte granules) */
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t flags HW_TAG(2);          /* enum hw_access_flags */
+    uint64_t type HW_TAG(3, PREVIOUS); /* id of the blocks' type (base/abi.h), 0 when it is not known */
+    uint64_t blocks HW_TAG(4);         /* harvested */
+    uint64_t reads HW_TAG(5), writes HW_TAG(6);
+    uint64_t unsplit HW_TAG(7); /* accesses of which it is not known which of the two */
+    /* of one block: reads + writes + unsplit. min: UINT64_MAX while blocks == 0 */
+    uint64_t accesses_min HW_TAG(8, FIELD, accesses_max), accesses_max HW_TAG(9);
+    uint64_t granules HW_TAG(10), granules_touched HW_TAG(11, FIELD, granules); /* sums over blocks */
+    uint64_t utilization_total HW_TAG(12, PRODUCT, utilization_max, blocks);
+    /* min: UINT32_MAX while blocks == 0 */
+    uint32_t utilization_min HW_TAG(13, FIELD, utilization_max), utilization_max HW_TAG(14);
+    uint64_t density_total HW_TAG(15, PRODUCT, density_max, blocks), density_min HW_TAG(16, FIELD, density_max),
+        density_max HW_TAG(17);
+    uint64_t lifetime_density_total HW_TAG(18, FIELD, lifetime_density_max),
+        lifetime_density_min HW_TAG(19, FIELD, lifetime_density_max), lifetime_density_max HW_TAG(20);
+    uint64_t never_accessed HW_TAG(21); /* blocks */
+    /* blocks with writes, without a read; none of them with `unsplit` accesses */
+    uint64_t written_never_read HW_TAG(22);
+    uint64_t shared_granules HW_TAG(23); /* touched by two or more threads… */
+    uint64_t shared_written HW_TAG(24);  /* …at least one of which wrote */
+    uint64_t shared_writers HW_TAG(25);  /* …at least two of which wrote */
+    /* 8- and 4-byte granules: 64-byte lines shared and written, in which no word is shared and written. Threads (and
+     * their uses of a word) count here that use some word of the line (that word) at least a sixteenth as often as
+     * another thread does, unless they only go once through words that others use */
+    uint64_t lines_false_shared HW_TAG(26);
+    uint64_t lines_true_shared HW_TAG(27); /* …in which some word is */
+    uint64_t saturated_cells HW_TAG(28); /* 8- and 4-byte granules: cells at their limit: all counts are lower bounds */
+    uint64_t not_owned HW_TAG(29);       /* blocks that shared cells with others */
+    /* lines used by several threads and written, of which one at most counts: it was filled by one and used by another.
+     * 64-byte granules: part of shared_writers */
+    uint64_t lines_handed_over HW_TAG(30);
+    /* so often, at most, lines in lines_false_shared went from one thread to another; 64-byte granules: those in
+     * shared_writers that were not handed over. 4-byte granules: in periods. 0 with such lines: not known, the file is
+     * of an older version */
+    uint64_t line_passes HW_TAG(31);
+    /* lines in lines_false_shared of which that is not known: two threads' counts of a word are at their limit (8-byte
+     * granules), or 3 periods at least (4-byte granules) */
+    uint64_t lines_hot HW_TAG(32);
     uint64_t reserved[2];
 };
 
@@ -101,18 +110,19 @@ enum hw_global_flags {
 
 /* One granule with a symbol's bytes in it that was touched: data of an executable or a library. */
 struct hw_global_granule {
-    uint32_t map;    /* index into MAPS, of the module's code */
-    uint32_t flags;  /* enum hw_global_flags */
-    uint64_t offset; /* address - bias of the granule's first byte */
-    uint64_t reads, writes, unsplit;
+    uint32_t map HW_TAG(1, PREVIOUS);    /* index into MAPS, of the module's code */
+    uint32_t flags HW_TAG(2);            /* enum hw_global_flags */
+    uint64_t offset HW_TAG(3, PREVIOUS); /* address - bias of the granule's first byte */
+    uint64_t reads HW_TAG(4), writes HW_TAG(5), unsplit HW_TAG(6);
 };
 
 /* Accesses by position in the block: a run of words of all blocks of one context. Entries for the same words add up. */
 #define HW_HISTOGRAM_WORDS 62
 struct hw_histogram {
-    uint32_t context;
-    uint32_t first_word; /* multiple of HW_HISTOGRAM_WORDS; word i is bytes 8 i to 8 i + 7 of the block */
-    uint64_t saturated;  /* cells among them that were at their limit */
+    uint32_t context HW_TAG(1, PREVIOUS);
+    /* multiple of HW_HISTOGRAM_WORDS; word i is bytes 8 i to 8 i + 7 of the block */
+    uint32_t first_word HW_TAG(2, PREVIOUS);
+    uint64_t saturated HW_TAG(3); /* cells among them that were at their limit */
     uint64_t words[HW_HISTOGRAM_WORDS];
 };
 
@@ -120,11 +130,11 @@ struct hw_histogram {
  * Entries for the same words add up. */
 #define HW_WORDS_RUN 32
 struct hw_words {
-    uint32_t context;
-    uint32_t free_context; /* HW_NONE: not recorded, or live */
-    uint32_t first_word;   /* multiple of HW_WORDS_RUN; word i is bytes 4 i to 4 i + 3 of the block */
-    uint32_t reserved0;
-    uint64_t saturated; /* cells among them that were at their limit: periods are lower bounds */
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t free_context HW_TAG(2);         /* HW_NONE: not recorded, or live */
+    uint32_t first_word HW_TAG(3, PREVIOUS); /* multiple of HW_WORDS_RUN; word i is bytes 4 i to 4 i + 3 of the block */
+    uint32_t reserved0 HW_TAG(4);
+    uint64_t saturated HW_TAG(5); /* cells among them that were at their limit: periods are lower bounds */
     uint64_t reserved1;
     uint64_t read_periods[HW_WORDS_RUN], written_periods[HW_WORDS_RUN]; /* added up over blocks and threads */
     uint64_t read_blocks[HW_WORDS_RUN], written_blocks[HW_WORDS_RUN]; /* blocks in which it was read, written at all */
@@ -158,14 +168,16 @@ enum hw_struct_flags {
 /* A type by its identity: FNV-1a (64 bits; base/abi.h says of which bytes) of name, size and all fields. Several
  * entries of one identity, from several modules or processes, are one type; one name with two identities is two. */
 struct hw_struct {
-    uint64_t identity;
-    uint64_t size;                     /* bytes */
-    uint32_t name, file;               /* strings: with namespaces and template arguments; where it is declared */
-    uint32_t line;                     /* 0: not known, as the file */
-    uint32_t flags;                    /* enum hw_struct_flags */
-    uint32_t alignment;                /* bytes */
-    uint32_t first_field, field_count; /* in FIELDS, sorted by offset; 0 fields: none is known */
-    uint32_t reserved0;
+    uint64_t identity HW_TAG(1);
+    uint64_t size HW_TAG(2); /* bytes */
+    /* strings: with namespaces and template arguments; where it is declared */
+    uint32_t name HW_TAG(3, PREVIOUS), file HW_TAG(4, PREVIOUS);
+    uint32_t line HW_TAG(5, PREVIOUS); /* 0: not known, as the file */
+    uint32_t flags HW_TAG(6);          /* enum hw_struct_flags */
+    uint32_t alignment HW_TAG(7);      /* bytes */
+    /* in FIELDS, sorted by offset; 0 fields: none is known */
+    uint32_t first_field HW_TAG(8, PREVIOUS), field_count HW_TAG(9);
+    uint32_t reserved0 HW_TAG(10);
     uint64_t reserved[2];
 };
 
@@ -183,32 +195,35 @@ enum hw_field_flags {
 /* A leaf of the struct, nested ones taken apart: "pos.x", "Base::id", "a" of an array as one. `member` is what it
  * belongs to in the definition of the struct itself: fields with one member_offset move together. */
 struct hw_field {
-    uint32_t name, type_name; /* strings */
-    uint32_t declaration;     /* string: of the member, as C has it, without the semicolon: "struct vec pos" */
-    uint32_t flags;           /* enum hw_field_flags */
-    uint64_t offset, size;    /* bytes; of a bit-field: those that it touches */
-    uint32_t bit_offset;      /* of a bit-field: its first bit, counted from the first bit of byte `offset` */
-    uint32_t bit_size;        /* of a bit-field; else 0 */
-    uint32_t alignment;       /* of its type */
-    uint32_t line;            /* 0: not known */
-    uint64_t member_offset, member_size;
-    uint32_t member_alignment;
-    uint32_t part_offset;   /* where in the struct the part begins that the field lies in */
-    uint64_t reads, writes; /* that are in no group */
-    uint64_t part;          /* identity of the type of that part, the largest one that has a name: a base, or a struct
-                               by value; 0: none. Through pointers to it the field is accessed, too */
+    uint32_t name HW_TAG(1, PREVIOUS), type_name HW_TAG(2, PREVIOUS); /* strings */
+    /* string: of the member, as C has it, without the semicolon: "struct vec pos" */
+    uint32_t declaration HW_TAG(3, PREVIOUS);
+    uint32_t flags HW_TAG(4);                            /* enum hw_field_flags */
+    uint64_t offset HW_TAG(5, PREVIOUS), size HW_TAG(6); /* bytes; of a bit-field: those that it touches */
+    uint32_t bit_offset HW_TAG(7);      /* of a bit-field: its first bit, counted from the first bit of byte `offset` */
+    uint32_t bit_size HW_TAG(8);        /* of a bit-field; else 0 */
+    uint32_t alignment HW_TAG(9);       /* of its type */
+    uint32_t line HW_TAG(10, PREVIOUS); /* 0: not known */
+    uint64_t member_offset HW_TAG(11, FIELD, offset), member_size HW_TAG(12, FIELD, size);
+    uint32_t member_alignment HW_TAG(13, FIELD, alignment);
+    uint32_t part_offset HW_TAG(14);              /* where in the struct the part begins that the field lies in */
+    uint64_t reads HW_TAG(15), writes HW_TAG(16); /* that are in no group */
+    /* identity of the type of that part, the largest one that has a name: a base, or a struct by value; 0: none.
+     * Through pointers to it the field is accessed, too */
+    uint64_t part HW_TAG(17);
 };
 
 /* Accesses to one object that are executed together: each execution is as many accesses as the members say. In a group
  * without a struct they are accesses that could not be attributed to one. Groups that agree in everything but the
  * executions add up. */
 struct hw_field_group {
-    uint32_t structure; /* index into STRUCTS, or HW_NONE */
-    uint32_t function;  /* string: linkage name of the function with the accesses, before it was inlined */
-    uint32_t line;      /* of the first one, in `file` */
-    uint32_t file;      /* string */
-    uint32_t first_member, member_count;
-    uint64_t executions;
+    uint32_t structure HW_TAG(1, PREVIOUS); /* index into STRUCTS, or HW_NONE */
+    /* string: linkage name of the function with the accesses, before it was inlined */
+    uint32_t function HW_TAG(2, PREVIOUS);
+    uint32_t line HW_TAG(3, PREVIOUS); /* of the first one, in `file` */
+    uint32_t file HW_TAG(4, PREVIOUS); /* string */
+    uint32_t first_member HW_TAG(5, PREVIOUS), member_count HW_TAG(6);
+    uint64_t executions HW_TAG(7);
     uint32_t object; /* groups with the same number access the same object, by the same pointer: those that are executed
                         while it stays what it is are one visit. A hash of the function and of the pointer in it; 0: not
                         known */
@@ -221,28 +236,29 @@ enum hw_group_member_flags {
 };
 
 struct hw_group_member {
-    uint32_t field;         /* index into FIELDS; HW_NONE: each field of the struct, which is copied or set whole */
-    uint32_t reads, writes; /* at an execution */
-    uint32_t flags;         /* enum hw_group_member_flags */
+    /* index into FIELDS; HW_NONE: each field of the struct, which is copied or set whole */
+    uint32_t field HW_TAG(1, PREVIOUS);
+    uint32_t reads HW_TAG(2), writes HW_TAG(3); /* at an execution */
+    uint32_t flags HW_TAG(4);                   /* enum hw_group_member_flags */
 };
 
 /* The sampler reads all counters twice, a short window apart. WEIGHT is the sum, over windows and threads, of the
  * smaller of the numbers of accesses to the two fields in that window. */
 struct hw_field_window {
-    uint32_t structure;
-    uint32_t field_a, field_b; /* indexes into FIELDS, a < b */
-    uint32_t reserved0;
-    uint64_t weight;
+    uint32_t structure HW_TAG(1, PREVIOUS);
+    uint32_t field_a HW_TAG(2, PREVIOUS), field_b HW_TAG(3, PREVIOUS); /* indexes into FIELDS, a < b */
+    uint32_t reserved0 HW_TAG(4);
+    uint64_t weight HW_TAG(5);
 };
 
 struct hw_fields_info {
-    uint32_t flags; /* none yet */
-    uint32_t modules;
-    uint64_t harvest_tick;         /* when the counters were read */
-    uint64_t before_registration;  /* executions of groups whose module had not yet been registered */
-    uint64_t windows;              /* that were taken */
-    uint64_t period_ns, window_ns; /* from one to the next, and how long, on average; 0: none */
-    uint64_t groups, groups_lost;  /* with a counter; those that there was no room for */
+    uint32_t flags HW_TAG(1); /* none yet */
+    uint32_t modules HW_TAG(2);
+    uint64_t harvest_tick HW_TAG(3);        /* when the counters were read */
+    uint64_t before_registration HW_TAG(4); /* executions of groups whose module had not yet been registered */
+    uint64_t windows HW_TAG(5);             /* that were taken */
+    uint64_t period_ns HW_TAG(6), window_ns HW_TAG(7); /* from one to the next, and how long, on average; 0: none */
+    uint64_t groups HW_TAG(8), groups_lost HW_TAG(9);  /* with a counter; those that there was no room for */
     uint64_t reserved[8];
 };
 
@@ -252,11 +268,12 @@ enum hw_context_type_flags {
 
 /* The type of the blocks of a context; a context with several has several entries, or says so. */
 struct hw_context_type {
-    uint32_t context;
-    uint32_t flags;     /* enum hw_context_type_flags */
-    uint64_t type;      /* as hw_access.type */
-    uint64_t starts[8]; /* blocks of that type by where they begin in a line of 64 bytes: at byte 8 i to 8 i + 7; 0: not
-                           counted, the file is of an older version */
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t flags HW_TAG(2); /* enum hw_context_type_flags */
+    uint64_t type HW_TAG(3);  /* as hw_access.type */
+    /* blocks of that type by where they begin in a line of 64 bytes: at byte 8 i to 8 i + 7; 0: not counted, the file
+     * is of an older version */
+    uint64_t starts[8] HW_TAG(4);
 };
 
 /* ---- sampled accesses (sample-accesses=): estimates, never mixed with counted ones ---- */
@@ -282,33 +299,33 @@ enum hw_sample_end {
 
 /* How accesses were sampled. `bursts` and what follows may still rise. */
 struct hw_sample_info {
-    uint32_t source; /* enum hw_sample_source */
-    uint32_t ended;  /* enum hw_sample_end */
-    int32_t error;   /* positive errno, with HW_SAMPLE_NO_TIMER; or why there is no PMU */
-    uint32_t signal;
-    uint64_t frequency;     /* samples or bursts asked for, by second of a thread's CPU time */
-    uint64_t burst_length;  /* instructions of a full burst; 0: no bursts */
-    uint64_t period;        /* accesses that a sample stands for; 0: not known, shares only */
-    uint64_t threads;       /* threads that were sampled */
-    uint64_t bursts;        /* begun */
-    uint64_t instructions;  /* of the program that were stepped through */
-    uint64_t steps;         /* with those of the runtime in between, which are in no count */
-    uint64_t reads, writes; /* all samples; what both reads and writes is in both */
+    uint32_t source HW_TAG(1); /* enum hw_sample_source */
+    uint32_t ended HW_TAG(2);  /* enum hw_sample_end */
+    int32_t error HW_TAG(3);   /* positive errno, with HW_SAMPLE_NO_TIMER; or why there is no PMU */
+    uint32_t signal HW_TAG(4);
+    uint64_t frequency HW_TAG(5);                 /* samples or bursts asked for, by second of a thread's CPU time */
+    uint64_t burst_length HW_TAG(6);              /* instructions of a full burst; 0: no bursts */
+    uint64_t period HW_TAG(7);                    /* accesses that a sample stands for; 0: not known, shares only */
+    uint64_t threads HW_TAG(8);                   /* threads that were sampled */
+    uint64_t bursts HW_TAG(9);                    /* begun */
+    uint64_t instructions HW_TAG(10);             /* of the program that were stepped through */
+    uint64_t steps HW_TAG(11);                    /* with those of the runtime in between, which are in no count */
+    uint64_t reads HW_TAG(12), writes HW_TAG(13); /* all samples; what both reads and writes is in both */
     /* The same by where they fell: reads and writes. The rest is elsewhere: mappings of the program's own, metadata of
      * the allocator. */
-    uint64_t heap_reads, heap_writes;
-    uint64_t global_reads, global_writes;
-    uint64_t stack_reads, stack_writes;   /* stacks of threads */
-    uint64_t thread_reads, thread_writes; /* thread-local variables */
+    uint64_t heap_reads HW_TAG(14), heap_writes HW_TAG(15);
+    uint64_t global_reads HW_TAG(16), global_writes HW_TAG(17);
+    uint64_t stack_reads HW_TAG(18), stack_writes HW_TAG(19);   /* stacks of threads */
+    uint64_t thread_reads HW_TAG(20), thread_writes HW_TAG(21); /* thread-local variables */
     /* Moments that were drawn and given up: in the runtime; in a system call; SIGTRAP was blocked. */
-    uint64_t in_runtime, in_kernel, blocked;
-    uint64_t cut;       /* bursts that ended early: at a system call that could not be stepped over, … */
-    uint64_t unknown;   /* instructions that could not be decoded: also ends of bursts */
-    uint64_t lost;      /* samples that found no room */
-    uint64_t throttled; /* PMU: times the kernel slowed the samples down */
+    uint64_t in_runtime HW_TAG(22), in_kernel HW_TAG(23), blocked HW_TAG(24);
+    uint64_t cut HW_TAG(25);       /* bursts that ended early: at a system call that could not be stepped over, … */
+    uint64_t unknown HW_TAG(26);   /* instructions that could not be decoded: also ends of bursts */
+    uint64_t lost HW_TAG(27);      /* samples that found no room */
+    uint64_t throttled HW_TAG(28); /* PMU: times the kernel slowed the samples down */
     /* With HW_PROCESS_MERGED: processes in which accesses were to be sampled, and those of them in which that ended
      * early, or never began; `ended` and `error` are of one of these. */
-    uint64_t runs, runs_ended;
+    uint64_t runs HW_TAG(29), runs_ended HW_TAG(30);
     uint64_t reserved[4];
 };
 
@@ -316,14 +333,14 @@ struct hw_sample_info {
  * falsely when it was written and no 8-byte word in it was seen used by two. Sampling misses threads: these are lower
  * bounds. */
 struct hw_sample_context {
-    uint32_t context;
-    uint32_t flags; /* 0 */
-    uint64_t reads, writes;
-    uint64_t lines;              /* with samples */
-    uint64_t lines_shared;       /* by two or more threads, of which none was seen writing */
-    uint64_t lines_true_shared;  /* written, and some word used by two */
-    uint64_t lines_false_shared; /* written, and none */
-    uint64_t lines_writers;      /* written by two or more */
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t flags HW_TAG(2); /* 0 */
+    uint64_t reads HW_TAG(3), writes HW_TAG(4);
+    uint64_t lines HW_TAG(5);              /* with samples */
+    uint64_t lines_shared HW_TAG(6);       /* by two or more threads, of which none was seen writing */
+    uint64_t lines_true_shared HW_TAG(7);  /* written, and some word used by two */
+    uint64_t lines_false_shared HW_TAG(8); /* written, and none */
+    uint64_t lines_writers HW_TAG(9);      /* written by two or more */
     uint64_t reserved[2];
 };
 
@@ -335,12 +352,13 @@ enum hw_sample_kind {
 
 /* Entries for the same thing add up. */
 struct hw_sample_count {
-    uint32_t kind;    /* enum hw_sample_kind */
-    uint32_t context; /* HW_NONE with HW_SAMPLE_GLOBAL */
-    uint32_t map;     /* index into MAPS; HW_NONE with HW_SAMPLE_WORD, and where the code is in no module */
-    uint32_t bytes;   /* of what it stands for: 8, or 4096 far from the beginning of large blocks */
-    uint64_t offset;
-    uint64_t reads, writes;
+    uint32_t kind HW_TAG(1, PREVIOUS);    /* enum hw_sample_kind */
+    uint32_t context HW_TAG(2, PREVIOUS); /* HW_NONE with HW_SAMPLE_GLOBAL */
+    /* index into MAPS; HW_NONE with HW_SAMPLE_WORD, and where the code is in no module */
+    uint32_t map HW_TAG(3, PREVIOUS);
+    uint32_t bytes HW_TAG(4); /* of what it stands for: 8, or 4096 far from the beginning of large blocks */
+    uint64_t offset HW_TAG(5, PREVIOUS);
+    uint64_t reads HW_TAG(6), writes HW_TAG(7);
 };
 
 /* ---- lines that several threads use, and at least one writes ---- */
@@ -353,11 +371,11 @@ enum hw_role_number {
 
 /* Threads that were started with the same routine by the same call stack. */
 struct hw_thread_role {
-    uint32_t map;     /* index into MAPS, of the routine; HW_NONE: not known */
-    uint32_t context; /* index into CONTEXTS, of the call that started them; HW_NONE: not known */
-    uint64_t routine; /* address - bias */
-    uint64_t threads; /* started so far */
-    uint64_t reserved;
+    uint32_t map HW_TAG(1, PREVIOUS); /* index into MAPS, of the routine; HW_NONE: not known */
+    uint32_t context HW_TAG(2);       /* index into CONTEXTS, of the call that started them; HW_NONE: not known */
+    uint64_t routine HW_TAG(3);       /* address - bias */
+    uint64_t threads HW_TAG(4);       /* started so far */
+    uint64_t reserved HW_TAG(5);
 };
 
 enum hw_side_kind {
@@ -374,17 +392,18 @@ enum hw_side_sharing {
  * done less than a sixteenth as often as the most in the line is left out where it was counted. Entries for the
  * same thing add up. */
 struct hw_side {
-    uint32_t context;
-    uint32_t role;    /* index into ROLES */
-    uint16_t kind;    /* enum hw_side_kind */
-    uint16_t sharing; /* enum hw_side_sharing */
-    uint32_t map;     /* of the code: index into MAPS; HW_NONE: not known */
-    uint64_t code;    /* the instruction, address - bias; 0: not known */
-    uint64_t offset;  /* in the block */
-    uint32_t bytes;   /* what it stands for from there on: a granule, 8 of samples, 4096 far from the beginning */
-    uint32_t reserved0;
-    uint64_t reads, writes;
-    uint64_t lines; /* counted: in so many lines */
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t role HW_TAG(2, PREVIOUS);    /* index into ROLES */
+    uint16_t kind HW_TAG(3, PREVIOUS);    /* enum hw_side_kind */
+    uint16_t sharing HW_TAG(4, PREVIOUS); /* enum hw_side_sharing */
+    uint32_t map HW_TAG(5, PREVIOUS);     /* of the code: index into MAPS; HW_NONE: not known */
+    uint64_t code HW_TAG(6, PREVIOUS);    /* the instruction, address - bias; 0: not known */
+    uint64_t offset HW_TAG(7, PREVIOUS);  /* in the block */
+    /* what it stands for from there on: a granule, 8 of samples, 4096 far from the beginning */
+    uint32_t bytes HW_TAG(8, PREVIOUS);
+    uint32_t reserved0 HW_TAG(12);
+    uint64_t reads HW_TAG(9), writes HW_TAG(10);
+    uint64_t lines HW_TAG(11); /* counted: in so many lines */
 };
 
 #endif

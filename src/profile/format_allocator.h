@@ -50,17 +50,17 @@ enum hw_allocator_flags {
  * thread by thread, so that timing takes little of its time; large operations have a smaller one. The first allocation
  * of each thread is never timed. */
 struct hw_allocator_info {
-    uint32_t flags;          /* enum hw_allocator_flags */
-    uint32_t phase;          /* enum hw_phase, now */
-    uint64_t clock_ticks;    /* that reading the clock twice takes */
-    uint64_t timed;          /* operations */
-    uint64_t timed_weight;   /* sum of their weights */
-    uint32_t shift_most;     /* the greatest shift that any thread has had; 0: every operation was timed */
-    uint32_t threads_alive;  /* now, also of those that have done no operation */
-    uint64_t own_ticks;      /* what timing took, and reading the resident heap */
-    uint64_t first_left_out; /* first allocations of threads */
-    uint64_t interrupted;    /* timed ones inside which another thread had the processor, although they waited for
-                              * nothing: short ones are in no time, long ones with their processor time */
+    uint32_t flags HW_TAG(1);         /* enum hw_allocator_flags */
+    uint32_t phase HW_TAG(2);         /* enum hw_phase, now */
+    uint64_t clock_ticks;             /* that reading the clock twice takes */
+    uint64_t timed;                   /* operations */
+    uint64_t timed_weight;            /* sum of their weights */
+    uint32_t shift_most HW_TAG(3);    /* the greatest shift that any thread has had; 0: every operation was timed */
+    uint32_t threads_alive HW_TAG(4); /* now, also of those that have done no operation */
+    uint64_t own_ticks;               /* what timing took, and reading the resident heap */
+    uint64_t first_left_out;          /* first allocations of threads */
+    uint64_t interrupted; /* timed ones inside which another thread had the processor, although they waited for
+                           * nothing: short ones are in no time, long ones with their processor time */
     uint64_t interrupted_ticks;
     uint64_t tracked, tracked_live; /* blocks whose life is followed, so far and now; they are those of the MIBs */
     uint64_t stages;                /* so far, with the present one */
@@ -117,26 +117,27 @@ enum hw_allocator_facts_flags {
 
 /* How the allocator of the run works: docs/allocators.md. Sizes in bytes, as requested; 0: not known. */
 struct hw_allocator_facts {
-    char name[64], version[64]; /* "" when not known */
-    char build_id[136];         /* of the file it is in, hexadecimal */
-    char why[256];              /* a reason for something that is not known */
-    uint32_t flags;             /* enum hw_allocator_facts_flags */
-    uint32_t style;             /* enum hw_allocator_style */
-    uint32_t reuse;             /* enum hw_reuse_order: of blocks of 64 bytes, in one thread */
-    uint32_t thread_cache;      /* enum hw_thread_cache */
-    uint64_t alignment;         /* divides the address of every block of more than 8 bytes */
-    uint64_t alignment_small;   /* of every block */
-    uint64_t medium;            /* the smallest size that takes another path than small ones */
-    uint64_t large;             /* the smallest size of which each block has memory mapped for itself */
-    uint64_t large_rises_to;    /* freeing such a block raises the threshold to its size, up to this; 0: it does not */
-    uint64_t least, step;       /* sequential: usable sizes are least + k * step */
-    uint64_t header;            /* sequential: bytes between blocks */
-    uint64_t classes_step;      /* beyond the last of SIZE_CLASSES: multiples of this; 0: not known */
+    char name[64], version[64];         /* "" when not known */
+    char build_id[136];                 /* of the file it is in, hexadecimal */
+    char why[256];                      /* a reason for something that is not known */
+    uint32_t flags HW_TAG(1);           /* enum hw_allocator_facts_flags */
+    uint32_t style HW_TAG(2);           /* enum hw_allocator_style */
+    uint32_t reuse HW_TAG(3);           /* enum hw_reuse_order: of blocks of 64 bytes, in one thread */
+    uint32_t thread_cache HW_TAG(4);    /* enum hw_thread_cache */
+    uint64_t alignment HW_TAG(5);       /* divides the address of every block of more than 8 bytes */
+    uint64_t alignment_small HW_TAG(6); /* of every block */
+    uint64_t medium HW_TAG(7);          /* the smallest size that takes another path than small ones */
+    uint64_t large HW_TAG(8);           /* the smallest size of which each block has memory mapped for itself */
+    /* freeing such a block raises the threshold to its size, up to this; 0: it does not */
+    uint64_t large_rises_to HW_TAG(9);
+    uint64_t least HW_TAG(10), step HW_TAG(11); /* sequential: usable sizes are least + k * step */
+    uint64_t header HW_TAG(12);                 /* sequential: bytes between blocks */
+    uint64_t classes_step HW_TAG(13);           /* beyond the last of SIZE_CLASSES: multiples of this; 0: not known */
     uint64_t reserved[8];
 };
 
 struct hw_size_class {
-    uint64_t size; /* usable bytes of a block */
+    uint64_t size HW_TAG(1, PREVIOUS); /* usable bytes of a block */
 };
 
 enum hw_prediction_flags {
@@ -147,10 +148,10 @@ enum hw_prediction_flags {
 struct hw_allocator_prediction {
     char allocator[64], version[64];
     char problem[256];
-    uint32_t replays;
-    uint32_t flags;     /* enum hw_prediction_flags */
-    uint64_t speedup;   /* time now by the time then, in millionths: above 1,000,000 it is faster */
-    uint64_t low, high; /* its range */
+    uint32_t replays HW_TAG(1);
+    uint32_t flags HW_TAG(2);   /* enum hw_prediction_flags */
+    uint64_t speedup HW_TAG(3); /* time now by the time then, in millionths: above 1,000,000 it is faster */
+    uint64_t low HW_TAG(4, FIELD, speedup), high HW_TAG(5, FIELD, speedup); /* its range */
     uint64_t reserved[8];
 };
 
@@ -178,11 +179,11 @@ enum hw_system_call {
 
 /* Exact. Entries for the same thing add up. */
 struct hw_operation_call {
-    uint32_t call;        /* enum hw_system_call */
-    uint16_t phase, kind; /* enum hw_phase, enum hw_operation_kind */
-    uint64_t count, errors;
-    uint64_t ticks; /* in the kernel; without what it costs to observe */
-    uint64_t bytes; /* the lengths that were asked for; of brk by how much the end moved */
+    uint32_t call HW_TAG(1, PREVIOUS);                            /* enum hw_system_call */
+    uint16_t phase HW_TAG(2, PREVIOUS), kind HW_TAG(3, PREVIOUS); /* enum hw_phase, enum hw_operation_kind */
+    uint64_t count HW_TAG(4), errors HW_TAG(5);
+    uint64_t ticks HW_TAG(6); /* in the kernel; without what it costs to observe */
+    uint64_t bytes HW_TAG(7); /* the lengths that were asked for; of brk by how much the end moved */
     uint64_t reserved[3];
 };
 
@@ -205,12 +206,12 @@ struct hw_lock_use {
 
 /* Exact: a lock that was used inside operations. Locks at one address that are of one kind are one. */
 struct hw_operation_lock {
-    uint64_t address;
-    uint64_t offset;       /* address - bias in its module; the address where it is in none */
-    uint32_t map;          /* index into MAPS of the module whose data it is; HW_NONE: of none */
-    uint32_t kind;         /* enum hw_lock_kind */
-    uint64_t waiting_most; /* threads at once */
-    uint64_t wait_ticks_most, critical_ticks_most; /* in one operation */
+    uint64_t address HW_TAG(1, PREVIOUS);
+    uint64_t offset HW_TAG(2, FIELD, address); /* address - bias in its module; the address where it is in none */
+    uint32_t map HW_TAG(3, PREVIOUS);          /* index into MAPS of the module whose data it is; HW_NONE: of none */
+    uint32_t kind HW_TAG(4, PREVIOUS);         /* enum hw_lock_kind */
+    uint64_t waiting_most HW_TAG(5);           /* threads at once */
+    uint64_t wait_ticks_most HW_TAG(6), critical_ticks_most HW_TAG(7); /* in one operation */
     uint64_t locks; /* merged profiles: so many, of no module's data, of which only the sum is kept; 0: one */
     uint64_t reserved;
     struct hw_lock_use use[HW_PHASES][HW_OPERATION_KINDS];
@@ -228,18 +229,18 @@ enum hw_operation_event {
 
 /* Sums over a sample of the operations of one size bucket, phase and kind. */
 struct hw_operation_events {
-    uint32_t bucket;      /* base/size_bucket.h */
-    uint16_t phase, kind; /* enum hw_phase, enum hw_operation_kind */
-    uint64_t present;     /* bits 1 << enum hw_operation_event: what was counted */
-    uint64_t samples;
+    uint32_t bucket HW_TAG(1, PREVIOUS);      /* base/size_bucket.h */
+    uint16_t phase HW_TAG(2), kind HW_TAG(3); /* enum hw_phase, enum hw_operation_kind */
+    uint64_t present HW_TAG(4, PREVIOUS);     /* bits 1 << enum hw_operation_event: what was counted */
+    uint64_t samples HW_TAG(5);
     uint64_t sum[HW_OPERATION_EVENTS];
     uint64_t reserved[3];
 };
 
 /* The times of one phase, kind and bucket; entries for the same thing add up. */
 struct hw_operation_times {
-    uint32_t phase, kind, bucket;
-    uint32_t reserved0;
+    uint32_t phase HW_TAG(1, PREVIOUS), kind HW_TAG(2, PREVIOUS), bucket HW_TAG(3, PREVIOUS);
+    uint32_t reserved0 HW_TAG(4);
     uint64_t samples;
     uint64_t weight; /* sum of weights: how many operations they stand for */
     uint64_t ticks;  /* sum of ticks, weighted */
@@ -254,8 +255,8 @@ struct hw_operation_times {
 
 /* The times of one kind by call stack; entries for the same thing add up. */
 struct hw_operation_site {
-    uint32_t context; /* of the call, also of free */
-    uint32_t kind;
+    uint32_t context HW_TAG(1, PREVIOUS); /* of the call, also of free */
+    uint32_t kind HW_TAG(2);
     uint64_t samples, weight, ticks, most;
     uint64_t bytes; /* sum of sizes, weighted: 0 for blocks of which it is not known */
 };
@@ -265,8 +266,8 @@ struct hw_operation_site {
 /* Lives of followed blocks of one bucket (of the size at their allocation), weighted. Lives are counted in operations
  * of the thread that allocated the block, done between its allocation and its end. */
 struct hw_operation_lives {
-    uint32_t bucket;
-    uint32_t reserved0;
+    uint32_t bucket HW_TAG(1, PREVIOUS);
+    uint32_t reserved0 HW_TAG(2);
     uint64_t samples, weight; /* allocations */
     uint64_t freed;           /* of `weight` */
     uint64_t freed_elsewhere; /* of those, by another thread */
@@ -280,11 +281,11 @@ struct hw_slow_operation {
     uint64_t ticks; /* that it took; 0: the entry is not in use */
     uint64_t tick;  /* when it began */
     uint64_t size;  /* UINT64_MAX: not known */
-    uint32_t context;
-    uint32_t kind, phase;
-    uint32_t thread; /* serial */
-    uint32_t shift;  /* of its weight: others as slow may not have been timed */
-    uint32_t reserved0;
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t kind HW_TAG(2), phase HW_TAG(3);
+    uint32_t thread HW_TAG(4, PREVIOUS); /* serial */
+    uint32_t shift HW_TAG(5);            /* of its weight: others as slow may not have been timed */
+    uint32_t reserved0 HW_TAG(6);
 };
 
 enum hw_stage_flags {
@@ -300,11 +301,11 @@ struct hw_stage_kind {
 /* What one thread did in one stage: a stage ends when the second thread begins, or the last but one ends. The thread
  * took part from `begin` to `end`, ticks from the start. Stages that still go on have no entry. */
 struct hw_operation_stage {
-    uint32_t stage; /* number, from 0 */
-    uint32_t phase;
-    uint32_t thread; /* serial */
-    uint32_t flags;  /* enum hw_stage_flags */
-    uint64_t begin, end;
+    uint32_t stage HW_TAG(1, PREVIOUS); /* number, from 0 */
+    uint32_t phase HW_TAG(2);
+    uint32_t thread HW_TAG(3, PREVIOUS); /* serial */
+    uint32_t flags HW_TAG(4);            /* enum hw_stage_flags */
+    uint64_t begin HW_TAG(5, PREVIOUS), end HW_TAG(6, FIELD, begin);
     struct hw_stage_kind kind[HW_OPERATION_KINDS];
 };
 
@@ -318,8 +319,8 @@ enum hw_places_flags {
 
 /* Sums over all blocks. Values of events are of the whole run; the others as of `tick`. */
 struct hw_places_info {
-    uint32_t flags; /* enum hw_places_flags */
-    uint32_t reserved0;
+    uint32_t flags HW_TAG(1); /* enum hw_places_flags */
+    uint32_t reserved0 HW_TAG(2);
     uint64_t tick;
     int64_t requested_bytes; /* live */
     uint64_t peak_bytes, peak_tick;
@@ -355,32 +356,34 @@ struct hw_usable_class_state {
 };
 
 struct hw_usable_class {
-    uint64_t usable_least, usable_most;
+    uint64_t usable_least HW_TAG(1, PREVIOUS), usable_most HW_TAG(2, FIELD, usable_least);
     struct hw_usable_class_state now, peak; /* as of hw_places_info.tick; when most bytes were live */
 };
 
 #define HW_PLACES_POINTS 1024
 
 struct hw_places_point {
-    uint64_t tick;
-    int64_t requested_bytes, internal_bytes, blowup_bytes, free_bytes;
-    uint64_t resident_bytes; /* of mappings with blocks; 0: not read */
+    uint64_t tick HW_TAG(1, PREVIOUS);
+    int64_t requested_bytes HW_TAG(2, PREVIOUS), internal_bytes HW_TAG(3, PREVIOUS), blowup_bytes HW_TAG(4, PREVIOUS),
+        free_bytes HW_TAG(5, PREVIOUS);
+    uint64_t resident_bytes HW_TAG(6, PREVIOUS); /* of mappings with blocks; 0: not read */
     /* Since the start; not in files of older versions: blocks handed out, those of them at new addresses, and ticks in
      * system calls: mmap, munmap and mremap; brk; madvise. */
-    uint64_t handed_out, handed_out_new;
-    uint64_t mapping_ticks, heap_end_ticks, advice_ticks;
+    uint64_t handed_out HW_TAG(7, PREVIOUS), handed_out_new HW_TAG(8, PREVIOUS);
+    uint64_t mapping_ticks HW_TAG(9, PREVIOUS), heap_end_ticks HW_TAG(10, PREVIOUS), advice_ticks HW_TAG(11, PREVIOUS);
     /* Ticks for which operations waited (for locks, contended ones and futexes; sched_yield, sleeps), when they ended;
      * lines on which active or passive false sharing has happened, each once. */
-    uint64_t waiting_ticks, shared_lines;
-    int64_t external_bytes; /* resident beyond all the others; where resident_bytes is 0 nothing is known of it */
+    uint64_t waiting_ticks HW_TAG(12, PREVIOUS), shared_lines HW_TAG(13, PREVIOUS);
+    /* resident beyond all the others; where resident_bytes is 0 nothing is known of it */
+    int64_t external_bytes HW_TAG(14, PREVIOUS);
 };
 
 /* The heap taken apart. All of one moment: resident = requested - absent_requested + internal + blowup + the rest. */
 struct hw_places_moment {
-    uint64_t tick;
-    uint32_t moment; /* enum hw_memory_moment; HW_MOMENT_PEAK: the latest one before the peak; a later entry replaces an
-                        earlier one */
-    uint32_t reserved0;
+    uint64_t tick HW_TAG(1, PREVIOUS);
+    /* enum hw_memory_moment; HW_MOMENT_PEAK: the latest one before the peak; a later entry replaces an earlier one */
+    uint32_t moment HW_TAG(2);
+    uint32_t reserved0 HW_TAG(3);
     int64_t requested_bytes, internal_bytes, blowup_bytes;
     int64_t free_bytes;        /* freed, and their memory not handed out since: blowup is a part of it */
     uint64_t absent_requested; /* requested bytes of blocks of 64 KiB and more in pages that are not there */
@@ -399,17 +402,17 @@ struct hw_places_moment {
 /* Sampled blocks, weighted: estimates. A page counts when at most a quarter of it is requested and live; each of the
  * blocks on it pins its share of the rest. */
 struct hw_pinned {
-    uint32_t context;
-    uint32_t moment; /* enum hw_memory_moment */
-    uint64_t blocks; /* that are on such pages, weighted */
-    uint64_t bytes;  /* that they pin, weighted */
-    uint64_t samples;
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t moment HW_TAG(2, PREVIOUS); /* enum hw_memory_moment */
+    uint64_t blocks HW_TAG(3);           /* that are on such pages, weighted */
+    uint64_t bytes HW_TAG(4);            /* that they pin, weighted */
+    uint64_t samples HW_TAG(5);
 };
 
 /* A block of `context` was handed out on a line on which one of `other` lived, of another thread. */
 struct hw_line_pair {
-    uint32_t context, other; /* HW_NONE: not known */
-    uint64_t active, passive;
+    uint32_t context HW_TAG(1, PREVIOUS), other HW_TAG(2, PREVIOUS); /* HW_NONE: not known */
+    uint64_t active HW_TAG(3), passive HW_TAG(4);
 };
 
 #endif

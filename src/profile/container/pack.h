@@ -9,7 +9,7 @@
  * raw_size > size, it is a sequence of columns: struct hw_packed_column and `size` bytes behind it. Of STRINGS a chunk
  * is the bytes themselves.
  *
- * A column has a tag. Tags below HW_PACK_WORD are those of fields (pack_schema.c, by section); a tag never changes its
+ * A column has a tag. Tags below HW_PACK_WORD are those of fields (HW_TAG in format.h, by section); a tag never changes its
  * meaning. Tag HW_PACK_WORD + k is the 8 bytes at offset 8 k of the entry: places that no field of the writer's covers.
  * Fields without a column are 0 in all entries of the chunk. A reader skips columns of tags it does not know.
  *
@@ -83,7 +83,8 @@ struct hw_pack_field {
     uint16_t predictor, reference[2];
 };
 
-/* Fields of the entries of TYPE, references before what refers to them. NULL when the type is never packed. */
+/* Fields of the entries of TYPE in the order of columns: references before what refers to them. NULL when the type is
+ * never packed. */
 const struct hw_pack_field *hw_pack_fields(uint32_t type, size_t *count);
 /* The field of a tag, words included; false when it is not known. */
 bool hw_pack_field(uint32_t type, uint16_t tag, struct hw_pack_field *field);
