@@ -6,11 +6,8 @@
  * left by a jump. */
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
-#include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
-#include "runtime/hooks/hooks.h"
-
-#include <errno.h>
+#include "runtime/hooks/calls.h"
 
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 
@@ -366,26 +363,52 @@ static inline void end_timing(struct operation *operation)
     operation->time.events = operation->op->events;
 }
 
-#define PERFORM(operation, statement)                                                                                  \
-    do {                                                                                                               \
-        enter_real((operation)->op);                                                                                   \
-        if (hw_unlikely((operation)->timed)) {                                                                         \
-            begin_timing(operation);                                                                                   \
-            statement;                                                                                                 \
-            end_timing(operation);                                                                                     \
-        } else {                                                                                                       \
-            statement;                                                                                                 \
-        }                                                                                                              \
-        leave_real(operation);                                                                                         \
-    } while (0)
+/* Operators of C++ libraries that have an allocator of their own. One that throws leaves the operation as a jump does:
+ * it has failed until it returns. */
+static __attribute__((noinline)) void *real_new(int form, size_t size, size_t second, const void *third)
+{
+    struct hw_operator *op = hw_operator_self;
+    const uint8_t own = hw_real.own_new >> form & 1, before = op ? op->in_new : 0; /* in a new-handler */
+    if (op) {
+        op->in_new = own;
+        op->thread->entry->failed += own;
+    }
+    void *result = hw_real.op_new[form](size, second, third);
+    if (op)
+        op->in_new = before;
+    if (op && op->thread) /* not in a child that a new-handler has forked */
+        op->thread->entry->failed -= own;
+    return result;
+}
 
-/* One that may fail for a limit of address space: OKAY says whether it has not. */
-#define PERFORM_SURELY(operation, okay, statement)                                                                     \
-    do {                                                                                                               \
-        PERFORM(operation, statement);                                                                                 \
-        if (hw_unlikely(!(okay)) && hw_limits_make_way())                                                              \
-            PERFORM(operation, statement);                                                                             \
-    } while (0)
+static inline __attribute__((always_inline)) void *real_call(struct hw_call call)
+{
+    return call.function == HW_NEW ? real_new(call.form, call.size, call.second, call.third)
+                                   : hw_real_call(&hw_real, call);
+}
+
+/* The real call, inside the operation. */
+static inline __attribute__((always_inline)) void *perform(struct operation *operation, struct hw_call call)
+{
+    void *result;
+    enter_real(operation->op);
+    if (hw_unlikely(operation->timed)) {
+        begin_timing(operation);
+        result = real_call(call);
+        end_timing(operation);
+    } else {
+        result = real_call(call);
+    }
+    leave_real(operation);
+    return result;
+}
+
+/* One that allocates. */
+static inline __attribute__((always_inline)) void *perform_surely(struct operation *operation, struct hw_call call)
+{
+    void *result = perform(operation, call);
+    return hw_call_may_succeed_now(call, result) ? perform(operation, call) : result;
+}
 
 static void count_failed(struct hw_operator *op)
 {
@@ -417,101 +440,63 @@ static inline void allocation_end(struct operation *operation, enum hw_operation
                   size, result);
 }
 
-#define ALLOCATE(kind, size, call)                                                                                     \
-    do {                                                                                                               \
-        struct operation operation;                                                                                    \
-        void *result;                                                                                                  \
-        if (!operation_begin(&operation, FRAME, (size), true))                                                         \
-            return HW_PASS(call);                                                                                      \
-        PERFORM_SURELY(&operation, result, result = (call));                                                           \
-        allocation_end(&operation, (kind), (size), result);                                                            \
-        return result;                                                                                                 \
-    } while (0)
-
-static __attribute__((noinline)) void *careful_malloc(size_t size)
+/* CALL asks for SIZE bytes. */
+static inline __attribute__((always_inline)) void *allocate(struct hw_call call, enum hw_operation_kind kind,
+                                                            size_t size, uintptr_t frame)
 {
-    ALLOCATE(HW_OPERATION_NEW, size, hw_real.malloc(size));
+    struct operation operation;
+    void *result;
+    if (operation_begin(&operation, frame, size, true)) {
+        result = perform_surely(&operation, call);
+        allocation_end(&operation, kind, size, result);
+    } else {
+        result = real_call(call);
+        if (hw_call_may_succeed_now(call, result))
+            result = real_call(call);
+    }
+    return result;
 }
 
-static __attribute__((noinline)) void *careful_calloc(size_t number, size_t size)
+static __attribute__((noinline)) void *slow_malloc(size_t size)
+{
+    return allocate((struct hw_call){HW_MALLOC, .size = size}, HW_OPERATION_NEW, size, FRAME);
+}
+
+static __attribute__((noinline)) void *slow_calloc(size_t number, size_t size)
 {
     size_t all;
     if (__builtin_mul_overflow(number, size, &all))
         all = PTRDIFF_MAX; /* it will fail */
-    ALLOCATE(HW_OPERATION_CALLOC, all, hw_real.calloc(number, size));
+    return allocate((struct hw_call){HW_CALLOC, .second = number, .size = size}, HW_OPERATION_CALLOC, all, FRAME);
 }
 
-void *hw_operation_memalign(size_t alignment, size_t size)
-{
-    ALLOCATE(HW_OPERATION_ALIGNED, size, hw_real.memalign(alignment, size));
-}
-
-void *hw_operation_aligned_alloc(size_t alignment, size_t size)
-{
-    ALLOCATE(HW_OPERATION_ALIGNED, size, hw_real.aligned_alloc(alignment, size));
-}
-
-void *hw_operation_valloc(size_t size)
-{
-    ALLOCATE(HW_OPERATION_ALIGNED, size, hw_real.valloc(size));
-}
-
-void *hw_operation_pvalloc(size_t size)
-{
-    ALLOCATE(HW_OPERATION_ALIGNED, size, hw_real.pvalloc(size));
-}
-
-/* Operators of C++ libraries that have an allocator of their own. One that throws leaves the operation as a jump does:
- * it has failed until it returns. */
-static void *real_new(int form, size_t size, size_t second, const void *third)
-{
-    struct hw_operator *op = hw_operator_self;
-    const uint8_t own = hw_real.own_new >> form & 1, before = op ? op->in_new : 0; /* in a new-handler */
-    if (op) {
-        op->in_new = own;
-        op->thread->entry->failed += own;
+#define ALIGNED_OPERATION(name, constant, parameters, arguments, alignment)                                            \
+    void *hw_operation_##name parameters                                                                               \
+    {                                                                                                                  \
+        return allocate((struct hw_call){constant, .size = size, .second = alignment}, HW_OPERATION_ALIGNED, size,     \
+                        FRAME);                                                                                        \
     }
-    void *result = hw_real.op_new[form](size, second, third);
-    if (op)
-        op->in_new = before;
-    if (op && op->thread) /* not in a child that a new-handler has forked */
-        op->thread->entry->failed -= own;
-    return result;
-}
+HW_ALIGNED_FUNCTIONS(ALIGNED_OPERATION)
 
 void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned)
 {
-    ALLOCATE(aligned ? HW_OPERATION_ALIGNED : HW_OPERATION_NEW, size, real_new(form, size, second, third));
+    return allocate((struct hw_call){HW_NEW, .form = form, .size = size, .second = second, .third = third},
+                    aligned ? HW_OPERATION_ALIGNED : HW_OPERATION_NEW, size, FRAME);
 }
 
 int hw_operation_posix_memalign(void **pointer, size_t alignment, size_t size)
 {
-    struct operation operation;
     int error;
-    if (!operation_begin(&operation, FRAME, size, true)) {
-        HW_TRY(error != ENOMEM, error = hw_real.posix_memalign(pointer, alignment, size));
-        return error;
-    }
-    PERFORM_SURELY(&operation, error != ENOMEM, error = hw_real.posix_memalign(pointer, alignment, size));
-    allocation_end(&operation, HW_OPERATION_ALIGNED, size, error ? NULL : *pointer);
+    allocate((struct hw_call){HW_POSIX_MEMALIGN, .place = pointer, .second = alignment, .size = size, .error = &error},
+             HW_OPERATION_ALIGNED, size, FRAME);
     return error;
 }
 
 /* ---- realloc ---- */
 
-/* The block of the start-up allocator at POINTER moves to the real one. */
-static void *move_startup_block(void *pointer, size_t size)
+static __attribute__((noinline)) void *slow_realloc_null(size_t size)
 {
-    size_t old = *(size_t *)((char *)pointer - 8);
-    void *fresh = hw_real.malloc(size);
-    if (fresh)
-        __builtin_memcpy(fresh, pointer, old < size ? old : size);
-    return fresh;
-}
-
-static __attribute__((noinline)) void *careful_realloc_null(size_t size)
-{
-    ALLOCATE(HW_OPERATION_NEW, size, hw_real.realloc(NULL, size));
+    return allocate((struct hw_call){HW_REALLOC, .size = size}, HW_OPERATION_NEW, size, FRAME);
 }
 
 static inline uint32_t bucket_of_freed(size_t size)
@@ -530,16 +515,14 @@ static inline uint64_t shrunk(size_t old_size, size_t size)
 }
 
 /* POINTER is not NULL. */
-static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t size)
+static __attribute__((noinline)) void *slow_realloc(void *pointer, size_t size)
 {
     struct operation operation;
     struct hw_block block;
-    void *result;
     const bool startup = hw_real_is_startup_block(pointer);
-    if (!operation_begin(&operation, FRAME, size, true)) {
-        HW_TRY(result || !size, result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
-        return result;
-    }
+    const struct hw_call call = {startup ? HW_MOVE_STARTUP_BLOCK : HW_REALLOC, .pointer = pointer, .size = size};
+    if (!operation_begin(&operation, FRAME, size, true))
+        return hw_call_through(call);
     struct hw_operator *op = operation.op;
     const size_t old_size = startup ? SIZE_MAX : hw_place_freed(op, pointer);
     const bool foreign = startup || (op->places && old_size == SIZE_MAX);
@@ -548,8 +531,7 @@ static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t siz
         hw_place_add(&op->places->requested, (int64_t)old_size);
     const bool followed =
         hw_unlikely(hw_times_followed(pointer)) && hw_times_realloc_begin(op, pointer, operation.frame, &block);
-    PERFORM_SURELY(&operation, result || !size,
-                   result = startup ? move_startup_block(pointer, size) : hw_real.realloc(pointer, size));
+    void *result = perform_surely(&operation, call);
     if (in_two_places)
         hw_place_add(&op->places->requested, -(int64_t)old_size);
     if (followed)
@@ -576,7 +558,7 @@ static __attribute__((noinline)) void *careful_realloc(void *pointer, size_t siz
 /* ---- free ---- */
 
 /* After operation_begin: the block is given up; false when it must not reach the real allocator. */
-static bool release(struct operation *operation, void *pointer, size_t size)
+static bool give_up(struct operation *operation, void *pointer, size_t size)
 {
     if (hw_unlikely(size == SIZE_MAX) && hw_real_is_startup_block(pointer))
         return false;
@@ -589,72 +571,64 @@ static bool release(struct operation *operation, void *pointer, size_t size)
     return true;
 }
 
-#define RELEASE_KNOWN(operation, pointer, size, call)                                                                  \
-    do {                                                                                                               \
-        if (release(operation, pointer, size))                                                                         \
-            PERFORM(operation, call);                                                                                  \
-        else                                                                                                           \
-            (operation)->timed = 0;                                                                                    \
-        count_given_back((operation)->op, bucket_of_freed(size), shrunk(size, 0));                                     \
-        operation_end(operation, HW_OPERATION_FREE, bucket_of_freed(size), (size), 0, NULL);                           \
-    } while (0)
-
-#define RELEASE(pointer, call)                                                                                         \
-    do {                                                                                                               \
-        struct operation operation;                                                                                    \
-        operation.time.called = 0;                                                                                     \
-        if (!operation_begin(&operation, FRAME, UINT64_MAX, false)) {                                                  \
-            if (!hw_real_is_startup_block(pointer))                                                                    \
-                (call);                                                                                                \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const size_t known = hw_place_freed(operation.op, pointer);                                                    \
-        RELEASE_KNOWN(&operation, pointer, known, call);                                                               \
-    } while (0)
-
-static __attribute__((noinline)) void careful_free(void *pointer)
-{
-    RELEASE(pointer, hw_real.free(pointer));
-}
-
-/* Slow path; the free is already recorded in places. */
-static __attribute__((noinline)) void careful_free_known(void *pointer, size_t size)
+/* PLACED: that of SIZE bytes is freed is already recorded in places. */
+static inline __attribute__((always_inline)) void release(struct hw_call call, bool placed, size_t size,
+                                                          uintptr_t frame)
 {
     struct operation operation;
     operation.time.called = 0;
-    if (!operation_begin(&operation, FRAME, UINT64_MAX, false)) {
-        hw_real.free(pointer);
+    if (!operation_begin(&operation, frame, UINT64_MAX, false)) {
+        if (!hw_real_is_startup_block(call.pointer))
+            hw_real_call(&hw_real, call);
         return;
     }
-    RELEASE_KNOWN(&operation, pointer, size, hw_real.free(pointer));
+    if (!placed)
+        size = hw_place_freed(operation.op, call.pointer);
+    if (give_up(&operation, call.pointer, size))
+        perform(&operation, call);
+    else
+        operation.timed = 0;
+    count_given_back(operation.op, bucket_of_freed(size), shrunk(size, 0));
+    operation_end(&operation, HW_OPERATION_FREE, bucket_of_freed(size), size, 0, NULL);
+}
+
+static __attribute__((noinline)) void slow_free(void *pointer)
+{
+    release((struct hw_call){HW_FREE, .pointer = pointer}, false, 0, FRAME);
+}
+
+static __attribute__((noinline)) void slow_free_placed(void *pointer, size_t size)
+{
+    release((struct hw_call){HW_FREE, .pointer = pointer}, true, size, FRAME);
 }
 
 void hw_operation_free_sized(void *pointer, size_t bytes)
 {
-    RELEASE(pointer, hw_real.free_sized ? hw_real.free_sized(pointer, bytes) : hw_real.free(pointer));
+    release((struct hw_call){HW_FREE_SIZED, .pointer = pointer, .size = bytes}, false, 0, FRAME);
 }
 
 void hw_operation_free_aligned_sized(void *pointer, size_t alignment, size_t bytes)
 {
-    RELEASE(pointer,
-            hw_real.free_aligned_sized ? hw_real.free_aligned_sized(pointer, alignment, bytes) : hw_real.free(pointer));
+    release((struct hw_call){HW_FREE_ALIGNED_SIZED, .pointer = pointer, .second = alignment, .size = bytes}, false, 0,
+            FRAME);
 }
 
 void hw_operation_delete(int form, void *pointer, size_t second, size_t third)
 {
-    RELEASE(pointer, hw_real.op_delete[form](pointer, second, third));
+    release((struct hw_call){HW_DELETE, .form = form, .pointer = pointer, .second = second, .size = third}, false, 0,
+            FRAME);
 }
 
 /* ---- the fast path ---- */
 
-static inline bool goes_carefully(const struct hw_operator *op)
+static inline bool takes_slow_path(const struct hw_operator *op)
 {
     return hw_unlikely(!op || !op->until_timed || op->selector || !op->places);
 }
 
-/* Something was recorded inside a short operation. */
-static __attribute__((noinline)) void *short_end(struct hw_operator *op, enum hw_operation_kind kind, uint32_t bucket,
-                                                 void *result)
+/* Something was recorded inside an operation on the fast path. */
+static __attribute__((noinline)) void *fast_end(struct hw_operator *op, enum hw_operation_kind kind, uint32_t bucket,
+                                                void *result)
 {
     hw_dispatch_operation_end(op, hw_phase(), kind, bucket);
     return result;
@@ -674,75 +648,78 @@ static __attribute__((noinline)) void *allocated_otherwise(struct hw_operator *o
             kind = HW_OPERATION_REUSED;
         count_with(op, kind, bucket, size);
     }
-    return hw_unlikely(op->events) ? short_end(op, kind, bucket, result) : result;
+    return hw_unlikely(op->events) ? fast_end(op, kind, bucket, result) : result;
+}
+
+static inline __attribute__((always_inline)) void *fast_call(struct hw_operator *op, const struct hw_real *real,
+                                                             struct hw_call call, uintptr_t frame)
+{
+    op->until_timed--;
+    op->frame = frame;
+    enter_real(op);
+    void *result = hw_real_call(real, call);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    op->selector = 0;
+    return result;
 }
 
 /* KIND: of a block at a new address; AGAIN: of one of the same size. */
-#define ALLOCATE_SHORT(op, kind, again, size, call)                                                                    \
-    do {                                                                                                               \
-        (op)->until_timed--;                                                                                           \
-        (op)->frame = FRAME;                                                                                           \
-        enter_real(op);                                                                                                \
-        void *result = (call);                                                                                         \
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);                                                                       \
-        (op)->selector = 0;                                                                                            \
-        if (hw_unlikely(!hw_place_again((op)->places, (uintptr_t)result, (size), false)))                              \
-            return allocated_otherwise(op, kind, result, size);                                                        \
-        const uint32_t bucket = (uint32_t)((size) + 15) >> 4;                                                          \
-        count_with(op, again, bucket, (size));                                                                         \
-        return hw_unlikely((op)->events) ? short_end(op, again, bucket, result) : result;                              \
-    } while (0)
+static inline __attribute__((always_inline)) void *fast_allocate(struct hw_operator *op, const struct hw_real *real,
+                                                                 struct hw_call call, enum hw_operation_kind kind,
+                                                                 enum hw_operation_kind again, size_t size,
+                                                                 uintptr_t frame)
+{
+    void *result = fast_call(op, real, call, frame);
+    if (hw_unlikely(!hw_place_again(op->places, (uintptr_t)result, size, false)))
+        return allocated_otherwise(op, kind, result, size);
+    const uint32_t bucket = (uint32_t)(size + 15) >> 4;
+    count_with(op, again, bucket, size);
+    return hw_unlikely(op->events) ? fast_end(op, again, bucket, result) : result;
+}
 
 /* Of more than 1 KiB: the place is found in another way. */
 static void *middle_malloc(struct hw_operator *op, size_t size)
 {
-    op->until_timed--;
-    op->frame = FRAME;
-    enter_real(op);
-    void *result = hw_real.malloc(size);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    op->selector = 0;
+    void *result = fast_call(op, &hw_real, (struct hw_call){HW_MALLOC, .size = size}, FRAME);
     return allocated_otherwise(op, HW_OPERATION_NEW, result, size);
 }
 
-/* REAL: for hw_operation_trial_malloc. */
-static inline __attribute__((always_inline)) void *short_malloc(struct hw_operator *op, size_t size,
-                                                                void *(*real)(size_t))
+/* REAL: not hw_real for hw_operation_trial_malloc. */
+static inline __attribute__((always_inline)) void *fast_malloc(struct hw_operator *op, const struct hw_real *real,
+                                                               size_t size, uintptr_t frame)
 {
-    if (goes_carefully(op) || hw_unlikely(size >= HW_OPERATION_LARGE))
-        return careful_malloc(size);
+    if (takes_slow_path(op) || hw_unlikely(size >= HW_OPERATION_LARGE))
+        return slow_malloc(size);
     if (size > HW_SIZE_SMALL_MOST)
         return middle_malloc(op, size);
-    ALLOCATE_SHORT(op, HW_OPERATION_NEW, HW_OPERATION_REUSED, size, real(size));
+    return fast_allocate(op, real, (struct hw_call){HW_MALLOC, .size = size}, HW_OPERATION_NEW, HW_OPERATION_REUSED,
+                         size, frame);
 }
 
 void *hw_operation_malloc(size_t size)
 {
-    return short_malloc(hw_operator_self, size, hw_real.malloc);
+    return fast_malloc(hw_operator_self, &hw_real, size, FRAME);
 }
 
 void *hw_operation_calloc(size_t number, size_t size)
 {
     struct hw_operator *op = hw_operator_self;
     size_t all;
-    if (goes_carefully(op) || __builtin_mul_overflow(number, size, &all) || hw_unlikely(all > HW_SIZE_SMALL_MOST))
-        return careful_calloc(number, size);
-    ALLOCATE_SHORT(op, HW_OPERATION_CALLOC, HW_OPERATION_CALLOC, all, hw_real.calloc(number, size));
+    if (takes_slow_path(op) || __builtin_mul_overflow(number, size, &all) || hw_unlikely(all > HW_SIZE_SMALL_MOST))
+        return slow_calloc(number, size);
+    return fast_allocate(op, &hw_real, (struct hw_call){HW_CALLOC, .second = number, .size = size}, HW_OPERATION_CALLOC,
+                         HW_OPERATION_CALLOC, all, FRAME);
 }
 
-static inline void end_short_free(struct hw_operator *op, void *pointer, uint32_t bucket, uint64_t size,
-                                  void (*real)(void *))
+static inline __attribute__((always_inline)) void fast_free_placed(struct hw_operator *op, const struct hw_real *real,
+                                                                   void *pointer, uint32_t bucket, uint64_t size,
+                                                                   uintptr_t frame)
 {
-    op->until_timed--;
-    op->frame = FRAME;
     count(op, HW_OPERATION_FREE, bucket);
     count_given_back(op, bucket, size);
-    enter_real(op);
-    real(pointer);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    op->selector = 0;
+    fast_call(op, real, (struct hw_call){HW_FREE, .pointer = pointer}, frame);
     if (hw_unlikely(op->events))
-        short_end(op, HW_OPERATION_FREE, bucket, NULL);
+        fast_end(op, HW_OPERATION_FREE, bucket, NULL);
 }
 
 /* A block of more than 1 KiB, one that is not known, or one that is written down in another way. */
@@ -750,57 +727,54 @@ static __attribute__((noinline)) void free_otherwise(struct hw_operator *op, voi
 {
     const size_t size = hw_place_freed_slow(op, (uintptr_t)pointer);
     if (hw_unlikely(size >= HW_OPERATION_LARGE || hw_times_followed(pointer))) /* also one that is not known */
-        careful_free_known(pointer, size);
+        slow_free_placed(pointer, size);
     else
-        end_short_free(op, pointer, hw_size_bucket(size), size, hw_real.free);
+        fast_free_placed(op, &hw_real, pointer, hw_size_bucket(size), size, FRAME);
 }
 
-static inline __attribute__((always_inline)) void short_free(struct hw_operator *op, void *pointer,
-                                                             void (*real)(void *))
+static inline __attribute__((always_inline)) void fast_free(struct hw_operator *op, const struct hw_real *real,
+                                                            void *pointer, uintptr_t frame)
 {
-    if (goes_carefully(op)) {
-        careful_free(pointer);
+    if (takes_slow_path(op)) {
+        slow_free(pointer);
         return;
     }
     const size_t size = hw_place_given_back(op->places, (uintptr_t)pointer, false);
     if (hw_unlikely(size == SIZE_MAX))
         free_otherwise(op, pointer);
     else if (hw_unlikely(hw_times_followed_known(pointer)))
-        careful_free_known(pointer, size);
+        slow_free_placed(pointer, size);
     else
-        end_short_free(op, pointer, (uint32_t)(size + 15) >> 4, size, real);
+        fast_free_placed(op, real, pointer, (uint32_t)(size + 15) >> 4, size, frame);
 }
 
 void hw_operation_free(void *pointer)
 {
-    short_free(hw_operator_self, pointer, hw_real.free);
+    fast_free(hw_operator_self, &hw_real, pointer, FRAME);
 }
 
 /* The same for operation_own.c: with a thread of its own, and stand-ins for the allocator. */
-static struct {
-    struct hw_operator *op;
-    void *(*malloc)(size_t);
-    void (*free)(void *);
-} trial;
+static struct hw_operator *trial;
+static struct hw_real stand_ins;
 
-void hw_operation_trial(struct hw_operator *op, void *(*real_malloc)(size_t), void (*real_free)(void *))
+void hw_operation_trial(struct hw_operator *op, void *(*stand_in_malloc)(size_t), void (*stand_in_free)(void *))
 {
-    trial.op = op;
-    trial.malloc = real_malloc;
-    trial.free = real_free;
+    trial = op;
+    stand_ins.malloc = stand_in_malloc;
+    stand_ins.free = stand_in_free;
 }
 
 __attribute__((noinline)) void *hw_operation_trial_malloc(size_t size)
 {
-    return short_malloc(trial.op, size, trial.malloc);
+    return fast_malloc(trial, &stand_ins, size, FRAME);
 }
 
 __attribute__((noinline)) void hw_operation_trial_free(void *pointer)
 {
-    short_free(trial.op, pointer, trial.free);
+    fast_free(trial, &stand_ins, pointer, FRAME);
 }
 
-/* The result of a short one that is not a block of the same size as one that was freed there; OLD: of POINTER. */
+/* The result of a fast one that is not a block of the same size as one that was freed there; OLD: of POINTER. */
 static __attribute__((noinline)) void *reallocated_otherwise(struct hw_operator *op, void *pointer, size_t old,
                                                              void *result, size_t size)
 {
@@ -815,15 +789,16 @@ static __attribute__((noinline)) void *reallocated_otherwise(struct hw_operator 
         count_failed(op);
         hw_place_reallocated(op, pointer, old);
     }
-    return hw_unlikely(op->events) ? short_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
+    return hw_unlikely(op->events) ? fast_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
 }
 
 static __attribute__((noinline)) void *realloc_null(size_t size)
 {
     struct hw_operator *op = hw_operator_self;
-    if (goes_carefully(op) || hw_unlikely(size > HW_SIZE_SMALL_MOST))
-        return careful_realloc_null(size);
-    ALLOCATE_SHORT(op, HW_OPERATION_NEW, HW_OPERATION_REUSED, size, hw_real.realloc(NULL, size));
+    if (takes_slow_path(op) || hw_unlikely(size > HW_SIZE_SMALL_MOST))
+        return slow_realloc_null(size);
+    return fast_allocate(op, &hw_real, (struct hw_call){HW_REALLOC, .size = size}, HW_OPERATION_NEW,
+                         HW_OPERATION_REUSED, size, FRAME);
 }
 
 void *hw_operation_realloc(void *pointer, size_t size)
@@ -831,22 +806,17 @@ void *hw_operation_realloc(void *pointer, size_t size)
     struct hw_operator *op = hw_operator_self;
     if (!pointer)
         return realloc_null(size);
-    if (goes_carefully(op) || hw_unlikely(size - 1 >= HW_SIZE_SMALL_MOST) /* one of 0 may be a free */
+    if (takes_slow_path(op) || hw_unlikely(size - 1 >= HW_SIZE_SMALL_MOST) /* one of 0 may be a free */
         || hw_unlikely(hw_times_followed(pointer)))
-        return careful_realloc(pointer, size);
+        return slow_realloc(pointer, size);
     const size_t old = hw_place_given_back(op->places, (uintptr_t)pointer, false);
     if (hw_unlikely(old == SIZE_MAX))
-        return careful_realloc(pointer, size);
-    op->until_timed--;
-    op->frame = FRAME;
-    enter_real(op);
-    void *result = hw_real.realloc(pointer, size);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    op->selector = 0;
+        return slow_realloc(pointer, size);
+    void *result = fast_call(op, &hw_real, (struct hw_call){HW_REALLOC, .pointer = pointer, .size = size}, FRAME);
     if (hw_unlikely(!hw_places.glibc || !hw_place_again(op->places, (uintptr_t)result, size, false)))
         return reallocated_otherwise(op, pointer, old, result, size);
     const uint32_t bucket = (uint32_t)(size + 15) >> 4;
     count_with(op, HW_OPERATION_REALLOC, bucket, grown(old, size));
     count_given_back(op, bucket, shrunk(old, size));
-    return hw_unlikely(op->events) ? short_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
+    return hw_unlikely(op->events) ? fast_end(op, HW_OPERATION_REALLOC, bucket, result) : result;
 }

@@ -56,20 +56,6 @@ bool hw_is_traced(char *buffer, size_t size);
 /* A mapping has failed, perhaps for a limit of address space that was set unseen. True: it is to
  * be tried again. */
 bool hw_limits_make_way(void);
-/* STATEMENT, which gives RESULT or NULL, a second time where that may help. */
-#define HW_TRY(result, statement)                                                                                      \
-    do {                                                                                                               \
-        statement;                                                                                                     \
-        if (hw_unlikely(!(result)) && hw_limits_make_way())                                                            \
-            statement;                                                                                                 \
-    } while (0)
-/* The result of CALL, an allocation of which nothing is counted. */
-#define HW_PASS(call)                                                                                                  \
-    ({                                                                                                                 \
-        void *passed_;                                                                                                 \
-        HW_TRY(passed_, passed_ = (call));                                                                             \
-        passed_;                                                                                                       \
-    })
 /* After posix_spawn. */
 void hw_limits_of_started(int pid);
 

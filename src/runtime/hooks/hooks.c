@@ -10,13 +10,10 @@
  * In allocator mode all of them go to operations.c, which may begin in the middle of the first call. */
 #include "runtime/allocator/allocator.h"
 #include "runtime/core/core.h"
-#include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
 #include "runtime/heap/heap.h"
-#include "runtime/hooks/hooks.h"
+#include "runtime/hooks/calls.h"
 #include "runtime/hooks/operators.h"
-
-#include <errno.h>
 
 #define FILTER_CELLS 65536
 uint8_t hw_filter[FILTER_CELLS] = {1};
@@ -53,44 +50,50 @@ COUNTED void count_failed(struct hw_thread *thread, uintptr_t frame)
     thread->entry->failed += !hw_real.own_new || !hw_called_by_allocator(frame);
 }
 
-#define ALLOCATE(size, call, operation)                                                                                \
-    do {                                                                                                               \
-        uintptr_t frame = FRAME;                                                                                       \
+/* THREAD is in the hook whose frame is FRAME: makes the call, which asks for BYTES, and counts it. */
+static inline __attribute__((always_inline)) void *counted(struct hw_thread *thread, struct hw_call call, size_t bytes,
+                                                           uintptr_t frame)
+{
+    hw_gate(thread, frame | HW_GATE_REAL);
+    void *result = hw_call_through(call);
+    hw_gate(thread, frame | HW_GATE_RUNTIME);
+    if (hw_likely(result != NULL))
+        hw_heap_allocated(thread, result, bytes, frame);
+    else if (call.function != HW_POSIX_MEMALIGN || *call.error)
+        count_failed(thread, frame);
+    hw_leave(thread);
+    return result;
+}
+
+/* Defines counted_NAME; OPERATION is the same in allocator mode, which may begin in the middle of the call. */
+#define COUNTED_CALL(name, parameters, bytes, operation, ...)                                                          \
+    COUNTED void *counted_##name parameters                                                                            \
+    {                                                                                                                  \
+        const struct hw_call call = {__VA_ARGS__};                                                                     \
+        const uintptr_t frame = FRAME;                                                                                 \
         struct hw_thread *thread = hw_enter(frame, false);                                                             \
-        void *result;                                                                                                  \
-        if (hw_unlikely(!thread)) {                                                                                    \
-            if (hw_operations_on)                                                                                      \
-                return (operation);                                                                                    \
-            HW_TRY(result, result = (call));                                                                           \
-            return result;                                                                                             \
-        }                                                                                                              \
-        hw_gate(thread, frame | HW_GATE_REAL);                                                                         \
-        HW_TRY(result, result = (call));                                                                               \
-        hw_gate(thread, frame | HW_GATE_RUNTIME);                                                                      \
-        if (hw_likely(result != NULL))                                                                                 \
-            hw_heap_allocated(thread, result, size, frame);                                                            \
-        else                                                                                                           \
-            count_failed(thread, frame);                                                                               \
-        hw_leave(thread);                                                                                              \
-        return result;                                                                                                 \
-    } while (0)
+        if (hw_unlikely(!thread))                                                                                      \
+            return hw_operations_on ? operation : hw_call_through(call);                                               \
+        return counted(thread, call, bytes, frame);                                                                    \
+    }
 
-COUNTED void *counted_malloc(size_t size)
-{
-    ALLOCATE(size, hw_real.malloc(size), hw_operation_malloc(size));
-}
-HW_HOOK(void *, malloc, (size_t size))
-HW_EXPORT void *malloc(size_t size)
-{
-    if (hw_unlikely(hw_operations_on))
-        return hw_operation_malloc(size);
-    return not_sampled(size) ? HW_PASS(hw_real.malloc(size)) : counted_malloc(size);
-}
+/* … and the hook. */
+#define ALLOCATING_HOOK(name, constant, parameters, arguments, alignment)                                              \
+    COUNTED_CALL(name, parameters, size, hw_operation_##name arguments, constant, .size = size, .second = alignment)   \
+    HW_HOOK(void *, name, parameters)                                                                                  \
+    HW_EXPORT void *name parameters                                                                                    \
+    {                                                                                                                  \
+        const struct hw_call call = {constant, .size = size, .second = alignment};                                     \
+        if (hw_unlikely(hw_operations_on))                                                                             \
+            return hw_operation_##name arguments;                                                                      \
+        return not_sampled(size) ? hw_call_through(call) : counted_##name arguments;                                   \
+    }
 
-COUNTED void *counted_calloc(size_t count, size_t size)
-{
-    ALLOCATE(count * size, hw_real.calloc(count, size), hw_operation_calloc(count, size));
-}
+ALLOCATING_HOOK(malloc, HW_MALLOC, (size_t size), (size), 0)
+HW_ALIGNED_FUNCTIONS(ALLOCATING_HOOK)
+
+COUNTED_CALL(calloc, (size_t count, size_t size), count *size, hw_operation_calloc(count, size), HW_CALLOC,
+             .second = count, .size = size)
 HW_HOOK(void *, calloc, (size_t count, size_t size))
 HW_EXPORT void *calloc(size_t count, size_t size)
 {
@@ -99,80 +102,29 @@ HW_EXPORT void *calloc(size_t count, size_t size)
     if (hw_unlikely(hw_operations_on))
         return hw_operation_calloc(count, size);
     if (!fails && not_sampled(bytes))
-        return HW_PASS(hw_real.calloc(count, size));
+        return hw_call_through((struct hw_call){HW_CALLOC, .second = count, .size = size});
     return counted_calloc(count, size);
 }
 
-COUNTED void *counted_memalign(size_t alignment, size_t size)
-{
-    ALLOCATE(size, hw_real.memalign(alignment, size), hw_operation_memalign(alignment, size));
-}
-HW_HOOK(void *, memalign, (size_t alignment, size_t size))
-HW_EXPORT void *memalign(size_t alignment, size_t size)
-{
-    if (hw_unlikely(hw_operations_on))
-        return hw_operation_memalign(alignment, size);
-    return not_sampled(size) ? HW_PASS(hw_real.memalign(alignment, size)) : counted_memalign(alignment, size);
-}
-
-COUNTED void *counted_aligned_alloc(size_t alignment, size_t size)
-{
-    ALLOCATE(size, hw_real.aligned_alloc(alignment, size), hw_operation_aligned_alloc(alignment, size));
-}
-HW_HOOK(void *, aligned_alloc, (size_t alignment, size_t size))
-HW_EXPORT void *aligned_alloc(size_t alignment, size_t size)
-{
-    if (hw_unlikely(hw_operations_on))
-        return hw_operation_aligned_alloc(alignment, size);
-    return not_sampled(size) ? HW_PASS(hw_real.aligned_alloc(alignment, size)) : counted_aligned_alloc(alignment, size);
-}
-
-COUNTED void *counted_valloc(size_t size)
-{
-    ALLOCATE(size, hw_real.valloc(size), hw_operation_valloc(size));
-}
-HW_HOOK(void *, valloc, (size_t size))
-HW_EXPORT void *valloc(size_t size)
-{
-    if (hw_unlikely(hw_operations_on))
-        return hw_operation_valloc(size);
-    return not_sampled(size) ? HW_PASS(hw_real.valloc(size)) : counted_valloc(size);
-}
-
-COUNTED void *counted_pvalloc(size_t size)
-{
-    ALLOCATE(size, hw_real.pvalloc(size), hw_operation_pvalloc(size));
-}
-HW_HOOK(void *, pvalloc, (size_t size))
-HW_EXPORT void *pvalloc(size_t size)
-{
-    if (hw_unlikely(hw_operations_on))
-        return hw_operation_pvalloc(size);
-    return not_sampled(size) ? HW_PASS(hw_real.pvalloc(size)) : counted_pvalloc(size);
-}
-
-static int passed_posix_memalign(void **pointer, size_t alignment, size_t size)
+static __attribute__((noinline)) int passed_posix_memalign(void **pointer, size_t alignment, size_t size)
 {
     int error;
-    HW_TRY(error != ENOMEM, error = hw_real.posix_memalign(pointer, alignment, size));
+    hw_call_through(
+        (struct hw_call){HW_POSIX_MEMALIGN, .place = pointer, .second = alignment, .size = size, .error = &error});
     return error;
 }
 
 COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size)
 {
-    uintptr_t frame = FRAME;
+    int error;
+    const uintptr_t frame = FRAME;
     struct hw_thread *thread = hw_enter(frame, false);
     if (hw_unlikely(!thread))
         return hw_operations_on ? hw_operation_posix_memalign(pointer, alignment, size)
                                 : passed_posix_memalign(pointer, alignment, size);
-    hw_gate(thread, frame | HW_GATE_REAL);
-    int error = passed_posix_memalign(pointer, alignment, size);
-    hw_gate(thread, frame | HW_GATE_RUNTIME);
-    if (error != 0)
-        count_failed(thread, frame);
-    else if (*pointer)
-        hw_heap_allocated(thread, *pointer, size, frame);
-    hw_leave(thread);
+    counted(thread,
+            (struct hw_call){HW_POSIX_MEMALIGN, .place = pointer, .second = alignment, .size = size, .error = &error},
+            size, frame);
     return error;
 }
 
@@ -187,78 +139,47 @@ HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
 
 /* ---- realloc ---- */
 
-/* One that gives NULL for 0 bytes has freed the block. */
-static void *real_realloc(void *pointer, size_t size)
+/* POINTER is not NULL. */
+static __attribute__((noinline)) void *passed_realloc(void *pointer, size_t size)
 {
-    void *result;
-    HW_TRY(result || !size, result = hw_real.realloc(pointer, size));
-    return result;
-}
-
-/* A block of the start-up allocator moves to the real one. */
-static void *realloc_startup_block(void *pointer, size_t size)
-{
-    void *fresh = HW_PASS(hw_real.malloc(size));
-    size_t old = *(size_t *)((char *)pointer - 8);
-    if (fresh)
-        __builtin_memcpy(fresh, pointer, old < size ? old : size);
-    return fresh;
-}
-
-/* Sampled runs: a free of the old block and an allocation of the new one, each as likely as its size says. */
-static void *realloc_sampled(void *pointer, size_t size, uintptr_t frame)
-{
-    struct hw_block block;
-    struct hw_thread *thread = hw_enter(frame, true);
-    if (!thread)
-        return real_realloc(pointer, size);
-    bool known = !surely_not_tracked(pointer) && hw_heap_realloc_begin(thread, pointer, &block);
-    hw_gate(thread, frame | HW_GATE_REAL);
-    void *result = real_realloc(pointer, size);
-    hw_gate(thread, frame | HW_GATE_RUNTIME);
-    if (known && !result && size)
-        hw_heap_realloc_failed(thread, pointer, &block);
-    else if (known)
-        hw_heap_realloc_freed(thread, pointer, &block);
-    if (result && !not_sampled(size))
-        hw_heap_allocated(thread, result, size, frame);
-    hw_leave(thread);
-    return result;
+    return hw_call_through((struct hw_call){HW_REALLOC, .pointer = pointer, .size = size});
 }
 
 COUNTED void *counted_realloc(void *pointer, size_t size)
 {
-    uintptr_t frame = FRAME;
     if (hw_unlikely(hw_real_is_startup_block(pointer)))
-        return realloc_startup_block(pointer, size);
-    if (hw_options.sample_bytes)
-        return realloc_sampled(pointer, size, frame);
+        return hw_call_through((struct hw_call){HW_MOVE_STARTUP_BLOCK, .pointer = pointer, .size = size});
+    uintptr_t frame = FRAME;
     struct hw_thread *thread = hw_enter(frame, true);
     if (hw_unlikely(!thread))
-        return hw_operations_on ? hw_operation_realloc(pointer, size) : real_realloc(pointer, size);
+        return hw_operations_on ? hw_operation_realloc(pointer, size) : passed_realloc(pointer, size);
     struct hw_block block;
-    bool known = hw_heap_realloc_begin(thread, pointer, &block);
+    const bool known = !surely_not_tracked(pointer) && hw_heap_realloc_begin(thread, pointer, &block);
+    const bool sampled = hw_options.sample_bytes != 0;
     hw_gate(thread, frame | HW_GATE_REAL);
-    void *result = real_realloc(pointer, size);
+    void *result = passed_realloc(pointer, size);
     hw_gate(thread, frame | HW_GATE_RUNTIME);
-    if (!known) {
-        if (result)
-            thread->entry->foreign_reallocs++;
-    } else if (result)
-        hw_heap_realloc_end(thread, pointer, result, size, &block);
-    else if (size == 0) /* every allocator that returns NULL here has freed the block */
-        hw_heap_realloc_freed(thread, pointer, &block);
-    else {
-        thread->entry->failed++;
+    if (known && !result && size) {
+        thread->entry->failed += !sampled;
         hw_heap_realloc_failed(thread, pointer, &block);
-    }
+    } else if (known && (!result || sampled)) /* every allocator that returns NULL here has freed the block */
+        hw_heap_realloc_freed(thread, pointer, &block);
+    else if (known)
+        hw_heap_realloc_end(thread, pointer, result, size, &block);
+    if (sampled) { /* a free of the old block and an allocation of the new one, each as likely as its size says */
+        if (result && !not_sampled(size))
+            hw_heap_allocated(thread, result, size, frame);
+    } else if (!known && result)
+        thread->entry->foreign_reallocs++;
     hw_leave(thread);
     return result;
 }
 
-COUNTED void *counted_realloc_null(size_t size)
+COUNTED_CALL(realloc_null, (size_t size), size, hw_operation_realloc(NULL, size), HW_REALLOC, .size = size)
+
+static inline void *realloc_null(size_t size)
 {
-    ALLOCATE(size, hw_real.realloc(NULL, size), hw_operation_realloc(NULL, size));
+    return not_sampled(size) ? hw_call_through((struct hw_call){HW_REALLOC, .size = size}) : counted_realloc_null(size);
 }
 
 HW_HOOK(void *, realloc, (void *pointer, size_t size))
@@ -266,10 +187,10 @@ HW_EXPORT void *realloc(void *pointer, size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_realloc(pointer, size);
-    if (pointer)
-        return surely_not_tracked(pointer) && not_sampled(size) ? real_realloc(pointer, size)
-                                                                : counted_realloc(pointer, size);
-    return not_sampled(size) ? HW_PASS(hw_real.realloc(NULL, size)) : counted_realloc_null(size);
+    if (!pointer)
+        return realloc_null(size);
+    return surely_not_tracked(pointer) && not_sampled(size) ? passed_realloc(pointer, size)
+                                                            : counted_realloc(pointer, size);
 }
 
 HW_HOOK(void *, reallocarray, (void *pointer, size_t count, size_t size))
@@ -280,33 +201,36 @@ HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
         return hw_operations_on ? hw_operation_calloc(count, size) : counted_calloc(count, size); /* fails as well */
     if (hw_unlikely(hw_operations_on))
         return hw_operation_realloc(pointer, bytes);
-    return pointer              ? counted_realloc(pointer, bytes)
-           : not_sampled(bytes) ? HW_PASS(hw_real.realloc(NULL, bytes))
-                                : counted_realloc_null(bytes);
+    return pointer ? counted_realloc(pointer, bytes) : realloc_null(bytes);
 }
 
 /* ---- free ---- */
 
-/* Accounts a free. False when the pointer must not reach the real allocator. */
-static inline bool account_free(void *pointer, uintptr_t frame)
+/* Counts a free. False when the pointer must not reach the real allocator. */
+static inline bool count_free(struct hw_thread *thread, void *pointer, uintptr_t frame)
+{
+    if (hw_likely(hw_heap_freed(thread, pointer, frame)))
+        return true;
+    if (hw_real_is_startup_block(pointer))
+        return false;
+    if (!hw_options.sample_bytes && !thread->nested)
+        thread->entry->foreign_frees++;
+    return true;
+}
+
+static inline bool enter_and_count_free(void *pointer, uintptr_t frame)
 {
     struct hw_thread *thread = hw_enter(frame, true);
     if (hw_unlikely(!thread))
         return !hw_real_is_startup_block(pointer);
-    bool known = hw_heap_freed(thread, pointer, frame);
-    bool pass = true;
-    if (hw_unlikely(!known)) {
-        pass = !hw_real_is_startup_block(pointer);
-        if (pass && !hw_options.sample_bytes && !thread->nested)
-            thread->entry->foreign_frees++;
-    }
+    const bool pass = count_free(thread, pointer, frame);
     hw_leave(thread);
     return pass;
 }
 
 COUNTED void counted_free(void *pointer)
 {
-    if (account_free(pointer, FRAME))
+    if (enter_and_count_free(pointer, FRAME))
         hw_real.free(pointer);
 }
 
@@ -323,42 +247,36 @@ HW_EXPORT void free(void *pointer)
         counted_free(pointer);
 }
 
+/* One that says more than the pointer. */
+static inline __attribute__((always_inline)) void release(struct hw_call call, uintptr_t frame)
+{
+    if (surely_not_tracked(call.pointer) || enter_and_count_free(call.pointer, frame))
+        hw_real_call(&hw_real, call);
+}
+
 HW_HOOK(void, free_sized, (void *pointer, size_t size))
 HW_EXPORT void free_sized(void *pointer, size_t size)
 {
-    if (pointer && hw_unlikely(hw_operations_on)) {
+    if (pointer && hw_unlikely(hw_operations_on))
         hw_operation_free_sized(pointer, size);
-        return;
-    }
-    if (!pointer || (!surely_not_tracked(pointer) && !account_free(pointer, FRAME)))
-        return;
-    if (hw_real.free_sized)
-        hw_real.free_sized(pointer, size);
-    else
-        hw_real.free(pointer);
+    else if (pointer)
+        release((struct hw_call){HW_FREE_SIZED, .pointer = pointer, .size = size}, FRAME);
 }
 
 HW_HOOK(void, free_aligned_sized, (void *pointer, size_t alignment, size_t size))
 HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
 {
-    if (pointer && hw_unlikely(hw_operations_on)) {
+    if (pointer && hw_unlikely(hw_operations_on))
         hw_operation_free_aligned_sized(pointer, alignment, size);
-        return;
-    }
-    if (!pointer || (!surely_not_tracked(pointer) && !account_free(pointer, FRAME)))
-        return;
-    if (hw_real.free_aligned_sized)
-        hw_real.free_aligned_sized(pointer, alignment, size);
-    else
-        hw_real.free(pointer);
+    else if (pointer)
+        release((struct hw_call){HW_FREE_ALIGNED_SIZED, .pointer = pointer, .second = alignment, .size = size}, FRAME);
 }
 
 HW_HOOK(size_t, malloc_usable_size, (void *pointer))
 HW_EXPORT size_t malloc_usable_size(void *pointer)
 {
-    if (hw_unlikely(hw_real_is_startup_block(pointer)))
-        return *(size_t *)((char *)pointer - 8);
-    return hw_real.malloc_usable_size(pointer);
+    return hw_unlikely(hw_real_is_startup_block(pointer)) ? hw_real_startup_size(pointer)
+                                                          : hw_real.malloc_usable_size(pointer);
 }
 
 /* ---- C++ ---- */
@@ -451,20 +369,18 @@ static inline void *operator_new(int form, bool aligned, size_t size, size_t sec
         return operation_new(form, aligned, size, second, third);
     if (!hw_real.new_is_malloc)
         return call_real_new(form, size, second, third, frame);
+    const struct hw_call call = {aligned ? HW_MEMALIGN : HW_MALLOC, .size = size ? size : 1, .second = second};
     void *result;
-    struct hw_thread *thread = NULL;
-    bool sampled = !not_sampled(size);
-    if (sampled)
-        thread = hw_enter(frame, false);
+    struct hw_thread *thread = not_sampled(size) ? NULL : hw_enter(frame, false);
     if (thread) {
         hw_gate(thread, frame | HW_GATE_REAL);
-        result = hw_unlikely(aligned) ? hw_real.memalign(second, size ? size : 1) : hw_real.malloc(size ? size : 1);
+        result = hw_real_call(&hw_real, call);
         hw_gate(thread, frame | HW_GATE_RUNTIME);
         if (hw_likely(result != NULL))
             hw_heap_allocated(thread, result, size, frame);
         hw_leave(thread);
     } else
-        result = hw_unlikely(aligned) ? hw_real.memalign(second, size ? size : 1) : hw_real.malloc(size ? size : 1);
+        result = hw_real_call(&hw_real, call);
     return hw_likely(result != NULL) ? result : call_real_new(form, size, second, third, frame);
 }
 
@@ -483,33 +399,26 @@ static inline void operator_delete(int form, void *pointer, size_t second, size_
 {
     if (!pointer)
         return;
+    const bool own = !hw_real.new_is_malloc && hw_real.op_delete[form];
     if (hw_unlikely(hw_operations_on)) {
-        if (!hw_real.new_is_malloc && hw_real.op_delete[form])
+        if (own)
             hw_operation_delete(form, pointer, second, third);
         else
             hw_operation_free(pointer);
         return;
     }
-    if (!surely_not_tracked(pointer)) {
-        struct hw_thread *thread = hw_enter(frame, true);
-        if (thread) {
-            if (!hw_heap_freed(thread, pointer, frame) && !hw_options.sample_bytes && !thread->nested)
-                thread->entry->foreign_frees++;
-            if (!hw_real.new_is_malloc && hw_real.op_delete[form]) {
-                hw_gate(thread, frame | HW_GATE_REAL); /* a free inside is this one */
-                hw_real.op_delete[form](pointer, second, third);
-                hw_leave(thread);
-                return;
-            }
-            hw_leave(thread);
-        }
-    }
-    if (hw_real_is_startup_block(pointer))
+    if (!own) {
+        release((struct hw_call){HW_FREE, .pointer = pointer}, frame);
         return;
-    if (!hw_real.new_is_malloc && hw_real.op_delete[form])
+    }
+    struct hw_thread *thread = surely_not_tracked(pointer) ? NULL : hw_enter(frame, true);
+    if (thread ? count_free(thread, pointer, frame) : !hw_real_is_startup_block(pointer)) {
+        if (thread)
+            hw_gate(thread, frame | HW_GATE_REAL); /* a free inside is this one */
         hw_real.op_delete[form](pointer, second, third);
-    else
-        hw_real.free(pointer);
+    }
+    if (thread)
+        hw_leave(thread);
 }
 
 #define DEFINE_DELETE(index, symbol)                                                                                   \

@@ -31,6 +31,9 @@ extern HW_HIDDEN struct hw_real hw_real;
 void hw_real_resolve(void);
 /* Whether POINTER comes from the start-up allocator, which frees nothing. */
 bool hw_real_is_startup_block(const void *pointer);
+size_t hw_real_startup_size(const void *pointer);
+/* Moves such a block to the real allocator. */
+void *hw_real_move_startup_block(const void *pointer, size_t size);
 /* Sampled runs: no filter may hide blocks of the start-up allocator. */
 void hw_real_mark_startup_blocks(void);
 /* Module that holds hw_real.malloc: address inside it. */

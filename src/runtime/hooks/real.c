@@ -45,9 +45,18 @@ void hw_real_mark_startup_blocks(void)
         hw_filter[((uintptr_t)(startup_memory + i) >> 4) & hw_filter_mask] = 0xff;
 }
 
-static size_t startup_size(void *pointer)
+size_t hw_real_startup_size(const void *pointer)
 {
-    return *(size_t *)((char *)pointer - 8);
+    return *(const size_t *)((const char *)pointer - 8);
+}
+
+void *hw_real_move_startup_block(const void *pointer, size_t size)
+{
+    const size_t old = hw_real_startup_size(pointer);
+    void *fresh = hw_real.malloc(size);
+    if (fresh)
+        __builtin_memcpy(fresh, pointer, old < size ? old : size);
+    return fresh;
 }
 
 static bool resolving;
@@ -78,7 +87,7 @@ static void *early_realloc(void *pointer, size_t size)
         return hw_real.realloc(pointer, size);
     char *fresh = startup_take(16, size);
     if (fresh && pointer)
-        for (size_t i = 0; i < size && i < startup_size(pointer); i++)
+        for (size_t i = 0; i < size && i < hw_real_startup_size(pointer); i++)
             fresh[i] = ((char *)pointer)[i];
     return fresh;
 }
@@ -115,7 +124,7 @@ static size_t early_usable_size(void *pointer)
     if (!pointer)
         return 0;
     return resolved() && !hw_real_is_startup_block(pointer) ? hw_real.malloc_usable_size(pointer)
-                                                            : startup_size(pointer);
+                                                            : hw_real_startup_size(pointer);
 }
 
 struct hw_real hw_real = {
