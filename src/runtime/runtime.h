@@ -26,12 +26,18 @@
 #include "base/sys.h"
 #include "profile/format.h"
 
-#define HW_EXPORT       __attribute__((visibility("default"), noinline))
-#define HW_HIDDEN       __attribute__((visibility("hidden")))
+#define HW_EXPORT __attribute__((visibility("default"), noinline))
+#define HW_HIDDEN __attribute__((visibility("hidden")))
+/* The head of a function that is exported and called by nobody here: with its prototype. */
+#define HW_EXPORTED(type, name, arguments)                                                                             \
+    HW_EXPORT type name arguments;                                                                                     \
+    HW_EXPORT type name arguments
 #define HW_VARIABLE     __attribute__((visibility("default")))
 #define HW_DEPTH_MAX    256
 #define HW_CONTEXT_BITS 24
 #define HW_CONTEXT_MAX  (1u << HW_CONTEXT_BITS)
+/* A function that is part of a fast path, or folds away where it is called. */
+#define HW_INLINE static inline __attribute__((always_inline))
 
 enum hw_state {
     HW_STATE_NEW = 0,      /* nothing has happened yet */

@@ -105,7 +105,7 @@ enum hw_layout {
     HW_LAYOUT_FAR = 3,  /* …as many bytes before as is written 32 bytes before the block */
     HW_LAYOUT_KIND = 3,
     HW_LAYOUT_UPPER = 4,  /* the block begins in the upper half of the 64 bytes */
-    HW_LAYOUT_RECORD = 8, /* 16 bytes before it there is a record (hw_layout_pack) */
+    HW_LAYOUT_RECORD = 8, /* 16 bytes before it there is a record (blocks.c) */
     HW_LAYOUT_OWN = 16,   /* alone, at a multiple of 64: the allocator's own block, which shares no cell either */
 };
 extern HW_HIDDEN uint8_t *hw_layout_map;
@@ -128,31 +128,8 @@ static inline void hw_layout_forget_own(const void *address)
     if (hw_unlikely(hw_layout_is_own(address)))
         hw_layout_map[(uintptr_t)address >> 6] = 0;
 }
-/* The record of a block of the layout, in the 16 bytes before it. Sizes below HW_LAYOUT_SIZE_MOST. */
-#define HW_LAYOUT_SIZE_MOST (1ull << 40)
-static inline void hw_layout_pack(uint64_t *record, const struct hw_block *block)
-{
-    record[0] = block->stamp >> HW_STAMP_SHIFT << 10 | block->cpu;
-    record[1] = block->size << HW_CONTEXT_BITS | block->context;
-}
-static inline void hw_layout_unpack(const uint64_t *record, struct hw_block *block)
-{
-    block->stamp = record[0] >> 10 << HW_STAMP_SHIFT;
-    block->cpu = record[0] & 1023;
-    block->layout = true;
-    block->size = record[1] >> HW_CONTEXT_BITS;
-    block->context = record[1] & (HW_CONTEXT_MAX - 1);
-}
-
-/* Prefetches what an event will need of a block's record and cells while its stack is being walked. */
-static inline void hw_block_prefetch(const void *address)
-{
-    uintptr_t user = (uintptr_t)address & ((1ul << HW_ARCH_ADDRESS_BITS) - 1);
-    if (hw_likely(hw_block_cells != NULL))
-        __builtin_prefetch(hw_block_cells + (user >> 4), 1);
-    else if (hw_access_on())
-        __builtin_prefetch((const void *)(hw_shadow.base + (user >> hw_shadow.shift)));
-}
+/* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
+void hw_layout_each(void (*each)(void *address), bool safely);
 
 /* ---- access.c: from cells to the profile, event by event (access.h has what its files share) ---- */
 

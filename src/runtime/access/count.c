@@ -288,9 +288,9 @@ static __attribute__((noinline)) void weave_bytes(uint8_t *cell, uint64_t cells,
         hw_arch_add_saturating(cell++, pattern[phase++]);
 }
 
-static void range_bytes(uint8_t *cell, uint64_t address, uint64_t last, uint64_t stride, uint64_t count,
-                        uint64_t number)
+static void range_bytes(uint8_t *cell, struct visits visits, uint64_t count, uint64_t number)
 {
+    uint64_t address = visits.first, last = visits.last, stride = visits.stride;
     uint64_t cells = (last >> 3) - (address >> 3), offset = address & 7;
     if (number == 0)
         return;
@@ -325,10 +325,9 @@ HW_EXPORT void __heapwise_range_8(const void *start, int64_t signed_stride, uint
     if (hw_unlikely(!count))
         return;
     struct visits visits = upwards(start, signed_stride, count);
-    uint64_t address = visits.first, last = visits.last, stride = visits.stride;
-    uint8_t *cell = cell_at_8(__heapwise_plane, address);
-    range_bytes(cell, address, last, stride, count, reads);
-    range_bytes(cell + HW_ABI_WRITES_OFFSET, address, last, stride, count, writes);
+    uint8_t *cell = cell_at_8(__heapwise_plane, visits.first);
+    range_bytes(cell, visits, count, reads);
+    range_bytes(cell + HW_ABI_WRITES_OFFSET, visits, count, writes);
 }
 
 static inline void touch_8(uintptr_t plane, uint64_t address, uint64_t bytes, uint64_t reads, uint64_t writes)

@@ -24,12 +24,10 @@ void hw_shadow_sweep(void);
 /* The role of the threads that have counted in PLANE, one of hw_shadow.plane. */
 uint32_t hw_shadow_role(uintptr_t plane);
 
-/* ---- sharing.c, owned_blocks.c, access.c ---- */
+/* ---- sharing.c, access.c ---- */
 
 /* Forgets what a harvest wrote. Lock held. */
 void hw_sharing_forget_harvest(void);
-/* Calls EACH for every block of the layout that has a record. SAFELY: memory may vanish meanwhile. Lock held. */
-void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely);
 /* Accesses are counted from now on: makes the sections. */
 void hw_access_late(uint32_t granule);
 

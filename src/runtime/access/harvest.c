@@ -100,8 +100,7 @@ void hw_access_harvest(bool stopped)
     hw_sharing_forget_harvest();
     hw_histograms_forget_live(live.contexts);
     hw_pool_harvest_begin();
-    hw_layout_each(harvest_block, !stopped);
-    hw_blocks_each_in_table(harvest_block);
+    hw_blocks_each(harvest_block, !stopped);
     hw_pool_harvest(harvest_pool_block);
     copy_types();
     hw_globals_harvest();

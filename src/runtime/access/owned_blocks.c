@@ -367,7 +367,7 @@ void hw_layout_make_room(void)
 /* ---- all of them ---- */
 
 static struct {
-    void (*each)(void *address, const struct hw_block *block);
+    void (*each)(void *address);
     bool safely;
 } walk;
 
@@ -379,9 +379,7 @@ static void visit(uintptr_t unit)
     char *block = (char *)((unit << 6) + (byte & HW_LAYOUT_UPPER ? 32 : 0));
     if (walk.safely && (!hw_readable((uintptr_t)block - 16) || !hw_readable((uintptr_t)block - 8)))
         return;
-    struct hw_block record;
-    hw_layout_unpack((const uint64_t *)(block - 16), &record);
-    walk.each(block, &record);
+    walk.each(block);
 }
 
 /* The map's bytes [start, end), in pages that are there. */
@@ -407,9 +405,10 @@ static void visit_area(const struct hw_area *area)
     hw_resident_each(base + (area->start >> 6), base + ((area->end + 63) >> 6), visit_bytes);
 }
 
-void hw_layout_each(void (*each)(void *address, const struct hw_block *block), bool safely)
+void hw_layout_each(void (*each)(void *address), bool safely)
 {
     walk.each = each;
     walk.safely = safely;
-    hw_areas_each(visit_area);
+    if (hw_layout_map)
+        hw_areas_each(visit_area);
 }

@@ -381,14 +381,14 @@ static __attribute__((noinline)) void *real_new(int form, size_t size, size_t se
     return result;
 }
 
-static inline __attribute__((always_inline)) void *real_call(struct hw_call call)
+HW_INLINE void *real_call(struct hw_call call)
 {
     return call.function == HW_NEW ? real_new(call.form, call.size, call.second, call.third)
                                    : hw_real_call(&hw_real, call);
 }
 
 /* The real call, inside the operation. */
-static inline __attribute__((always_inline)) void *perform(struct operation *operation, struct hw_call call)
+HW_INLINE void *perform(struct operation *operation, struct hw_call call)
 {
     void *result;
     enter_real(operation->op);
@@ -404,7 +404,7 @@ static inline __attribute__((always_inline)) void *perform(struct operation *ope
 }
 
 /* One that allocates. */
-static inline __attribute__((always_inline)) void *perform_surely(struct operation *operation, struct hw_call call)
+HW_INLINE void *perform_surely(struct operation *operation, struct hw_call call)
 {
     void *result = perform(operation, call);
     return hw_call_may_succeed_now(call, result) ? perform(operation, call) : result;
@@ -441,8 +441,7 @@ static inline void allocation_end(struct operation *operation, enum hw_operation
 }
 
 /* CALL asks for SIZE bytes. */
-static inline __attribute__((always_inline)) void *allocate(struct hw_call call, enum hw_operation_kind kind,
-                                                            size_t size, uintptr_t frame)
+HW_INLINE void *allocate(struct hw_call call, enum hw_operation_kind kind, size_t size, uintptr_t frame)
 {
     struct operation operation;
     void *result;
@@ -571,9 +570,8 @@ static bool give_up(struct operation *operation, void *pointer, size_t size)
     return true;
 }
 
-/* PLACED: that of SIZE bytes is freed is already recorded in places. */
-static inline __attribute__((always_inline)) void release(struct hw_call call, bool placed, size_t size,
-                                                          uintptr_t frame)
+/* PLACED: places have recorded it already, as a block of SIZE bytes. */
+HW_INLINE void release(struct hw_call call, bool placed, size_t size, uintptr_t frame)
 {
     struct operation operation;
     operation.time.called = 0;
@@ -651,8 +649,7 @@ static __attribute__((noinline)) void *allocated_otherwise(struct hw_operator *o
     return hw_unlikely(op->events) ? fast_end(op, kind, bucket, result) : result;
 }
 
-static inline __attribute__((always_inline)) void *fast_call(struct hw_operator *op, const struct hw_real *real,
-                                                             struct hw_call call, uintptr_t frame)
+HW_INLINE void *fast_call(struct hw_operator *op, const struct hw_real *real, struct hw_call call, uintptr_t frame)
 {
     op->until_timed--;
     op->frame = frame;
@@ -664,10 +661,8 @@ static inline __attribute__((always_inline)) void *fast_call(struct hw_operator 
 }
 
 /* KIND: of a block at a new address; AGAIN: of one of the same size. */
-static inline __attribute__((always_inline)) void *fast_allocate(struct hw_operator *op, const struct hw_real *real,
-                                                                 struct hw_call call, enum hw_operation_kind kind,
-                                                                 enum hw_operation_kind again, size_t size,
-                                                                 uintptr_t frame)
+HW_INLINE void *fast_allocate(struct hw_operator *op, const struct hw_real *real, struct hw_call call,
+                              enum hw_operation_kind kind, enum hw_operation_kind again, size_t size, uintptr_t frame)
 {
     void *result = fast_call(op, real, call, frame);
     if (hw_unlikely(!hw_place_again(op->places, (uintptr_t)result, size, false)))
@@ -685,8 +680,7 @@ static void *middle_malloc(struct hw_operator *op, size_t size)
 }
 
 /* REAL: not hw_real for hw_operation_trial_malloc. */
-static inline __attribute__((always_inline)) void *fast_malloc(struct hw_operator *op, const struct hw_real *real,
-                                                               size_t size, uintptr_t frame)
+HW_INLINE void *fast_malloc(struct hw_operator *op, const struct hw_real *real, size_t size, uintptr_t frame)
 {
     if (takes_slow_path(op) || hw_unlikely(size >= HW_OPERATION_LARGE))
         return slow_malloc(size);
@@ -711,9 +705,8 @@ void *hw_operation_calloc(size_t number, size_t size)
                          HW_OPERATION_CALLOC, all, FRAME);
 }
 
-static inline __attribute__((always_inline)) void fast_free_placed(struct hw_operator *op, const struct hw_real *real,
-                                                                   void *pointer, uint32_t bucket, uint64_t size,
-                                                                   uintptr_t frame)
+HW_INLINE void fast_free_placed(struct hw_operator *op, const struct hw_real *real, void *pointer, uint32_t bucket,
+                                uint64_t size, uintptr_t frame)
 {
     count(op, HW_OPERATION_FREE, bucket);
     count_given_back(op, bucket, size);
@@ -732,8 +725,7 @@ static __attribute__((noinline)) void free_otherwise(struct hw_operator *op, voi
         fast_free_placed(op, &hw_real, pointer, hw_size_bucket(size), size, FRAME);
 }
 
-static inline __attribute__((always_inline)) void fast_free(struct hw_operator *op, const struct hw_real *real,
-                                                            void *pointer, uintptr_t frame)
+HW_INLINE void fast_free(struct hw_operator *op, const struct hw_real *real, void *pointer, uintptr_t frame)
 {
     if (takes_slow_path(op)) {
         slow_free(pointer);

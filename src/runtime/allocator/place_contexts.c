@@ -85,7 +85,7 @@ void hw_places_pin(struct hw_places_moment *moment, uint64_t followed)
     pinning.stride = followed / (which ? LOOKS_MOST : LOOKS_MOST / 8) + 1;
     pinning.seen = hw_runtime.process->peak_epoch; /* not always the same ones */
     pinning.looks = pinning.pages_free = 0;
-    hw_blocks_each_in_table(look_at_block);
+    hw_blocks_each(look_at_block, false);
     moment->pages_looks = pinning.looks;
     moment->pages_free = pinning.pages_free;
     uint32_t next = 0, there = (uint32_t)HW_ENTRIES(HW_POOL_PINNED);

@@ -7,7 +7,7 @@
  * has become empty again, so that nobody has to clear them at the right moment; a search that meets too many of those
  * gives up. */
 #include "runtime/core/memory.h"
-#include "runtime/heap/heap.h"
+#include "runtime/heap/blocks.h"
 
 #define LEVELS      8
 #define GRANULES    (1ul << (HW_ARCH_ADDRESS_BITS - 4))

@@ -21,6 +21,7 @@
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
+#include "runtime/heap/blocks.h"
 #include "runtime/hooks/hooks.h"
 
 enum { KIND_NONE = 0, KIND_THREE = 1, KIND_FOUR = 2, KIND_POOL = 3 };
@@ -121,11 +122,7 @@ static void put_record(struct hw_thread *thread, uint32_t index)
 
 struct table_entry {
     uint64_t address; /* 0 empty, TOMB deleted, odd while it is being written */
-    uint64_t size, stamp;
-    uint32_t context, cpu;
-    uint8_t shift; /* as in struct hw_block */
-    uint16_t slot;
-    uint32_t clock;
+    struct hw_block block;
 };
 #define TOMB         2ul
 #define PROBES       16u
@@ -200,13 +197,8 @@ static bool table_put(uint64_t address, const struct hw_block *block)
             if ((key != 0 && key != TOMB) || !__atomic_compare_exchange_n(&entry->address, &key, address | 1, false,
                                                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                 continue;
-            entry->size = block->size;
-            entry->stamp = block->stamp;
-            entry->context = block->context;
-            entry->cpu = block->cpu;
-            entry->shift = block->shift;
-            entry->slot = block->slot;
-            entry->clock = block->clock;
+            entry->block = *block;
+            entry->block.layout = false;
             __atomic_store_n(&entry->address, address, __ATOMIC_RELEASE);
             filter_add(address, 1);
             return true;
@@ -221,13 +213,7 @@ static bool table_take(uint64_t address, struct hw_block *block)
     struct table_entry *entry;
     if (!table_find(address, &entry))
         return false;
-    *block = (struct hw_block){.size = entry->size,
-                               .stamp = entry->stamp,
-                               .context = entry->context,
-                               .cpu = entry->cpu,
-                               .shift = entry->shift,
-                               .slot = entry->slot,
-                               .clock = entry->clock};
+    *block = entry->block;
     __atomic_store_n(&entry->address, TOMB, __ATOMIC_RELEASE);
     filter_add(address, -1);
     return true;
@@ -248,10 +234,24 @@ bool hw_blocks_start(void)
     return add_level(0);
 }
 
-/* Accesses are counted: a block of the layout has its record before it (owned_blocks.c). */
-static inline uint64_t *record_before(uint64_t address)
+/* Accesses are counted: a block of the layout (owned_blocks.c) has its record in the 16 bytes before it. */
+#define LAYOUT_SIZE_MOST (1ull << 40)
+
+static inline void pack_before(uint64_t address, const struct hw_block *block)
 {
-    return (uint64_t *)(address - 16);
+    uint64_t *record = (uint64_t *)(address - 16);
+    record[0] = block->stamp >> HW_STAMP_SHIFT << 10 | block->cpu;
+    record[1] = block->size << HW_CONTEXT_BITS | block->context;
+}
+
+static inline void unpack_before(uint64_t address, struct hw_block *block)
+{
+    const uint64_t *record = (const uint64_t *)(address - 16);
+    block->stamp = record[0] >> 10 << HW_STAMP_SHIFT;
+    block->cpu = record[0] & 1023;
+    block->layout = true;
+    block->size = record[1] >> HW_CONTEXT_BITS;
+    block->context = record[1] & (HW_CONTEXT_MAX - 1);
 }
 
 void hw_blocks_access(void)
@@ -260,16 +260,23 @@ void hw_blocks_access(void)
     hw_block_cells = NULL;
 }
 
-void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *block))
+static void (*each_block)(void *address, const struct hw_block *block);
+
+static void visit_layout(void *address)
 {
+    struct hw_block block;
+    unpack_before((uint64_t)address, &block);
+    each_block(address, &block);
+}
+
+void hw_blocks_each(void (*each)(void *address, const struct hw_block *block), bool safely)
+{
+    each_block = each;
+    hw_layout_each(visit_layout, safely);
     for (uint32_t i = 0; i < table.levels; i++)
         for (uint64_t at = 0; at <= table.mask[i]; at++) {
             const struct table_entry *entry = &table.level[i][at];
-            struct hw_block block = {.size = entry->size,
-                                     .stamp = entry->stamp,
-                                     .context = entry->context,
-                                     .cpu = entry->cpu,
-                                     .shift = entry->shift};
+            const struct hw_block block = entry->block;
             if (entry->address > TOMB && !(entry->address & 1))
                 each((void *)entry->address, &block);
         }
@@ -297,8 +304,7 @@ static bool take_from_table(uint64_t address, struct hw_block *block)
     return true;
 }
 
-static inline __attribute__((always_inline)) bool take_from_cells(struct hw_thread *thread, uint32_t *cell,
-                                                                  struct hw_block *block)
+HW_INLINE bool take_from_cells(struct hw_thread *thread, uint32_t *cell, struct hw_block *block)
 {
     switch (cell[0] & 3) {
     case KIND_FOUR:
@@ -332,9 +338,9 @@ static inline bool put(struct hw_thread *thread, void *pointer, const struct hw_
     uint64_t address = (uint64_t)pointer;
     if (hw_unlikely(!hw_block_cells || (address & 15) || address >> HW_ARCH_ADDRESS_BITS || block->size >> 38)) {
         uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
-        if (!layout || block->size >= HW_LAYOUT_SIZE_MOST)
+        if (!layout || block->size >= LAYOUT_SIZE_MOST)
             return put_in_table(thread, address, block, old);
-        hw_layout_pack(record_before(address), block);
+        pack_before(address, block);
         *layout |= HW_LAYOUT_RECORD;
         return false;
     }
@@ -382,7 +388,7 @@ static inline bool take(struct hw_thread *thread, void *pointer, struct hw_block
         uint8_t *layout = hw_layout_map ? hw_layout_of(pointer) : NULL;
         if (!layout || !(*layout & HW_LAYOUT_RECORD))
             return map.old_cells ? take_old(thread, pointer, block) : take_from_table(address, block);
-        hw_layout_unpack(record_before(address), block);
+        unpack_before(address, block);
         *layout &= (uint8_t)~HW_LAYOUT_RECORD;
         return true;
     }
@@ -436,7 +442,7 @@ static bool peek(uint64_t address, struct hw_block *block)
     if (!cell || !(cell[0] & 3)) {
         if ((cell && !__atomic_load_n(&table_blocks, __ATOMIC_RELAXED)) || !table_find(address, &entry))
             return false;
-        *block = (struct hw_block){.size = entry->size, .stamp = entry->stamp, .context = entry->context};
+        *block = entry->block;
         return true;
     }
     for (int i = 0; i < 4; i++)

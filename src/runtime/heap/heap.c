@@ -11,6 +11,7 @@
 #include "runtime/core/file.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
+#include "runtime/heap/blocks.h"
 
 /* What a block counts for: as many blocks and bytes as it stands for in sampled runs (the chance in that comes from its
  * stamp, so that its free finds the same). */
@@ -283,11 +284,63 @@ static inline uint64_t file_tick(uint64_t stamp)
     return stamp - (hw_runtime.tick_base - hw_runtime.family_base);
 }
 
+/* Prefetches what an event will need of a block's record and cells while its stack is being walked. */
+static inline void prefetch(const void *address)
+{
+    uintptr_t user = (uintptr_t)address & ((1ul << HW_ARCH_ADDRESS_BITS) - 1);
+    if (hw_likely(hw_block_cells != NULL))
+        __builtin_prefetch(hw_block_cells + (user >> 4), 1);
+    else if (hw_access_on())
+        __builtin_prefetch((const void *)(hw_shadow.base + (user >> hw_shadow.shift)));
+}
+
+static inline void note_alloc_thread(struct hw_mib *mib, const struct hw_thread *thread)
+{
+    if (hw_unlikely(mib->alloc_thread != thread->serial)) {
+        mib->alloc_thread = thread->serial;
+        mib->alloc_threads++;
+    }
+}
+
+static inline void note_free_thread(struct hw_mib *mib, const struct hw_thread *thread)
+{
+    if (hw_unlikely(mib->free_thread != thread->serial)) {
+        mib->free_thread = thread->serial;
+        mib->free_threads++;
+    }
+}
+
+static inline void change_mib(struct hw_mib *mib, int64_t bytes, int64_t blocks)
+{
+    take_peak_share(mib);
+    mib->live_bytes += bytes;
+    mib->live_blocks += blocks;
+}
+
+/* Everything a new block means to the MIB. */
+static inline void add_block(struct hw_mib *mib, const struct hw_thread *thread, const struct hw_block *block,
+                             uint64_t weight, int64_t bytes)
+{
+    const uint64_t tick = file_tick(block->stamp);
+    change_mib(mib, bytes, (int64_t)weight);
+    mib->allocations += weight;
+    mib->samples++;
+    mib->bytes += (uint64_t)bytes;
+    if (block->size < mib->size_min)
+        mib->size_min = block->size;
+    if (block->size > mib->size_max)
+        mib->size_max = block->size;
+    mib->last_alloc_tick = tick;
+    mib->last_alloc_cpu = (uint16_t)block->cpu;
+    mib->live_ticks += weight * tick;
+    note_alloc_thread(mib, thread);
+}
+
 /* A block whose free was not seen (the program freed it behind the runtime's back) gives way to a new one. */
 static __attribute__((noinline)) void replaced(struct hw_thread *thread, void *address, const struct hw_block *old);
 
-static inline __attribute__((always_inline)) void allocated(struct hw_thread *thread, void *address, size_t size,
-                                                            struct hw_walk *walk, const struct hw_block *like)
+HW_INLINE void allocated(struct hw_thread *thread, void *address, size_t size, struct hw_walk *walk,
+                         const struct hw_block *like)
 {
     uint64_t stamp = hw_ticks_raw() - hw_runtime.family_base;
     uint64_t tick = file_tick(stamp);
@@ -309,27 +362,11 @@ static inline __attribute__((always_inline)) void allocated(struct hw_thread *th
         hw_access_allocated(mib, address, size, tick);
     else if (hw_unlikely(hw_shadow.fields))
         hw_fields_allocated(mib, address);
-    take_peak_share(mib);
-    mib->allocations += weight;
-    mib->samples++;
-    mib->bytes += (uint64_t)bytes;
-    mib->live_bytes += bytes;
-    mib->live_blocks += (int64_t)weight;
+    add_block(mib, thread, &block, weight, bytes);
     if (hw_unlikely(hw_options.sample_bytes != 0)) {
         mib->count_variance += sample.count_variance;
         mib->bytes_variance += sample.bytes_variance;
         hw_sample_live(&block, 1, thread->interrupted);
-    }
-    if (size < mib->size_min)
-        mib->size_min = size;
-    if (size > mib->size_max)
-        mib->size_max = size;
-    mib->last_alloc_tick = tick;
-    mib->last_alloc_cpu = (uint16_t)block.cpu;
-    mib->live_ticks += weight * tick;
-    if (hw_unlikely(mib->alloc_thread != thread->serial)) {
-        mib->alloc_thread = thread->serial;
-        mib->alloc_threads++;
     }
     if (hw_unlikely(!walk->mib))
         mib_end(thread, walk->context);
@@ -347,7 +384,7 @@ void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uin
 {
     if (hw_unlikely(hw_options.sample_bytes != 0) && !hw_sample_drawn(thread, size))
         return;
-    hw_block_prefetch(address);
+    prefetch(address);
     allocated(thread, address, size, hw_walk_at(thread, frame), &(struct hw_block){.shift = 0});
 }
 
@@ -410,9 +447,7 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
     const int64_t bytes = (int64_t)sample.bytes;
     bool live = hw_runtime.process->flags & HW_PROCESS_RESET;
     if (live) {
-        take_peak_share(mib);
-        mib->live_bytes -= bytes;
-        mib->live_blocks -= (int64_t)weight;
+        change_mib(mib, -bytes, -(int64_t)weight);
         mib->live_ticks -= is_inherited(block) ? 0 : weight * file_tick(block->stamp);
     }
     if (hw_options.sample_bytes && live) {
@@ -446,9 +481,7 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     struct hw_mib *mib = mib_begin(thread, block->context);
     if (hw_access_on())
         hw_access_freed(mib, address, block, age_of(block, now), free_context);
-    take_peak_share(mib);
-    mib->live_bytes -= bytes;
-    mib->live_blocks -= (int64_t)weight;
+    change_mib(mib, -bytes, -(int64_t)weight);
     add_lifetime(mib, block, now, hw_cpu(), weight);
     if (hw_unlikely(hw_options.sample_bytes != 0)) {
         mib->freed_count_variance += sample.count_variance;
@@ -459,10 +492,7 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
         mib->temporary += weight;
         thread->entry->temporary += weight;
     }
-    if (hw_unlikely(mib->free_thread != thread->serial)) {
-        mib->free_thread = thread->serial;
-        mib->free_threads++;
-    }
+    note_free_thread(mib, thread);
     mib_end(thread, block->context);
     thread->entry->frees += weight;
     uint64_t tick = now - hw_runtime.tick_base;
@@ -488,7 +518,7 @@ static inline bool take_temporary(struct hw_thread *thread, const void *address,
 bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame)
 {
     struct hw_block block;
-    hw_block_prefetch(address);
+    prefetch(address);
     uint64_t now = hw_ticks_raw(); /* while the record is on its way */
     if (!hw_block_take(thread, address, &block))
         return false;
@@ -556,7 +586,6 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
         mib_end(thread, block->context);
         return;
     }
-    take_peak_share(mib);
     const uint64_t weight = sample_of(block).weight; /* never of a sampled run */
     mib->reallocations += weight;
     if (old_address != new_address) {
@@ -572,11 +601,8 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
         mib->realloc_shrunk_bytes += (uint64_t)-growth;
     if (size > mib->size_max)
         mib->size_max = size;
-    mib->live_bytes += growth;
-    if (hw_unlikely(mib->alloc_thread != thread->serial)) {
-        mib->alloc_thread = thread->serial;
-        mib->alloc_threads++;
-    }
+    change_mib(mib, growth, 0);
+    note_alloc_thread(mib, thread);
     mib_end(thread, block->context);
     thread->entry->reallocations += weight;
     change_live(thread, growth, 0, TICK_LATER);
@@ -592,31 +618,12 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
 void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block)
 {
     struct hw_mib *mib = mib_begin(thread, block->context);
-    uint64_t tick = file_tick(block->stamp);
-    if (hw_unlikely(mib == lost_mib())) { /* is reported as lost */
-        mib_end(thread, block->context);
-        return;
+    if (hw_likely(mib != lost_mib())) { /* else it is reported as lost */
+        mib->flags |= HW_MIB_POOL;
+        add_block(mib, thread, block, 1, (int64_t)block->size);
+        if (hw_access_on())
+            hw_access_pool_allocated(address, block->size);
     }
-    take_peak_share(mib);
-    mib->flags |= HW_MIB_POOL;
-    mib->allocations++;
-    mib->samples++;
-    mib->bytes += block->size;
-    mib->live_bytes += (int64_t)block->size;
-    mib->live_blocks++;
-    if (block->size < mib->size_min)
-        mib->size_min = block->size;
-    if (block->size > mib->size_max)
-        mib->size_max = block->size;
-    mib->last_alloc_tick = tick;
-    mib->last_alloc_cpu = (uint16_t)block->cpu;
-    mib->live_ticks += tick;
-    if (mib->alloc_thread != thread->serial) {
-        mib->alloc_thread = thread->serial;
-        mib->alloc_threads++;
-    }
-    if (hw_access_on())
-        hw_access_pool_allocated(address, block->size);
     mib_end(thread, block->context);
 }
 
@@ -630,21 +637,15 @@ void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw
     }
     bool old = block->stamp < hw_runtime.old_below;
     mib->flags |= HW_MIB_POOL;
-    if (!old || (hw_runtime.process->flags & HW_PROCESS_RESET)) {
-        take_peak_share(mib);
-        mib->live_bytes -= (int64_t)block->size;
-        mib->live_blocks--;
-    }
+    if (!old || (hw_runtime.process->flags & HW_PROCESS_RESET))
+        change_mib(mib, -(int64_t)block->size, -1);
     if (old) {
         mib->inherited_frees++;
         mib->inherited_freed_bytes += block->size;
     } else {
         add_lifetime(mib, block, now, hw_cpu(), 1);
         mib->temporary += temporary;
-        if (mib->free_thread != thread->serial) {
-            mib->free_thread = thread->serial;
-            mib->free_threads++;
-        }
+        note_free_thread(mib, thread);
     }
     if (hw_access_on())
         hw_access_pool_freed(mib, address, block, age_of(block, now));

@@ -24,19 +24,14 @@ struct hw_block {
 };
 bool hw_blocks_start(void);
 enum hw_block_store hw_blocks_store(void);
-/* Remembers a block. True when an older block at this address was never seen freed: it is then in *OLD. */
-bool hw_block_put(struct hw_thread *thread, void *address, const struct hw_block *block, struct hw_block *old);
-/* Forgets a block and returns it; false when the address is none of ours. */
-bool hw_block_take(struct hw_thread *thread, void *address, struct hw_block *block);
-/* Blocks that are in the table, not in the map or before themselves. */
-void hw_blocks_each_in_table(void (*each)(void *address, const struct hw_block *block));
+/* All blocks but those in the map. SAFELY: memory may vanish meanwhile. Lock held. */
+void hw_blocks_each(void (*each)(void *address, const struct hw_block *block), bool safely);
 /* Accesses are counted from now on: blocks carry their records with them. */
 void hw_blocks_access(void);
 /* Where the block begins that ADDRESS lies in, and what is known of it; 0: in none. Only while hw_block_starts_on. No
  * lock. Another thread may be freeing it: what is in *BLOCK has to be checked. */
 uintptr_t hw_block_containing(uintptr_t address, struct hw_block *block);
-extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map, see blocks.c; NULL when there is none */
-extern HW_HIDDEN uint8_t hw_filter[];      /* see hooks.c */
+extern HW_HIDDEN uint8_t hw_filter[]; /* see hooks.c */
 extern HW_HIDDEN uint64_t hw_filter_mask;
 
 /* ---- block_starts.c: the nearest begin of a block below an address ---- */
@@ -45,10 +40,6 @@ extern HW_HIDDEN bool hw_block_starts_on;
 extern HW_HIDDEN uint64_t *hw_block_start_bits; /* the lowest level: one for each 16 bytes; NULL while off */
 /* False when there is no address space for it. */
 bool hw_block_starts_begin(void);
-void hw_block_starts_set(const void *address);
-void hw_block_starts_clear(const void *address);
-/* 0: there is none, or it cannot be found in reasonable time. */
-uintptr_t hw_block_starts_find(uintptr_t address);
 
 /* ---- heap.c: the observer that counts ---- */
 
@@ -67,9 +58,6 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
                          struct hw_block *block);
 void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block);
 void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block);
-/* The same for blocks of the program's own allocators. TEMPORARY: freed with no allocation between. */
-void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block);
-void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary);
 struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
 /* Adds the thread's delta to the totals. */
 void hw_heap_flush(struct hw_thread *thread);

@@ -15,6 +15,7 @@
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
+#include "runtime/heap/blocks.h"
 
 #define SHARD_BITS    6
 #define SHARDS        (1u << SHARD_BITS)
@@ -26,11 +27,10 @@
 #define CLEAR_AT_ONCE 32u
 
 struct record {
-    uint64_t pool, address, size, stamp;
-    uint32_t context, cpu;
+    uint64_t pool, address;
+    struct hw_block block;
     uint32_t next, previous; /* in the ring of the pool */
     uint32_t chain;          /* in the hash table, or in the list of free records */
-    uint32_t reserved;
 };
 
 struct shard {
@@ -195,12 +195,6 @@ static void unlock(struct shard *shard)
 
 /* ---- events ---- */
 
-static struct hw_block block_of(const struct record *record)
-{
-    return (struct hw_block){
-        .size = record->size, .stamp = record->stamp, .context = record->context, .cpu = record->cpu};
-}
-
 static void ended(struct hw_thread *thread, const void *address, const struct hw_block *block)
 {
     bool temporary = last_block == address && last_stamp == block->stamp;
@@ -216,8 +210,7 @@ static struct hw_thread *enter(uintptr_t frame, const void *pointer, bool is_fre
     return hw_enter(frame, is_free);
 }
 
-HW_EXPORT void __heapwise_pool_alloc(const void *pool, const void *pointer, size_t size);
-HW_EXPORT void __heapwise_pool_alloc(const void *pool, const void *pointer, size_t size)
+HW_EXPORTED(void, __heapwise_pool_alloc, (const void *pool, const void *pointer, size_t size))
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     struct hw_thread *thread = enter(frame, pointer, false);
@@ -231,7 +224,7 @@ HW_EXPORT void __heapwise_pool_alloc(const void *pool, const void *pointer, size
         uint32_t index = find(shard, (uint64_t)pool, (uint64_t)pointer), head = 0;
         if (index) {
             replaced = true;
-            old = block_of(record_at(shard, index));
+            old = record_at(shard, index)->block;
         } else if ((head = find(shard, (uint64_t)pool, POOL_HEAD)) ||
                    (head = insert(shard, (uint64_t)pool, POOL_HEAD))) {
             index = insert(shard, (uint64_t)pool, (uint64_t)pointer);
@@ -244,13 +237,9 @@ HW_EXPORT void __heapwise_pool_alloc(const void *pool, const void *pointer, size
             }
         }
         known = index != 0;
-        if (known) {
-            struct record *record = record_at(shard, index);
-            record->size = size;
-            record->stamp = block.stamp;
-            record->context = block.context;
-            record->cpu = block.cpu;
-        } else
+        if (known)
+            record_at(shard, index)->block = block;
+        else
             thread->entry->lost++;
         unlock(shard);
     }
@@ -265,8 +254,7 @@ HW_EXPORT void __heapwise_pool_alloc(const void *pool, const void *pointer, size
     hw_leave(thread);
 }
 
-HW_EXPORT void __heapwise_pool_free(const void *pool, const void *pointer);
-HW_EXPORT void __heapwise_pool_free(const void *pool, const void *pointer)
+HW_EXPORTED(void, __heapwise_pool_free, (const void *pool, const void *pointer))
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     struct hw_thread *thread = enter(frame, pointer, true);
@@ -278,7 +266,7 @@ HW_EXPORT void __heapwise_pool_free(const void *pool, const void *pointer)
     if (lock(thread, shard)) {
         index = find(shard, (uint64_t)pool, (uint64_t)pointer);
         if (index) {
-            block = block_of(record_at(shard, index));
+            block = record_at(shard, index)->block;
             erase(shard, index);
         }
         unlock(shard);
@@ -303,15 +291,14 @@ static uint32_t take_some(struct hw_thread *thread, const void *pool, struct hw_
             break;
         }
         addresses[count] = record_at(shard, index)->address;
-        blocks[count++] = block_of(record_at(shard, index));
+        blocks[count++] = record_at(shard, index)->block;
         erase(shard, index);
     }
     unlock(shard);
     return count;
 }
 
-HW_EXPORT void __heapwise_pool_clear(const void *pool);
-HW_EXPORT void __heapwise_pool_clear(const void *pool)
+HW_EXPORTED(void, __heapwise_pool_clear, (const void *pool))
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     struct hw_thread *thread = enter(frame, &shards, true);
@@ -375,7 +362,8 @@ static void count_record(const struct record *record)
 static void note_hole(const struct record *record)
 {
     if ((holes.count + 1) * sizeof *holes.hole <= holes.bytes)
-        holes.hole[holes.count++] = (struct hole){record->address, record->address + record->size, record->stamp};
+        holes.hole[holes.count++] =
+            (struct hole){record->address, record->address + record->block.size, record->block.stamp};
 }
 
 /* Heap sort, by address. */
@@ -425,8 +413,7 @@ static void (*harvest_each)(void *address, const struct hw_block *block);
 
 static void harvest_record(const struct record *record)
 {
-    struct hw_block block = block_of(record);
-    harvest_each((void *)record->address, &block);
+    harvest_each((void *)record->address, &record->block);
 }
 
 void hw_pool_harvest(void (*each)(void *address, const struct hw_block *block))

@@ -38,7 +38,7 @@ struct hw_call {
 };
 
 /* The block that the call gives, or NULL. */
-static inline __attribute__((always_inline)) void *hw_real_call(const struct hw_real *real, struct hw_call call)
+HW_INLINE void *hw_real_call(const struct hw_real *real, struct hw_call call)
 {
     switch (call.function) {
     case HW_MALLOC:
@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void *hw_real_call(const struct hw_
 }
 
 /* CALL, which allocates, gave RESULT: whether it may have failed for a limit of address space, and now would not. */
-static inline __attribute__((always_inline)) bool hw_call_may_succeed_now(struct hw_call call, const void *result)
+HW_INLINE bool hw_call_may_succeed_now(struct hw_call call, const void *result)
 {
     if (hw_likely(result != NULL) || (call.function == HW_POSIX_MEMALIGN && *call.error != ENOMEM) ||
         (call.function == HW_REALLOC && call.pointer && !call.size)) /* which has freed the block */
@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) bool hw_call_may_succeed_now(struct
 }
 
 /* The real call of something that allocates, of which nothing is counted. */
-static inline __attribute__((always_inline)) void *hw_call_through(struct hw_call call)
+HW_INLINE void *hw_call_through(struct hw_call call)
 {
     void *result = hw_real_call(&hw_real, call);
     return hw_call_may_succeed_now(call, result) ? hw_real_call(&hw_real, call) : result;

@@ -33,8 +33,7 @@ static void move_away(int fd)
         hw_file_move_descriptor(fd);
 }
 
-HW_EXPORT int close(int fd);
-HW_EXPORT int close(int fd)
+HW_EXPORTED(int, close, (int fd))
 {
     HW_REAL(int, close, (int));
     if (hw_unlikely(is_ours(fd)))
@@ -42,8 +41,7 @@ HW_EXPORT int close(int fd)
     return real(fd);
 }
 
-HW_EXPORT int dup2(int old, int fd);
-HW_EXPORT int dup2(int old, int fd)
+HW_EXPORTED(int, dup2, (int old, int fd))
 {
     HW_REAL(int, dup2, (int, int));
     if (is_ours(fd))
@@ -51,8 +49,7 @@ HW_EXPORT int dup2(int old, int fd)
     return real(old, fd);
 }
 
-HW_EXPORT int dup3(int old, int fd, int flags);
-HW_EXPORT int dup3(int old, int fd, int flags)
+HW_EXPORTED(int, dup3, (int old, int fd, int flags))
 {
     HW_REAL(int, dup3, (int, int, int));
     if (is_ours(fd))
@@ -84,8 +81,7 @@ static int close_around(unsigned first, unsigned last, unsigned flags)
     return result < 0 ? fail((int)-result) : 0;
 }
 
-HW_EXPORT int close_range(unsigned first, unsigned last, int flags);
-HW_EXPORT int close_range(unsigned first, unsigned last, int flags)
+HW_EXPORTED(int, close_range, (unsigned first, unsigned last, int flags))
 {
     HW_REAL(int, close_range, (unsigned, unsigned, int));
     if (first <= last && !((unsigned)flags & 4 /* CLOEXEC: no harm */) && lowest_of_ours(first, last) >= 0)
@@ -96,8 +92,7 @@ HW_EXPORT int close_range(unsigned first, unsigned last, int flags)
     return result < 0 ? fail((int)-result) : 0;
 }
 
-HW_EXPORT void closefrom(int low);
-HW_EXPORT void closefrom(int low)
+HW_EXPORTED(void, closefrom, (int low))
 {
     HW_REAL(void, closefrom, (int));
     unsigned first = low < 0 ? 0 : (unsigned)low;

@@ -199,48 +199,25 @@ static void failed(bool begun)
         hw_process_goes_on();
 }
 
-HW_EXPORT int execve(const char *path, char *const arguments[], char *const environment[]);
-HW_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
-{
-    HW_REAL(int, execve, (const char *, char *const[], char *const[]));
-    bool begun = begin(path, environment);
-    int result = real(path, arguments, environment);
-    failed(begun);
-    return result;
-}
+#define EXEC_HOOK(name, parameters, arguments, program, environment)                                                   \
+    HW_EXPORTED(int, name, parameters)                                                                                 \
+    {                                                                                                                  \
+        HW_REAL(int, name, parameters);                                                                                \
+        bool begun = begin(program, environment);                                                                      \
+        int result = real arguments;                                                                                   \
+        failed(begun);                                                                                                 \
+        return result;                                                                                                 \
+    }
+#define OWN_ENVIRONMENT (&environ ? environ : NULL)
 
-HW_EXPORT int execv(const char *path, char *const arguments[]);
-HW_EXPORT int execv(const char *path, char *const arguments[])
-{
-    HW_REAL(int, execv, (const char *, char *const[]));
-    bool begun = begin(path, &environ ? environ : NULL);
-    int result = real(path, arguments);
-    failed(begun);
-    return result;
-}
+EXEC_HOOK(execve, (const char *path, char *const arguments[], char *const environment[]),
+          (path, arguments, environment), path, environment)
+EXEC_HOOK(execv, (const char *path, char *const arguments[]), (path, arguments), path, OWN_ENVIRONMENT)
+EXEC_HOOK(execvp, (const char *file, char *const arguments[]), (file, arguments), file, OWN_ENVIRONMENT)
+EXEC_HOOK(execvpe, (const char *file, char *const arguments[], char *const environment[]),
+          (file, arguments, environment), file, environment)
 
-HW_EXPORT int execvp(const char *file, char *const arguments[]);
-HW_EXPORT int execvp(const char *file, char *const arguments[])
-{
-    HW_REAL(int, execvp, (const char *, char *const[]));
-    bool begun = begin(file, &environ ? environ : NULL);
-    int result = real(file, arguments);
-    failed(begun);
-    return result;
-}
-
-HW_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]);
-HW_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
-{
-    HW_REAL(int, execvpe, (const char *, char *const[], char *const[]));
-    bool begun = begin(file, environment);
-    int result = real(file, arguments, environment);
-    failed(begun);
-    return result;
-}
-
-HW_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]);
-HW_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
+HW_EXPORTED(int, fexecve, (int fd, char *const arguments[], char *const environment[]))
 {
     HW_REAL(int, fexecve, (int, char *const[], char *const[]));
     char path[32];
@@ -279,24 +256,21 @@ static void fill_list(char **vector, const char *first, va_list rest)
     va_start(list, first);                                                                                             \
     fill_list(vector, first, list)
 
-HW_EXPORT int execl(const char *path, const char *first, ...);
-HW_EXPORT int execl(const char *path, const char *first, ...)
+HW_EXPORTED(int, execl, (const char *path, const char *first, ...))
 {
     LIST_TO_VECTOR(vector, first);
     va_end(list);
     return execv(path, vector);
 }
 
-HW_EXPORT int execlp(const char *file, const char *first, ...);
-HW_EXPORT int execlp(const char *file, const char *first, ...)
+HW_EXPORTED(int, execlp, (const char *file, const char *first, ...))
 {
     LIST_TO_VECTOR(vector, first);
     va_end(list);
     return execvp(file, vector);
 }
 
-HW_EXPORT int execle(const char *path, const char *first, ...);
-HW_EXPORT int execle(const char *path, const char *first, ...)
+HW_EXPORTED(int, execle, (const char *path, const char *first, ...))
 {
     LIST_TO_VECTOR(vector, first);
     va_end(list);
@@ -330,24 +304,15 @@ static int tell_started(int *pid, int started, int error)
 }
 
 /* Started beside this one: it may be one that cannot be profiled. */
-HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
-                          char *const arguments[], char *const environment[]);
-HW_EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
-                          char *const arguments[], char *const environment[])
-{
-    HW_REAL(int, posix_spawn, (int *, const char *, const void *, const void *, char *const[], char *const[]));
-    note_started(path, environment);
-    int started = 0, error = real(&started, path, actions, attributes, arguments, environment);
-    return tell_started(pid, started, error);
-}
-
-HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
-                           char *const arguments[], char *const environment[]);
-HW_EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
-                           char *const arguments[], char *const environment[])
-{
-    HW_REAL(int, posix_spawnp, (int *, const char *, const void *, const void *, char *const[], char *const[]));
-    note_started(file, environment);
-    int started = 0, error = real(&started, file, actions, attributes, arguments, environment);
-    return tell_started(pid, started, error);
-}
+#define SPAWN_HOOK(name)                                                                                               \
+    HW_EXPORTED(int, name,                                                                                             \
+                (int *pid, const char *program, const void *actions, const void *attributes, char *const arguments[],  \
+                 char *const environment[]))                                                                           \
+    {                                                                                                                  \
+        HW_REAL(int, name, (int *, const char *, const void *, const void *, char *const[], char *const[]));           \
+        note_started(program, environment);                                                                            \
+        int started = 0, error = real(&started, program, actions, attributes, arguments, environment);                 \
+        return tell_started(pid, started, error);                                                                      \
+    }
+SPAWN_HOOK(posix_spawn)
+SPAWN_HOOK(posix_spawnp)

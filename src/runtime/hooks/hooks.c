@@ -19,10 +19,12 @@
 uint8_t hw_filter[FILTER_CELLS] = {1};
 uint64_t hw_filter_mask;
 
-/* Declares a hook and a hidden name for it, which is sure to be the hook itself (see static_hooks.c). */
-#define HW_HOOK(type, name, arguments)                                                                                 \
-    HW_EXPORT type name arguments;                                                                                     \
-    extern __typeof__(name) hw_hook_##name __attribute__((alias(#name), visibility("hidden")));
+/* The head of a hook, with its declaration and a hidden name for it, which is sure to be the hook itself (see
+ * static_hooks.c). */
+#define HW_HOOK(type, name, parameters)                                                                                \
+    HW_EXPORT type name parameters;                                                                                    \
+    extern __typeof__(name) hw_hook_##name __attribute__((alias(#name), visibility("hidden")));                        \
+    HW_EXPORT type name parameters
 
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 
@@ -51,8 +53,7 @@ COUNTED void count_failed(struct hw_thread *thread, uintptr_t frame)
 }
 
 /* THREAD is in the hook whose frame is FRAME: makes the call, which asks for BYTES, and counts it. */
-static inline __attribute__((always_inline)) void *counted(struct hw_thread *thread, struct hw_call call, size_t bytes,
-                                                           uintptr_t frame)
+HW_INLINE void *counted(struct hw_thread *thread, struct hw_call call, size_t bytes, uintptr_t frame)
 {
     hw_gate(thread, frame | HW_GATE_REAL);
     void *result = hw_call_through(call);
@@ -81,7 +82,6 @@ static inline __attribute__((always_inline)) void *counted(struct hw_thread *thr
 #define ALLOCATING_HOOK(name, constant, parameters, arguments, alignment)                                              \
     COUNTED_CALL(name, parameters, size, hw_operation_##name arguments, constant, .size = size, .second = alignment)   \
     HW_HOOK(void *, name, parameters)                                                                                  \
-    HW_EXPORT void *name parameters                                                                                    \
     {                                                                                                                  \
         const struct hw_call call = {constant, .size = size, .second = alignment};                                     \
         if (hw_unlikely(hw_operations_on))                                                                             \
@@ -95,7 +95,6 @@ HW_ALIGNED_FUNCTIONS(ALLOCATING_HOOK)
 COUNTED_CALL(calloc, (size_t count, size_t size), count *size, hw_operation_calloc(count, size), HW_CALLOC,
              .second = count, .size = size)
 HW_HOOK(void *, calloc, (size_t count, size_t size))
-HW_EXPORT void *calloc(size_t count, size_t size)
 {
     size_t bytes;
     const bool fails = __builtin_mul_overflow(count, size, &bytes);
@@ -129,7 +128,6 @@ COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size
 }
 
 HW_HOOK(int, posix_memalign, (void **pointer, size_t alignment, size_t size))
-HW_EXPORT int posix_memalign(void **pointer, size_t alignment, size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_posix_memalign(pointer, alignment, size);
@@ -183,7 +181,6 @@ static inline void *realloc_null(size_t size)
 }
 
 HW_HOOK(void *, realloc, (void *pointer, size_t size))
-HW_EXPORT void *realloc(void *pointer, size_t size)
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_realloc(pointer, size);
@@ -194,7 +191,6 @@ HW_EXPORT void *realloc(void *pointer, size_t size)
 }
 
 HW_HOOK(void *, reallocarray, (void *pointer, size_t count, size_t size))
-HW_EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
@@ -235,7 +231,6 @@ COUNTED void counted_free(void *pointer)
 }
 
 HW_HOOK(void, free, (void *pointer))
-HW_EXPORT void free(void *pointer)
 {
     if (!pointer)
         return;
@@ -248,14 +243,13 @@ HW_EXPORT void free(void *pointer)
 }
 
 /* One that says more than the pointer. */
-static inline __attribute__((always_inline)) void release(struct hw_call call, uintptr_t frame)
+HW_INLINE void release(struct hw_call call, uintptr_t frame)
 {
     if (surely_not_tracked(call.pointer) || enter_and_count_free(call.pointer, frame))
         hw_real_call(&hw_real, call);
 }
 
 HW_HOOK(void, free_sized, (void *pointer, size_t size))
-HW_EXPORT void free_sized(void *pointer, size_t size)
 {
     if (pointer && hw_unlikely(hw_operations_on))
         hw_operation_free_sized(pointer, size);
@@ -264,7 +258,6 @@ HW_EXPORT void free_sized(void *pointer, size_t size)
 }
 
 HW_HOOK(void, free_aligned_sized, (void *pointer, size_t alignment, size_t size))
-HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
 {
     if (pointer && hw_unlikely(hw_operations_on))
         hw_operation_free_aligned_sized(pointer, alignment, size);
@@ -273,7 +266,6 @@ HW_EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
 }
 
 HW_HOOK(size_t, malloc_usable_size, (void *pointer))
-HW_EXPORT size_t malloc_usable_size(void *pointer)
 {
     return hw_unlikely(hw_real_is_startup_block(pointer)) ? hw_real_startup_size(pointer)
                                                           : hw_real.malloc_usable_size(pointer);
@@ -387,7 +379,6 @@ static inline void *operator_new(int form, bool aligned, size_t size, size_t sec
 /* A jump in place of the last call would give up the frame that FRAME says: callers that were saved there are lost. */
 #define DEFINE_NEW(index, symbol, aligned, nothrow)                                                                    \
     HW_HOOK(void *, symbol, (size_t size, size_t second, const void *third))                                           \
-    HW_EXPORT void *symbol(size_t size, size_t second, const void *third)                                              \
     {                                                                                                                  \
         void *result = operator_new(index, aligned, size, second, third, FRAME);                                       \
         __asm__ volatile("" : "+r"(result));                                                                           \
@@ -423,7 +414,6 @@ static inline void operator_delete(int form, void *pointer, size_t second, size_
 
 #define DEFINE_DELETE(index, symbol)                                                                                   \
     HW_HOOK(void, symbol, (void *pointer, size_t second, size_t third))                                                \
-    HW_EXPORT void symbol(void *pointer, size_t second, size_t third)                                                  \
     {                                                                                                                  \
         operator_delete(index, pointer, second, third, FRAME);                                                         \
         __asm__ volatile("");                                                                                          \

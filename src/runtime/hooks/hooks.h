@@ -27,6 +27,12 @@ struct hw_real {
     uint8_t own_new;    /* by enum hw_new, a bit each: it is in one library with malloc, which it does not call */
     bool is_glibc;      /* malloc is glibc's: the distance of blocks is known from their size */
 };
+/* Those with hooks by the same names, without operators. */
+// clang-format off
+#define HW_ALLOCATOR_FUNCTIONS(X) \
+    X(malloc) X(calloc) X(realloc) X(free) X(memalign) X(posix_memalign) X(aligned_alloc) X(valloc) X(pvalloc) \
+    X(free_sized) X(free_aligned_sized)
+// clang-format on
 extern HW_HIDDEN struct hw_real hw_real;
 void hw_real_resolve(void);
 /* Whether POINTER comes from the start-up allocator, which frees nothing. */
@@ -59,20 +65,6 @@ enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
 void *hw_libc(enum hw_libc_function function);
 /* Declares REAL, the function behind the hook NAME. */
 #define HW_REAL(type, name, arguments) type(*real) arguments = (type(*) arguments)hw_libc(HW_LIBC_##name)
-
-/* ---- hooks.c: the hooks by names that nothing can interpose ---- */
-
-void *hw_hook_malloc(size_t);
-void *hw_hook_calloc(size_t, size_t);
-void *hw_hook_realloc(void *, size_t);
-void hw_hook_free(void *);
-void *hw_hook_memalign(size_t, size_t);
-int hw_hook_posix_memalign(void **, size_t, size_t);
-void *hw_hook_aligned_alloc(size_t, size_t);
-void *hw_hook_valloc(size_t);
-void *hw_hook_pvalloc(size_t);
-void hw_hook_free_sized(void *, size_t);
-void hw_hook_free_aligned_sized(void *, size_t, size_t);
 
 /* ---- static_hooks.c ---- */
 

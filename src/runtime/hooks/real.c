@@ -175,13 +175,6 @@ bool hw_called_by_allocator(uintptr_t frame)
     return caller && caller == hw_module_find((uintptr_t)hw_real_malloc_address());
 }
 
-#define RESOLVE(field)                                                                                                 \
-    do {                                                                                                               \
-        void *found = hw_real_next(#field);                                                                            \
-        if (found)                                                                                                     \
-            *(void **)&found_real.field = found;                                                                       \
-    } while (0)
-
 /* A libc without these has them made from the others (musl has no pvalloc and valloc). */
 static void *valloc_by_memalign(size_t size)
 {
@@ -203,18 +196,13 @@ void hw_real_resolve(void)
     resolving = true;
     struct hw_real found_real = {
         .valloc = valloc_by_memalign, .pvalloc = pvalloc_by_memalign, .memalign = memalign_by_aligned_alloc};
-    RESOLVE(malloc);
-    RESOLVE(calloc);
-    RESOLVE(realloc);
-    RESOLVE(free);
-    RESOLVE(memalign);
-    RESOLVE(posix_memalign);
-    RESOLVE(aligned_alloc);
-    RESOLVE(valloc);
-    RESOLVE(pvalloc);
-    RESOLVE(malloc_usable_size);
-    RESOLVE(free_sized);
-    RESOLVE(free_aligned_sized);
+    void *found;
+#define RESOLVE(field)                                                                                                 \
+    if ((found = hw_real_next(#field)))                                                                                \
+        *(void **)&found_real.field = found;
+    HW_ALLOCATOR_FUNCTIONS(RESOLVE)
+    RESOLVE(malloc_usable_size)
+#undef RESOLVE
     for (int i = 0; i < HW_NEW_COUNT; i++)
         *(void **)&found_real.op_new[i] = hw_real_next(hw_new_names[i]);
     for (int i = 0; i < HW_DELETE_COUNT; i++)

@@ -9,6 +9,10 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/operators.h"
 
+/* The hooks of hooks.c, by names that nothing can interpose. Only where they are matters here. */
+#define DECLARE(name) void hw_hook_##name(void);
+HW_ALLOCATOR_FUNCTIONS(DECLARE)
+#undef DECLARE
 #define DECLARE(index, symbol, ...) void *hw_hook_##symbol(size_t, size_t, const void *);
 HW_NEW_FORMS(DECLARE)
 #undef DECLARE
@@ -21,28 +25,15 @@ static const struct {
     const void *hook;
     void **real;
 } functions[] = {
-#define FUNCTION(name)                                                                                                 \
-    {                                                                                                                  \
-#name, (const void *)hw_hook_##name, (void **)&hw_real.name                                                    \
-    }
-    FUNCTION(malloc),
-    FUNCTION(calloc),
-    FUNCTION(realloc),
-    FUNCTION(free),
-    FUNCTION(memalign),
-    FUNCTION(posix_memalign),
-    FUNCTION(aligned_alloc),
-    FUNCTION(valloc),
-    FUNCTION(pvalloc),
-    FUNCTION(free_sized),
-    FUNCTION(free_aligned_sized),
+#define FUNCTION(name) {#name, (const void *)hw_hook_##name, (void **)&hw_real.name},
+    HW_ALLOCATOR_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 #define FUNCTION(index, symbol, aligned, nothrow)                                                                      \
     {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_new[index]},
-    HW_NEW_FORMS(FUNCTION)
+        HW_NEW_FORMS(FUNCTION)
 #undef FUNCTION
 #define FUNCTION(index, symbol) {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_delete[index]},
-        HW_DELETE_FORMS(FUNCTION)
+            HW_DELETE_FORMS(FUNCTION)
 #undef FUNCTION
 };
 
