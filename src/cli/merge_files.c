@@ -5,7 +5,6 @@
 #include "cli/merge_files.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "base/growing.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/view_options.h"
 #include "profile/tables.h"
 #include "profile/container/write.h"
@@ -65,13 +65,15 @@ static bool add_file(struct hw_merge_command *command, const char *name)
     return true;
 }
 
-static bool add_list(struct hw_merge_command *command, const char *name)
+static bool take_list(void *closure, const char *name, const struct hw_option *option)
 {
+    struct hw_merge_command *command = closure;
     const bool standard = !strcmp(name, "-");
     FILE *list = standard ? stdin : fopen(name, "re");
     char *line = NULL;
     size_t room = 0;
     bool fine = list != NULL;
+    command->listed = true;
     for (ssize_t size; fine && (size = getline(&line, &room, list)) >= 0;) {
         if (size > 0 && line[size - 1] == '\n')
             line[--size] = '\0';
@@ -87,100 +89,59 @@ static bool add_list(struct hw_merge_command *command, const char *name)
     return fine;
 }
 
-static bool set_threads(struct hw_merge_command *command, const char *value)
+static bool take_threads(void *threads, const char *value, const struct hw_option *option)
 {
-    uint64_t threads;
-    if (!hw_parse_number(value, 1, 1024, &threads)) {
+    uint64_t number;
+    if (!hw_parse_number(value, 1, 1024, &number)) {
         hw_say("merge: --threads takes a number from 1 to 1024, not '%s'", value);
         return false;
     }
-    command->threads = (unsigned)threads;
+    *(unsigned *)threads = (unsigned)number;
     return true;
 }
 
-enum { OPTION_INPUTS = 256, OPTION_KEEP_GOING, OPTION_LOCAL, OPTION_SYMBOLIZE };
-
-static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},
-                                             {"force", no_argument, NULL, 'f'},
-                                             {"inputs", required_argument, NULL, OPTION_INPUTS},
-                                             {"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
-                                             {"threads", required_argument, NULL, 'j'},
-                                             {"symbolize", no_argument, NULL, OPTION_SYMBOLIZE},
-                                             {"no-debuginfod", no_argument, NULL, HW_OPTION_NO_DEBUGINFOD},
-                                             {"sysroot", required_argument, NULL, HW_OPTION_SYSROOT},
-                                             {"binary", required_argument, NULL, HW_OPTION_BINARY},
-                                             {"local", no_argument, NULL, OPTION_LOCAL},
-                                             {"quiet", no_argument, NULL, 'q'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {0}};
-
-/* False when it is wrong; then that was said. */
-static bool take_option(struct hw_merge_command *command, int option, char **argv)
+static bool take_binary(void *closure, const char *value, const struct hw_option *option)
 {
-    switch (option) {
-    case 'o':
-        command->output = strcmp(optarg, "-") ? optarg : NULL;
-        return true;
-    case 'f':
-        return command->force = true;
-    case OPTION_INPUTS:
-        return add_list(command, optarg);
-    case OPTION_KEEP_GOING:
-        return command->keep_going = true;
-    case 'j':
-        return set_threads(command, optarg);
-    case OPTION_SYMBOLIZE:
-        return command->symbolize = true;
-    case HW_OPTION_NO_DEBUGINFOD:
-        return command->names.symbolizer.no_debuginfod = true;
-    case HW_OPTION_SYSROOT:
-        command->names.symbolizer.sysroot = optarg;
-        return true;
-    case HW_OPTION_BINARY: /* there are not more of them than arguments */
-        command->binaries[command->names.binary_count++] = optarg;
-        return true;
-    case OPTION_LOCAL:
-        return command->local = true;
-    case 'q':
-        return command->quiet = true;
-    case ':':
-        hw_say("merge: %s needs a value", argv[optind - 1]);
-        return false;
-    default:
-        hw_say("merge: unknown option '%s' (see heapwise merge --help)", argv[optind - 1]);
-        return false;
-    }
+    struct hw_merge_command *command = closure;
+    command->binaries[command->names.binary_count++] = value; /* there are not more of them than arguments */
+    return true;
 }
+
+static const struct hw_option verb_options[] = {
+    HW_OPTION_OUTPUT("output", 'o', struct hw_merge_command, output),
+    HW_OPTION_FLAG("force", 'f', struct hw_merge_command, force),
+    HW_OPTION_CALL("inputs", 0, take_list),
+    HW_OPTION_FLAG("keep-going", 0, struct hw_merge_command, keep_going),
+    HW_OPTION_KEPT("threads", 'j', take_threads, unsigned, struct hw_merge_command, threads),
+    HW_OPTION_FLAG("symbolize", 0, struct hw_merge_command, symbolize),
+    HW_OPTION_FLAG("no-debuginfod", 0, struct hw_merge_command, names.symbolizer.no_debuginfod),
+    HW_OPTION_TEXT("sysroot", 0, struct hw_merge_command, names.symbolizer.sysroot),
+    HW_OPTION_CALL("binary", 0, take_binary),
+    HW_OPTION_FLAG("local", 0, struct hw_merge_command, local),
+    HW_OPTION_FLAG("quiet", 'q', struct hw_merge_command, quiet),
+    HW_OPTION_HELP('h'),
+    {0},
+};
 
 int hw_merge_parse(struct hw_merge_command *command, int argc, char **argv)
 {
-    bool listed = false;
     *command = (struct hw_merge_command){.binaries = calloc((size_t)argc + 1, sizeof *command->binaries)};
     if (!command->binaries) {
         hw_say("merge: not enough memory");
         return HW_VERB_USAGE + 1;
     }
     command->names.binaries = command->binaries;
-    optind = 0; /* getopt starts anew */
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":o:fj:qh", long_options, NULL)) != -1;) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return HW_VERB_FINE + 1;
-        }
-        listed |= option == OPTION_INPUTS;
-        if (!take_option(command, option, argv))
-            return HW_VERB_USAGE + 1;
-    }
+    const int code = hw_options_take(verb_options, ":", help, argc, argv, command);
+    if (code)
+        return (code < 0 ? HW_VERB_FINE : code) + 1;
     for (int i = optind; i < argc; i++) {
         const bool list = argv[i][0] == '@' && argv[i][1];
-        listed |= list;
-        if (!(list ? add_list(command, argv[i] + 1) : add_file(command, argv[i])))
+        if (!(list ? take_list(command, argv[i] + 1, NULL) : add_file(command, argv[i])))
             return HW_VERB_USAGE + 1;
     }
     if (command->file_count)
         return 0;
-    hw_say(listed ? "merge: the list names no file" : "merge: which FILEs? (see heapwise merge --help)");
+    hw_say(command->listed ? "merge: the list names no file" : "merge: which FILEs? (see heapwise merge --help)");
     return HW_VERB_USAGE + 1;
 }
 

@@ -15,6 +15,7 @@ struct hw_merge_command {
     size_t file_count, file_room;
     unsigned threads; /* 0: one for each processor */
     bool force, keep_going, quiet, local, symbolize;
+    bool listed;                  /* a list of files was read */
     struct hw_view_options names; /* for `symbolize` */
     const char **binaries;        /* owned; names.binaries */
 };

@@ -14,67 +14,43 @@
 
 /* ---- options ---- */
 
-static bool set_top(struct hw_reporting *command, const char *value)
+bool hw_take_top(void *closure, const char *value, const struct hw_option *option)
 {
+    struct hw_reporting *command = closure;
     char *end;
     errno = 0;
     unsigned long long top = strtoull(value, &end, 10);
     if (errno || *end || end == value || *value == '-' || top == 0 || top > UINT32_MAX) {
-        hw_say("%s: --top takes a number from 1 on, not '%s'", command->verb, value);
+        hw_say("%s: --top takes a number from 1 on, not '%s'", command->names.verb, value);
         return false;
     }
     command->report.top = (size_t)top;
     return true;
 }
 
-static bool set_color(struct hw_reporting *command, const char *value)
+bool hw_take_color(void *closure, const char *given, const struct hw_option *option)
 {
+    struct hw_reporting *command = closure;
+    const char *value = given ? given : "always";
     if (strcmp(value, "auto") && strcmp(value, "always") && strcmp(value, "never")) {
-        hw_say("%s: --color takes auto, always or never, not '%s'", command->verb, value);
+        hw_say("%s: --color takes auto, always or never, not '%s'", command->names.verb, value);
         return false;
     }
     command->color = value;
     return true;
 }
 
-struct parsing {
-    struct hw_reporting *command;
-    bool (*take)(struct hw_reporting *command, int option); /* the verb's own */
-    const char *help;
-};
-
-static int take_option(void *closure, int option, char **argv)
+int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct hw_option *options,
+                       const char *help)
 {
-    const struct parsing *parsing = closure;
-    struct hw_reporting *command = parsing->command;
-    bool fine = true;
-    if (option == HW_OPTION_TOP)
-        fine = set_top(command, optarg);
-    else if (option == HW_OPTION_COLOR)
-        fine = set_color(command, optarg ? optarg : "always");
-    else if (option == HW_OPTION_FULL)
-        command->report.full = true;
-    else if (option == HW_OPTION_JSON)
-        command->json = true;
-    else if (option >= 256 && option < HW_OPTION_TOP)
-        fine = parsing->take(command, option);
-    else
-        return hw_view_arguments_take(&command->names, option, argv, parsing->help);
-    return fine ? HW_VERB_FINE : HW_VERB_USAGE;
-}
-
-int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct option *options,
-                       bool (*take)(struct hw_reporting *command, int option), const char *help)
-{
-    struct parsing parsing = {command, take, help};
-    const int code = hw_view_arguments_each(argc, argv, ":" HW_VIEW_SHORT_OPTIONS, options, take_option, &parsing);
+    const int code = hw_options_take(options, ":", help, argc, argv, command);
     if (code)
         return code;
     command->files = argv + optind;
     command->file_count = argc - optind;
     if (command->file_count)
         return HW_VERB_FINE;
-    hw_say("%s: which FILE? (see heapwise %s --help)", command->verb, command->verb);
+    hw_say("%s: which FILE? (see heapwise %s --help)", argv[0], argv[0]);
     return HW_VERB_USAGE;
 }
 

@@ -8,7 +8,6 @@
 #include "report/report.h"
 
 struct hw_reporting {
-    const char *verb;                /* for messages */
     struct hw_report_options report; /* terminal excepted */
     struct hw_view_arguments names;
     bool json;
@@ -17,23 +16,22 @@ struct hw_reporting {
     int file_count;
 };
 
-enum {
-    HW_OPTION_TOP = 480, /* a verb's own options have smaller numbers */
-    HW_OPTION_FULL,
-    HW_OPTION_JSON,
-    HW_OPTION_COLOR,
-};
-
-/* Entries of a verb's table of long options; HW_VIEW_OPTIONS among them. */
+/* Rows of the options of a verb whose command begins with a struct hw_reporting. */
 #define HW_REPORTING_OPTIONS                                                                                           \
-    {"top", required_argument, NULL, HW_OPTION_TOP}, {"full", no_argument, NULL, HW_OPTION_FULL},                      \
-        {"json", no_argument, NULL, HW_OPTION_JSON}, {"color", optional_argument, NULL, HW_OPTION_COLOR},              \
-        HW_VIEW_OPTIONS
+    HW_OPTION_CALL("top", 0, hw_take_top), HW_OPTION_FLAG("full", 0, struct hw_reporting, report.full),                \
+        HW_REPORTING_FORM
+/* Those of them that `check` has, too. */
+#define HW_REPORTING_FORM                                                                                              \
+    HW_OPTION_FLAG("json", 0, struct hw_reporting, json),                                                              \
+        {.name = "color", .value = optional_argument, .take = hw_take_color},                                          \
+        HW_VIEW_OPTIONS(struct hw_reporting, names)
+bool hw_take_top(void *reporting, const char *value, const struct hw_option *option);
+bool hw_take_color(void *reporting, const char *value, const struct hw_option *option);
 
-/* Parses a verb's arguments. OPTIONS has HW_REPORTING_OPTIONS; TAKE takes the verb's own ones (value in optarg): false,
- * with a message, when the value is none. HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when HELP was printed. */
-int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct option *options,
-                       bool (*take)(struct hw_reporting *command, int option), const char *help);
+/* Parses a verb's arguments. OPTIONS has the rows above. HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when HELP was
+ * printed. */
+int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct hw_option *options,
+                       const char *help);
 
 /* Finds out what standard output can show: width, colour, characters. Shows on stderr how far names are. */
 void hw_reporting_terminal(struct hw_reporting *command);

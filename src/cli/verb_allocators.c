@@ -6,7 +6,6 @@
 #include "cli/allocators.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "allocators/helper.h"
 #include "allocators/observe.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/target.h"
 
 #define ROUNDS_USUAL   5
@@ -46,115 +46,65 @@ struct command {
     int interrupted;
 };
 
-static void print_usage(FILE *out)
-{
-    fputs("Usage: heapwise allocators [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
-          "\n"
-          "Runs PROGRAM several times under each installed allocator (glibc, jemalloc,\n"
-          "tcmalloc, mimalloc) and shows what each costs: time, memory and page faults. It\n"
-          "also predicts these from runs under the program's own allocator. PROGRAM must do\n"
-          "the same in every run.\n"
-          "\n"
-          "  -n, --rounds=N             runs under each allocator, 1 to 101 (default 5)\n"
-          "      --allocator=NAME=PATH  also compare this allocator, a library to preload\n"
-          "      --list                 only print the properties of the allocators, in the form\n"
-          "                             that record --facts reads\n"
-          "      --no-prediction        only measure: no extra runs for the prediction\n"
-          "      --timeout=S            end a run after S seconds\n"
-          "      --show-output          show on stderr what all runs print (default: what the\n"
-          "                             first one prints)\n"
-          "      --json                 a JSON list of runs instead of text\n"
-          "  -q, --quiet                print only problems\n"
-          "      --help                 this text\n"
-          "\n"
-          "Each run reads the same standard input: a file from the beginning, a pipe from a\n"
-          "copy; a terminal is replaced by nothing.\n"
-          "\n"
-          "Exits with 0, 2 when PROGRAM cannot be compared, 128 + n after signal n.\n",
-          out);
-}
+static const char help[] = "Usage: heapwise allocators [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+                           "\n"
+                           "Runs PROGRAM several times under each installed allocator (glibc, jemalloc,\n"
+                           "tcmalloc, mimalloc) and shows what each costs: time, memory and page faults. It\n"
+                           "also predicts these from runs under the program's own allocator. PROGRAM must do\n"
+                           "the same in every run.\n"
+                           "\n"
+                           "  -n, --rounds=N             runs under each allocator, 1 to 101 (default 5)\n"
+                           "      --allocator=NAME=PATH  also compare this allocator, a library to preload\n"
+                           "      --list                 only print the properties of the allocators, in the form\n"
+                           "                             that record --facts reads\n"
+                           "      --no-prediction        only measure: no extra runs for the prediction\n"
+                           "      --timeout=S            end a run after S seconds\n"
+                           "      --show-output          show on stderr what all runs print (default: what the\n"
+                           "                             first one prints)\n"
+                           "      --json                 a JSON list of runs instead of text\n"
+                           "  -q, --quiet                print only problems\n"
+                           "      --help                 this text\n"
+                           "\n"
+                           "Each run reads the same standard input: a file from the beginning, a pipe from a\n"
+                           "copy; a terminal is replaced by nothing.\n"
+                           "\n"
+                           "Exits with 0, 2 when PROGRAM cannot be compared, 128 + n after signal n.\n";
 
 /* ---- options ---- */
 
-enum {
-    OPTION_ALLOCATOR = 256,
-    OPTION_NO_PREDICTION,
-    OPTION_LIST,
-    OPTION_TIMEOUT,
-    OPTION_SHOW,
-    OPTION_JSON,
-    OPTION_HELP
-};
-
-static const struct option long_options[] = {
-    {"rounds", required_argument, NULL, 'n'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"allocator", required_argument, NULL, OPTION_ALLOCATOR},
-    {"list", no_argument, NULL, OPTION_LIST},
-    {"no-prediction", no_argument, NULL, OPTION_NO_PREDICTION},
-    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"show-output", no_argument, NULL, OPTION_SHOW},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {NULL, 0, NULL, 0},
-};
-
-static bool accept_number(const char *option, uint64_t least, uint64_t most, uint64_t *value)
+static bool take_allocator(void *closure, const char *value, const struct hw_option *option)
 {
-    if (hw_parse_number(optarg, least, most, value))
+    struct command *command = closure;
+    if (command->added_count < ADDED_MOST) {
+        command->added[command->added_count++] = value;
         return true;
-    hw_say("%s=%s: a number from %llu to %llu is needed", option, optarg, (unsigned long long)least,
-           (unsigned long long)most);
+    }
+    hw_say("--allocator: at most %d can be added", ADDED_MOST);
     return false;
 }
 
-static bool take_option(struct command *command, int option)
-{
-    switch (option) {
-    case 'n':
-        return accept_number("--rounds", 1, HW_ROUNDS_MOST, &command->rounds);
-    case 'q':
-        return command->quiet = true;
-    case OPTION_TIMEOUT:
-        return accept_number("--timeout", 1, 7 * 86400, &command->timeout_s);
-    case OPTION_SHOW:
-        return command->show = true;
-    case OPTION_JSON:
-        return command->json = true;
-    case OPTION_NO_PREDICTION:
-        return command->no_prediction = true;
-    case OPTION_LIST:
-        return command->list = true;
-    case OPTION_ALLOCATOR:
-        if (command->added_count < ADDED_MOST) {
-            command->added[command->added_count++] = optarg;
-            return true;
-        }
-        hw_say("--allocator: at most %d can be added", ADDED_MOST);
-        return false;
-    default: /* getopt has said what is wrong */
-        fputs("Try heapwise allocators --help.\n", stderr);
-        return false;
-    }
-}
+static const struct hw_option verb_options[] = {
+    HW_OPTION_NUMBER("rounds", 'n', struct command, rounds, 1, HW_ROUNDS_MOST),
+    HW_OPTION_FLAG("quiet", 'q', struct command, quiet),
+    HW_OPTION_CALL("allocator", 0, take_allocator),
+    HW_OPTION_FLAG("list", 0, struct command, list),
+    HW_OPTION_FLAG("no-prediction", 0, struct command, no_prediction),
+    HW_OPTION_NUMBER("timeout", 0, struct command, timeout_s, 1, 7 * 86400),
+    HW_OPTION_FLAG("show-output", 0, struct command, show),
+    HW_OPTION_FLAG("json", 0, struct command, json),
+    HW_OPTION_HELP(0),
+    {0},
+};
 
 /* Returns -1 to go on, or the exit code. */
 static int read_options(struct command *command, int argc, char **argv)
 {
-    char verb[] = "heapwise allocators"; /* getopt's messages begin with it */
-    argv[0] = verb;
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "+n:q", long_options, NULL)) != -1;) {
-        if (option == OPTION_HELP) {
-            print_usage(stdout);
-            return HW_VERB_FINE;
-        }
-        if (!take_option(command, option))
-            return HW_VERB_USAGE;
-    }
+    const int code = hw_options_take(verb_options, "+", help, argc, argv, command);
+    if (code)
+        return code < 0 ? HW_VERB_FINE : code;
     if (optind >= argc && !command->list) {
         hw_say("no program given");
-        print_usage(stderr);
+        fputs(help, stderr);
         return HW_VERB_USAGE;
     }
     command->program = argv + optind;

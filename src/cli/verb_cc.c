@@ -12,78 +12,65 @@
 #include <unistd.h>
 
 #include "cli/cc_command.h"
+#include "cli/options.h"
 
-static void print_usage(FILE *out)
-{
-    fputs("Usage: heapwise cc  [OPTION...] [COMPILER'S ARGUMENTS...]\n"
-          "       heapwise c++ [OPTION...] [COMPILER'S ARGUMENTS...]\n"
-          "\n"
-          "Compiles and links like clang. The programs and libraries count every access to\n"
-          "the heap and to global variables. When they run they write a profile; read it\n"
-          "with heapwise report. In builds:\n"
-          "\n"
-          "    CC=\"heapwise cc\" CXX=\"heapwise c++\" ./configure    or cmake, or make\n"
-          "\n"
-          "      --granule=64|8|4       bytes per counter (default 64); 8 shows which parts\n"
-          "                             of a block are used; 4 shows which 4-byte words are\n"
-          "                             used and when, but not how often. All parts of a\n"
-          "                             program need the same\n"
-          "      --fields               count accesses to the fields of structs; accesses to\n"
-          "                             blocks only if --granule is given, too\n"
-          "      --profile-output=NAME  where its programs write their profiles: a folder\n"
-          "                             or a pattern as that of heapwise record -o\n"
-          "      --ignore-list=FILE     a list of functions and sources not to count\n"
-          "      --no-consolidate       count each access on its own, which is slower\n"
-          "      --compiler=PROGRAM     the compiler: a clang with a plugin of Heapwise, or\n"
-          "                             gcc (default: the newest such clang)\n"
-          "      --verbose              show the command; the compiler shows its own\n"
-          "      --help                 this text\n"
-          "\n"
-          "All other arguments go to the compiler unchanged. HEAPWISE_CC and HEAPWISE_CXX\n"
-          "choose the compiler as well.\n"
-          "\n"
-          "Exits with the compiler's code; 1 when Heapwise cannot build this, 2 for wrong\n"
-          "usage, 126 when the compiler cannot be executed, 127 when there is none.\n",
-          out);
-}
+static const char help[] = "Usage: heapwise cc  [OPTION...] [COMPILER'S ARGUMENTS...]\n"
+                           "       heapwise c++ [OPTION...] [COMPILER'S ARGUMENTS...]\n"
+                           "\n"
+                           "Compiles and links like clang. The programs and libraries count every access to\n"
+                           "the heap and to global variables. When they run they write a profile; read it\n"
+                           "with heapwise report. In builds:\n"
+                           "\n"
+                           "    CC=\"heapwise cc\" CXX=\"heapwise c++\" ./configure    or cmake, or make\n"
+                           "\n"
+                           "      --granule=64|8|4       bytes per counter (default 64); 8 shows which parts\n"
+                           "                             of a block are used; 4 shows which 4-byte words are\n"
+                           "                             used and when, but not how often. All parts of a\n"
+                           "                             program need the same\n"
+                           "      --fields               count accesses to the fields of structs; accesses to\n"
+                           "                             blocks only if --granule is given, too\n"
+                           "      --profile-output=NAME  where its programs write their profiles: a folder\n"
+                           "                             or a pattern as that of heapwise record -o\n"
+                           "      --ignore-list=FILE     a list of functions and sources not to count\n"
+                           "      --no-consolidate       count each access on its own, which is slower\n"
+                           "      --compiler=PROGRAM     the compiler: a clang with a plugin of Heapwise, or\n"
+                           "                             gcc (default: the newest such clang)\n"
+                           "      --verbose              show the command; the compiler shows its own\n"
+                           "      --help                 this text\n"
+                           "\n"
+                           "All other arguments go to the compiler unchanged. HEAPWISE_CC and HEAPWISE_CXX\n"
+                           "choose the compiler as well.\n"
+                           "\n"
+                           "Exits with the compiler's code; 1 when Heapwise cannot build this, 2 for wrong\n"
+                           "usage, 126 when the compiler cannot be executed, 127 when there is none.\n";
 
 /* ---- own options ---- */
 
 #define UNSAID 1u /* a granule that there is not */
 
-static bool take_granule(struct hw_cc_options *options, const char *value)
+static bool take_granule(void *granule, const char *value, const struct hw_option *option)
 {
-    uint64_t granule;
-    if (!hw_parse_number(value, 1, 64, &granule) || (granule != 64 && granule != 8 && granule != 4)) {
+    uint64_t number;
+    if (!hw_parse_number(value, 1, 64, &number) || (number != 64 && number != 8 && number != 4)) {
         hw_say("--granule=%s: 64, 8 or 4 is needed", value);
         return false;
     }
-    options->granule = (unsigned)granule;
+    *(unsigned *)granule = (unsigned)number;
     return true;
 }
 
-static bool take_text(const char **place, const char *option, const char *value)
+static bool take_some_text(void *text, const char *value, const struct hw_option *option)
 {
-    *place = value;
+    *(const char **)text = value;
     if (*value)
         return true;
-    hw_say("%s: a value is needed", option);
+    hw_say("--%s: a value is needed", option->name);
     return false;
 }
 
-static bool take_compiler(struct hw_cc_options *options, const char *value)
+static bool take_ignore_list(void *path, const char *value, const struct hw_option *option)
 {
-    return take_text(&options->compiler, "--compiler", value);
-}
-
-static bool take_output(struct hw_cc_options *options, const char *value)
-{
-    return take_text(&options->output, "--profile-output", value);
-}
-
-static bool take_ignore_list(struct hw_cc_options *options, const char *value)
-{
-    if (!take_text(&options->ignore_list, "--ignore-list", value))
+    if (!take_some_text(path, value, option))
         return false;
     if (access(value, R_OK) == 0)
         return true;
@@ -91,44 +78,28 @@ static bool take_ignore_list(struct hw_cc_options *options, const char *value)
     return false;
 }
 
-static bool take_no_consolidate(struct hw_cc_options *options, const char *value)
-{
-    return options->no_consolidate = true;
-}
-
-static bool take_fields(struct hw_cc_options *options, const char *value)
-{
-    return options->fields = true;
-}
-
-static const struct own_option {
-    const char *name;
-    bool has_value;
-    bool (*take)(struct hw_cc_options *options, const char *value);
-} own_options[] = {
-    {"--granule", true, take_granule},
-    {"--profile-output", true, take_output},
-    {"--ignore-list", true, take_ignore_list},
-    {"--compiler", true, take_compiler},
-    {"--no-consolidate", false, take_no_consolidate},
-    {"--fields", false, take_fields},
+static const struct hw_option own_options[] = {
+    HW_OPTION_KEPT("granule", 0, take_granule, unsigned, struct hw_cc_options, granule),
+    HW_OPTION_KEPT("profile-output", 0, take_some_text, const char *, struct hw_cc_options, output),
+    HW_OPTION_KEPT("ignore-list", 0, take_ignore_list, const char *, struct hw_cc_options, ignore_list),
+    HW_OPTION_KEPT("compiler", 0, take_some_text, const char *, struct hw_cc_options, compiler),
+    HW_OPTION_FLAG("no-consolidate", 0, struct hw_cc_options, no_consolidate),
+    HW_OPTION_FLAG("fields", 0, struct hw_cc_options, fields),
+    {0},
 };
 
-/* Is WORD this option, alone or as NAME=VALUE? *VALUE: what is behind the "=", or NULL. */
-static bool is_own(const struct own_option *option, const char *word, const char **value)
+/* The option that WORD is, alone or as --NAME=VALUE; NULL: none of ours. *VALUE: what is behind the "=", or NULL. */
+static const struct hw_option *find_own(const char *word, const char **value)
 {
-    size_t length = strlen(option->name);
-    if (strncmp(word, option->name, length) != 0)
-        return false;
-    *value = option->has_value && word[length] == '=' ? word + length + 1 : NULL;
-    return word[length] == '\0' || *value;
-}
-
-static const struct own_option *find_own(const char *word, const char **value)
-{
-    for (size_t i = 0; i < sizeof own_options / sizeof own_options[0]; i++) {
-        if (is_own(&own_options[i], word, value))
-            return &own_options[i];
+    if (strncmp(word, "--", 2))
+        return NULL;
+    for (const struct hw_option *option = own_options; option->name; option++) {
+        const char *end = word + 2 + strlen(option->name);
+        if (strncmp(word + 2, option->name, strlen(option->name)))
+            continue;
+        *value = option->value && *end == '=' ? end + 1 : NULL;
+        if (!*end || *value)
+            return option;
     }
     return NULL;
 }
@@ -139,21 +110,21 @@ static int read_options(struct hw_cc_options *options, char **argv, char **rest)
     size_t used = 0;
     for (size_t i = 0; argv[i];) {
         const char *value = NULL;
-        const struct own_option *own = find_own(argv[i], &value);
+        const struct hw_option *own = find_own(argv[i], &value);
         if (strcmp(argv[i], "--") == 0) {
             while (argv[i])
                 rest[used++] = argv[i++];
             break;
         }
         if (strcmp(argv[i], "--help") == 0) {
-            print_usage(stdout);
+            fputs(help, stdout);
             return HW_VERB_FINE;
         }
         options->verbose |= strcmp(argv[i], "--verbose") == 0; /* the compilers' word for -v, too: it stays */
         if (own) {
-            if (own->has_value && !value)
+            if (own->value && !value)
                 value = argv[i + 1] ? argv[++i] : "";
-            if (!own->take(options, value))
+            if (!own->take((char *)options + own->at, value, own))
                 return HW_VERB_USAGE;
             i++;
         } else {

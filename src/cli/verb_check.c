@@ -59,14 +59,17 @@ struct command {
 /* ---- the command line ---- */
 
 /* A limit given twice: the last one counts. */
-static bool set_limit(struct command *command, size_t measure, const char *value)
+static bool take_limit(void *closure, const char *value, const struct hw_option *option)
 {
+    struct command *command = closure;
     uint64_t limit;
     if (!hw_parse_size(value, &limit)) {
-        hw_say("check: --%s takes a whole number, optionally with K, M or G, not '%s'", measures[measure].name, value);
+        hw_say("check: --%s takes a whole number, optionally with K, M or G, not '%s'", option->name, value);
         return false;
     }
-    size_t at = 0;
+    size_t measure = 0, at = 0;
+    while (strcmp(measures[measure].name, option->name))
+        measure++;
     while (at < command->check_count && command->checks[at].id != measures[measure].id)
         at++;
     command->check_count += at == command->check_count;
@@ -74,54 +77,34 @@ static bool set_limit(struct command *command, size_t measure, const char *value
     return true;
 }
 
-static bool set_tolerance(struct command *command, const char *value)
+static bool take_tolerance(void *closure, const char *value, const struct hw_option *option)
 {
+    double *tolerance = closure;
     char *end;
     errno = 0;
-    command->tolerance = strtod(value, &end);
-    if (!errno && end > value && (!*end || !strcmp(end, "%")) && command->tolerance >= 0 && command->tolerance <= 1e6)
+    *tolerance = strtod(value, &end);
+    if (!errno && end > value && (!*end || !strcmp(end, "%")) && *tolerance >= 0 && *tolerance <= 1e6)
         return true;
     hw_say("check: --tolerance takes a percentage, not '%s'", value);
     return false;
 }
 
-enum check_option {
-    OPTION_LIMITS = 256,
-    OPTION_BASELINE = OPTION_LIMITS + MEASURE_COUNT,
-    OPTION_TOLERANCE,
-    OPTION_GITHUB
+static const struct hw_option verb_options[] = {
+    HW_OPTION_CALL("max-peak", 0, take_limit),
+    HW_OPTION_CALL("max-leaked", 0, take_limit),
+    HW_OPTION_CALL("max-bytes", 0, take_limit),
+    HW_OPTION_CALL("max-allocations", 0, take_limit),
+    HW_OPTION_CALL("max-temporary", 0, take_limit),
+    HW_OPTION_TEXT("baseline", 0, struct command, baseline),
+    HW_OPTION_KEPT("tolerance", 0, take_tolerance, double, struct command, tolerance),
+    HW_OPTION_FLAG("github", 0, struct command, github),
+    HW_REPORTING_FORM,
+    {0},
 };
-
-static const struct option long_options[] = {{"max-peak", required_argument, NULL, OPTION_LIMITS},
-                                             {"max-leaked", required_argument, NULL, OPTION_LIMITS + 1},
-                                             {"max-bytes", required_argument, NULL, OPTION_LIMITS + 2},
-                                             {"max-allocations", required_argument, NULL, OPTION_LIMITS + 3},
-                                             {"max-temporary", required_argument, NULL, OPTION_LIMITS + 4},
-                                             {"baseline", required_argument, NULL, OPTION_BASELINE},
-                                             {"tolerance", required_argument, NULL, OPTION_TOLERANCE},
-                                             {"github", no_argument, NULL, OPTION_GITHUB},
-                                             {"json", no_argument, NULL, HW_OPTION_JSON},
-                                             {"color", optional_argument, NULL, HW_OPTION_COLOR},
-                                             HW_VIEW_OPTIONS,
-                                             {0}};
-
-static bool take_option(struct hw_reporting *reporting, int option)
-{
-    struct command *command = (struct command *)reporting;
-    if (option < OPTION_BASELINE)
-        return set_limit(command, (size_t)(option - OPTION_LIMITS), optarg);
-    if (option == OPTION_TOLERANCE)
-        return set_tolerance(command, optarg);
-    if (option == OPTION_BASELINE)
-        command->baseline = optarg;
-    else
-        command->github = true;
-    return true;
-}
 
 static int parse(struct command *command, int argc, char **argv)
 {
-    const int code = hw_reporting_parse(&command->reporting, argc, argv, long_options, take_option, help);
+    const int code = hw_reporting_parse(&command->reporting, argc, argv, verb_options, help);
     if (code)
         return code;
     if (command->reporting.file_count != 1)
@@ -239,8 +222,9 @@ static int run(struct command *command)
 
 int hw_verb_check(int argc, char **argv)
 {
-    struct command command = {.reporting = {.verb = "check", .color = "auto"}, .tolerance = -1};
-    int code = hw_view_arguments_init(&command.reporting.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    struct command command = {.reporting = {.color = "auto"}, .tolerance = -1};
+    int code =
+        hw_view_arguments_init(&command.reporting.names, argc, argv) ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)
         code = run(&command);
     hw_view_arguments_free(&command.reporting.names);

@@ -41,8 +41,9 @@ struct command {
 
 /* ---- the command line ---- */
 
-static bool set_sort(struct command *command, const char *value)
+static bool take_sort(void *closure, const char *value, const struct hw_option *option)
 {
+    struct command *command = closure;
     char keys[512];
     command->sort = hw_take_measure("diff", value);
     if (command->sort < HW_MEASURES)
@@ -70,8 +71,9 @@ static bool parse_amount(struct hw_diff_limit *limit)
     return true;
 }
 
-static bool add_limit(struct command *command, const char *value)
+static bool take_limit(void *closure, const char *value, const struct hw_option *option)
 {
+    struct command *command = closure;
     char key[32];
     const char *equals = strchr(value, '=');
     struct hw_diff_limit *limit = &command->limits[command->limit_count++]; /* not more of them than arguments */
@@ -86,23 +88,16 @@ static bool add_limit(struct command *command, const char *value)
     return false;
 }
 
-enum diff_option { OPTION_SORT = 256, OPTION_MAX_INCREASE };
-
-static const struct option long_options[] = {{"sort", required_argument, NULL, OPTION_SORT},
-                                             {"max-increase", required_argument, NULL, OPTION_MAX_INCREASE},
-                                             HW_REPORTING_OPTIONS,
-                                             {0}};
-
-static bool take_option(struct hw_reporting *reporting, int option)
-{
-    struct command *command = (struct command *)reporting;
-    return option == OPTION_SORT ? set_sort(command, optarg) : add_limit(command, optarg);
-}
+static const struct hw_option verb_options[] = {
+    HW_OPTION_CALL("sort", 0, take_sort),
+    HW_OPTION_CALL("max-increase", 0, take_limit),
+    HW_REPORTING_OPTIONS,
+    {0},
+};
 
 static int parse(struct command *command, int argc, char **argv)
 {
-    const int code =
-        hw_reporting_parse(&command->reporting, argc, argv, long_options, take_option, hw_help_with_keys(help));
+    const int code = hw_reporting_parse(&command->reporting, argc, argv, verb_options, hw_help_with_keys(help));
     if (code || command->reporting.file_count == 2)
         return code;
     hw_say("diff: two files are compared, OLD and NEW, not %d (see heapwise diff --help)",
@@ -190,13 +185,13 @@ static int run(struct command *command)
 
 int hw_verb_diff(int argc, char **argv)
 {
-    struct command command = {.reporting = {.verb = "diff", .color = "auto"},
+    struct command command = {.reporting = {.color = "auto"},
                               .sort = HW_MEASURES,
                               .limits = calloc((size_t)argc + 1, sizeof *command.limits)};
-    int code = hw_view_arguments_init(&command.reporting.names, argc) && command.limits ? parse(&command, argc, argv)
-                                                                                        : HW_VERB_USAGE;
+    const bool memory = hw_view_arguments_init(&command.reporting.names, argc, argv) && command.limits;
+    int code = memory ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!command.limits)
-        hw_say("%s: not enough memory", command.reporting.verb);
+        hw_say("%s: not enough memory", argv[0]);
     else if (!code)
         code = run(&command);
     hw_view_arguments_free(&command.reporting.names);

@@ -1,13 +1,13 @@
 /* verb_doctor.c - heapwise doctor: what works on this machine and what does not, and why. */
 #include "cli/doctor.h"
 
-#include <getopt.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 
 static const struct check {
     const char *name;
@@ -48,20 +48,16 @@ void hw_finding_set(struct hw_finding *finding, enum hw_check_state state, const
     va_end(arguments);
 }
 
-static void print_usage(FILE *out)
-{
-    fputs("Usage: heapwise doctor [--json] [-q]\n"
-          "\n"
-          "Shows what works on this machine and what does not, and why: one line each, with\n"
-          "ok, limited (works, but something is lost) or missing.\n"
-          "\n"
-          "      --json   one JSON object instead of text\n"
-          "  -q, --quiet  only the exit code\n"
-          "      --help   this text\n"
-          "\n"
-          "Exits with 0, or 1 when nothing can be recorded here.\n",
-          out);
-}
+static const char help[] = "Usage: heapwise doctor [--json] [-q]\n"
+                           "\n"
+                           "Shows what works on this machine and what does not, and why: one line each, with\n"
+                           "ok, limited (works, but something is lost) or missing.\n"
+                           "\n"
+                           "      --json   one JSON object instead of text\n"
+                           "  -q, --quiet  only the exit code\n"
+                           "      --help   this text\n"
+                           "\n"
+                           "Exits with 0, or 1 when nothing can be recorded here.\n";
 
 /* JSON is UTF-8; paths may be anything. */
 static json_t *json_text(const char *text)
@@ -104,43 +100,28 @@ static void print_text(const struct hw_finding *findings, bool can_record)
                      : "\nPrograms can be recorded, but not into this directory: choose another one with -o.");
 }
 
-/* Returns -1 to go on, or the exit code. */
-static int read_options(int argc, char **argv, bool *json, bool *quiet)
-{
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    char verb[] = "heapwise doctor";
-    argv[0] = verb;
-    optind = 1;
-    int option;
-    while ((option = getopt_long(argc, argv, "q", options, NULL)) != -1) {
-        if (option == 'h') {
-            print_usage(stdout);
-            return HW_VERB_FINE;
-        }
-        if (option != 'j' && option != 'q') {
-            print_usage(stderr);
-            return HW_VERB_USAGE;
-        }
-        *(option == 'j' ? json : quiet) = true;
-    }
-    if (optind == argc)
-        return -1;
-    hw_say("doctor takes no arguments: '%s'", argv[optind]);
-    print_usage(stderr);
-    return HW_VERB_USAGE;
-}
+struct command {
+    bool json, quiet;
+};
+
+static const struct hw_option verb_options[] = {
+    HW_OPTION_FLAG("json", 0, struct command, json),
+    HW_OPTION_FLAG("quiet", 'q', struct command, quiet),
+    HW_OPTION_HELP(0),
+    {0},
+};
 
 int hw_verb_doctor(int argc, char **argv)
 {
-    bool json = false, quiet = false;
-    int code = read_options(argc, argv, &json, &quiet);
-    if (code >= 0)
-        return code;
+    struct command command = {0};
+    const int code = hw_options_take(verb_options, "", help, argc, argv, &command);
+    if (code)
+        return code < 0 ? HW_VERB_FINE : code;
+    if (optind < argc) {
+        hw_say("doctor takes no arguments: '%s'", argv[optind]);
+        fputs(help, stderr);
+        return HW_VERB_USAGE;
+    }
     struct hw_finding findings[CHECK_COUNT];
     bool can_record = true;
     for (size_t i = 0; i < CHECK_COUNT; i++) {
@@ -148,9 +129,9 @@ int hw_verb_doctor(int argc, char **argv)
         checks[i].run(&findings[i]);
         can_record &= !checks[i].essential || findings[i].state != HW_CHECK_MISSING;
     }
-    if (!json && !quiet)
+    if (!command.json && !command.quiet)
         print_text(findings, can_record);
-    else if (json && !print_json(findings, can_record))
+    else if (command.json && !print_json(findings, can_record))
         return HW_VERB_USAGE;
     return can_record ? HW_VERB_FINE : HW_VERB_NEGATIVE;
 }

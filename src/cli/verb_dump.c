@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
@@ -22,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/options.h"
 #include "profile/profile.h"
 
 #define DUMPS_MOST       1000000u
@@ -45,24 +45,20 @@ struct dump {
     struct hw_error error;
 };
 
-static void print_usage(FILE *out)
-{
-    fputs("Usage: heapwise dump [OPTION...] PID\n"
-          "\n"
-          "Writes a complete profile of a process that is being recorded, as it is at this\n"
-          "moment, and prints its name; the process continues. Read it with heapwise report.\n"
-          "\n"
-          "  -o, --output=FILE   name of the dump (default: that of the process's profile\n"
-          "                      with .dump1, .dump2 … before the extension)\n"
-          "  -f, --force         overwrite FILE\n"
-          "      --timeout=N     wait at most N seconds for the process to answer, where\n"
-          "                      accesses are counted (default 10)\n"
-          "  -q, --quiet         no note about what the dump lacks\n"
-          "      --help          this text\n"
-          "\n"
-          "Exits with 0, or with 2 if no dump was written.\n",
-          out);
-}
+static const char help[] = "Usage: heapwise dump [OPTION...] PID\n"
+                           "\n"
+                           "Writes a complete profile of a process that is being recorded, as it is at this\n"
+                           "moment, and prints its name; the process continues. Read it with heapwise report.\n"
+                           "\n"
+                           "  -o, --output=FILE   name of the dump (default: that of the process's profile\n"
+                           "                      with .dump1, .dump2 … before the extension)\n"
+                           "  -f, --force         overwrite FILE\n"
+                           "      --timeout=N     wait at most N seconds for the process to answer, where\n"
+                           "                      accesses are counted (default 10)\n"
+                           "  -q, --quiet         no note about what the dump lacks\n"
+                           "      --help          this text\n"
+                           "\n"
+                           "Exits with 0, or with 2 if no dump was written.\n";
 
 static bool fail(struct dump *dump, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool fail(struct dump *dump, const char *format, ...)
@@ -537,47 +533,33 @@ static bool dump_by_process(struct dump *dump)
 
 /* ---- the verb ---- */
 
-enum { OPTION_HELP = 256, OPTION_TIMEOUT };
-static const struct option long_options[] = {
-    {"output", required_argument, NULL, 'o'}, {"force", no_argument, NULL, 'f'},
-    {"quiet", no_argument, NULL, 'q'},        {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"help", no_argument, NULL, OPTION_HELP}, {NULL, 0, NULL, 0},
+static bool take_timeout(void *seconds, const char *value, const struct hw_option *option)
+{
+    if (hw_parse_number(value, 1, 86400, seconds))
+        return true;
+    hw_say("--timeout=%s: a number of seconds is needed", value);
+    return false;
+}
+
+static const struct hw_option verb_options[] = {
+    HW_OPTION_TEXT("output", 'o', struct dump, output),
+    HW_OPTION_FLAG("force", 'f', struct dump, force),
+    HW_OPTION_FLAG("quiet", 'q', struct dump, quiet),
+    HW_OPTION_KEPT("timeout", 0, take_timeout, uint64_t, struct dump, timeout_s),
+    HW_OPTION_HELP(0),
+    {0},
 };
 
 /* Returns -1 to go on, or the exit code. */
 static int read_options(struct dump *dump, int argc, char **argv)
 {
-    char verb[] = "heapwise dump"; /* getopt's messages begin with it */
-    argv[0] = verb;
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "o:fq", long_options, NULL)) != -1;) {
-        switch (option) {
-        case 'o':
-            dump->output = optarg;
-            break;
-        case 'f':
-            dump->force = true;
-            break;
-        case 'q':
-            dump->quiet = true;
-            break;
-        case OPTION_TIMEOUT:
-            if (hw_parse_number(optarg, 1, 86400, &dump->timeout_s))
-                break;
-            hw_say("--timeout=%s: a number of seconds is needed", optarg);
-            return HW_VERB_USAGE;
-        case OPTION_HELP:
-            print_usage(stdout);
-            return HW_VERB_FINE;
-        default:
-            fputs("Try heapwise dump --help.\n", stderr);
-            return HW_VERB_USAGE;
-        }
-    }
+    const int code = hw_options_take(verb_options, "", help, argc, argv, dump);
+    if (code)
+        return code < 0 ? HW_VERB_FINE : code;
     uint64_t pid = 0;
     if (optind + 1 != argc) {
         hw_say(optind < argc ? "one process at a time" : "no process given");
-        print_usage(stderr);
+        fputs(help, stderr);
         return HW_VERB_USAGE;
     }
     if (!hw_parse_number(argv[optind], 1, INT_MAX, &pid)) {

@@ -75,8 +75,9 @@ struct command {
 
 /* ---- the command line ---- */
 
-static bool set_format(struct command *command, const char *value)
+static bool take_format(void *closure, const char *value, const struct hw_option *option)
 {
+    struct command *command = closure;
     for (size_t i = 0; i < FORMATS; i++)
         if (!strcmp(formats[i].name, value))
             command->format = &formats[i];
@@ -86,8 +87,9 @@ static bool set_format(struct command *command, const char *value)
     return false;
 }
 
-static bool set_version(struct command *command, const char *value)
+static bool take_version(void *closure, const char *value, const struct hw_option *option)
 {
+    struct command *command = closure;
     uint64_t version;
     if (!hw_parse_number(value, 1, UINT32_MAX, &version)) {
         hw_say("export: --version takes a number, not '%s'", value);
@@ -97,8 +99,9 @@ static bool set_version(struct command *command, const char *value)
     return true;
 }
 
-static bool set_cold_after(struct command *command, const char *value)
+static bool take_cold_after(void *closure, const char *value, const struct hw_option *option)
 {
+    struct command *command = closure;
     char *end;
     errno = 0;
     const double seconds = strtod(value, &end);
@@ -106,12 +109,14 @@ static bool set_cold_after(struct command *command, const char *value)
         hw_say("export: --cold-after takes a number of seconds above 0, not '%s'", value);
         return false;
     }
+    command->of_llvm = "--cold-after";
     command->export.cold_after_ns = (uint64_t)(seconds * 1e9);
     return true;
 }
 
-static bool set_value(struct command *command, const char *value)
+static bool take_value(void *closure, const char *value, const struct hw_option *option)
 {
+    struct command *command = closure;
     char keys[512];
     command->value = hw_take_measure("export", value);
     if (command->value < HW_MEASURES)
@@ -120,52 +125,25 @@ static bool set_value(struct command *command, const char *value)
     return false;
 }
 
-enum export_option { OPTION_FORMAT = 256, OPTION_VALUE, OPTION_VERSION, OPTION_MODULE, OPTION_COLD_AFTER };
-
-static const struct option options[] = {{"format", required_argument, NULL, OPTION_FORMAT},
-                                        {"value", required_argument, NULL, OPTION_VALUE},
-                                        {"version", required_argument, NULL, OPTION_VERSION},
-                                        {"output", required_argument, NULL, 'o'},
-                                        {"force", no_argument, NULL, 'f'},
-                                        {"module", required_argument, NULL, OPTION_MODULE},
-                                        {"cold-after", required_argument, NULL, OPTION_COLD_AFTER},
-                                        HW_VIEW_OPTIONS,
-                                        {0}};
-
-/* One option; -1 when help was printed. */
-static int take_option(void *closure, int option, char **argv)
+static bool take_module(void *closure, const char *value, const struct hw_option *option)
 {
     struct command *command = closure;
-    bool fine = true;
-    switch (option) {
-    case OPTION_FORMAT:
-        fine = set_format(command, optarg);
-        break;
-    case OPTION_VALUE:
-        fine = set_value(command, optarg);
-        break;
-    case OPTION_VERSION:
-        fine = set_version(command, optarg);
-        break;
-    case 'o':
-        command->output = strcmp(optarg, "-") ? optarg : NULL;
-        break;
-    case 'f':
-        command->force = true;
-        break;
-    case OPTION_MODULE: /* there are no more of them than arguments */
-        command->of_llvm = "--module";
-        command->modules[command->export.module_count++] = optarg;
-        break;
-    case OPTION_COLD_AFTER:
-        command->of_llvm = "--cold-after";
-        fine = set_cold_after(command, optarg);
-        break;
-    default:
-        return hw_view_arguments_take(&command->names, option, argv, hw_help_with_keys(help));
-    }
-    return fine ? HW_VERB_FINE : HW_VERB_USAGE;
+    command->of_llvm = "--module";
+    command->modules[command->export.module_count++] = value; /* there are no more of them than arguments */
+    return true;
 }
+
+static const struct hw_option verb_options[] = {
+    HW_OPTION_CALL("format", 0, take_format),
+    HW_OPTION_CALL("value", 0, take_value),
+    HW_OPTION_CALL("version", 0, take_version),
+    HW_OPTION_OUTPUT("output", 'o', struct command, output),
+    HW_OPTION_FLAG("force", 'f', struct command, force),
+    HW_OPTION_CALL("module", 0, take_module),
+    HW_OPTION_CALL("cold-after", 0, take_cold_after),
+    HW_VIEW_OPTIONS(struct command, names),
+    {0},
+};
 
 static bool check_version(struct command *command)
 {
@@ -202,7 +180,7 @@ static bool check_options(const struct command *command)
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
-    const int code = hw_view_arguments_each(argc, argv, ":o:f" HW_VIEW_SHORT_OPTIONS, options, take_option, command);
+    const int code = hw_options_take(verb_options, ":", hw_help_with_keys(help), argc, argv, command);
     if (code)
         return code;
     command->export.modules = command->modules;
@@ -363,7 +341,7 @@ static int export_file(struct command *command)
 int hw_verb_export(int argc, char **argv)
 {
     struct command command = {.value = HW_MEASURES, .modules = calloc((size_t)argc + 1, sizeof *command.modules)};
-    const bool memory = hw_view_arguments_init(&command.names, argc) && command.modules;
+    const bool memory = hw_view_arguments_init(&command.names, argc, argv) && command.modules;
     if (!command.modules)
         hw_say("export: not enough memory");
     int code = memory ? parse(&command, argc, argv) : HW_VERB_USAGE;

@@ -22,20 +22,15 @@ static const char help[] =
     "64 bytes. docs/fields.md explains the model. Exit code: 0, or 2 for wrong usage\n"
     "and for files that are damaged or no profiles.\n";
 
-enum fields_option { OPTION_STRUCT = 256 };
-
-static const struct option options[] = {{"struct", required_argument, NULL, OPTION_STRUCT}, HW_REPORTING_OPTIONS, {0}};
-
-static bool take_option(struct hw_reporting *command, int option)
-{
-    (void)option;
-    command->report.structure = optarg;
-    return true;
-}
+static const struct hw_option verb_options[] = {
+    HW_OPTION_TEXT("struct", 0, struct hw_reporting, report.structure),
+    HW_REPORTING_OPTIONS,
+    {0},
+};
 
 static int parse(struct hw_reporting *command, int argc, char **argv)
 {
-    const int code = hw_reporting_parse(command, argc, argv, options, take_option, help);
+    const int code = hw_reporting_parse(command, argc, argv, verb_options, help);
     command->report.fields = true;
     command->report.sections = 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_FIELDS;
     if (command->json)
@@ -45,8 +40,8 @@ static int parse(struct hw_reporting *command, int argc, char **argv)
 
 int hw_verb_fields(int argc, char **argv)
 {
-    struct hw_reporting command = {.verb = "fields", .color = "auto"};
-    int code = hw_view_arguments_init(&command.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    struct hw_reporting command = {.color = "auto"};
+    int code = hw_view_arguments_init(&command.names, argc, argv) ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)
         code = hw_reporting_run(&command);
     hw_view_arguments_free(&command.names);

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include "allocators/observe.h"
 #include "cli/file_service.h"
 #include "cli/launch.h"
+#include "cli/options.h"
 #include "cli/output_name.h"
 #include "base/preload.h"
 #include "cli/session.h"
@@ -57,101 +57,101 @@ struct record {
     struct hw_file_service service;
 };
 
-static void print_usage(FILE *out)
-{
-    fputs("Usage: heapwise record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
-          "\n"
-          "Runs PROGRAM and records how it uses its heap: exactly, by call stack, for every\n"
-          "process and program that it starts. Read the result with heapwise report.\n"
-          "\n"
-          "  -o, --output=FILE     name of the profile (default %e.%p.hwprof); %e stands for\n"
-          "                        the executable, %p for the process id, %h for the host,\n"
-          "                        %n for a number that makes it unique, %% for %\n"
-          "  -f, --force           overwrite FILE\n"
-          "      --mode=MODE       heap (default): where memory is allocated; allocator: how\n"
-          "                        much time and memory the allocator itself costs\n"
-          "      --facts=FILE      with --mode=allocator: read the properties of the allocator\n"
-          "                        from FILE instead of measuring them\n"
-          "      --no-prediction   with --mode=allocator: do not replay the program's\n"
-          "                        operations with the other allocators at the end\n"
-          "      --sample-bytes=N  record only one allocation per N bytes, on average\n"
-          "                        (512K, 1M): cheaper, but all numbers are estimates\n"
-          "      --sample-accesses[=HZ]\n"
-          "                        sample memory accesses, HZ times a second of CPU\n"
-          "                        time (1 to 1000, default 50): shares, not counts\n"
-          "      --single-steps    with --sample-accesses: use single steps even if the\n"
-          "                        processor can sample accesses itself\n"
-          "      --table=N         keep at most N contexts in memory, the others in the file\n"
-          "      --free-stacks     also record where blocks are freed\n"
-          "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
-          "      --symbolize       store the names of functions, files and lines in the\n"
-          "                        profile, so that it can be read without the programs\n"
-          "      --no-debuginfod   with --symbolize: do not fetch debug information, even when\n"
-          "                        DEBUGINFOD_URLS is set\n"
-          "      --sysroot=DIR     with --symbolize: look for programs, libraries and debug\n"
-          "                        files below DIR\n"
-          "      --no-pack         do not pack the profile at the end: that saves a moment,\n"
-          "                        but the file is larger\n"
-          "      --report          show the report at the end, on stdout\n"
-          "  -q, --quiet           print nothing, unless no profile was written; the report lists\n"
-          "                        what is missing\n"
-          "  -v, --verbose         let the runtime print what it does\n"
-          "      --help            this text\n"
-          "\n"
-          "Exits with the program's code, 128 + n when signal n killed it; 125 when Heapwise\n"
-          "could not start it, 126 when it is not executable, 127 when it was not found.\n",
-          out);
-}
+static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+                           "\n"
+                           "Runs PROGRAM and records how it uses its heap: exactly, by call stack, for every\n"
+                           "process and program that it starts. Read the result with heapwise report.\n"
+                           "\n"
+                           "  -o, --output=FILE     name of the profile (default %e.%p.hwprof); %e stands for\n"
+                           "                        the executable, %p for the process id, %h for the host,\n"
+                           "                        %n for a number that makes it unique, %% for %\n"
+                           "  -f, --force           overwrite FILE\n"
+                           "      --mode=MODE       heap (default): where memory is allocated; allocator: how\n"
+                           "                        much time and memory the allocator itself costs\n"
+                           "      --facts=FILE      with --mode=allocator: read the properties of the allocator\n"
+                           "                        from FILE instead of measuring them\n"
+                           "      --no-prediction   with --mode=allocator: do not replay the program's\n"
+                           "                        operations with the other allocators at the end\n"
+                           "      --sample-bytes=N  record only one allocation per N bytes, on average\n"
+                           "                        (512K, 1M): cheaper, but all numbers are estimates\n"
+                           "      --sample-accesses[=HZ]\n"
+                           "                        sample memory accesses, HZ times a second of CPU\n"
+                           "                        time (1 to 1000, default 50): shares, not counts\n"
+                           "      --single-steps    with --sample-accesses: use single steps even if the\n"
+                           "                        processor can sample accesses itself\n"
+                           "      --table=N         keep at most N contexts in memory, the others in the file\n"
+                           "      --free-stacks     also record where blocks are freed\n"
+                           "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
+                           "      --symbolize       store the names of functions, files and lines in the\n"
+                           "                        profile, so that it can be read without the programs\n"
+                           "      --no-debuginfod   with --symbolize: do not fetch debug information, even when\n"
+                           "                        DEBUGINFOD_URLS is set\n"
+                           "      --sysroot=DIR     with --symbolize: look for programs, libraries and debug\n"
+                           "                        files below DIR\n"
+                           "      --no-pack         do not pack the profile at the end: that saves a moment,\n"
+                           "                        but the file is larger\n"
+                           "      --report          show the report at the end, on stdout\n"
+                           "  -q, --quiet           print nothing, unless no profile was written; the report lists\n"
+                           "                        what is missing\n"
+                           "  -v, --verbose         let the runtime print what it does\n"
+                           "      --help            this text\n"
+                           "\n"
+                           "Exits with the program's code, 128 + n when signal n killed it; 125 when Heapwise\n"
+                           "could not start it, 126 when it is not executable, 127 when it was not found.\n";
 
 /* ---- options ---- */
 
-enum {
-    OPTION_MODE = 256,
-    OPTION_SAMPLE_BYTES,
-    OPTION_SAMPLE_ACCESSES,
-    OPTION_SINGLE_STEPS,
-    OPTION_TABLE,
-    OPTION_FREE_STACKS,
-    OPTION_DEPTH,
-    OPTION_NO_PACK,
-    OPTION_FACTS,
-    OPTION_NO_PREDICTION,
-    OPTION_REPORT,
-    OPTION_SYMBOLIZE,
-    OPTION_HELP
-};
-
-static const struct option long_options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"force", no_argument, NULL, 'f'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"mode", required_argument, NULL, OPTION_MODE},
-    {"sample-bytes", required_argument, NULL, OPTION_SAMPLE_BYTES},
-    {"sample-accesses", optional_argument, NULL, OPTION_SAMPLE_ACCESSES},
-    {"single-steps", no_argument, NULL, OPTION_SINGLE_STEPS},
-    {"table", required_argument, NULL, OPTION_TABLE},
-    {"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
-    {"depth", required_argument, NULL, OPTION_DEPTH},
-    {"facts", required_argument, NULL, OPTION_FACTS},
-    {"no-prediction", no_argument, NULL, OPTION_NO_PREDICTION},
-    {"no-pack", no_argument, NULL, OPTION_NO_PACK},
-    {"report", no_argument, NULL, OPTION_REPORT},
-    {"symbolize", no_argument, NULL, OPTION_SYMBOLIZE},
-    {"no-debuginfod", no_argument, NULL, HW_OPTION_NO_DEBUGINFOD},
-    {"sysroot", required_argument, NULL, HW_OPTION_SYSROOT},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {NULL, 0, NULL, 0},
-};
-
-static bool accept_mode(const char *mode, bool *allocator)
+static bool take_mode(void *allocator, const char *mode, const struct hw_option *option)
 {
-    *allocator = strcmp(mode, "allocator") == 0;
-    if (*allocator || strcmp(mode, "heap") == 0)
+    *(bool *)allocator = strcmp(mode, "allocator") == 0;
+    if (*(bool *)allocator || strcmp(mode, "heap") == 0)
         return true;
     hw_say("--mode=%s: unknown mode; use heap or allocator", mode);
     return false;
 }
+
+static bool take_sample_bytes(void *bytes, const char *text, const struct hw_option *option)
+{
+    uint64_t *value = bytes;
+    if (hw_parse_size(text, value) && *value >= 1 && *value <= (uint64_t)1 << 40)
+        return true;
+    hw_say("--sample-bytes=%s: a number of bytes is needed, such as 524288, 512K or 1M", text);
+    return false;
+}
+
+static bool take_sample_accesses(void *rate, const char *text, const struct hw_option *option)
+{
+    *(uint64_t *)rate = SAMPLES_USUAL;
+    return !text || hw_take_number(rate, text, option);
+}
+
+static const struct hw_option verb_options[] = {
+    HW_OPTION_TEXT("output", 'o', struct record, output),
+    HW_OPTION_FLAG("force", 'f', struct record, force),
+    HW_OPTION_FLAG("quiet", 'q', struct record, quiet),
+    HW_OPTION_FLAG("verbose", 'v', struct record, verbose),
+    HW_OPTION_KEPT("mode", 0, take_mode, bool, struct record, allocator),
+    HW_OPTION_KEPT("sample-bytes", 0, take_sample_bytes, uint64_t, struct record, sample_bytes),
+    {.name = "sample-accesses",
+     .value = optional_argument,
+     .take = take_sample_accesses,
+     .at = HW_OPTION_AT(uint64_t, struct record, sample_accesses),
+     .least = 1,
+     .most = SAMPLES_MOST},
+    HW_OPTION_FLAG("single-steps", 0, struct record, single_steps),
+    HW_OPTION_NUMBER("table", 0, struct record, table, 1, UINT32_MAX),
+    HW_OPTION_FLAG("free-stacks", 0, struct record, free_stacks),
+    HW_OPTION_NUMBER("depth", 0, struct record, depth, 1, DEPTH_MOST),
+    HW_OPTION_TEXT("facts", 0, struct record, facts),
+    HW_OPTION_FLAG("no-prediction", 0, struct record, no_prediction),
+    HW_OPTION_FLAG("no-pack", 0, struct record, no_pack),
+    HW_OPTION_FLAG("report", 0, struct record, report),
+    HW_OPTION_FLAG("symbolize", 0, struct record, symbolize),
+    HW_OPTION_FLAG("no-debuginfod", 0, struct record, names.view.symbolizer.no_debuginfod),
+    HW_OPTION_TEXT("sysroot", 0, struct record, names.view.symbolizer.sysroot),
+    HW_OPTION_HELP(0),
+    {0},
+};
 
 /* What allocator mode does not go together with. */
 static bool accept_together(const struct record *record)
@@ -176,98 +176,20 @@ static bool accept_together(const struct record *record)
     return !option;
 }
 
-static bool accept_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value)
-{
-    if (hw_parse_number(text, least, most, value))
-        return true;
-    hw_say("--%s=%s: a number from %" PRIu64 " to %" PRIu64 " is needed", option, text, least, most);
-    return false;
-}
-
-static bool accept_sample_bytes(const char *text, uint64_t *value)
-{
-    if (hw_parse_size(text, value) && *value >= 1 && *value <= (uint64_t)1 << 40)
-        return true;
-    hw_say("--sample-bytes=%s: a number of bytes is needed, such as 524288, 512K or 1M", text);
-    return false;
-}
-
-/* One option. False: wrong, and the reason has been said. */
-static bool take_option(struct record *record, int option)
-{
-    switch (option) {
-    case 'o':
-        record->output = optarg;
-        return true;
-    case 'f':
-        return record->force = true;
-    case 'q':
-        return record->quiet = true;
-    case 'v':
-        return record->verbose = true;
-    case OPTION_FREE_STACKS:
-        return record->free_stacks = true;
-    case OPTION_NO_PACK:
-        return record->no_pack = true;
-    case OPTION_REPORT:
-        return record->report = true;
-    case OPTION_SYMBOLIZE:
-        return record->symbolize = true;
-    case OPTION_FACTS:
-        record->facts = optarg;
-        return true;
-    case OPTION_NO_PREDICTION:
-        return record->no_prediction = true;
-    case HW_OPTION_NO_DEBUGINFOD:
-        return record->names.view.symbolizer.no_debuginfod = true;
-    case HW_OPTION_SYSROOT:
-        record->names.view.symbolizer.sysroot = optarg;
-        return true;
-    case OPTION_MODE:
-        return accept_mode(optarg, &record->allocator);
-    case OPTION_SAMPLE_BYTES:
-        return accept_sample_bytes(optarg, &record->sample_bytes);
-    case OPTION_SINGLE_STEPS:
-        record->single_steps = true;
-        return true;
-    case OPTION_TABLE:
-        return accept_number("table", optarg, 1, UINT32_MAX, &record->table);
-    case OPTION_DEPTH:
-        return accept_number("depth", optarg, 1, DEPTH_MOST, &record->depth);
-    case OPTION_SAMPLE_ACCESSES:
-        record->sample_accesses = SAMPLES_USUAL;
-        return !optarg || accept_number("sample-accesses", optarg, 1, SAMPLES_MOST, &record->sample_accesses);
-    default: /* getopt has said what is wrong */
-        fputs("Try heapwise record --help.\n", stderr);
-        return false;
-    }
-}
-
 /* Returns -1 to go on, or the exit code. */
 static int read_options(struct record *record, int argc, char **argv)
 {
-    char verb[] = "heapwise record"; /* getopt's messages begin with it */
-    argv[0] = verb;
-    optind = 1;
-    int option;
-    int code = -1;
-    while (code < 0 && (option = getopt_long(argc, argv, "+o:fqv", long_options, NULL)) != -1) {
-        if (option == OPTION_HELP) {
-            print_usage(stdout);
-            code = fflush(stdout) == 0 ? HW_VERB_FINE : HW_VERB_CANNOT_START;
-        } else if (!take_option(record, option)) {
-            code = HW_VERB_CANNOT_START;
-        }
-    }
-    if (code < 0 && !accept_together(record))
-        code = HW_VERB_CANNOT_START;
-    if (code < 0 && optind >= argc) {
-        hw_say("no program given");
-        print_usage(stderr);
-        code = HW_VERB_CANNOT_START;
-    }
+    const int code = hw_options_take(verb_options, "+", help, argc, argv, record);
     record->command = argv + optind;
-    return code;
+    if (code < 0 && fflush(stdout) == 0)
+        return HW_VERB_FINE;
+    if (code || !accept_together(record))
+        return HW_VERB_CANNOT_START;
+    if (optind < argc)
+        return -1;
+    hw_say("no program given");
+    fputs(help, stderr);
+    return HW_VERB_CANNOT_START;
 }
 
 /* ---- before the run ---- */

@@ -53,8 +53,9 @@ static const char *names_from(int first, int count, char *buffer, size_t size)
     return buffer;
 }
 
-static bool set_sort(struct hw_reporting *command, const char *value)
+static bool take_sort(void *closure, const char *value, const struct hw_option *option)
 {
+    struct hw_reporting *command = closure;
     char names[512];
     const enum hw_sort_key key = hw_take_list("report", value, strlen(value));
     if (key >= HW_SORT_KEYS) {
@@ -67,8 +68,9 @@ static bool set_sort(struct hw_reporting *command, const char *value)
     return true;
 }
 
-static bool set_sections(struct hw_reporting *command, const char *value)
+static bool take_sections(void *closure, const char *value, const struct hw_option *option)
 {
+    struct hw_reporting *command = closure;
     while (true) {
         const size_t size = strcspn(value, ",");
         const int section = find_section(value, size);
@@ -85,32 +87,19 @@ static bool set_sections(struct hw_reporting *command, const char *value)
     }
 }
 
-enum report_option { OPTION_SORT = 256, OPTION_SECTION, OPTION_FUNCTION };
-
-static const struct option options[] = {{"sort", required_argument, NULL, OPTION_SORT},
-                                        {"section", required_argument, NULL, OPTION_SECTION},
-                                        {"function", required_argument, NULL, OPTION_FUNCTION},
-                                        HW_REPORTING_OPTIONS,
-                                        {0}};
-
-static bool take_option(struct hw_reporting *command, int option)
-{
-    switch (option) {
-    case OPTION_SORT:
-        return set_sort(command, optarg);
-    case OPTION_SECTION:
-        return set_sections(command, optarg);
-    default:
-        command->names.view.function = optarg;
-        return true;
-    }
-}
+static const struct hw_option verb_options[] = {
+    HW_OPTION_CALL("sort", 0, take_sort),
+    HW_OPTION_CALL("section", 0, take_sections),
+    HW_OPTION_TEXT("function", 0, struct hw_reporting, names.view.function),
+    HW_REPORTING_OPTIONS,
+    {0},
+};
 
 int hw_verb_report(int argc, char **argv)
 {
-    struct hw_reporting command = {.verb = "report", .color = "auto"};
-    int code = hw_view_arguments_init(&command.names, argc)
-                   ? hw_reporting_parse(&command, argc, argv, options, take_option, hw_help_with_keys(help))
+    struct hw_reporting command = {.color = "auto"};
+    int code = hw_view_arguments_init(&command.names, argc, argv)
+                   ? hw_reporting_parse(&command, argc, argv, verb_options, hw_help_with_keys(help))
                    : HW_VERB_USAGE;
     if (!code)
         code = hw_reporting_run(&command);

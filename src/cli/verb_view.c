@@ -45,44 +45,16 @@ struct command {
 
 /* ---- the command line ---- */
 
-enum view_option { OPTION_OPEN = 256, OPTION_BASELINE, OPTION_ALLOCATORS, OPTION_FUNCTION };
-
-static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                        {"force", no_argument, NULL, 'f'},
-                                        {"open", no_argument, NULL, OPTION_OPEN},
-                                        {"baseline", required_argument, NULL, OPTION_BASELINE},
-                                        {"allocators", required_argument, NULL, OPTION_ALLOCATORS},
-                                        {"function", required_argument, NULL, OPTION_FUNCTION},
-                                        HW_VIEW_OPTIONS,
-                                        {0}};
-
-/* One option; -1 when help was printed. */
-static int take_option(void *closure, int option, char **argv)
-{
-    struct command *command = closure;
-    switch (option) {
-    case 'o':
-        command->output = optarg;
-        return HW_VERB_FINE;
-    case 'f':
-        command->force = true;
-        return HW_VERB_FINE;
-    case OPTION_OPEN:
-        command->open = true;
-        return HW_VERB_FINE;
-    case OPTION_BASELINE:
-        command->baseline = optarg;
-        return HW_VERB_FINE;
-    case OPTION_ALLOCATORS:
-        command->runs = optarg;
-        return HW_VERB_FINE;
-    case OPTION_FUNCTION:
-        command->names.view.function = optarg;
-        return HW_VERB_FINE;
-    default:
-        return hw_view_arguments_take(&command->names, option, argv, help);
-    }
-}
+static const struct hw_option verb_options[] = {
+    HW_OPTION_TEXT("output", 'o', struct command, output),
+    HW_OPTION_FLAG("force", 'f', struct command, force),
+    HW_OPTION_FLAG("open", 0, struct command, open),
+    HW_OPTION_TEXT("baseline", 0, struct command, baseline),
+    HW_OPTION_TEXT("allocators", 0, struct command, runs),
+    HW_OPTION_TEXT("function", 0, struct command, names.view.function),
+    HW_VIEW_OPTIONS(struct command, names),
+    {0},
+};
 
 /* "perl.17.html" for "runs/perl.17.hwprof". */
 static bool name_output(struct command *command)
@@ -104,7 +76,7 @@ static bool name_output(struct command *command)
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
-    const int code = hw_view_arguments_each(argc, argv, ":o:f" HW_VIEW_SHORT_OPTIONS, options, take_option, command);
+    const int code = hw_options_take(verb_options, ":", help, argc, argv, command);
     if (code)
         return code;
     if (argc - optind != 1) {
@@ -324,7 +296,7 @@ static int make_page(struct command *command)
 int hw_verb_view(int argc, char **argv)
 {
     struct command command = {.file = NULL};
-    int code = hw_view_arguments_init(&command.names, argc) ? parse(&command, argc, argv) : HW_VERB_USAGE;
+    int code = hw_view_arguments_init(&command.names, argc, argv) ? parse(&command, argc, argv) : HW_VERB_USAGE;
     if (!code)
         code = make_page(&command);
     free(command.own_output);

@@ -9,9 +9,10 @@
 
 #include "cli/cli.h"
 
-bool hw_view_arguments_init(struct hw_view_arguments *arguments, int argc)
+bool hw_view_arguments_init(struct hw_view_arguments *arguments, int argc, char **argv)
 {
-    *arguments = (struct hw_view_arguments){.binaries = calloc((size_t)argc + 1, sizeof *arguments->binaries)};
+    *arguments =
+        (struct hw_view_arguments){.verb = argv[0], .binaries = calloc((size_t)argc + 1, sizeof *arguments->binaries)};
     arguments->view.binaries = arguments->binaries;
     if (!arguments->binaries)
         hw_say("not enough memory");
@@ -23,54 +24,26 @@ void hw_view_arguments_free(struct hw_view_arguments *arguments)
     free(arguments->binaries);
 }
 
-int hw_view_arguments_each(int argc, char **argv, const char *letters, const struct option *options,
-                           int (*take)(void *command, int option, char **argv), void *command)
-{
-    optind = 0;
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
-        const int code = take(command, option, argv);
-        if (code)
-            return code;
-    }
-    return HW_VERB_FINE;
-}
-
-static int is_there(const char *verb, const char *option, const char *path)
+static bool is_there(const struct hw_view_arguments *arguments, const char *path, const struct hw_option *option)
 {
     if (access(path, R_OK) == 0)
-        return HW_VERB_FINE;
-    hw_say("%s: %s %s: %s", verb, option, path, strerror(errno));
-    return HW_VERB_USAGE;
+        return true;
+    hw_say("%s: --%s %s: %s", arguments->verb, option->name, path, strerror(errno));
+    return false;
 }
 
-int hw_view_arguments_take(struct hw_view_arguments *arguments, int option, char **argv, const char *help)
+bool hw_take_sysroot(void *closure, const char *value, const struct hw_option *option)
 {
-    switch (option) {
-    case HW_OPTION_NO_DEBUGINFOD:
-        arguments->view.symbolizer.no_debuginfod = true;
-        return HW_VERB_FINE;
-    case HW_OPTION_SYSROOT:
-        arguments->view.symbolizer.sysroot = optarg;
-        return is_there(argv[0], "--sysroot", optarg);
-    case HW_OPTION_BINARY:
-        if (is_there(argv[0], "--binary", optarg))
-            return HW_VERB_USAGE;
-        arguments->binaries[arguments->view.binary_count++] = optarg;
-        return HW_VERB_FINE;
-    case 'q':
-        arguments->quiet = true;
-        return HW_VERB_FINE;
-    case 'h':
-        fputs(help, stdout);
-        return -1;
-    case ':':
-        hw_say("%s: %s needs a value", argv[0], argv[optind - 1]);
-        return HW_VERB_USAGE;
-    default:
-        hw_say("%s: unknown option '%s' (see heapwise %s --help)", argv[0], argv[optind - 1], argv[0]);
-        return HW_VERB_USAGE;
-    }
+    struct hw_view_arguments *arguments = closure;
+    arguments->view.symbolizer.sysroot = value;
+    return is_there(arguments, value, option);
+}
+
+bool hw_take_binary(void *closure, const char *value, const struct hw_option *option)
+{
+    struct hw_view_arguments *arguments = closure;
+    arguments->binaries[arguments->view.binary_count++] = value;
+    return is_there(arguments, value, option);
 }
 
 static void show_progress(void *closure, size_t done, size_t total)

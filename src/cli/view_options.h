@@ -3,32 +3,26 @@
 #ifndef HW_CLI_VIEW_OPTIONS_H
 #define HW_CLI_VIEW_OPTIONS_H
 
-#include <getopt.h>
 #include <stdbool.h>
 
+#include "cli/options.h"
 #include "report/view/view.h"
 
 struct hw_view_arguments {
+    const char *verb; /* for messages */
     struct hw_view_options view;
     bool quiet;            /* -q: what is not said then is up to the verb */
     const char **binaries; /* owned; view.binaries */
 };
 
-enum {
-    HW_OPTION_NO_DEBUGINFOD = 512, /* a verb's own options have smaller numbers */
-    HW_OPTION_SYSROOT,
-    HW_OPTION_BINARY,
-};
-
-/* Entries of a verb's table of long options, and of its short options, which begin with ':'. */
-#define HW_VIEW_OPTIONS                                                                                                \
-    {"no-debuginfod", no_argument, NULL, HW_OPTION_NO_DEBUGINFOD},                                                     \
-        {"sysroot", required_argument, NULL, HW_OPTION_SYSROOT},                                                       \
-        {"binary", required_argument, NULL, HW_OPTION_BINARY}, {"quiet", no_argument, NULL, 'q'},                      \
-    {                                                                                                                  \
-        "help", no_argument, NULL, 'h'                                                                                 \
-    }
-#define HW_VIEW_SHORT_OPTIONS "qh"
+/* Rows of a verb's options, whose command is a TYPE with hw_view_arguments as MEMBER. */
+#define HW_VIEW_OPTIONS(type, member)                                                                                  \
+    HW_OPTION_FLAG("no-debuginfod", 0, type, member.view.symbolizer.no_debuginfod),                                    \
+        HW_OPTION_KEPT("sysroot", 0, hw_take_sysroot, struct hw_view_arguments, type, member),                         \
+        HW_OPTION_KEPT("binary", 0, hw_take_binary, struct hw_view_arguments, type, member),                           \
+        HW_OPTION_FLAG("quiet", 'q', type, member.quiet), HW_OPTION_HELP('h')
+bool hw_take_sysroot(void *arguments, const char *value, const struct hw_option *option);
+bool hw_take_binary(void *arguments, const char *value, const struct hw_option *option);
 
 /* Lines of a verb's help; -q and -h are its own. */
 #define HW_VIEW_OPTIONS_HELP                                                                                           \
@@ -38,20 +32,10 @@ enum {
     "  --binary FILE    a program or library that one of LLVM's heap profiles refers\n"                                \
     "                   to; may be repeated\n"
 
-/* ARGC: of the verb; there are not more binaries than arguments. False, with a message, when there is no memory. The
- * view's other options are the verb's to set. */
-bool hw_view_arguments_init(struct hw_view_arguments *arguments, int argc);
+/* ARGC and ARGV: of the verb; there are not more binaries than arguments. False, with a message, when there is no
+ * memory. The view's other options are the verb's to set. */
+bool hw_view_arguments_init(struct hw_view_arguments *arguments, int argc, char **argv);
 void hw_view_arguments_free(struct hw_view_arguments *arguments);
-
-/* Hands all options of the command line to TAKE, one by one, until it gives something else than HW_VERB_FINE, which is
- * given back. LETTERS begin with ':'; messages are left to TAKE. */
-int hw_view_arguments_each(int argc, char **argv, const char *letters, const struct option *options,
-                           int (*take)(void *command, int option, char **argv), void *command);
-
-/* Takes OPTION, as getopt_long has returned it, where it is none of the verb's own: also one that is unknown or lacks
- * its value. Messages begin with argv[0]; HELP is printed for -h. HW_VERB_FINE, HW_VERB_USAGE, or -1 when help was
- * printed. */
-int hw_view_arguments_take(struct hw_view_arguments *arguments, int option, char **argv, const char *help);
 
 /* Shows on stderr how far names are, when that is a terminal and -q was not given. */
 void hw_view_arguments_show_progress(struct hw_view_arguments *arguments);
