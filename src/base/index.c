@@ -105,21 +105,22 @@ void hw_store_free(struct hw_store *store)
     for (size_t i = 0; i < store->chunk_count; i++)
         free(store->chunk[i]);
     free(store->chunk);
+    hw_index_free(&store->index);
     *store = (struct hw_store){.size = store->size};
 }
 
-uint32_t hw_store_number(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added)
+uint32_t hw_store_number(struct hw_store *store, struct hw_key key, bool *added)
 {
     *added = false;
     if (!has_room(store)) /* first, so that no number is given that leads nowhere */
         return HW_INDEX_NONE;
-    const uint32_t number = hw_index_intern(index, key, store->count, added);
+    const uint32_t number = hw_index_intern(&store->index, key, store->count, added);
     store->count += *added;
     return number;
 }
 
-void *hw_store_intern(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added)
+void *hw_store_intern(struct hw_store *store, struct hw_key key, bool *added)
 {
-    const uint32_t number = hw_store_number(store, index, key, added);
+    const uint32_t number = hw_store_number(store, key, added);
     return number == HW_INDEX_NONE ? NULL : hw_store_at(store, number);
 }

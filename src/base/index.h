@@ -53,8 +53,10 @@ static inline void hw_index_prefetch(const struct hw_index *index, struct hw_key
 
 #define HW_STORE_CHUNK 512u
 
-/* Elements of SIZE bytes, zeroed, in chunks. Initialise with {.size = …}. */
+/* Elements of SIZE bytes, zeroed, in chunks; INDEX: their numbers by key, where there are any. Initialise with
+ * {.size = …}. */
 struct hw_store {
+    struct hw_index index;
     size_t size;
     char **chunk;
     uint32_t count;
@@ -65,11 +67,11 @@ struct hw_store {
 void *hw_store_push(struct hw_store *store);
 void hw_store_free(struct hw_store *store);
 
-/* The number of the entry of STORE that KEY leads to by INDEX, whose numbers are those of STORE; of a new one, which is
- * zero, when there is none yet (ADDED). HW_INDEX_NONE: no memory. */
-uint32_t hw_store_number(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added);
+/* The number of the entry that KEY leads to; of a new one, which is zero, when there is none yet (ADDED).
+ * HW_INDEX_NONE: no memory. */
+uint32_t hw_store_number(struct hw_store *store, struct hw_key key, bool *added);
 /* The entry itself. NULL: no memory. */
-void *hw_store_intern(struct hw_store *store, struct hw_index *index, struct hw_key key, bool *added);
+void *hw_store_intern(struct hw_store *store, struct hw_key key, bool *added);
 static inline void *hw_store_at(const struct hw_store *store, uint32_t index)
 {
     return store->chunk[index / HW_STORE_CHUNK] + (size_t)(index % HW_STORE_CHUNK) * store->size;

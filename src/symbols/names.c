@@ -23,7 +23,6 @@ struct entry {
 struct hw_names {
     pthread_mutex_t lock; /* guards all below */
     struct chunk *chunk;
-    struct hw_index index; /* entries by text */
     struct hw_store entries;
 };
 
@@ -47,7 +46,6 @@ void hw_names_free(struct hw_names *names)
         next = chunk->next;
         free(chunk);
     }
-    hw_index_free(&names->index);
     hw_store_free(&names->entries);
     pthread_mutex_destroy(&names->lock);
     free(names);
@@ -75,7 +73,7 @@ static struct entry *intern_entry(struct hw_names *names, const char *text)
 {
     const size_t length = strlen(text);
     bool added;
-    struct entry *entry = hw_store_intern(&names->entries, &names->index, hw_key_of("", 0, text, length), &added);
+    struct entry *entry = hw_store_intern(&names->entries, hw_key_of("", 0, text, length), &added);
     if (entry && !entry->text)
         entry->text = store_text(names, text, length);
     return entry && entry->text ? entry : NULL;

@@ -39,7 +39,6 @@ static void free_contexts(struct hw_merge *merge)
         struct hw_merge_shard *shard = &merge->shard[i];
         for (uint32_t k = 0; merge->class == HW_MERGE_OWN && k < shard->entries.count; k++)
             free(((struct hw_merge_entry *)hw_store_at(&shard->entries, k))->sum.own.access);
-        hw_index_free(&shard->index);
         hw_store_free(&shard->entries);
         pthread_mutex_destroy(&shard->lock);
     }
@@ -65,18 +64,12 @@ void hw_merge_free(struct hw_merge *merge)
         free(run->executable);
         free(run->allocator);
     }
-    struct hw_index *const indexes[] = {
-        &merge->module_index,  &merge->frame_index,  &merge->note_index,      &merge->run_index,  &merge->node_index,
-        &merge->free_index,    &merge->global_index, &merge->histogram_index, &merge->word_index, &merge->sample_index,
-        &merge->sampled_index, &merge->role_index,   &merge->side_index};
     struct hw_store *const stores[] = {
         &merge->modules,          &merge->frames,  &merge->notes,      &merge->runs,  &merge->nodes,
         &merge->free_stacks,      &merge->globals, &merge->histograms, &merge->words, &merge->samples,
         &merge->sampled_contexts, &merge->roles,   &merge->sides};
     struct hw_merge_text *const texts[] = {&merge->executable, &merge->allocator, &merge->allocator_path,
                                            &merge->options, &merge->command};
-    for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
-        hw_index_free(indexes[i]);
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
         hw_store_free(stores[i]);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -190,7 +183,7 @@ static uint32_t add_module(struct hw_merge *merge, const struct hw_map_entry *ma
                               : size    ? hw_key_of(&of_build_id, 1, map->build_id, size)
                                         : hw_key_of(&of_path, 1, path, strlen(path));
     bool added;
-    const uint32_t number = hw_store_number(&merge->modules, &merge->module_index, key, &added);
+    const uint32_t number = hw_store_number(&merge->modules, key, &added);
     struct hw_merge_module *module = number == HW_NONE ? NULL : hw_store_at(&merge->modules, number);
     if (!module || !keep_smaller_text(&module->path, generated ? "" : path))
         return HW_NONE;
@@ -262,8 +255,7 @@ static bool add_frames(struct hw_merge *merge, struct hw_merge_input *input, con
         const struct hw_llvm_frame *from = &frames[i];
         const uint64_t words[3] = {from->function, (uint64_t)from->line_offset << 32 | from->column, from->inlined};
         bool added;
-        const uint32_t number =
-            hw_store_number(&merge->frames, &merge->frame_index, hw_key_of("f", 1, words, sizeof words), &added);
+        const uint32_t number = hw_store_number(&merge->frames, hw_key_of("f", 1, words, sizeof words), &added);
         if (number == HW_NONE)
             return false;
         struct hw_merge_llvm_frame *to = hw_store_at(&merge->frames, number);
@@ -287,8 +279,8 @@ static bool add_run(struct hw_merge *merge, const struct hw_run *from, const cha
     const struct hw_key program = hw_key_of(executable, strlen(executable), allocator, strlen(allocator));
     const struct hw_key build = hw_key_of(from->build_id, from->build_id_size, words, sizeof words);
     bool added;
-    struct hw_merge_run *to = hw_store_intern(&merge->runs, &merge->run_index,
-                                              hw_key_of(&program, sizeof program, &build, sizeof build), &added);
+    struct hw_merge_run *to =
+        hw_store_intern(&merge->runs, hw_key_of(&program, sizeof program, &build, sizeof build), &added);
     if (!to || !keep_smaller_text(&to->executable, executable) || !keep_smaller_text(&to->allocator, allocator))
         return false;
     struct hw_run *run = &to->run;
@@ -356,7 +348,7 @@ static bool add_note(struct hw_merge *merge, uint32_t code, const char *text, ui
 {
     bool added;
     struct hw_merge_note *to =
-        hw_store_intern(&merge->notes, &merge->note_index, hw_key_of(&code, sizeof code, text, strlen(text)), &added);
+        hw_store_intern(&merge->notes, hw_key_of(&code, sizeof code, text, strlen(text)), &added);
     if (!to || !keep_smaller_text(&to->text, text))
         return false;
     to->code = code;

@@ -23,10 +23,8 @@ struct hw_merge_allocator {
     uint32_t events_present; /* in all runs in which there were any */
     bool events_counted, calls_present, locks_present;
     struct hw_merge_text facts, predictions; /* with size classes behind them */
-    struct hw_index lock_index;
-    struct hw_store locks; /* struct hw_operation_lock: `map` is a module */
+    struct hw_store locks;                   /* struct hw_operation_lock: `map` is a module */
     /* ---- by sums: contexts are references ---- */
-    struct hw_index site_index;
     struct hw_store sites; /* struct hw_operation_site */
     struct hw_slow_operation *slow;
     size_t slow_count, slow_room;
@@ -55,8 +53,6 @@ void hw_merge_allocator_free(struct hw_merge_allocator *all)
     free(all->operations);
     free(all->facts.text);
     free(all->predictions.text);
-    hw_index_free(&all->lock_index);
-    hw_index_free(&all->site_index);
     hw_store_free(&all->locks);
     hw_store_free(&all->sites);
     free(all->slow);
@@ -198,7 +194,7 @@ static bool add_lock(struct hw_merge_allocator *all, const struct hw_merge_input
     }
     bool added;
     const struct hw_key key = {lock.offset, (uint64_t)lock.map << 32 | lock.kind};
-    struct hw_operation_lock *to = hw_store_intern(&all->locks, &all->lock_index, key, &added);
+    struct hw_operation_lock *to = hw_store_intern(&all->locks, key, &added);
     if (!to)
         return false;
     const uint64_t locks = added ? 0 : to->locks;
@@ -250,7 +246,7 @@ static bool add_site(struct hw_merge_allocator *all, const struct hw_operation_s
 {
     bool added;
     const struct hw_key key = {reference, from->kind};
-    struct hw_operation_site *to = hw_store_intern(&all->sites, &all->site_index, key, &added);
+    struct hw_operation_site *to = hw_store_intern(&all->sites, key, &added);
     if (!to)
         return false;
     to->context = reference;

@@ -52,7 +52,7 @@ static inline bool place_frame(const struct hw_merge *merge, const struct hw_mer
 static uint32_t add_node(struct hw_merge *merge, struct hw_key key, uint32_t parent, uint32_t module, uint64_t offset)
 {
     bool added;
-    const uint32_t number = hw_store_number(&merge->nodes, &merge->node_index, key, &added);
+    const uint32_t number = hw_store_number(&merge->nodes, key, &added);
     if (added)
         *(struct hw_merge_node *)hw_store_at(&merge->nodes, number) =
             (struct hw_merge_node){.offset = offset, .module = module, .parent = parent};
@@ -200,7 +200,7 @@ static bool find_entry(struct batch *batch, struct hw_merge_shard *shard, uint32
 {
     struct item *item = &batch->item[place];
     bool added;
-    const uint32_t index = hw_store_number(&shard->entries, &shard->index, entry_key(item), &added);
+    const uint32_t index = hw_store_number(&shard->entries, entry_key(item), &added);
     if (index == HW_NONE || index >> HW_MERGE_ENTRY_BITS)
         return false;
     item->reference = number << HW_MERGE_ENTRY_BITS | index;
@@ -221,7 +221,7 @@ static bool add_shard(struct batch *batch, uint32_t number, const uint32_t *orde
         const size_t behind = end - first < BLOCK ? end : first + BLOCK;
         for (size_t i = first; fine && i < behind; i++) {
             if (i + AHEAD < end)
-                hw_index_prefetch(&shard->index, entry_key(&batch->item[order[i + AHEAD]]));
+                hw_index_prefetch(&shard->entries.index, entry_key(&batch->item[order[i + AHEAD]]));
             fine = find_entry(batch, shard, number, order[i]);
             if (fine)
                 prefetch(batch->item[order[i]].entry, shard->entries.size);
@@ -283,7 +283,7 @@ static uint32_t insert_stack(struct batch *batch, uint32_t leaf, uint32_t *path)
     for (uint32_t node = leaf; node; node = profile->nodes[node].parent) {
         if (!place_frame(merge, batch->input, profile->nodes[node].map, profile->nodes[node].pc, &module, &offset))
             continue;
-        found = hw_index_find(&merge->node_index, batch->key[node]);
+        found = hw_index_find(&merge->nodes.index, batch->key[node]);
         if (found != HW_NONE)
             break;
         found = 0;
@@ -387,7 +387,7 @@ static bool add_free_stack(struct hw_merge *merge, uint32_t alloc, uint32_t free
 {
     bool added;
     const struct hw_key key = {alloc, freed};
-    struct hw_merge_free_stack *stack = hw_store_intern(&merge->free_stacks, &merge->free_index, key, &added);
+    struct hw_merge_free_stack *stack = hw_store_intern(&merge->free_stacks, key, &added);
     if (!stack)
         return false;
     stack->alloc_context = alloc;
@@ -402,7 +402,7 @@ static struct hw_profile_histogram *histogram_run(struct hw_merge *merge, uint32
 {
     bool added;
     const struct hw_key key = {context, first};
-    struct hw_profile_histogram *run = hw_store_intern(&merge->histograms, &merge->histogram_index, key, &added);
+    struct hw_profile_histogram *run = hw_store_intern(&merge->histograms, key, &added);
     if (run) {
         run->context = context;
         run->first_word = first;
@@ -425,7 +425,7 @@ static bool add_global(struct hw_merge *merge, uint32_t module, const struct hw_
 {
     bool added;
     const struct hw_key key = {from->offset, module};
-    struct hw_global_granule *to = hw_store_intern(&merge->globals, &merge->global_index, key, &added);
+    struct hw_global_granule *to = hw_store_intern(&merge->globals, key, &added);
     if (!to)
         return false;
     to->map = module;
@@ -523,7 +523,7 @@ static uint32_t insert_llvm_stack(struct batch *batch, const struct hw_llvm_cont
     uint32_t known = context->count, node = 0;
     hash_stack(batch, context, last, batch->key);
     for (; known > 0; known--) {
-        node = hw_index_find(&merge->node_index, batch->key[known]);
+        node = hw_index_find(&merge->nodes.index, batch->key[known]);
         if (node != HW_NONE)
             break;
         node = 0;

@@ -13,7 +13,6 @@
 struct hw_merge_fields {
     struct hw_string_table strings;
     struct hw_fields_info info;
-    struct hw_index struct_index, group_index, window_index;
     struct hw_store structs; /* struct hw_struct: first_field into `fields` */
     struct hw_store fields;  /* struct hw_field */
     struct hw_store groups;  /* struct hw_field_group */
@@ -26,9 +25,6 @@ void hw_merge_fields_free(struct hw_merge_fields *fields)
     if (!fields)
         return;
     hw_string_table_free(&fields->strings);
-    hw_index_free(&fields->struct_index);
-    hw_index_free(&fields->group_index);
-    hw_index_free(&fields->window_index);
     hw_store_free(&fields->structs);
     hw_store_free(&fields->fields);
     hw_store_free(&fields->groups);
@@ -112,8 +108,7 @@ static void take_struct(struct reader *reader, size_t index)
     const uint64_t words[3] = {from->identity, from->size, from->field_count};
     bool added;
     const uint32_t number =
-        hw_store_number(&reader->to->structs, &reader->to->struct_index,
-                        hw_key_of(from->name, strlen(from->name), words, sizeof words), &added);
+        hw_store_number(&reader->to->structs, hw_key_of(from->name, strlen(from->name), words, sizeof words), &added);
     reader->number[index] = number;
     reader->failed |= number == HW_NONE;
     if (reader->failed)
@@ -161,9 +156,8 @@ static void take_group(struct reader *reader, const struct hw_profile_field_grou
                                      members[i].reads, members[i].writes, from->inherited ? HW_MEMBER_INHERITED : 0};
     const uint32_t place[5] = {structure, function, file, from->line, from->object};
     bool added;
-    struct hw_field_group *to =
-        hw_store_intern(&reader->to->groups, &reader->to->group_index,
-                        hw_key_of(place, sizeof place, list, from->member_count * sizeof *list), &added);
+    struct hw_field_group *to = hw_store_intern(
+        &reader->to->groups, hw_key_of(place, sizeof place, list, from->member_count * sizeof *list), &added);
     if (to && added) {
         *to = (struct hw_field_group){.structure = structure,
                                       .function = function,
@@ -190,8 +184,7 @@ static void take_window(struct reader *reader, const struct hw_profile_field_win
     const uint32_t first = (uint32_t)reader->from->structs[from->structure].first_field;
     const uint32_t key[3] = {reader->number[from->structure], from->field_a - first, from->field_b - first};
     bool added;
-    struct hw_field_window *to =
-        hw_store_intern(&reader->to->windows, &reader->to->window_index, hw_key_of("w", 1, key, sizeof key), &added);
+    struct hw_field_window *to = hw_store_intern(&reader->to->windows, hw_key_of("w", 1, key, sizeof key), &added);
     reader->failed |= !to;
     if (!to)
         return;

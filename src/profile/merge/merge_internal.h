@@ -83,7 +83,6 @@ struct hw_merge_text {
 
 struct hw_merge_shard {
     pthread_mutex_t lock;
-    struct hw_index index;
     struct hw_store entries;
 } __attribute__((aligned(64)));
 
@@ -106,16 +105,12 @@ struct hw_merge {
     bool sampled;                        /* in some input accesses were sampled */
     struct hw_sample_info sample_info;
     struct hw_merge_text executable, allocator, allocator_path, options, command;
-    struct hw_index module_index, frame_index, note_index, run_index;
     struct hw_store modules, frames, notes, runs;
     /* ---- contexts ---- */
     struct hw_merge_shard shard[HW_MERGE_SHARDS];
-    pthread_mutex_t tree_lock; /* for nodes and their index */
-    struct hw_index node_index;
+    pthread_mutex_t tree_lock; /* for nodes */
     struct hw_store nodes;
-    pthread_mutex_t lock; /* for what follows */
-    struct hw_index free_index, global_index, histogram_index, word_index, sample_index, sampled_index, role_index,
-        side_index;
+    pthread_mutex_t lock;                             /* for what follows */
     struct hw_store free_stacks, globals, histograms; /* globals: `map` is a module; elsewhere it and contexts are… */
     struct hw_store words;                            /* …references. merge_words.c: struct hw_profile_words */
     struct hw_store roles, sides;                     /* merge_sharing.c: struct hw_thread_role, hw_side */

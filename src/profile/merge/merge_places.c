@@ -13,10 +13,8 @@ struct hw_merge_places {
     /* ---- by admissions ---- */
     struct hw_places_info info;
     struct hw_places_moment moment[MOMENTS]; /* `runs` 0: there is none */
-    struct hw_index class_index;
-    struct hw_store classes; /* struct hw_usable_class */
+    struct hw_store classes;                 /* struct hw_usable_class */
     /* ---- by sums: contexts are references ---- */
-    struct hw_index pinned_index, pair_index;
     struct hw_store pinned, pairs; /* struct hw_pinned, hw_line_pair */
 };
 
@@ -24,9 +22,6 @@ void hw_merge_places_free(struct hw_merge_places *all)
 {
     if (!all)
         return;
-    hw_index_free(&all->class_index);
-    hw_index_free(&all->pinned_index);
-    hw_index_free(&all->pair_index);
     hw_store_free(&all->classes);
     hw_store_free(&all->pinned);
     hw_store_free(&all->pairs);
@@ -118,7 +113,7 @@ static bool add_class(struct hw_merge_places *all, const struct hw_usable_class 
 {
     bool added;
     const struct hw_key key = {from->usable_least, from->usable_most};
-    struct hw_usable_class *to = hw_store_intern(&all->classes, &all->class_index, key, &added);
+    struct hw_usable_class *to = hw_store_intern(&all->classes, key, &added);
     if (!to)
         return false;
     to->usable_least = from->usable_least;
@@ -156,7 +151,7 @@ static bool add_pinned(struct hw_merge_places *all, const struct hw_pinned *from
 {
     bool added;
     const struct hw_key key = {reference, from->moment};
-    struct hw_pinned *to = hw_store_intern(&all->pinned, &all->pinned_index, key, &added);
+    struct hw_pinned *to = hw_store_intern(&all->pinned, key, &added);
     if (!to)
         return false;
     to->context = reference;
@@ -171,7 +166,7 @@ static bool add_pair(struct hw_merge_places *all, const struct hw_line_pair *fro
 {
     bool added;
     const struct hw_key key = {context, other};
-    struct hw_line_pair *to = hw_store_intern(&all->pairs, &all->pair_index, key, &added);
+    struct hw_line_pair *to = hw_store_intern(&all->pairs, key, &added);
     if (!to)
         return false;
     to->context = context;

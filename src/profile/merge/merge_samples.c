@@ -66,8 +66,7 @@ void hw_merge_samples_admit(struct hw_merge *merge, const struct hw_profile *pro
 static bool add_context(struct hw_merge *merge, const struct hw_sample_context *from, uint32_t reference)
 {
     bool added;
-    struct hw_sample_context *to =
-        hw_store_intern(&merge->sampled_contexts, &merge->sampled_index, (struct hw_key){reference, 0}, &added);
+    struct hw_sample_context *to = hw_store_intern(&merge->sampled_contexts, (struct hw_key){reference, 0}, &added);
     if (!to)
         return false;
     to->context = reference;
@@ -92,8 +91,7 @@ static bool add_count(struct hw_merge *merge, const struct hw_merge_input *input
     const uint32_t place[4] = {count.kind, count.context, count.map, count.bytes};
     bool added;
     struct hw_sample_count *to =
-        hw_store_intern(&merge->samples, &merge->sample_index,
-                        hw_key_of(place, sizeof place, &count.offset, sizeof count.offset), &added);
+        hw_store_intern(&merge->samples, hw_key_of(place, sizeof place, &count.offset, sizeof count.offset), &added);
     if (!to)
         return false;
     if (added) {

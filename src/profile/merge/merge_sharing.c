@@ -19,8 +19,7 @@ static uint32_t add_role(struct hw_merge *merge, const struct hw_merge_input *in
     const uint32_t origin[3] = {number < HW_ROLE_FIRST ? (uint32_t)number : HW_ROLE_FIRST, role.map, role.context};
     bool added;
     const uint32_t index =
-        hw_store_number(&merge->roles, &merge->role_index,
-                        hw_key_of(origin, sizeof origin, &role.routine, sizeof role.routine), &added);
+        hw_store_number(&merge->roles, hw_key_of(origin, sizeof origin, &role.routine, sizeof role.routine), &added);
     if (index == HW_NONE)
         return HW_NONE;
     struct hw_thread_role *to = hw_store_at(&merge->roles, index);
@@ -42,8 +41,8 @@ static bool add_side(struct hw_merge *merge, const struct hw_merge_input *input,
     side.code = map && !map->generated ? side.code : 0;
     side.reads = side.writes = side.lines = 0;
     bool added;
-    struct hw_side *to = hw_store_intern(&merge->sides, &merge->side_index,
-                                         hw_key_of("s", 1, &side, offsetof(struct hw_side, reads)), &added);
+    struct hw_side *to =
+        hw_store_intern(&merge->sides, hw_key_of("s", 1, &side, offsetof(struct hw_side, reads)), &added);
     if (!to)
         return false;
     if (added)

@@ -28,7 +28,6 @@ struct mark {
 
 struct hw_merge_symbols {
     struct hw_string_table strings;
-    struct hw_index chain_index, type_index, data_index;
     struct hw_store chains, types, data; /* data: struct hw_data_name, `map` is a module */
     struct hw_symbol_frame *frames;      /* `file` is a string here */
     size_t frame_count, frame_room;
@@ -63,9 +62,6 @@ void hw_merge_symbols_free(struct hw_merge_symbols *symbols)
     if (!symbols)
         return;
     hw_string_table_free(&symbols->strings);
-    hw_index_free(&symbols->chain_index);
-    hw_index_free(&symbols->type_index);
-    hw_index_free(&symbols->data_index);
     hw_store_free(&symbols->chains);
     hw_store_free(&symbols->types);
     hw_store_free(&symbols->data);
@@ -179,8 +175,7 @@ static bool take_location(struct reader *reader, const struct hw_location *locat
         chain.address = reader->input->frame[location->address];
     }
     bool added;
-    struct chain *to =
-        hw_store_intern(&symbols->chains, &symbols->chain_index, (struct hw_key){chain.address, chain.module}, &added);
+    struct chain *to = hw_store_intern(&symbols->chains, (struct hw_key){chain.address, chain.module}, &added);
     if (!to || symbols->frame_count >= HW_NONE - HW_CHAIN_MOST || !take_frames(reader, location))
         return false;
     chain.first = (uint32_t)symbols->frame_count;
@@ -200,8 +195,7 @@ static bool take_types(struct reader *reader)
     for (size_t i = 0; i < from->type_count; i++) {
         const uint32_t name = take_string(reader, from->types[i].name);
         bool added;
-        struct hw_type_name *to =
-            hw_store_intern(&symbols->types, &symbols->type_index, (struct hw_key){from->types[i].id, 0}, &added);
+        struct hw_type_name *to = hw_store_intern(&symbols->types, (struct hw_key){from->types[i].id, 0}, &added);
         if (!to || name == HW_NONE)
             return false;
         if (added || compare_texts(symbols, name, to->name) < 0)
@@ -220,8 +214,7 @@ static bool take_data(struct reader *reader)
         data.map = reader->input->map[data.map].module;
         const uint64_t words[3] = {data.address, data.size, (uint64_t)data.map << 32 | data.flags};
         bool added;
-        struct hw_data_name *to =
-            hw_store_intern(&symbols->data, &symbols->data_index, hw_key_of("d", 1, words, sizeof words), &added);
+        struct hw_data_name *to = hw_store_intern(&symbols->data, hw_key_of("d", 1, words, sizeof words), &added);
         if (!to || data.name == HW_NONE)
             return false;
         if (added || compare_texts(symbols, data.name, to->name) < 0)

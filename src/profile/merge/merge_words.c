@@ -19,7 +19,7 @@ static bool add_row(struct hw_merge *merge, const struct hw_profile_words *from,
     if (row.context == HW_NONE)
         return true;
     bool added;
-    struct hw_profile_words *to = hw_store_intern(&merge->words, &merge->word_index, key_of(&row), &added);
+    struct hw_profile_words *to = hw_store_intern(&merge->words, key_of(&row), &added);
     if (!to)
         return false;
     if (added)
@@ -58,7 +58,7 @@ static void take_freed_away(const struct hw_merge *merge)
         if (part->free_context == HW_NONE)
             continue;
         whole.free_context = HW_NONE;
-        const uint32_t index = hw_index_find(&merge->word_index, key_of(&whole));
+        const uint32_t index = hw_index_find(&merge->words.index, key_of(&whole));
         if (index != HW_NONE)
             take_away(hw_store_at(&merge->words, index), part);
     }
