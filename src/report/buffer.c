@@ -144,6 +144,24 @@ void hw_buffer_free(struct hw_buffer *buffer)
     *buffer = (struct hw_buffer){0};
 }
 
+void hw_advice_clear(struct hw_advice *advice)
+{
+    hw_buffer_clear(&advice->title);
+    hw_buffer_clear(&advice->why);
+    hw_buffer_clear(&advice->what);
+    hw_buffer_clear(&advice->gain);
+}
+
+bool hw_advice_free(struct hw_advice *advice)
+{
+    const bool failed = advice->title.failed || advice->why.failed || advice->what.failed || advice->gain.failed;
+    hw_buffer_free(&advice->title);
+    hw_buffer_free(&advice->why);
+    hw_buffer_free(&advice->what);
+    hw_buffer_free(&advice->gain);
+    return !failed;
+}
+
 size_t hw_text_width(const char *text)
 {
     size_t columns = 0;

@@ -41,6 +41,18 @@ void hw_buffer_cut(struct hw_buffer *buffer, size_t size);
 void hw_buffer_clear(struct hw_buffer *buffer);
 void hw_buffer_free(struct hw_buffer *buffer);
 
+/* What a finding says. Zero-initialise. */
+struct hw_advice {
+    struct hw_buffer title; /* "struct node: fields used together lie apart" */
+    struct hw_buffer why;   /* the evidence */
+    struct hw_buffer what;  /* to do */
+    struct hw_buffer gain;  /* "3.9 G cache lines (249.1 GiB) not brought in"; "" when it is not known */
+};
+
+void hw_advice_clear(struct hw_advice *advice);
+/* False when there was no memory at any time. */
+bool hw_advice_free(struct hw_advice *advice);
+
 /* Columns that valid UTF-8 text takes: one for each code point. */
 size_t hw_text_width(const char *text);
 

@@ -127,32 +127,19 @@ static void print_context(struct hw_text *text, const struct hw_check *check, si
     fputc('\n', page->stream);
 }
 
-static bool text_done(struct hw_text *text, struct hw_error *error)
+static bool finish(struct hw_text *text, struct hw_error *error)
 {
-    const bool failed =
-        text->failed || text->line.failed || text->name.failed || text->place.failed || text->cleaned.failed;
-    hw_view_stack_free(&text->stack);
-    hw_fold_free(&text->fold);
-    hw_buffer_free(&text->line);
-    hw_buffer_free(&text->name);
-    hw_buffer_free(&text->place);
-    hw_buffer_free(&text->cleaned);
-    if (failed)
-        hw_error_set(error, "not enough memory for the report");
-    return !failed;
+    if (hw_text_done(text))
+        return true;
+    hw_error_set(error, "not enough memory for the report");
+    return false;
 }
 
 bool hw_check_text(const struct hw_view *view, const struct hw_check *checks, size_t count,
                    const struct hw_report_options *options, FILE *stream, struct hw_error *error)
 {
-    static const char *const words[HW_VERDICTS] = {
-        [HW_KEPT] = "OK", [HW_UNCERTAIN] = "unsure", [HW_BROKEN] = "BROKEN"};
-    struct hw_text text = {.view = view,
-                           .options = options,
-                           .page = {.stream = stream,
-                                    .width = options->width < 60 ? 60 : options->width,
-                                    .color = options->color,
-                                    .utf8 = options->utf8}};
+    static const char *const words[HW_VERDICTS] = {[HW_KEPT] = "OK", [HW_UNCERTAIN] = "unsure", [HW_BROKEN] = "BROKEN"};
+    struct hw_text text = hw_text_begin(view, options, stream);
     for (size_t i = 0; i < count; i++) {
         const struct hw_check *check = &checks[i];
         hw_buffer_clear(&text.line);
@@ -166,7 +153,7 @@ bool hw_check_text(const struct hw_view *view, const struct hw_check *checks, si
         for (size_t k = 0; k < check->context_count; k++)
             print_context(&text, check, k);
     }
-    return text_done(&text, error);
+    return finish(&text, error);
 }
 
 /* ---- JSON ---- */
@@ -286,10 +273,9 @@ bool hw_check_github(const struct hw_view *view, const struct hw_check *checks, 
                      FILE *stream, struct hw_error *error)
 {
     const struct hw_report_options options = {.width = 120, .utf8 = true};
-    struct hw_text text = {
-        .view = view, .options = &options, .page = {.stream = stream, .width = options.width, .utf8 = true}};
+    struct hw_text text = hw_text_begin(view, &options, stream);
     for (size_t i = 0; i < count; i++)
         if (checks[i].verdict != HW_KEPT)
             print_annotation(&text, &checks[i], workspace);
-    return text_done(&text, error);
+    return finish(&text, error);
 }

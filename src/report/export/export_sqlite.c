@@ -447,7 +447,7 @@ static void put_structs(struct database *database)
 static void put_findings(struct database *database)
 {
     const struct hw_analysis *analysis = database->analysis->analysis;
-    struct hw_finding_words words = {0};
+    struct hw_advice words = {0};
     sqlite3_stmt *put = statement(database, "INSERT INTO findings VALUES(?, ?, ?, ?, ?, ?, ?)");
     sqlite3_stmt *contexts = statement(database, "INSERT OR IGNORE INTO finding_contexts VALUES(?, ?)");
     for (size_t i = 0; i < analysis->finding_count; i++) {
@@ -465,7 +465,7 @@ static void put_findings(struct database *database)
             insert(database, contexts, "uu", (uint64_t)i + 1,
                    (uint64_t)database->view->contexts[finding->contexts[k]].sum.id);
     }
-    hw_finding_words_free(&words);
+    database->failed |= !hw_advice_free(&words);
     sqlite3_finalize(put);
     sqlite3_finalize(contexts);
 }

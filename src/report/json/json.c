@@ -117,8 +117,7 @@ static json_t *process_value(struct json_writer *writer)
     set_count(writer, object, "pid", info->pid);
     set_count(writer, object, "parent_pid", info->parent_pid);
     for (size_t i = 0; i < profile->command_count; i++)
-        if (json_array_append_new(command, text_value(writer, profile->command[i])))
-            writer->failed = true;
+        append(writer, command, text_value(writer, profile->command[i]));
     set(writer, object, "command", command);
     set_text(writer, object, "executable", known(profile->executable));
     set_build_id(writer, object, program);
@@ -135,8 +134,7 @@ static json_t *process_value(struct json_writer *writer)
     set_text(writer, object, "allocator", known(profile->allocator));
     set_text(writer, object, "allocator_path", known(profile->allocator_path));
     set_text(writer, object, "options", profile->options);
-    set(writer, object, "sample_bytes",
-        info->sample_bytes ? json_integer((json_int_t)info->sample_bytes) : json_null());
+    set_nonzero(writer, object, "sample_bytes", info->sample_bytes);
     set(writer, object, "forked", json_boolean(info->flags & HW_PROCESS_FORKED));
     set_count(writer, object, "cpus", info->cpus);
     if (profile->access_counted)
@@ -182,7 +180,7 @@ static json_t *totals_value(struct json_writer *writer)
     json_t *object = json_object(), *counts = counts_of(writer, object, writer->view->samples);
     set_count(writer, counts, "allocations", totals->allocations);
     set_count(writer, counts, "frees", totals->frees);
-    set_unsampled(writer, counts, "reallocations", totals->reallocations);
+    set_known(writer, counts, "reallocations", !writer->sampled, totals->reallocations);
     set_count(writer, counts, "bytes_allocated", totals->bytes);
     set_count(writer, counts, "peak_bytes", info->peak_bytes);
     set_signed(writer, counts, "live_allocations", totals->live_blocks);
@@ -199,15 +197,14 @@ static json_t *totals_value(struct json_writer *writer)
         set_signed(writer, object, "live_allocations", totals->live_blocks);
         set_signed(writer, object, "live_bytes", totals->live_bytes);
     }
-    set_unsampled(writer, counts, "temporary_allocations", totals->temporary);
+    set_known(writer, counts, "temporary_allocations", !writer->sampled, totals->temporary);
     if (hw_is_merged(profile))
         set_count(writer, counts, "peak_bytes_most", info->peak_bytes_most);
-    set(writer, object, "peak_time_ns",
-        info->peak_bytes && !hw_is_merged(profile) ? json_integer((json_int_t)profile->peak_time_ns) : json_null());
+    set_known(writer, object, "peak_time_ns", info->peak_bytes && !hw_is_merged(profile), profile->peak_time_ns);
     set_count(writer, object, "threads", info->threads_seen);
     set_count(writer, object, "threads_at_once", info->threads_most);
     set_count(writer, object, "contexts", writer->view->context_count);
-    set(writer, object, "peak_rss_bytes", peak_rss ? json_integer((json_int_t)peak_rss) : json_null());
+    set_nonzero(writer, object, "peak_rss_bytes", peak_rss);
     set_count(writer, object, "failed_allocations", totals->failed);
     set_count(writer, object, "foreign_frees", totals->foreign_frees);
     set_count(writer, object, "foreign_reallocations", totals->foreign_reallocs);
@@ -230,8 +227,8 @@ json_t *hw_json_frame(struct json_writer *writer, const struct hw_view_location 
     json_t *object = json_object();
     set_text(writer, object, "function", symbol->function);
     set_text(writer, object, "file", symbol->file);
-    set(writer, object, "line", symbol->line ? json_integer(symbol->line) : json_null());
-    set(writer, object, "column", symbol->column ? json_integer(symbol->column) : json_null());
+    set_nonzero(writer, object, "line", symbol->line);
+    set_nonzero(writer, object, "column", symbol->column);
     if (symbol->discriminator)
         set_count(writer, object, "discriminator", symbol->discriminator);
     set_text(writer, object, "module", module ? known(module->path) : NULL);
@@ -444,7 +441,7 @@ static void print_timeline(struct json_writer *writer)
         set_signed(writer, counts, "live_bytes", point->live_bytes);
         set_count(writer, counts, "allocations", point->allocations);
         set_count(writer, counts, "frees", point->frees);
-        set(writer, object, "rss_bytes", point->rss_bytes ? json_integer((json_int_t)point->rss_bytes) : json_null());
+        set_nonzero(writer, object, "rss_bytes", point->rss_bytes);
         fputs(i ? ",\n" : "\n", writer->stream);
         print_value(writer, object);
     }
@@ -474,8 +471,7 @@ static void print_memory(struct json_writer *writer)
         if (writer->sampled)
             set(writer, object, "sampled", counts = json_object());
         set_signed(writer, counts, "live_bytes", memory->live_bytes);
-        if (json_array_append_new(array, object))
-            writer->failed = true;
+        append(writer, array, object);
     }
     print_key(writer, "memory");
     print_value(writer, array);
@@ -502,10 +498,8 @@ static void print_modules(struct json_writer *writer)
         set(writer, object, "allocator", json_boolean(module->flags & HW_MAP_ALLOCATOR));
         set(writer, object, "runtime", json_boolean(module->flags & HW_MAP_RUNTIME));
         set_count(writer, object, "loaded_ns", hw_profile_ticks_to_ns(view->profile, module->loaded_tick));
-        set(writer, object, "unloaded_ns",
-            module->unloaded_tick
-                ? json_integer((json_int_t)hw_profile_ticks_to_ns(view->profile, module->unloaded_tick))
-                : json_null());
+        set_known(writer, object, "unloaded_ns", module->unloaded_tick,
+                  hw_profile_ticks_to_ns(view->profile, module->unloaded_tick));
         set(writer, object, "debug_info", known_symbols ? json_boolean(module->has_debug_info) : json_null());
         if (view->profile->access_counted)
             set(writer, object, "counts_accesses", counting_value(module->counting, module->uncounted));
@@ -532,8 +526,7 @@ static void print_notes(struct json_writer *writer)
         set_text(writer, object, "text", known(hw_profile_string(profile, note->text)));
         set_count(writer, object, "count", note->count);
         set_count(writer, object, "time_ns", hw_profile_ticks_to_ns(profile, note->tick));
-        if (json_array_append_new(array, object))
-            writer->failed = true;
+        append(writer, array, object);
     }
     print_key(writer, "notes");
     print_value(writer, array);
@@ -544,8 +537,7 @@ static void print_contradictions(struct json_writer *writer)
     const struct hw_profile *profile = writer->view->profile;
     json_t *array = json_array();
     for (size_t i = 0; i < profile->contradiction_count; i++)
-        if (json_array_append_new(array, text_value(writer, profile->contradictions[i])))
-            writer->failed = true;
+        append(writer, array, text_value(writer, profile->contradictions[i]));
     print_key(writer, "contradictions");
     print_value(writer, array);
 }
@@ -557,8 +549,7 @@ static void print_not_observed(struct json_writer *writer)
     hw_not_observed(writer->view, &sentences);
     for (char *save = NULL, *at = sentences.data ? strtok_r(sentences.data, "\n", &save) : NULL; at;
          at = strtok_r(NULL, "\n", &save))
-        if (json_array_append_new(array, text_value(writer, at)))
-            writer->failed = true;
+        append(writer, array, text_value(writer, at));
     writer->failed = writer->failed || sentences.failed;
     hw_buffer_free(&sentences);
     print_key(writer, "not_observed");

@@ -3,6 +3,7 @@
 #define HW_REPORT_JSON_JSON_H
 
 #include <jansson.h>
+#include <math.h>
 
 #include "analysis/analysis.h"
 #include "report/buffer.h"
@@ -40,18 +41,33 @@ static inline void set_count(struct json_writer *writer, json_t *object, const c
     set(writer, object, key, json_integer(clamped(value)));
 }
 
-/* What a sample cannot show. */
-static inline void set_unsampled(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
+/* Null where it is not KNOWN. */
+static inline void set_known(struct json_writer *writer, json_t *object, const char *key, bool known, uint64_t value)
 {
-    if (writer->sampled)
-        set(writer, object, key, json_null());
-    else
-        set_count(writer, object, key, value);
+    set(writer, object, key, known ? json_integer(clamped(value)) : json_null());
 }
 
 static inline void set_signed(struct json_writer *writer, json_t *object, const char *key, int64_t value)
 {
     set(writer, object, key, json_integer(value));
+}
+
+/* Null for 0, which stands for what is not known. */
+static inline void set_nonzero(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
+{
+    set_known(writer, object, key, value, value);
+}
+
+/* Null for NAN. */
+static inline void set_number(struct json_writer *writer, json_t *object, const char *key, double value)
+{
+    set(writer, object, key, isnan(value) ? json_null() : json_real(value));
+}
+
+static inline void append(struct json_writer *writer, json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value))
+        writer->failed = true;
 }
 
 static inline void set_ratio(struct json_writer *writer, json_t *object, const char *key, uint64_t sum, uint64_t count)
@@ -77,6 +93,14 @@ static inline void set_text(struct json_writer *writer, json_t *object, const ch
 static inline const char *known(const char *text)
 {
     return text && *text ? text : NULL;
+}
+
+static inline void set_advice(struct json_writer *writer, json_t *object, const struct hw_advice *advice)
+{
+    set_text(writer, object, "title", hw_buffer_text(&advice->title));
+    set_text(writer, object, "why", hw_buffer_text(&advice->why));
+    set_text(writer, object, "what_to_do", hw_buffer_text(&advice->what));
+    set_text(writer, object, "expected_gain", known(hw_buffer_text(&advice->gain)));
 }
 
 /* ---- output ---- */

@@ -15,7 +15,7 @@ json_t *hw_json_access_info(struct json_writer *writer)
     const struct hw_profile *profile = writer->view->profile;
     const struct hw_access_info *info = &profile->access_info;
     json_t *object = json_object();
-    set(writer, object, "granule", info->granule ? json_integer(info->granule) : json_null());
+    set_nonzero(writer, object, "granule", info->granule);
     set_count(writer, object, "planes", info->planes);
     set_count(writer, object, "planes_most", info->planes_most);
     set_count(writer, object, "threads_sharing_planes", info->threads_sharing);
@@ -26,8 +26,7 @@ json_t *hw_json_access_info(struct json_writer *writer)
                                                        : "unsplit"));
     set(writer, object, "callbacks", json_boolean(info->flags & HW_ACCESS_CALLBACKS));
     set(writer, object, "harvested", json_boolean(info->flags & HW_ACCESS_HARVESTED));
-    set(writer, object, "harvest_time_ns",
-        info->flags & HW_ACCESS_HARVESTED ? json_integer((json_int_t)profile->harvest_ns) : json_null());
+    set_known(writer, object, "harvest_time_ns", info->flags & HW_ACCESS_HARVESTED, profile->harvest_ns);
     set_count(writer, object, "contexts_not_harvested", profile->unharvested_contexts);
     set(writer, object, "word_periods", by_words(writer) ? hw_json_sampler(writer) : json_null());
     return object;
@@ -43,8 +42,8 @@ static void set_amount(struct json_writer *writer, json_t *object, const char *k
 static void set_kinds(struct json_writer *writer, json_t *object, uint64_t reads, uint64_t writes, uint64_t unsplit)
 {
     const bool known = (reads || writes || !unsplit) && !by_words(writer);
-    set(writer, object, "reads", known ? json_integer(clamped(reads)) : json_null());
-    set(writer, object, "writes", known ? json_integer(clamped(writes)) : json_null());
+    set_known(writer, object, "reads", known, reads);
+    set_known(writer, object, "writes", known, writes);
     if (unsplit)
         set_count(writer, object, "unsplit", unsplit);
 }
@@ -110,8 +109,8 @@ static void set_histogram(struct json_writer *writer, json_t *object, size_t ind
                 continue;
             }
             for (zeros = at - next; zeros; zeros--)
-                writer->failed |= json_array_append_new(array, json_integer(0)) != 0;
-            writer->failed |= json_array_append_new(array, json_integer(clamped(value))) != 0;
+                append(writer, array, json_integer(0));
+            append(writer, array, json_integer(clamped(value)));
             next = at + 1;
         }
     }
@@ -196,7 +195,7 @@ static json_t *global_histogram(struct json_writer *writer, const struct hw_view
         return json_null();
     json_t *array = json_array();
     for (uint64_t i = 0; i < words; i++)
-        writer->failed |= json_array_append_new(array, json_integer(0)) != 0;
+        append(writer, array, json_integer(0));
     /* The granules around those of the entry are the shared ones, if they were touched at all. */
     size_t first = global->granule, end = global->granule + global->granule_count;
     first -= first > 0;
@@ -224,8 +223,8 @@ static json_t *global_words(struct json_writer *writer, const struct hw_view_glo
         return json_null();
     json_t *object = json_object(), *reads = json_array(), *writes = json_array();
     for (uint64_t i = 0; i < words; i++) {
-        writer->failed |= json_array_append_new(reads, json_integer(0)) != 0;
-        writer->failed |= json_array_append_new(writes, json_integer(0)) != 0;
+        append(writer, reads, json_integer(0));
+        append(writer, writes, json_integer(0));
     }
     for (size_t i = global->granule; i < global->granule + global->granule_count && !writer->failed; i++) {
         const struct hw_view_granule *granule = &view->granules[i];
@@ -249,7 +248,7 @@ json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *
     json_t *object = json_object(), *symbols = json_array(), *sharing = json_object();
     set_text(writer, object, "symbol", global->symbol_count == 1 ? global->symbols->name : NULL);
     for (uint32_t i = 0; i < global->symbol_count; i++)
-        writer->failed |= json_array_append_new(symbols, text_value(writer, global->symbols[i].name)) != 0;
+        append(writer, symbols, text_value(writer, global->symbols[i].name));
     set(writer, object, "symbols", symbols);
     set_text(writer, object, "module", module ? known(module->path) : NULL);
     set_text(writer, object, "section", global->section);
@@ -263,9 +262,8 @@ json_t *hw_json_global(struct json_writer *writer, const struct hw_view_global *
     set_count(writer, sharing, "granules", global->shared_granules);
     set_count(writer, sharing, "written", global->shared_written);
     set_count(writer, sharing, "writers", global->shared_writers);
-    set(writer, sharing, "false_shared_lines",
-        granule != 64 ? json_integer(clamped(global->lines_false)) : json_null());
-    set(writer, sharing, "true_shared_lines", granule != 64 ? json_integer(clamped(global->lines_true)) : json_null());
+    set_known(writer, sharing, "false_shared_lines", granule != 64, global->lines_false);
+    set_known(writer, sharing, "true_shared_lines", granule != 64, global->lines_true);
     set_count(writer, sharing, "handed_over_lines", global->lines_handed);
     set(writer, object, "sharing", sharing);
     set(writer, object, "histogram",

@@ -3,22 +3,11 @@
 #include "report/json/json.h"
 #include "report/view/merged.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const phases[HW_PHASES] = {"serial", "parallel"};
 static const char *const sizes[HW_SIZE_GROUPS] = {"small", "medium", "large", NULL};
-
-static void set_number(struct json_writer *writer, json_t *object, const char *key, double value)
-{
-    set(writer, object, key, isnan(value) ? json_null() : json_real(value));
-}
-
-static void append(struct json_writer *writer, json_t *array, json_t *value)
-{
-    writer->failed |= json_array_append_new(array, value) != 0;
-}
 
 /* How many operations took how long: bins that are not empty, with the first and the last number of cycles in each. */
 static json_t *histogram_value(struct json_writer *writer, const struct hw_profile_operation *operation)

@@ -6,17 +6,11 @@ static const char *const styles[] = {NULL, "sequential", "bibop"};
 static const char *const reuses[] = {NULL, "lifo", "fifo", "mixed", "deferred"};
 static const char *const caches[] = {NULL, "none", "freeing", "owning"};
 
-/* 0 stands for what is not known. */
-static void set_known(struct json_writer *writer, json_t *object, const char *key, uint64_t value)
-{
-    set(writer, object, key, value ? json_integer(clamped(value)) : json_null());
-}
-
 static json_t *classes_value(struct json_writer *writer, const struct hw_profile_allocator *allocator)
 {
     json_t *array = allocator->class_count ? json_array() : json_null();
     for (size_t i = 0; i < allocator->class_count; i++)
-        writer->failed |= json_array_append_new(array, json_integer(clamped(allocator->classes[i].size))) != 0;
+        append(writer, array, json_integer(clamped(allocator->classes[i].size)));
     return array;
 }
 
@@ -33,7 +27,7 @@ static json_t *predictions_value(struct json_writer *writer, const struct hw_pro
         set(writer, object, "low", there ? json_real((double)prediction->low * 1e-6) : json_null());
         set(writer, object, "high", there ? json_real((double)prediction->high * 1e-6) : json_null());
         set_text(writer, object, "problem", known(prediction->problem));
-        writer->failed |= json_array_append_new(array, object) != 0;
+        append(writer, array, object);
     }
     return array;
 }
@@ -46,16 +40,16 @@ void hw_json_allocator_facts(struct json_writer *writer, json_t *object)
     set_text(writer, object, "version", there ? known(facts->version) : NULL);
     set_text(writer, object, "style", styles[there ? facts->style : HW_STYLE_UNKNOWN]);
     set(writer, object, "size_classes", classes_value(writer, allocator));
-    set_known(writer, object, "size_classes_step", facts->classes_step);
-    set_known(writer, object, "size_least", facts->least);
-    set_known(writer, object, "size_step", facts->step);
-    set(writer, object, "header_bytes", facts->step ? json_integer(clamped(facts->header)) : json_null());
-    set_known(writer, object, "medium_threshold", facts->medium);
-    set_known(writer, object, "large_threshold", facts->large);
-    set_known(writer, object, "large_threshold_rises_to", facts->large_rises_to);
+    set_nonzero(writer, object, "size_classes_step", facts->classes_step);
+    set_nonzero(writer, object, "size_least", facts->least);
+    set_nonzero(writer, object, "size_step", facts->step);
+    set_known(writer, object, "header_bytes", facts->step, facts->header);
+    set_nonzero(writer, object, "medium_threshold", facts->medium);
+    set_nonzero(writer, object, "large_threshold", facts->large);
+    set_nonzero(writer, object, "large_threshold_rises_to", facts->large_rises_to);
     set_text(writer, object, "large_by", !facts->large ? NULL : facts->flags & HW_FACTS_LARGE_BY_BRK ? "brk" : "mmap");
-    set_known(writer, object, "alignment", facts->alignment);
-    set_known(writer, object, "alignment_small", facts->alignment_small);
+    set_nonzero(writer, object, "alignment", facts->alignment);
+    set_nonzero(writer, object, "alignment_small", facts->alignment_small);
     set_text(writer, object, "reuse", reuses[facts->reuse]);
     set_text(writer, object, "thread_cache", caches[facts->thread_cache]);
     set_text(writer, object, "facts_from",

@@ -20,10 +20,8 @@ static json_t *side_value(struct json_writer *writer)
     set_text(writer, object, "executable", known(profile->executable));
     set_text(writer, object, "allocator", known(profile->allocator));
     set(writer, object, "runs", json_integer(hw_is_merged(profile) ? clamped(profile->process.runs) : 1));
-    set(writer, object, "sample_bytes",
-        profile->process.sample_bytes ? json_integer(clamped(profile->process.sample_bytes)) : json_null());
-    set(writer, object, "duration_ns",
-        hw_profile_measured(profile, HW_MEASURED_PROCESS) ? json_integer(clamped(profile->duration_ns)) : json_null());
+    set_nonzero(writer, object, "sample_bytes", profile->process.sample_bytes);
+    set_known(writer, object, "duration_ns", hw_profile_measured(profile, HW_MEASURED_PROCESS), profile->duration_ns);
     return object;
 }
 
@@ -100,8 +98,7 @@ static void print_notes(struct diff_json *json)
     hw_diff_notes(json->diff, &notes);
     for (char *at = notes.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
         *end = '\0';
-        if (json_array_append_new(array, text_value(writer, at)))
-            writer->failed = true;
+        append(writer, array, text_value(writer, at));
     }
     writer->failed |= notes.failed;
     hw_buffer_free(&notes);
@@ -111,11 +108,6 @@ static void print_notes(struct diff_json *json)
 
 /* ---- the allocator ---- */
 
-static void set_number(struct json_writer *writer, json_t *object, const char *key, double value)
-{
-    set(writer, object, key, value == value ? json_real(value) : json_null()); /* NAN: not known */
-}
-
 static void set_bytes(struct json_writer *writer, json_t *object, const char *key, double value)
 {
     set(writer, object, key, value == value ? json_integer((json_int_t)value) : json_null());
@@ -123,7 +115,7 @@ static void set_bytes(struct json_writer *writer, json_t *object, const char *ke
 
 static void set_observed(struct json_writer *writer, json_t *object, const char *key, uint64_t count)
 {
-    set(writer, object, key, count != HW_NOT_OBSERVED ? json_integer(clamped(count)) : json_null());
+    set_known(writer, object, key, count != HW_NOT_OBSERVED, count);
 }
 
 static json_t *allocator_side(struct json_writer *writer, const struct hw_diff_allocator *side)
@@ -152,8 +144,7 @@ static json_t *allocator_side(struct json_writer *writer, const struct hw_diff_a
     set_text(writer, object, "time", hw_verdict_answer_names[side->of.verdict.time]);
     set_text(writer, object, "memory", hw_verdict_answer_names[side->of.verdict.memory]);
     for (size_t i = 0; i < side->of.verdict.finding_count; i++)
-        writer->failed |=
-            json_array_append_new(causes, json_string(hw_verdict_cause_names[side->of.verdict.findings[i].cause])) != 0;
+        append(writer, causes, json_string(hw_verdict_cause_names[side->of.verdict.findings[i].cause]));
     set(writer, object, "causes", causes);
     return object;
 }
@@ -187,8 +178,7 @@ static void print_limits(struct diff_json *json)
         set_signed(writer, object, "change",
                    hw_diff_change(json->diff->total[HW_OLD][limit->id], json->diff->total[HW_NEW][limit->id]));
         set(writer, object, "broken", json_boolean(limit->broken));
-        if (json_array_append_new(array, object))
-            writer->failed = true;
+        append(writer, array, object);
     }
     print_key(writer, "limits");
     print_value(writer, array);

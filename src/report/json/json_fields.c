@@ -13,7 +13,7 @@ static json_t *field_value(struct json_writer *writer, const struct hw_profile_f
         set_count(writer, object, "bit_size", field->bit_size);
     }
     set_text(writer, object, "type", known(field->type_name));
-    set(writer, object, "line", field->line ? json_integer(field->line) : json_null());
+    set_nonzero(writer, object, "line", field->line);
     set_count(writer, object, "reads", field->reads);
     set_count(writer, object, "writes", field->writes);
     if (field->inherited_reads || field->inherited_writes) {
@@ -31,12 +31,6 @@ static json_t *field_value(struct json_writer *writer, const struct hw_profile_f
     if (field->flags & HW_FIELD_ESCAPES)
         set(writer, object, "address_passed_on", json_true());
     return object;
-}
-
-static void append(struct json_writer *writer, json_t *array, json_t *value)
-{
-    if (!value || json_array_append_new(array, value))
-        writer->failed = true;
 }
 
 static json_t *affinity_value(struct json_writer *writer, const struct hw_struct_analysis *of)
@@ -131,7 +125,7 @@ static json_t *starts_value(struct json_writer *writer, const struct hw_objects 
     json_t *array = json_array();
     for (size_t k = 0; k < 8; k++) {
         any |= starts[k];
-        writer->failed |= json_array_append_new(array, json_integer((json_int_t)(starts[k] & INT64_MAX))) != 0;
+        append(writer, array, json_integer((json_int_t)(starts[k] & INT64_MAX)));
     }
     if (any)
         return array;
@@ -171,7 +165,7 @@ static json_t *struct_value(struct json_writer *writer, const struct hw_struct_a
     set_text(writer, object, "struct", structure->name);
     set_count(writer, object, "size", structure->size);
     set_text(writer, object, "file", known(structure->file));
-    set(writer, object, "line", structure->line ? json_integer(structure->line) : json_null());
+    set_nonzero(writer, object, "line", structure->line);
     set_count(writer, object, "reads", structure->reads);
     set_count(writer, object, "writes", structure->writes);
     set_count(writer, object, "inherited_reads", structure->inherited_reads);
@@ -220,17 +214,14 @@ void hw_json_fields(struct json_writer *writer)
 /* ---- findings ---- */
 
 static json_t *finding_value(struct json_writer *writer, const struct hw_finding *finding, size_t rank,
-                             struct hw_finding_words *words)
+                             struct hw_advice *words)
 {
     const struct hw_analysis *analysis = writer->analysis;
     json_t *object = json_object();
     hw_finding_words(writer->view, analysis, finding, HW_CLEAN_JSON, words);
     set(writer, object, "kind", json_string(hw_finding_kind_names[finding->kind]));
     set_count(writer, object, "rank", rank);
-    set_text(writer, object, "title", hw_buffer_text(&words->title));
-    set_text(writer, object, "why", hw_buffer_text(&words->why));
-    set_text(writer, object, "what_to_do", hw_buffer_text(&words->what));
-    set_text(writer, object, "expected_gain", known(hw_buffer_text(&words->gain)));
+    set_advice(writer, object, words);
     set(writer, object, "gain_lines", finding->lines >= 1 ? json_real(finding->lines) : json_null());
     if (finding->kind == HW_FINDING_LAYOUT)
         set(writer, object, "gain_lines_in_order",
@@ -245,14 +236,13 @@ static json_t *finding_value(struct json_writer *writer, const struct hw_finding
         set(writer, object, "sides",
             hw_json_sides(writer, finding->contexts[0],
                           finding->kind == HW_FINDING_FALSE_SHARING ? HW_SHARING_FALSE : HW_SHARING_UNTOLD));
-    writer->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
     return object;
 }
 
 void hw_json_findings(struct json_writer *writer)
 {
     const struct hw_analysis *analysis = writer->analysis;
-    struct hw_finding_words words = {0};
+    struct hw_advice words = {0};
     const struct hw_profile *profile = writer->view->profile;
     if (!profile->fields.counted && !profile->access_counted && !profile->accesses_sampled)
         return;
@@ -266,5 +256,5 @@ void hw_json_findings(struct json_writer *writer)
         print_value(writer, finding_value(writer, &analysis->findings[i], i + 1, &words));
     }
     fputs("\n]", writer->stream);
-    hw_finding_words_free(&words);
+    writer->failed |= !hw_advice_free(&words);
 }

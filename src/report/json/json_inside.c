@@ -66,7 +66,7 @@ static json_t *calls_value(struct json_writer *writer)
     json_t *array = json_array();
     for (int call = 0; call < HW_SYSTEM_CALLS; call++)
         if (!is_futex((enum hw_system_call)call) && hw_profile_call_of(inside, (enum hw_system_call)call, -1).count)
-            writer->failed |= json_array_append_new(array, call_value(writer, (enum hw_system_call)call)) != 0;
+            append(writer, array, call_value(writer, (enum hw_system_call)call));
     return array;
 }
 
@@ -142,7 +142,7 @@ static json_t *locks_value(struct json_writer *writer)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < writer->view->lock_count; i++)
-        writer->failed |= json_array_append_new(array, lock_value(writer, &writer->view->locks[i])) != 0;
+        append(writer, array, lock_value(writer, &writer->view->locks[i]));
     return array;
 }
 

@@ -54,7 +54,7 @@ static json_t *classes_value(struct json_writer *writer)
         set_count(writer, object, "usable_most", class->usable_most);
         set(writer, object, "at_peak", state_value(writer, &class->peak));
         set(writer, object, "at_end", state_value(writer, &class->now));
-        writer->failed |= json_array_append_new(array, object) != 0;
+        append(writer, array, object);
     }
     return array;
 }
@@ -76,9 +76,8 @@ static json_t *time_value(struct json_writer *writer)
         set_signed(writer, object, "free", point->free_bytes);
         set(writer, object, "external",
             external && point->resident_bytes ? json_integer(point->external_bytes) : json_null());
-        set(writer, object, "resident",
-            point->resident_bytes ? json_integer(clamped(point->resident_bytes)) : json_null());
-        writer->failed |= json_array_append_new(array, object) != 0;
+        set_nonzero(writer, object, "resident", point->resident_bytes);
+        append(writer, array, object);
     }
     return array;
 }
@@ -98,17 +97,17 @@ static json_t *sharing_value(struct json_writer *writer)
     set_count(writer, object, "active_blocks", info->active_blocks);
     set_count(writer, object, "passive_blocks", info->passive_blocks);
     const bool sampled = info->samples != 0;
-    set(writer, object, "active_writes", sampled ? json_integer(clamped(info->active_writes)) : json_null());
-    set(writer, object, "active_contended", sampled ? json_integer(clamped(info->active_contended)) : json_null());
-    set(writer, object, "passive_writes", sampled ? json_integer(clamped(info->passive_writes)) : json_null());
-    set(writer, object, "passive_contended", sampled ? json_integer(clamped(info->passive_contended)) : json_null());
+    set_known(writer, object, "active_writes", sampled, info->active_writes);
+    set_known(writer, object, "active_contended", sampled, info->active_contended);
+    set_known(writer, object, "passive_writes", sampled, info->passive_writes);
+    set_known(writer, object, "passive_contended", sampled, info->passive_contended);
     for (size_t i = 0; i < places->pair_count; i++) {
         json_t *pair = json_object();
         set(writer, pair, "context", context_value(places->pairs[i].context));
         set(writer, pair, "other", context_value(places->pairs[i].other));
         set_count(writer, pair, "active_blocks", places->pairs[i].active);
         set_count(writer, pair, "passive_blocks", places->pairs[i].passive);
-        writer->failed |= json_array_append_new(pairs, pair) != 0;
+        append(writer, pairs, pair);
     }
     set(writer, object, "pairs", pairs);
     return object;
@@ -145,7 +144,7 @@ static json_t *pinned_value(struct json_writer *writer)
         set_count(writer, object, "blocks", pinned->blocks);
         set_count(writer, object, "bytes", pinned->bytes);
         set_count(writer, object, "samples", pinned->samples);
-        writer->failed |= json_array_append_new(array, object) != 0;
+        append(writer, array, object);
     }
     return array;
 }

@@ -28,7 +28,7 @@ static json_t *words_value(struct json_writer *writer, size_t context)
         set_count(writer, object, "offset", words[i].offset);
         set_count(writer, object, "bytes", words[i].bytes);
         set_pair(writer, object, words[i].reads, words[i].writes);
-        writer->failed |= json_array_append_new(array, object) != 0;
+        append(writer, array, object);
     }
     return array;
 }
@@ -61,12 +61,12 @@ static json_t *places_value(struct json_writer *writer, size_t context)
         json_t *object = json_object();
         set_text(writer, object, "function", known(frame->function));
         set_text(writer, object, "file", known(frame->file));
-        set(writer, object, "line", frame->line ? json_integer((json_int_t)frame->line) : json_null());
+        set_nonzero(writer, object, "line", frame->line);
         set_text(writer, object, "module",
                  location->module == HW_NONE ? NULL : known(view->modules[location->module].path));
         set_count(writer, object, "offset", location->address);
         set_pair(writer, object, sorted[i].reads, sorted[i].writes);
-        writer->failed |= json_array_append_new(array, object) != 0;
+        append(writer, array, object);
     }
     free(sorted);
     return array;
@@ -114,9 +114,8 @@ void hw_json_samples(struct json_writer *writer)
     }
     set_text(writer, object, "ended_because", hw_sample_ended(info));
     set_count(writer, object, "frequency", info->frequency);
-    set(writer, object, "burst_length",
-        info->burst_length ? json_integer((json_int_t)clamped(info->burst_length)) : json_null());
-    set(writer, object, "weight", info->period ? json_integer(clamped(info->period)) : json_null());
+    set_nonzero(writer, object, "burst_length", info->burst_length);
+    set_nonzero(writer, object, "weight", info->period);
     set_count(writer, object, "threads", info->threads);
     set_count(writer, object, "bursts", info->bursts);
     set_count(writer, object, "instructions", info->instructions);
@@ -145,7 +144,7 @@ void hw_json_samples(struct json_writer *writer)
     if (!view->profile->access_counted) {
         json_t *globals = json_array();
         for (size_t i = 0; i < view->global_count && (!writer->options->top || i < writer->options->top); i++)
-            writer->failed |= json_array_append_new(globals, hw_json_global(writer, &view->globals[i])) != 0;
+            append(writer, globals, hw_json_global(writer, &view->globals[i]));
         set(writer, sampled, "globals", globals);
     }
     print_key(writer, "sampled");

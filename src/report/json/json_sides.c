@@ -15,7 +15,7 @@ static json_t *started_by(struct json_writer *writer, uint32_t leaf)
     for (uint32_t node = leaf; node; node = view->nodes[node].parent) {
         const struct hw_view_location *location = &view->locations[view->nodes[node].location];
         for (uint32_t i = 0; i < location->frames.count; i++)
-            writer->failed |= json_array_append_new(array, hw_json_frame(writer, location, i)) != 0;
+            append(writer, array, hw_json_frame(writer, location, i));
     }
     return array;
 }
@@ -71,7 +71,7 @@ static json_t *bytes_value(struct json_writer *writer, const struct hw_view_side
         set_count(writer, object, "first", rows[i].offset);
         set_count(writer, object, "end", hw_add_saturating(rows[i].offset, rows[i].bytes));
         set_uses(writer, object, &rows[i]);
-        writer->failed |= json_array_append_new(array, object) != 0;
+        append(writer, array, object);
     }
     free(rows);
     return array;
@@ -94,7 +94,7 @@ static json_t *code_value(struct json_writer *writer, const struct hw_view_side 
     for (size_t i = 0; i < count && i < CODE_MOST; i++) {
         json_t *object = hw_json_frame(writer, &writer->view->locations[rows[i].map], 0);
         set_uses(writer, object, &rows[i]);
-        writer->failed |= json_array_append_new(array, object) != 0;
+        append(writer, array, object);
     }
     free(rows);
     return array;
@@ -128,6 +128,6 @@ json_t *hw_json_sides(struct json_writer *writer, size_t context, enum hw_side_s
     const size_t count = hw_view_sides(writer->view, context, sharing, sides, HW_VIEW_SIDES);
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
-        writer->failed |= json_array_append_new(array, side_value(writer, &sides[i])) != 0;
+        append(writer, array, side_value(writer, &sides[i]));
     return array;
 }

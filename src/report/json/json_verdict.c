@@ -1,17 +1,10 @@
 /* json_verdict.c - the member "verdict" of "allocator": is it the allocator, why, and what to do. */
 #include "report/json/json.h"
 
-#include <math.h>
-
 #include "report/view/verdict_numbers.h"
 
-static void set_number(struct json_writer *writer, json_t *object, const char *key, double value)
-{
-    set(writer, object, key, isnan(value) ? json_null() : json_real(value));
-}
-
 static json_t *cause_value(struct json_writer *writer, const struct hw_view_verdict *of,
-                           const struct hw_verdict_finding *finding, struct hw_verdict_words *words)
+                           const struct hw_verdict_finding *finding, struct hw_advice *words)
 {
     json_t *object = json_object();
     struct hw_buffer site = {0};
@@ -24,15 +17,10 @@ static json_t *cause_value(struct json_writer *writer, const struct hw_view_verd
     set_number(writer, object, "bytes", finding->bytes);
     set_number(writer, object, "since_seconds", finding->when.since);
     set_number(writer, object, "until_seconds", finding->when.until);
-    set(writer, object, "looked_at_moments",
-        finding->when.looks ? json_integer(clamped(finding->when.looks)) : json_null());
+    set_nonzero(writer, object, "looked_at_moments", finding->when.looks);
     set_text(writer, object, "site", known(hw_buffer_text(&site)));
-    set_text(writer, object, "title", hw_buffer_text(&words->title));
-    set_text(writer, object, "why", hw_buffer_text(&words->why));
-    set_text(writer, object, "what_to_do", hw_buffer_text(&words->what));
-    set_text(writer, object, "expected_gain", known(hw_buffer_text(&words->gain)));
+    set_advice(writer, object, words);
     set_text(writer, object, "setting", known(finding->tunable));
-    writer->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
     hw_buffer_free(&site);
     return object;
 }
@@ -40,7 +28,7 @@ static json_t *cause_value(struct json_writer *writer, const struct hw_view_verd
 json_t *hw_json_verdict(struct json_writer *writer)
 {
     struct hw_view_verdict of;
-    struct hw_verdict_words words = {0};
+    struct hw_advice words = {0};
     struct hw_buffer summary = {0};
     if (!hw_view_verdict(&of, writer->view))
         return json_null();
@@ -61,11 +49,10 @@ json_t *hw_json_verdict(struct json_writer *writer)
     set_number(writer, object, "seconds_in_operations", of.input.operations);
     set_number(writer, object, "relative_error", of.input.error);
     for (size_t i = 0; i < of.verdict.finding_count; i++)
-        writer->failed |= json_array_append_new(causes, cause_value(writer, &of, &of.verdict.findings[i], &words)) != 0;
+        append(writer, causes, cause_value(writer, &of, &of.verdict.findings[i], &words));
     set(writer, object, "causes", causes);
     set_text(writer, object, "another_allocator", of.verdict.another ? of.input.best : NULL);
-    writer->failed |= summary.failed;
+    writer->failed |= !hw_advice_free(&words) || summary.failed;
     hw_buffer_free(&summary);
-    hw_verdict_words_free(&words);
     return object;
 }

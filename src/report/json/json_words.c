@@ -3,11 +3,6 @@
 
 #define WORDS_MOST 65536 /* that are listed one by one */
 
-static void append(struct json_writer *writer, json_t *array, uint64_t value)
-{
-    writer->failed |= json_array_append_new(array, json_integer(clamped(value))) != 0;
-}
-
 /* {"word_bytes", "reads", "writes", "blocks_read", "blocks_written"}: from the start of the blocks to the last word
  * that was used. */
 json_t *hw_json_words(struct json_writer *writer, const struct hw_profile_words *runs, size_t count)
@@ -36,9 +31,9 @@ json_t *hw_json_words(struct json_writer *writer, const struct hw_profile_words 
                 continue;
             for (; next < word; next++)
                 for (int a = 0; a < 4; a++)
-                    append(writer, arrays[a], 0);
+                    append(writer, arrays[a], json_integer(0));
             for (int a = 0; a < 4; a++)
-                append(writer, arrays[a], values[a]);
+                append(writer, arrays[a], json_integer(clamped(values[a])));
             next++;
         }
     set_count(writer, object, "word_bytes", 4);
@@ -59,8 +54,7 @@ json_t *hw_json_sampler(struct json_writer *writer)
     set_count(writer, object, "rounds", info->word_rounds);
     set(writer, object, "mean_ns",
         info->word_rounds ? json_integer(clamped(info->word_span_ns / info->word_rounds)) : json_null());
-    set(writer, object, "longest_ns",
-        info->word_longest_ns ? json_integer(clamped(info->word_longest_ns)) : json_null());
+    set_nonzero(writer, object, "longest_ns", info->word_longest_ns);
     set_count(writer, object, "cost_ns", info->word_cost_ns);
     return object;
 }

@@ -443,12 +443,7 @@ static uint32_t sections_with_content(const struct hw_view *view, bool findings)
 bool hw_report_text(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
                     struct hw_error *error)
 {
-    struct hw_text text = {.view = view,
-                           .options = options,
-                           .page = {.stream = stream,
-                                    .width = options->width < 60 ? 60 : options->width,
-                                    .color = options->color,
-                                    .utf8 = options->utf8}};
+    struct hw_text text = hw_text_begin(view, options, stream);
     text.shown = calloc(view->context_count + 1, sizeof *text.shown);
     text.shown_in = calloc(view->context_count + 1, sizeof *text.shown_in);
     struct hw_view_analysis analysis;
@@ -461,19 +456,13 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
         print_sections(&text, options->sections ? options->sections
                                                 : sections_with_content(view, analysis.analysis->finding_count != 0));
     }
-    const bool failed = text.failed || text.line.failed || text.name.failed || text.place.failed || text.cleaned.failed;
-    if (failed)
+    const bool fine = hw_text_done(&text);
+    if (!fine)
         hw_error_set(error, "%s: not enough memory for the report",
                      view->profile->path ? view->profile->path : "profile");
-    hw_view_stack_free(&text.stack);
-    hw_fold_free(&text.fold);
-    hw_buffer_free(&text.line);
-    hw_buffer_free(&text.name);
-    hw_buffer_free(&text.place);
-    hw_buffer_free(&text.cleaned);
     hw_places_free(&text.places);
     hw_view_analysis_free(&analysis);
     free(text.shown);
     free(text.shown_in);
-    return !failed;
+    return fine;
 }

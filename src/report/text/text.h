@@ -24,7 +24,12 @@ struct hw_text {
     bool failed;       /* no memory */
 };
 
-/* text_stack.c: frames as text. */
+/* text_stack.c */
+
+/* A report of VIEW to be printed to STREAM; lists need more. */
+struct hw_text hw_text_begin(const struct hw_view *view, const struct hw_report_options *options, FILE *stream);
+/* Frees what hw_text_begin and the functions of text_stack.c made. False when there was no memory at any time. */
+bool hw_text_done(struct hw_text *text);
 
 /* The frame's function, or module+offset; at most COLUMNS wide unless 0. In text->name. */
 const char *hw_text_function(struct hw_text *text, const struct hw_view_frame *frame, size_t columns);
@@ -69,6 +74,8 @@ void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes
 
 /* text_findings.c: what to do. */
 void hw_text_findings(struct hw_text *text);
+/* All but the title. */
+void hw_text_advice(struct hw_text *text, const struct hw_advice *advice);
 
 /* text_words.c: which words of a context's blocks are used how often; nothing where words were not distinguished. */
 void hw_text_words(struct hw_text *text, const struct hw_view_context *context);

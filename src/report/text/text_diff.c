@@ -289,12 +289,8 @@ bool hw_diff_text(const struct hw_diff *diff, const struct hw_diff_options *opti
                   struct hw_error *error)
 {
     struct diff_text text = {.diff = diff, .options = options};
-    const struct hw_page page = {.stream = stream,
-                                 .width = options->report.width < 60 ? 60 : options->report.width,
-                                 .color = options->report.color,
-                                 .utf8 = options->report.utf8};
     for (int side = 0; side < HW_SIDES; side++)
-        text.side[side] = (struct hw_text){.view = diff->view[side], .options = &options->report, .page = page};
+        text.side[side] = hw_text_begin(diff->view[side], &options->report, stream);
     print_title(&text);
     print_files(&text);
     print_totals(&text);
@@ -303,16 +299,8 @@ bool hw_diff_text(const struct hw_diff *diff, const struct hw_diff_options *opti
     hw_diff_allocator_text(diff, &text.side[HW_NEW]);
     print_places(&text);
     bool failed = false;
-    for (int side = 0; side < HW_SIDES; side++) {
-        struct hw_text *of = &text.side[side];
-        failed |= of->failed || of->line.failed || of->name.failed || of->place.failed || of->cleaned.failed;
-        hw_view_stack_free(&of->stack);
-        hw_fold_free(&of->fold);
-        hw_buffer_free(&of->line);
-        hw_buffer_free(&of->name);
-        hw_buffer_free(&of->place);
-        hw_buffer_free(&of->cleaned);
-    }
+    for (int side = 0; side < HW_SIDES; side++)
+        failed |= !hw_text_done(&text.side[side]);
     if (failed)
         hw_error_set(error, "not enough memory for the report");
     return !failed;

@@ -29,8 +29,19 @@ static void add_allocator(struct hw_text *text, const struct hw_finding *finding
     hw_buffer_add(out, ".");
 }
 
-static void print_finding(struct hw_text *text, size_t rank, const struct hw_finding *finding,
-                          struct hw_finding_words *words)
+void hw_text_advice(struct hw_text *text, const struct hw_advice *advice)
+{
+    const struct hw_page *page = &text->page;
+    hw_page_wrap(page, 5, "", hw_buffer_text(&advice->why));
+    hw_page_wrap(page, 5, "", hw_buffer_text(&advice->what));
+    if (advice->gain.used) {
+        hw_buffer_clear(&text->line);
+        hw_buffer_add(&text->line, "Gain: %s.", hw_buffer_text(&advice->gain));
+        hw_page_wrap(page, 5, "", hw_buffer_text(&text->line));
+    }
+}
+
+static void print_finding(struct hw_text *text, size_t rank, const struct hw_finding *finding, struct hw_advice *words)
 {
     const struct hw_page *page = &text->page;
     hw_finding_words(text->view, text->analysis, finding, page->utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII, words);
@@ -40,17 +51,10 @@ static void print_finding(struct hw_text *text, size_t rank, const struct hw_fin
         hw_page_cut(page, &text->line, hw_buffer_text(&words->title), text->options->full ? 4096 : page->width - 5));
     fputc('\n', page->stream);
     add_allocator(text, finding, &words->why);
-    hw_page_wrap(page, 5, "", hw_buffer_text(&words->why));
-    hw_page_wrap(page, 5, "", hw_buffer_text(&words->what));
-    if (words->gain.used) {
-        hw_buffer_clear(&text->line);
-        hw_buffer_add(&text->line, "Gain: %s.", hw_buffer_text(&words->gain));
-        hw_page_wrap(page, 5, "", hw_buffer_text(&text->line));
-    }
+    hw_text_advice(text, words);
     if (finding->context_count &&
         (finding->kind == HW_FINDING_FALSE_SHARING || finding->kind == HW_FINDING_SHARED_WRITES))
         hw_text_sides(text, finding);
-    text->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
 }
 
 void hw_text_findings(struct hw_text *text)
@@ -58,7 +62,7 @@ void hw_text_findings(struct hw_text *text)
     const struct hw_page *page = &text->page;
     const struct hw_analysis *analysis = text->analysis;
     const size_t top = text->options->top ? text->options->top : USUAL_FINDINGS;
-    struct hw_finding_words words = {0};
+    struct hw_advice words = {0};
     size_t shown = 0, wanted = 0;
     if (text->options->fields && !text->view->profile->fields.counted)
         return; /* nothing was analysed, as the next section says */
@@ -74,5 +78,5 @@ void hw_text_findings(struct hw_text *text)
         fputs("Nothing was found that is worth a change.\n", page->stream);
     if (shown < wanted)
         fprintf(page->stream, "\n     %s and %s\n", hw_page_ellipsis(page), HW_OF(wanted - shown, "more finding"));
-    hw_finding_words_free(&words);
+    text->failed |= !hw_advice_free(&words);
 }

@@ -5,6 +5,29 @@
 #include <inttypes.h>
 #include <string.h>
 
+struct hw_text hw_text_begin(const struct hw_view *view, const struct hw_report_options *options, FILE *stream)
+{
+    return (struct hw_text){.view = view,
+                            .options = options,
+                            .page = {.stream = stream,
+                                     .width = options->width < 60 ? 60 : options->width,
+                                     .color = options->color,
+                                     .utf8 = options->utf8}};
+}
+
+bool hw_text_done(struct hw_text *text)
+{
+    const bool failed =
+        text->failed || text->line.failed || text->name.failed || text->place.failed || text->cleaned.failed;
+    hw_view_stack_free(&text->stack);
+    hw_fold_free(&text->fold);
+    hw_buffer_free(&text->line);
+    hw_buffer_free(&text->name);
+    hw_buffer_free(&text->place);
+    hw_buffer_free(&text->cleaned);
+    return !failed;
+}
+
 #define STACK_LINES  16 /* longer stacks are folded in the middle */
 #define WIDEST_PLACE 30
 

@@ -4,7 +4,7 @@
 #include "report/view/verdict_numbers.h"
 
 static void print_finding(struct hw_text *text, size_t rank, const struct hw_view_verdict *of,
-                          const struct hw_verdict_finding *finding, struct hw_verdict_words *words)
+                          const struct hw_verdict_finding *finding, struct hw_advice *words)
 {
     const struct hw_page *page = &text->page;
     struct hw_buffer site = {0};
@@ -14,20 +14,13 @@ static void print_finding(struct hw_text *text, size_t rank, const struct hw_vie
     hw_buffer_free(&site);
     fprintf(page->stream, "\n%3zu. ", rank);
     hw_page_print(page, HW_NAME, "%s\n", hw_buffer_text(&words->title));
-    hw_page_wrap(page, 5, "", hw_buffer_text(&words->why));
-    hw_page_wrap(page, 5, "", hw_buffer_text(&words->what));
-    if (words->gain.used) {
-        hw_buffer_clear(&text->line);
-        hw_buffer_add(&text->line, "Gain: %s.", hw_buffer_text(&words->gain));
-        hw_page_wrap(page, 5, "", hw_buffer_text(&text->line));
-    }
-    text->failed |= words->title.failed || words->why.failed || words->what.failed || words->gain.failed;
+    hw_text_advice(text, words);
 }
 
 void hw_text_verdict(struct hw_text *text)
 {
     struct hw_view_verdict of;
-    struct hw_verdict_words words = {0};
+    struct hw_advice words = {0};
     struct hw_buffer summary = {0};
     if (!hw_view_verdict(&of, text->view))
         return;
@@ -38,5 +31,5 @@ void hw_text_verdict(struct hw_text *text)
     hw_buffer_free(&summary);
     for (size_t i = 0; i < of.verdict.finding_count && !text->failed; i++)
         print_finding(text, i + 1, &of, &of.verdict.findings[i], &words);
-    hw_verdict_words_free(&words);
+    text->failed |= !hw_advice_free(&words);
 }

@@ -18,17 +18,9 @@ void hw_view_analysis_free(struct hw_view_analysis *of);
 
 /* ---- finding_words.c: findings as sentences, of clean text. ASCII: no typographic signs ---- */
 
-struct hw_finding_words {
-    struct hw_buffer title; /* "struct node: fields used together lie apart" */
-    struct hw_buffer why;   /* the evidence */
-    struct hw_buffer what;  /* to do */
-    struct hw_buffer gain;  /* "3.9 G cache lines (249.1 GiB) not brought in", "" when it is not known */
-};
-
 /* Clears and fills WORDS. CLEAN: for names of the program. */
 void hw_finding_words(const struct hw_view *view, const struct hw_analysis *analysis, const struct hw_finding *finding,
-                      enum hw_clean clean, struct hw_finding_words *words);
-void hw_finding_words_free(struct hw_finding_words *words);
+                      enum hw_clean clean, struct hw_advice *words);
 
 /* "struct node", "demo::node", "a struct without a name". */
 void hw_add_struct_name(struct hw_buffer *out, const struct hw_profile_struct *structure, enum hw_clean clean);

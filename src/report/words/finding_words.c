@@ -12,7 +12,7 @@ struct words {
     const struct hw_finding *finding;
     const struct hw_struct_analysis *of; /* NULL: the finding is of blocks */
     enum hw_clean clean;
-    struct hw_finding_words *out;
+    struct hw_advice *out;
 };
 
 void hw_add_struct_name(struct hw_buffer *out, const struct hw_profile_struct *structure, enum hw_clean clean)
@@ -349,7 +349,7 @@ static void add_place(const struct words *words)
 }
 
 void hw_finding_words(const struct hw_view *view, const struct hw_analysis *analysis, const struct hw_finding *finding,
-                      enum hw_clean clean, struct hw_finding_words *words)
+                      enum hw_clean clean, struct hw_advice *words)
 {
     static void (*const say[HW_FINDING_KINDS])(const struct words *words) = {
         [HW_FINDING_LAYOUT] = say_layout,
@@ -366,10 +366,7 @@ void hw_finding_words(const struct hw_view *view, const struct hw_analysis *anal
     const struct words all = {view,    analysis,
                               finding, finding->structure == SIZE_MAX ? NULL : &analysis->structs[finding->structure],
                               clean,   words};
-    hw_buffer_clear(&words->title);
-    hw_buffer_clear(&words->why);
-    hw_buffer_clear(&words->what);
-    hw_buffer_clear(&words->gain);
+    hw_advice_clear(words);
     if (all.of)
         hw_add_struct_name(&words->title, all.of->structure, clean);
     say[finding->kind](&all);
@@ -377,12 +374,4 @@ void hw_finding_words(const struct hw_view *view, const struct hw_analysis *anal
     add_gain(&all);
     while (words->why.used && words->why.data[words->why.used - 1] == ' ')
         hw_buffer_cut(&words->why, words->why.used - 1);
-}
-
-void hw_finding_words_free(struct hw_finding_words *words)
-{
-    hw_buffer_free(&words->title);
-    hw_buffer_free(&words->why);
-    hw_buffer_free(&words->what);
-    hw_buffer_free(&words->gain);
 }

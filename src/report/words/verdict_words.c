@@ -127,7 +127,7 @@ static void add_bulk(struct hw_buffer *out, const char *function, const char *do
     hw_buffer_add(out, *site ? ", %s, most of it called by %s: " : ", %s: ", doing, site);
 }
 
-static void time_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+static void time_words(struct hw_advice *words, const struct hw_verdict_finding *finding,
                        const struct hw_verdict_input *input, const char *site)
 {
     const struct hw_operation_cost *fresh = &input->fresh, *reused = &input->reused;
@@ -193,7 +193,7 @@ static void time_words(struct hw_verdict_words *words, const struct hw_verdict_f
     hw_buffer_add(&words->gain, "at most %s", TIME(finding->gain));
 }
 
-static void memory_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+static void memory_words(struct hw_advice *words, const struct hw_verdict_finding *finding,
                          const struct hw_verdict_input *input, const char *site)
 {
     switch (finding->cause) {
@@ -242,7 +242,7 @@ static void memory_words(struct hw_verdict_words *words, const struct hw_verdict
     hw_buffer_add(&words->gain, "at most %s", SIZE(finding->bytes));
 }
 
-static void line_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+static void line_words(struct hw_advice *words, const struct hw_verdict_finding *finding,
                        const struct hw_verdict_input *input)
 {
     hw_buffer_add(&words->title, "Threads have blocks on the same cache lines");
@@ -282,13 +282,10 @@ static void add_when(struct hw_buffer *out, const struct hw_verdict_finding *fin
     hw_buffer_add(out, ".");
 }
 
-void hw_verdict_finding_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+void hw_verdict_finding_words(struct hw_advice *words, const struct hw_verdict_finding *finding,
                               const struct hw_verdict_input *input, const char *site)
 {
-    hw_buffer_clear(&words->title);
-    hw_buffer_clear(&words->why);
-    hw_buffer_clear(&words->what);
-    hw_buffer_clear(&words->gain);
+    hw_advice_clear(words);
     if (finding->cause < HW_CAUSE_INTERNAL)
         time_words(words, finding, input, site);
     else if (finding->cause < HW_CAUSE_FALSE_SHARING)
@@ -299,12 +296,4 @@ void hw_verdict_finding_words(struct hw_verdict_words *words, const struct hw_ve
     if (*finding->tunable)
         hw_buffer_add(&words->what, "; with %s: %s", name_of(input), finding->tunable);
     hw_buffer_add(&words->what, ".");
-}
-
-void hw_verdict_words_free(struct hw_verdict_words *words)
-{
-    hw_buffer_free(&words->title);
-    hw_buffer_free(&words->why);
-    hw_buffer_free(&words->what);
-    hw_buffer_free(&words->gain);
 }

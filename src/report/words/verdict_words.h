@@ -5,19 +5,10 @@
 #include "analysis/verdict.h"
 #include "report/buffer.h"
 
-/* Zero-initialise; free each buffer. */
-struct hw_verdict_words {
-    struct hw_buffer title; /* "mmap and munmap for single blocks" */
-    struct hw_buffer why;   /* the evidence */
-    struct hw_buffer what;  /* to do */
-    struct hw_buffer gain;  /* what it can gain at most, "" when that is not known */
-};
-
 /* Is it the allocator? One paragraph, appended. */
 void hw_verdict_summary(struct hw_buffer *out, const struct hw_verdict *verdict, const struct hw_verdict_input *input);
 /* Clears and fills WORDS. SITE: the place of the program that the finding names, "" when it names none; clean text. */
-void hw_verdict_finding_words(struct hw_verdict_words *words, const struct hw_verdict_finding *finding,
+void hw_verdict_finding_words(struct hw_advice *words, const struct hw_verdict_finding *finding,
                               const struct hw_verdict_input *input, const char *site);
-void hw_verdict_words_free(struct hw_verdict_words *words);
 
 #endif
