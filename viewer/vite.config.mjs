@@ -33,6 +33,23 @@ function inlineEverything() {
     };
 }
 
+/* The rows of measures.def that concern the page, as a module. */
+function measuresOfTheTable() {
+    const rows = (text, pattern) => [...text.matchAll(pattern)].map(([row]) => [...row.matchAll(/"([^"]*)"|\b([A-Z]+)\b/g)].map((found) => found[1] ?? found[2]));
+    return {
+        name: 'measures-of-the-table',
+        enforce: 'pre',
+        transform(text, file) {
+            if (!file.endsWith('measures.def'))
+                return null;
+            const sentences = new Map(rows(text, /^HW_(BOTH|LIST|VALUE)\(.*?"\)$/gms).map((row) => [row.find((word) => !/^[A-Z]/.test(word)), row.at(-1)]));
+            const shown = rows(text, /^HW_PAGE\(.*\)$/gm).map(([key, title, short, unit, sum, by, hint]) =>
+                ({ key, title, short, unit, sum, by, hint: hint === 'NULL' ? sentences.get(key).replaceAll('`', '') : hint }));
+            return `export const rows = ${JSON.stringify(shown)};\nexport const old = new Map(${JSON.stringify(rows(text, /^HW_OLD_PAGE\(.*\)$/gm))});`;
+        },
+    };
+}
+
 export default defineConfig({
     build: {
         target: ['chrome103', 'firefox113', 'safari16.4'],
@@ -43,5 +60,5 @@ export default defineConfig({
         reportCompressedSize: false,
         rollupOptions: { input: 'page.html' },
     },
-    plugins: [inlineEverything()],
+    plugins: [measuresOfTheTable(), inlineEverything()],
 });

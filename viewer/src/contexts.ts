@@ -91,7 +91,7 @@ class Table {
 
     private chooseColumns(): void {
         const all = told(this.profile);
-        const usualKeys = ['peak', 'bytes', 'count', 'leaked', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'samples'];
+        const usualKeys = ['peak', 'bytes', 'count', 'leaked', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'sampled-accesses'];
         const wanted = state.get('columns', (innerWidth < 700 ? [usual(this.profile).key] : usualKeys).join(' ')).split(' ');
         this.columns = all.filter((each) => wanted.includes(each.key));
         if (!this.columns.length)

@@ -3,7 +3,7 @@ import { add, fitCanvas, h, name, replace, searching, select, themed } from './d
 import { copy } from './detail';
 import { changeColor, heatColor, layout, nameColor, type Box } from './flame_layout';
 import * as format from './format';
-import { measure, partValues, told, usual, type Measure } from './measures';
+import { measure as measureOf, told, usual, type Measure } from './measures';
 import { isDark, onTheme, say } from './shell';
 import * as state from './state';
 import { namesWith, stacksOf, within, type Stacks } from './stacks';
@@ -132,7 +132,7 @@ class FlameGraph {
     }
 
     private get measure(): Measure {
-        const wanted = measure(state.get('value'));
+        const wanted = measureOf(state.get('value'));
         return wanted?.values(this.page.profile) ? wanted : usual(this.page.profile);
     }
 
@@ -145,8 +145,9 @@ class FlameGraph {
         const { profile, baseline } = this.page;
         const { measure } = this;
         const swapped = Boolean(baseline) && state.get('widths', 'new') === 'old';
-        const now = this.byContext(profile, 0, measure.additive ? measure.key : 'bytes', through);
-        const before = baseline && this.byContext(baseline, 1, measure.additive ? measure.key : 'bytes', through);
+        const width = measure.additive ? measure.values : measureOf('bytes')!.values;
+        const now = this.byContext(profile, 0, width, through);
+        const before = baseline && this.byContext(baseline, 1, width, through);
         const sums = [this.tree.sums(0, now), before ? this.tree.sums(1, before) : null] as const;
         this.values = {
             measure,
@@ -164,17 +165,17 @@ class FlameGraph {
     }
 
     /* A value by context, without pools, which are parts of other blocks, and what is not THROUGH a function. */
-    private byContext(profile: Profile, number: number, key: string, through: Uint8Array | null): Float64Array {
-        const values = partValues(profile, key);
+    private byContext(profile: Profile, number: number, of: Measure['values'], through: Uint8Array | null): Float64Array {
+        const values = of(profile);
         const pool = profile.column('pool');
         const leaf = this.tree.stacks.leaf[number]!;
         return Float64Array.from({ length: profile.count }, (_, i) => (values && !pool?.[i] && (!through || through[leaf[i]!]) ? values[i]! : 0));
     }
 
-    private ratio(parts: [string, string], through: Uint8Array | null): Values['ratio'] {
-        if (parts.some((key) => !partValues(this.page.profile, key)))
+    private ratio(parts: NonNullable<Measure['parts']>, through: Uint8Array | null): Values['ratio'] {
+        if (parts.some((part) => !part(this.page.profile)))
             return null;
-        const [of, over] = parts.map((key) => this.byContext(this.page.profile, 0, key, through)) as [Float64Array, Float64Array];
+        const [of, over] = parts.map((part) => this.byContext(this.page.profile, 0, part, through)) as [Float64Array, Float64Array];
         let least = Infinity;
         let most = 0;
         for (let i = 0; i < of.length; i++) // sums lie between the least and the greatest of their parts

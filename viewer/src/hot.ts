@@ -23,7 +23,7 @@ function density(profile: Profile): Heat | null {
     const counted = measure('accesses-per-byte')!.values(profile);
     if (counted)
         return { values: counted, title: 'accesses per byte', sampled: false };
-    const samples = measure('samples')!.values(profile);
+    const samples = measure('sampled-accesses')!.values(profile);
     const bytes = profile.column('bytes');
     return samples && bytes ? { values: samples.map((value, i) => (bytes[i] ? value / bytes[i]! : 0)), title: 'sampled accesses per byte', sampled: true } : null;
 }
@@ -232,7 +232,7 @@ class Scatter {
         }
         const { profile } = this;
         const value = (key: string) => { const each = measure(key)!; const values = each.values(profile); return values ? `${each.title.toLowerCase()} ${each.format(values[context]!)}` : ''; };
-        const text = ['bytes', 'peak', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'samples'].map(value).filter(Boolean).join(', ');
+        const text = ['bytes', 'peak', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'sampled-accesses'].map(value).filter(Boolean).join(', ');
         const where = profile.place(context);
         replace(this.said,
             h('p', null, name(profile.title(context)), where ? h('span', { class: 'place' }, h('bdi', null, where)) : null, profile.type(context) ? [' ', name(profile.type(context), 'name type')] : null),

@@ -1,7 +1,10 @@
-/* measures.ts - the values that a context has: for sorting, columns, areas and widths. */
+/* measures.ts - the values that a context has: for sorting, columns, areas and widths. Which ones: measures.def. */
+import { old, rows } from '../../src/report/view/measures.def';
 import * as format from './format';
 import type { Profile } from './model';
 import type { Column } from './decode';
+
+type Values = (profile: Profile) => Column | null;
 
 export interface Measure {
     key: string;
@@ -12,88 +15,65 @@ export interface Measure {
     /* Adds up over contexts; else it is a ratio of two that do. */
     additive: boolean;
     /* NULL: this profile does not have it. Computed once. */
-    values: (profile: Profile) => Column | null;
+    values: Values;
     /* Of a ratio: what is divided by what. */
-    parts?: [string, string];
-}
-
-type Source = (profile: Profile, index: number) => number;
-
-function column(name: string): Measure['values'] {
-    return (profile) => profile.column(name);
-}
-
-/* Made of columns that have to be there. */
-function made(needs: string[], value: Source): Measure['values'] {
-    const known = new WeakMap<Profile, Column | null>();
-    return (profile) => {
-        let values = known.get(profile);
-        if (values === undefined) {
-            const there = needs.every((name) => profile.column(name));
-            values = there ? Float64Array.from({ length: profile.count }, (_, i) => value(profile, i)) : null;
-            known.set(profile, values);
-        }
-        return values;
-    };
+    parts?: [Values, Values];
 }
 
 const at = (profile: Profile, name: string, index: number) => profile.column(name)?.[index] ?? 0;
-const over = (a: number, b: number) => (b ? a / b : 0);
-const accesses: Source = (p, i) => at(p, 'reads', i) + at(p, 'writes', i) + at(p, 'unsplit', i);
-const sampled: Source = (p, i) => at(p, 'sampled_reads', i) + at(p, 'sampled_writes', i);
+const positive = (profile: Profile, name: string, index: number) => Math.max(0, at(profile, name, index));
 
-export const measures: Measure[] = [
-    { key: 'peak', title: 'Live at peak', short: 'at peak', hint: 'bytes that were live when the heap was largest', format: format.bytes, additive: true, values: made(['peak_bytes'], (p, i) => (at(p, 'pool', i) ? 0 : Math.max(0, at(p, 'peak_bytes', i)))) },
-    { key: 'bytes', title: 'Bytes allocated', short: 'bytes', hint: 'sum of all sizes over the whole run', format: format.bytes, additive: true, values: column('bytes') },
-    { key: 'count', title: 'Allocations', short: 'allocations', hint: 'number of blocks over the whole run', format: format.count, additive: true, values: column('allocations') },
-    { key: 'leaked', title: 'Not freed', short: 'not freed', hint: 'bytes that were not freed when the profile ends; they may still be reachable', format: format.bytes, additive: true, values: made(['live_bytes'], (p, i) => Math.max(0, at(p, 'live_bytes', i))) },
-    { key: 'temporary', title: 'Temporary blocks', short: 'temporary', hint: 'blocks freed before their thread allocated again', format: format.count, additive: true, values: column('temporary') },
-    { key: 'realloc', title: 'Reallocations', short: 'reallocs', hint: 'number of calls of realloc on blocks of this place', format: format.count, additive: true, values: column('reallocations') },
-    { key: 'lifetime-or-age', title: 'Mean lifetime', short: 'lifetime', hint: 'mean over freed blocks; for places that free nothing, the mean age at the end', format: format.duration, additive: false, parts: ['lifetime_sum', 'lives'], values: made(['lifetime_ns'], (p, i) => over(lifetime(p, i), lives(p, i))) },
-    { key: 'accesses', title: 'Accesses', short: 'accesses', hint: 'reads and writes of the blocks; with 4-byte words the periods in which words were used', format: format.count, additive: true, values: made(['reads'], accesses) },
-    { key: 'reads', title: 'Reads', short: 'reads', hint: 'reads of the blocks', format: format.count, additive: true, values: column('reads') },
-    { key: 'writes', title: 'Writes', short: 'writes', hint: 'writes to the blocks', format: format.count, additive: true, values: column('writes') },
-    { key: 'accesses-per-byte', title: 'Accesses per byte', short: 'acc./byte', hint: 'accesses divided by the bytes allocated', format: format.ratio, additive: false, parts: ['accesses', 'bytes'], values: made(['reads', 'bytes'], (p, i) => over(accesses(p, i), at(p, 'bytes', i))) },
-    { key: 'samples', title: 'Sampled accesses', short: 'samples', hint: 'samples of accesses that fell into the blocks: an estimate of their share', format: format.count, additive: true, values: made(['sampled_reads'], sampled) },
-    { key: 'utilization', title: 'Used parts of blocks', short: 'used', hint: 'share of the blocks’ granules that were ever touched', format: (value) => `${(value * 100).toFixed(0)} %`, additive: false, parts: ['touched', 'granules'], values: made(['granules'], (p, i) => over(at(p, 'granules_touched', i), at(p, 'granules', i))) },
-    { key: 'never-accessed', title: 'Blocks never accessed', short: 'never acc.', hint: 'blocks that were neither read nor written', format: format.count, additive: true, values: column('never_accessed') },
-    { key: 'false-sharing', title: 'Lines falsely shared', short: 'false sh.', hint: 'cache lines in which threads use different words', format: format.count, additive: true, values: column('lines_false_shared') },
-    { key: 'size', title: 'Mean size', short: 'size', hint: 'mean size of a block', format: format.bytes, additive: false, parts: ['bytes', 'count'], values: made([], (p, i) => over(at(p, 'bytes', i), at(p, 'allocations', i))) },
-    { key: 'threads', title: 'Threads', short: 'threads', hint: 'threads that allocated here', format: format.count, additive: false, values: column('threads') },
-];
-
-/* Sums behind ratios, which are not shown by themselves. */
-const parts: Record<string, Measure['values']> = {
-    lifetime_sum: made(['lifetime_ns'], (p, i) => lifetime(p, i)),
-    lives: made(['lifetime_ns'], (p, i) => lives(p, i)),
-    touched: column('granules_touched'),
-    granules: column('granules'),
+/* Columns that are made of others, and the one without which they are not known. */
+const made: Record<string, [string, (profile: Profile, index: number) => number]> = {
+    live_at_peak: ['peak_bytes', (profile, i) => (at(profile, 'pool', i) ? 0 : positive(profile, 'peak_bytes', i))],
+    not_freed: ['live_bytes', (profile, i) => positive(profile, 'live_bytes', i)],
+    lifetimes: ['lifetime_ns', (profile, i) => at(profile, at(profile, 'frees', i) ? 'lifetime_ns' : 'live_age_ns', i)],
+    lives: ['lifetime_ns', (profile, i) => at(profile, 'frees', i) || positive(profile, 'live_blocks', i)],
 };
 
-function lifetime(profile: Profile, index: number): number {
-    return at(profile, 'frees', index) ? at(profile, 'lifetime_ns', index) : at(profile, 'live_age_ns', index);
+function once(values: Values): Values {
+    const known = new WeakMap<Profile, Column | null>();
+    return (profile) => {
+        if (!known.has(profile))
+            known.set(profile, values(profile));
+        return known.get(profile)!;
+    };
 }
 
-function lives(profile: Profile, index: number): number {
-    return at(profile, 'frees', index) || Math.max(0, at(profile, 'live_blocks', index));
+/* Columns added up, "reads+writes"; not known without the first one. */
+function sum(columns: string): Values {
+    const names = columns.split('+');
+    const needed = made[names[0]!]?.[0] ?? names[0]!;
+    if (columns === needed)
+        return (profile) => profile.column(columns);
+    return once((profile) => profile.column(needed) && Float64Array.from({ length: profile.count }, (_, i) =>
+        names.reduce((total, name) => total + (made[name]?.[1](profile, i) ?? at(profile, name, i)), 0)));
 }
+
+function ratio(top: Values, bottom: Values): Values {
+    return once((profile) => {
+        const [over, under] = [top(profile), bottom(profile)];
+        return over && under && over.map((value, i) => (under[i] ? value / under[i]! : 0));
+    });
+}
+
+const formats = { BYTES: format.bytes, COUNT: format.count, NS: format.duration, RATIO: format.ratio, SHARE: (value: number) => `${(value * 100).toFixed(0)} %` };
+
+export const measures: Measure[] = rows.map(({ key, title, short, hint, unit, sum: top, by }) => {
+    const parts: [Values, Values] | undefined = by ? [sum(top), sum(by)] : undefined;
+    const additive = !parts && key !== 'threads'; // they may be the same ones
+    return { key, title, short, hint, format: formats[unit], additive, parts, values: parts ? ratio(...parts) : sum(top) };
+});
 
 const byKey = new Map(measures.map((measure) => [measure.key, measure]));
 
-/* Keys of older versions, which meant other things in reports. */
-const renamed = new Map([['lifetime', 'lifetime-or-age'], ['density', 'accesses-per-byte'], ['shared', 'false-sharing']]);
-
 export function measure(key: string): Measure | undefined {
-    return byKey.get(renamed.get(key) ?? key);
+    return byKey.get(newKey(key) ?? key);
 }
 
 /* What KEY is called now, where that is something else. */
 export function newKey(key: string): string | undefined {
-    return renamed.get(key);
-}
-
-export function partValues(profile: Profile, key: string): Column | null {
-    return (parts[key] ?? byKey.get(key)?.values)?.(profile) ?? null;
+    return old.get(key);
 }
 
 /* Those that PROFILE has, with anything above zero. */

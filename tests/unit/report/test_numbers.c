@@ -166,6 +166,69 @@ static void test_keys(void **state)
     assert_int_equal(hw_measure_find("nothing", &now), HW_MEASURES);
 }
 
+static char *text_of(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(getdelim(&text, &size, EOF, file) > 0);
+    fclose(file);
+    return text;
+}
+
+static bool is_column(const char *name, const char *made, const char *written)
+{
+    char text[64];
+    for (size_t i = 0; i < hw_number_count; i++)
+        if (hw_numbers[i].page && !strcmp(hw_numbers[i].page, name))
+            return true;
+    snprintf(text, sizeof text, "\n    %s: [", name);
+    if (strstr(made, text))
+        return true;
+    snprintf(text, sizeof text, "\"context.%s\"", name);
+    return strstr(written, text) != NULL;
+}
+
+/* The page means by a key what reports and exports mean by it, and its columns are there. */
+static void test_page(void **state)
+{
+    static const struct {
+        const char *key, *unit, *sum, *by, *hint;
+    } rows[] = {
+#define HW_PAGE(key, title, short_title, unit, ...) {key, #unit, __VA_ARGS__},
+#include "report/view/measures.def"
+    };
+    static const char *const units[] = {[HW_UNIT_BYTES] = "BYTES", [HW_UNIT_COUNT] = "COUNT", [HW_UNIT_NS] = "NS"};
+    char *made = text_of(TEST_SOURCES "/../viewer/src/measures.ts");
+    char *written = text_of(TEST_SOURCES "/../src/report/page/page_data.c");
+    char *document = text_of(TEST_SOURCES "/../docs/view.md");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *now, *key = rows[i].key;
+        char columns[128], quoted[64];
+        const enum hw_measure_id id = hw_measure_find(key, &now);
+        if (now)
+            fail_msg("'%s' of the page was another measure", key);
+        if (id < HW_MEASURES)
+            assert_string_equal(rows[i].unit, units[hw_measures[id].unit]);
+        const bool list = hw_list_find(key, strlen(key), &now) < HW_SORT_KEYS;
+        if (now)
+            fail_msg("'%s' of the page was another list", key);
+        if (!rows[i].hint && id == HW_MEASURES && !list)
+            fail_msg("'%s' of the page has no sentence", key);
+        snprintf(columns, sizeof columns, "%s+%s", rows[i].sum, rows[i].by);
+        for (char *name = strtok(columns, "+"); name; name = strtok(NULL, "+"))
+            if (!is_column(name, made, written))
+                fail_msg("'%s' of the page: there is no column '%s'", key, name);
+        snprintf(quoted, sizeof quoted, "`%s`", key);
+        if (!strstr(document, quoted))
+            fail_msg("docs/view.md lacks the key '%s'", key);
+    }
+    free(made);
+    free(written);
+    free(document);
+}
+
 /* What is too much to be known stays so: it does not wrap. */
 static void test_too_much(void **state)
 {
@@ -178,4 +241,4 @@ static void test_too_much(void **state)
     assert_int_equal(sum.size_max, 9);
 }
 
-TEST_LIST(cmocka_unit_test(test_too_much), cmocka_unit_test(test_document), cmocka_unit_test(test_keys))
+TEST_LIST(cmocka_unit_test(test_too_much), cmocka_unit_test(test_document), cmocka_unit_test(test_keys), cmocka_unit_test(test_page))

@@ -1,0 +1,5 @@
+/* tables.d.ts - what vite.config.mjs makes of src/report/view/measures.def. */
+declare module '*/measures.def' {
+    export const rows: { key: string; title: string; short: string; hint: string; unit: 'BYTES' | 'COUNT' | 'NS' | 'RATIO' | 'SHARE'; sum: string; by: string }[];
+    export const old: Map<string, string>;
+}
