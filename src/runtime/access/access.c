@@ -439,7 +439,7 @@ void hw_access_late(uint32_t granule)
 
 void hw_access_reset(void)
 {
-    if (!hw_pools[HW_POOL_ACCESS_INFO].base)
+    if (!hw_pools[HW_POOL_ACCESS_INFO].used)
         return;
     /* Everything in one go: the reservation holds nothing but planes. */
     hw_madvise(hw_shadow.base, hw_shadow.bytes, MADV_DONTNEED);

@@ -86,7 +86,7 @@ void hw_harvest_write_info(void)
 
 void hw_access_harvest(bool stopped)
 {
-    if (!hw_pools[HW_POOL_ACCESS_INFO].base)
+    if (!hw_pools[HW_POOL_ACCESS_INFO].used)
         return;
     live.contexts = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS);
     size_t bytes = HW_ALIGN_UP((live.contexts + 1) * sizeof *live.index, HW_PAGE);
@@ -117,7 +117,7 @@ void hw_access_harvest(bool stopped)
 
 void hw_access_forget_harvest(void)
 {
-    if (!hw_pools[HW_POOL_ACCESS_INFO].base)
+    if (!hw_pools[HW_POOL_ACCESS_INFO].used)
         return;
     hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
     hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);

@@ -565,7 +565,8 @@ static bool take_first_entries(void)
     if (!hw_pools[HW_POOL_STRINGS].used)
         hw_pool_take(HW_POOL_STRINGS, 1); /* offset 0 is "" */
     hw_pool_publish(HW_POOL_STRINGS);
-    hw_pool_take(HW_POOL_MIBS, 1); /* index 0 means "none" */
+    if (hw_pool_take(HW_POOL_MIBS, 1) == HW_NONE) /* index 0 means "none"; with it an entry for accesses */
+        return false;
     hw_pool_publish(HW_POOL_MIBS);
     return true;
 }
