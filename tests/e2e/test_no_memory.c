@@ -7,9 +7,13 @@
 #include "support/recording.h"
 #include "test_config.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char *in_directory(const char *name)
 {
@@ -26,6 +30,21 @@ static void record(const char *name, const char *option, const char *program)
         fail_msg("record %s: %d: %s", name, result.code, result.err);
     run_result_free(&result);
     free(file);
+}
+
+/* fields.hwprof, of a program whose fields are counted. */
+static void need_fields(void)
+{
+    static bool made;
+    if (made)
+        return;
+    char *source = join_path(TEST_SOURCES, "programs/placement.c"), *program = in_directory("placement");
+    const char *const build[] = {heapwise_path(), "cc", "--fields", "-O1", "-g", "-o", program, source, NULL};
+    compile_or_skip(build, "heapwise cc --fields");
+    record("fields.hwprof", "--mode=heap", program);
+    made = true;
+    free(program);
+    free(source);
 }
 
 static void export(const char *format, const char *name)
@@ -141,6 +160,7 @@ static void test_compare(void **state)
 {
     sweep_verb("diff heap.hwprof heap.hwprof");
     sweep_verb("diff --json heap.hwprof heap.hwprof");
+    sweep("diff --max-increase=1 heap.hwprof heap.hwprof", "", 60, 8);
     sweep_verb("diff allocator.hwprof allocator.hwprof");
     sweep_verb("check --max-peak=1 heap.hwprof");
 }
@@ -155,19 +175,59 @@ static void test_merge(void **state)
 
 static void test_merge_fields(void **state)
 {
-    char *source = join_path(TEST_SOURCES, "programs/placement.c"), *program = in_directory("placement");
-    const char *const build[] = {heapwise_path(), "cc", "--fields", "-O1", "-g", "-o", program, source, NULL};
-    compile_or_skip(build, "heapwise cc --fields");
-    record("fields.hwprof", "--mode=heap", program);
+    need_fields();
     sweep("merge --keep-going -j1 -o made.hwprof fields.hwprof fields.hwprof", "ov", 600, 16);
-    free(program);
-    free(source);
 }
 
 static void test_fields(void **state)
 {
     sweep_verb("fields heap.hwprof");
     sweep_verb("fields --json heap.hwprof");
+}
+
+static void test_counted_fields(void **state)
+{
+    need_fields();
+    sweep("report --json fields.hwprof", "", 60, 8);
+    sweep("fields fields.hwprof", "", 60, 8);
+    sweep("fields --json fields.hwprof", "", 60, 8);
+    sweep("export --format sqlite fields.hwprof", "", 60, 8);
+}
+
+/* The formats that have what only allocator mode knows. */
+static void test_export_allocator(void **state)
+{
+    sweep("export --format csv allocator.hwprof", "", 60, 8);
+    sweep("export --format sqlite allocator.hwprof", "", 60, 8);
+}
+
+static void test_check(void **state)
+{
+    sweep("check --max-leaked=1 --json allocator.hwprof", "", 60, 8);
+    sweep("check --baseline heap.hwprof allocator.hwprof", "", 60, 8);
+}
+
+/* Of a process that waits meanwhile. */
+static void test_dump(void **state)
+{
+    char *until = in_directory("until"), preload[4200], setting[4200], words[80];
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
+    snprintf(setting, sizeof setting, "HEAPWISE_OPTIONS=output=%s/live.hwprof", test_directory);
+    const char *const environment[] = {preload, setting, NULL};
+    const char *const argv[] = {need_program("dump"), "sleeping", until, NULL};
+    struct run_process live = run_start(argv, &(struct run_options){.environment = environment});
+    struct stat status = {0};
+    for (int i = 0; i < 6000 && (fstat(live.out, &status) != 0 || status.st_size == 0); i++)
+        usleep(10000);
+    snprintf(words, sizeof words, "dump -q -f -o made.hwprof %d", (int)live.pid);
+    sweep(words, "ov", 60, 8);
+    const int file = open(until, O_WRONLY | O_CREAT, 0600);
+    assert_true(file >= 0);
+    close(file);
+    struct run_result ended = run_finish(&live, 60);
+    assert_exit(&ended, 0, "the program that was dumped");
+    run_result_free(&ended);
+    free(until);
 }
 
 static void test_llvm(void **state)
@@ -182,9 +242,12 @@ static void test_processes(void **state)
 {
     sweep("doctor", "v", 20, 4);
     sweep("record -o made.hwprof -- /bin/true", "v", 20, 4);
+    sweep("allocators -q -n 1 --no-prediction -- /bin/true", "v", 10, 1);
 }
 
 TEST_LIST_WITH(make_profiles, remove_test_directory, cmocka_unit_test(test_report),
                cmocka_unit_test(test_report_accesses), cmocka_unit_test(test_export), cmocka_unit_test(test_view),
                cmocka_unit_test(test_compare), cmocka_unit_test(test_merge), cmocka_unit_test(test_merge_fields),
-               cmocka_unit_test(test_fields), cmocka_unit_test(test_llvm), cmocka_unit_test(test_processes))
+               cmocka_unit_test(test_fields), cmocka_unit_test(test_counted_fields),
+               cmocka_unit_test(test_export_allocator), cmocka_unit_test(test_check), cmocka_unit_test(test_dump),
+               cmocka_unit_test(test_llvm), cmocka_unit_test(test_processes))

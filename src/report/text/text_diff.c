@@ -281,6 +281,7 @@ static void print_limits(struct diff_text *text)
                       limit->text);
         hw_page_marked(page, limit->broken ? HW_ALERT : HW_FAINT, limit->broken ? "BROKEN" : "OK",
                        hw_buffer_text(&line));
+        text->side[HW_NEW].failed |= line.failed;
         hw_buffer_free(&line);
     }
 }

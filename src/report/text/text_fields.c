@@ -59,8 +59,9 @@ static void print_head(struct hw_text *text, const struct hw_struct_analysis *of
 
 /* ---- one struct: its fields ---- */
 
-static void print_bar(const struct hw_page *page, uint64_t value, uint64_t most)
+static void print_bar(struct hw_text *text, uint64_t value, uint64_t most)
 {
+    const struct hw_page *page = &text->page;
     static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
     const unsigned parts = page->utf8 ? 8 : 1;
     unsigned units = most ? (unsigned)((double)value / (double)most * BAR_COLUMNS * parts + 0.5) : 0;
@@ -73,12 +74,14 @@ static void print_bar(const struct hw_page *page, uint64_t value, uint64_t most)
     hw_buffer_add(&bar, "%s", eighths[units % parts]);
     hw_page_print(page, value * 4 > most ? HW_ALERT : HW_NAME, "%s", hw_buffer_text(&bar));
     hw_page_pad(page, BAR_COLUMNS - units / parts - (units % parts != 0));
+    text->failed |= bar.failed;
     hw_buffer_free(&bar);
 }
 
 /* "── line 1 ────────". */
-static void print_line_border(const struct hw_page *page, uint64_t line)
+static void print_line_border(struct hw_text *text, uint64_t line)
 {
+    const struct hw_page *page = &text->page;
     char label[48];
     const int width = snprintf(label, sizeof label, "line %" PRIu64 " ", line);
     struct hw_buffer rule = {0};
@@ -86,6 +89,7 @@ static void print_line_border(const struct hw_page *page, uint64_t line)
     for (unsigned i = 3 + (unsigned)width; i < page->width; i++)
         hw_buffer_add(&rule, "%s", page->utf8 ? "\u2500" : "-");
     hw_page_print(page, HW_FAINT, "%s\n", hw_buffer_text(&rule));
+    text->failed |= rule.failed;
     hw_buffer_free(&rule);
 }
 
@@ -102,7 +106,7 @@ static void cross_lines(struct rows *rows, uint64_t offset)
     const uint64_t line = offset / HW_LINE;
     if (line < rows->line)
         return;
-    print_line_border(&rows->text->page, line);
+    print_line_border(rows->text, line);
     rows->line = line + 1;
 }
 
@@ -162,7 +166,7 @@ static void print_field(struct rows *rows, const struct hw_profile_field *field)
     const size_t width = hw_text_width(name);
     if (accesses) {
         hw_page_pad(page, 1 + (width < NAME_COLUMNS ? NAME_COLUMNS - width : 0));
-        print_bar(page, accesses, rows->most);
+        print_bar(rows->text, accesses, rows->most);
         fprintf(page->stream, " %7s %9s %9s", HW_PERCENT((double)accesses, (double)rows->all),
                 field->reads ? HW_MANY(field->reads) : "-", field->writes ? HW_MANY(field->writes) : "-");
     } else {
@@ -318,8 +322,10 @@ static void print_contexts(struct hw_text *text, const struct hw_struct_analysis
     if (count)
         hw_page_item(&text->page, "Allocated", hw_buffer_text(&line));
     text->failed |= line.failed || name.failed;
-    for (size_t i = 0; i < PLACES; i++)
+    for (size_t i = 0; i < PLACES; i++) {
+        text->failed |= names[i].failed;
         hw_buffer_free(&names[i]);
+    }
     hw_buffer_free(&name);
     hw_buffer_free(&line);
 }
@@ -355,6 +361,7 @@ static void print_suggestion(struct hw_text *text, const struct hw_struct_analys
         hw_buffer_add(&line, ":");
     }
     hw_page_item(&text->page, "Suggestion", hw_buffer_text(&line));
+    text->failed |= line.failed;
     hw_buffer_free(&line);
     if (suggestion->kind != HW_SUGGEST_NOTHING)
         print_definition(text, of);
