@@ -318,20 +318,19 @@ static inline void change_mib(struct hw_mib *mib, int64_t bytes, int64_t blocks)
 }
 
 /* Everything a new block means to the MIB. */
-static inline void add_block(struct hw_mib *mib, const struct hw_thread *thread, const struct hw_block *block,
-                             uint64_t weight, int64_t bytes)
+static inline void add_block(struct hw_mib *mib, const struct hw_thread *thread, uint64_t size, uint64_t tick,
+                             uint32_t cpu, uint64_t weight, int64_t bytes)
 {
-    const uint64_t tick = file_tick(block->stamp);
     change_mib(mib, bytes, (int64_t)weight);
     mib->allocations += weight;
     mib->samples++;
     mib->bytes += (uint64_t)bytes;
-    if (block->size < mib->size_min)
-        mib->size_min = block->size;
-    if (block->size > mib->size_max)
-        mib->size_max = block->size;
+    if (size < mib->size_min)
+        mib->size_min = size;
+    if (size > mib->size_max)
+        mib->size_max = size;
     mib->last_alloc_tick = tick;
-    mib->last_alloc_cpu = (uint16_t)block->cpu;
+    mib->last_alloc_cpu = (uint16_t)cpu;
     mib->live_ticks += weight * tick;
     note_alloc_thread(mib, thread);
 }
@@ -362,7 +361,7 @@ HW_INLINE void allocated(struct hw_thread *thread, void *address, size_t size, s
         hw_access_allocated(mib, address, size, tick);
     else if (hw_unlikely(hw_shadow.fields))
         hw_fields_allocated(mib, address);
-    add_block(mib, thread, &block, weight, bytes);
+    add_block(mib, thread, size, tick, block.cpu, weight, bytes);
     if (hw_unlikely(hw_options.sample_bytes != 0)) {
         mib->count_variance += sample.count_variance;
         mib->bytes_variance += sample.bytes_variance;
@@ -481,7 +480,9 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     struct hw_mib *mib = mib_begin(thread, block->context);
     if (hw_access_on())
         hw_access_freed(mib, address, block, age_of(block, now), free_context);
-    change_mib(mib, -bytes, -(int64_t)weight);
+    take_peak_share(mib);
+    mib->live_bytes -= bytes;
+    mib->live_blocks -= (int64_t)weight;
     add_lifetime(mib, block, now, hw_cpu(), weight);
     if (hw_unlikely(hw_options.sample_bytes != 0)) {
         mib->freed_count_variance += sample.count_variance;
@@ -620,7 +621,7 @@ void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struc
     struct hw_mib *mib = mib_begin(thread, block->context);
     if (hw_likely(mib != lost_mib())) { /* else it is reported as lost */
         mib->flags |= HW_MIB_POOL;
-        add_block(mib, thread, block, 1, (int64_t)block->size);
+        add_block(mib, thread, block->size, file_tick(block->stamp), block->cpu, 1, (int64_t)block->size);
         if (hw_access_on())
             hw_access_pool_allocated(address, block->size);
     }

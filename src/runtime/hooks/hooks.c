@@ -143,6 +143,19 @@ static __attribute__((noinline)) void *passed_realloc(void *pointer, size_t size
     return hw_call_through((struct hw_call){HW_REALLOC, .pointer = pointer, .size = size});
 }
 
+/* Sampled runs: a free of the old BLOCK and an allocation of the new one, each as likely as its size says. BLOCK: NULL
+ * if it was not sampled. */
+COUNTED void sampled_realloc_ends(struct hw_thread *thread, void *pointer, struct hw_block *block, void *result,
+                                  size_t size, uintptr_t frame)
+{
+    if (block && !result && size)
+        hw_heap_realloc_failed(thread, pointer, block);
+    else if (block)
+        hw_heap_realloc_freed(thread, pointer, block);
+    if (result && !not_sampled(size))
+        hw_heap_allocated(thread, result, size, frame);
+}
+
 COUNTED void *counted_realloc(void *pointer, size_t size)
 {
     if (hw_unlikely(hw_real_is_startup_block(pointer)))
@@ -152,23 +165,24 @@ COUNTED void *counted_realloc(void *pointer, size_t size)
     if (hw_unlikely(!thread))
         return hw_operations_on ? hw_operation_realloc(pointer, size) : passed_realloc(pointer, size);
     struct hw_block block;
-    const bool known = !surely_not_tracked(pointer) && hw_heap_realloc_begin(thread, pointer, &block);
     const bool sampled = hw_options.sample_bytes != 0;
+    const bool known =
+        !(hw_unlikely(sampled) && surely_not_tracked(pointer)) && hw_heap_realloc_begin(thread, pointer, &block);
     hw_gate(thread, frame | HW_GATE_REAL);
     void *result = passed_realloc(pointer, size);
     hw_gate(thread, frame | HW_GATE_RUNTIME);
-    if (known && !result && size) {
-        thread->entry->failed += !sampled;
-        hw_heap_realloc_failed(thread, pointer, &block);
-    } else if (known && (!result || sampled)) /* every allocator that returns NULL here has freed the block */
-        hw_heap_realloc_freed(thread, pointer, &block);
-    else if (known)
+    if (hw_unlikely(sampled))
+        sampled_realloc_ends(thread, pointer, known ? &block : NULL, result, size, frame);
+    else if (!known)
+        thread->entry->foreign_reallocs += result != NULL;
+    else if (result)
         hw_heap_realloc_end(thread, pointer, result, size, &block);
-    if (sampled) { /* a free of the old block and an allocation of the new one, each as likely as its size says */
-        if (result && !not_sampled(size))
-            hw_heap_allocated(thread, result, size, frame);
-    } else if (!known && result)
-        thread->entry->foreign_reallocs++;
+    else if (size == 0) /* every allocator that returns NULL here has freed the block */
+        hw_heap_realloc_freed(thread, pointer, &block);
+    else {
+        thread->entry->failed++;
+        hw_heap_realloc_failed(thread, pointer, &block);
+    }
     hw_leave(thread);
     return result;
 }
