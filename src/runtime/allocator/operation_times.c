@@ -441,14 +441,9 @@ void hw_times_realloc_end(struct hw_operator *op, void *pointer, void *result, s
     struct hw_thread *thread = hw_enter(frame, true);
     if (!thread)
         return;
-    if (result)
-        hw_heap_realloc_end(thread, pointer, result, size, block);
-    else if (size)
-        hw_heap_realloc_failed(thread, pointer, block);
-    else {
-        hw_heap_realloc_freed(thread, pointer, block);
+    hw_heap_realloc_end(thread, pointer, result, size, block);
+    if (!result && !size)
         block_ends(op, block);
-    }
     hw_leave(thread);
 }
 

@@ -447,27 +447,13 @@ static bool peek(uint64_t address, struct hw_block *block)
     }
     for (int i = 0; i < 4; i++)
         copy[i] = __atomic_load_n(&cell[i], __ATOMIC_RELAXED);
-    switch (copy[0] & 3) {
-    case KIND_THREE:
-        copy[3] = 0;
-        break;
-    case KIND_FOUR:
-        break;
-    case KIND_POOL:
-        if (copy[0] & COMPACT) {
-            unpack_compact(copy, block);
-            return true;
-        }
+    if ((copy[0] & (3 | COMPACT)) == KIND_POOL) { /* a record is packed like a block of four cells */
         index = copy[0] >> 3;
         for (int i = 0; i < 4; i++)
             copy[i] = __atomic_load_n(&map.records[index][i], __ATOMIC_RELAXED);
-        break;
-    default:
-        return false;
+        copy[0] = (copy[0] & ~3u) | KIND_FOUR;
     }
-    unpack(copy, block);
-    block->size |= (uint64_t)copy[3] << 6;
-    return true;
+    return take_from_cells(NULL, copy, block);
 }
 
 uintptr_t hw_block_containing(uintptr_t address, struct hw_block *block)

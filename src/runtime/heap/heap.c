@@ -133,6 +133,11 @@ static uint32_t owner_id(const struct hw_thread *thread)
     return (uint32_t)((uintptr_t)thread / HW_PAGE); /* states begin on pages */
 }
 
+static uint64_t last_use(const struct hw_mib *mib)
+{
+    return mib->last_alloc_tick > mib->last_free_tick ? mib->last_alloc_tick : mib->last_free_tick;
+}
+
 /* Bounded table (MemProf's RFC: multi-way associative, indexed by the context id modulo a prime): the way of CONTEXT,
  * with its set held. A new context pushes out the way that was allocated to longest ago, into an entry of its own. */
 static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
@@ -155,11 +160,7 @@ static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
             reset_mib(&ways[i], context);
             return &ways[i];
         }
-        uint64_t used =
-            ways[i].last_alloc_tick > ways[i].last_free_tick ? ways[i].last_alloc_tick : ways[i].last_free_tick;
-        uint64_t oldest =
-            victim->last_alloc_tick > victim->last_free_tick ? victim->last_alloc_tick : victim->last_free_tick;
-        if (used < oldest)
+        if (last_use(&ways[i]) < last_use(victim))
             victim = &ways[i];
     }
     struct hw_mib *evicted = new_mib(victim->context);
@@ -550,17 +551,15 @@ bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_bl
     return true;
 }
 
-void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block)
+/* The block was freed, or (SIZE is not 0) stays where it is. */
+static __attribute__((noinline)) void reallocated_to_nothing(struct hw_thread *thread, void *address, size_t size,
+                                                             const struct hw_block *block)
 {
     struct hw_block old;
-    hw_block_put(thread, address, block, &old);
-    if (hw_access_on())
-        hw_access_realloc_end(thread);
-}
-
-void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block)
-{
-    account_free(thread, address, block, hw_ticks_raw(), take_temporary(thread, address, block), 0);
+    if (size)
+        hw_block_put(thread, address, block, &old);
+    else
+        account_free(thread, address, block, hw_ticks_raw(), take_temporary(thread, address, block), 0);
     if (hw_access_on())
         hw_access_realloc_end(thread);
 }
@@ -570,6 +569,10 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
                          struct hw_block *block)
 {
     struct hw_block old;
+    if (hw_unlikely(!new_address)) {
+        reallocated_to_nothing(thread, old_address, size, block);
+        return;
+    }
     uint64_t old_size = block->size;
     bool inherited = is_inherited(block) && !(hw_runtime.process->flags & HW_PROCESS_RESET);
     block->size = size;

@@ -52,12 +52,11 @@ void hw_heap_followed(struct hw_thread *thread, void *address, size_t size, stru
 bool hw_heap_follow_freed(struct hw_thread *thread, void *address, struct hw_block *block);
 /* True when the block was known. */
 bool hw_heap_freed(struct hw_thread *thread, void *address, uintptr_t frame);
-/* Around a reallocation: the block is taken before, and put back at its new (or, after failure, old) address. */
+/* Around a reallocation: the block is taken before, and put back at its new address. NEW_ADDRESS is NULL: it was freed
+ * if SIZE is 0, as every allocator does that returns NULL then; else it stays. */
 bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_block *block);
 void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size,
                          struct hw_block *block);
-void hw_heap_realloc_failed(struct hw_thread *thread, void *address, struct hw_block *block);
-void hw_heap_realloc_freed(struct hw_thread *thread, void *address, struct hw_block *block);
 struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
 /* Adds the thread's delta to the totals. */
 void hw_heap_flush(struct hw_thread *thread);

@@ -340,7 +340,7 @@ static bool lock_for_harvest(struct shard *shard)
     return false;
 }
 
-static void each_record(void (*each)(const struct record *record))
+static void each_block(void (*each)(void *address, const struct hw_block *block))
 {
     for (struct shard *shard = shards; shard < shards + SHARDS; shard++) {
         if (!shard->table || !lock_for_harvest(shard))
@@ -348,22 +348,22 @@ static void each_record(void (*each)(const struct record *record))
         for (uint32_t i = 0; i <= shard->mask; i++)
             for (uint32_t at = shard->table[i]; at; at = record_at(shard, at)->chain)
                 if (record_at(shard, at)->address != POOL_HEAD)
-                    each(record_at(shard, at));
+                    each((void *)record_at(shard, at)->address, &record_at(shard, at)->block);
         unlock(shard);
     }
 }
 
-static void count_record(const struct record *record)
+static void count_hole(void *address, const struct hw_block *block)
 {
-    (void)record;
+    (void)address;
+    (void)block;
     holes.count++;
 }
 
-static void note_hole(const struct record *record)
+static void note_hole(void *address, const struct hw_block *block)
 {
     if ((holes.count + 1) * sizeof *holes.hole <= holes.bytes)
-        holes.hole[holes.count++] =
-            (struct hole){record->address, record->address + record->block.size, record->block.stamp};
+        holes.hole[holes.count++] = (struct hole){(uintptr_t)address, (uintptr_t)address + block->size, block->stamp};
 }
 
 /* Heap sort, by address. */
@@ -398,30 +398,21 @@ void hw_pool_harvest_begin(void)
     holes.count = 0;
     if (!pools_in_use)
         return;
-    each_record(count_record);
+    each_block(count_hole);
     holes.bytes = HW_ALIGN_UP(holes.count * sizeof *holes.hole, HW_PAGE);
     holes.hole = holes.count ? hw_pages(holes.bytes) : NULL;
     holes.bytes = holes.hole ? holes.bytes : 0;
     holes.count = 0;
     if (holes.hole) {
-        each_record(note_hole);
+        each_block(note_hole);
         sort_holes();
     }
 }
 
-static void (*harvest_each)(void *address, const struct hw_block *block);
-
-static void harvest_record(const struct record *record)
-{
-    harvest_each((void *)record->address, &record->block);
-}
-
 void hw_pool_harvest(void (*each)(void *address, const struct hw_block *block))
 {
-    if (!pools_in_use)
-        return;
-    harvest_each = each;
-    each_record(harvest_record);
+    if (pools_in_use)
+        each_block(each);
 }
 
 void hw_pool_harvest_end(void)

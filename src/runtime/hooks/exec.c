@@ -130,9 +130,20 @@ static const char *find_program(const char *name, char *buffer, size_t size)
     return name;
 }
 
+void hw_note_about(enum hw_note_code code, const char *subject, const char *separator, const char *what)
+{
+    char buffer[1400];
+    struct hw_text text;
+    hw_text_init(&text, buffer, sizeof buffer);
+    hw_text_string(&text, subject);
+    hw_text_string(&text, separator);
+    hw_text_string(&text, what);
+    hw_note(code, buffer);
+}
+
 static void note_target(const char *name, char *const *environment)
 {
-    char path[1024], text[1400];
+    char path[1024];
     if (!hw_readable((uintptr_t)name) || (environment && !hw_readable((uintptr_t)environment)))
         return; /* which the kernel says */
     const char *program = find_program(name, path, sizeof path);
@@ -147,32 +158,20 @@ static void note_target(const char *name, char *const *environment)
     const char *why = target.why;
     if (!why && !target.linked && !preloads(environment))
         why = "its environment does not hand the runtime on (LD_PRELOAD)";
-    if (!why)
-        return;
-    struct hw_text to;
-    hw_text_init(&to, text, sizeof text);
-    hw_text_string(&to, program);
-    hw_text_string(&to, ": ");
-    hw_text_string(&to, why);
-    hw_note(HW_NOTE_EXEC_UNPROFILED, text);
+    if (why)
+        hw_note_about(HW_NOTE_EXEC_UNPROFILED, program, ": ", why);
 }
 
 /* After the program gave up system calls nothing can be checked, and the new program may not be able to report what it
  * lacks. */
 static void note_quiet(const char *name)
 {
-    char text[600];
-    struct hw_text to;
-    if (hw_fork_pending()) { /* a child of which nothing else is known */
+    if (hw_fork_pending()) /* a child of which nothing else is known */
         hw_file_fork_quiet();
-        return;
-    }
-    hw_text_init(&to, text, sizeof text);
-    hw_text_string(&to, name);
-    hw_text_string(&to,
-                   " was started after system calls had been given up (seccomp): it has no profile if they include "
-                   "those that make a file");
-    hw_note(HW_NOTE_OTHER, text);
+    else
+        hw_note_about(HW_NOTE_OTHER, name, "",
+                      " was started after system calls had been given up (seccomp): it has no profile if they include "
+                      "those that make a file");
 }
 
 /* True if the file now says that the process ends by exec; a failed exec takes that back. */

@@ -143,19 +143,6 @@ static __attribute__((noinline)) void *passed_realloc(void *pointer, size_t size
     return hw_call_through((struct hw_call){HW_REALLOC, .pointer = pointer, .size = size});
 }
 
-/* Sampled runs: a free of the old BLOCK and an allocation of the new one, each as likely as its size says. BLOCK: NULL
- * if it was not sampled. */
-COUNTED void sampled_realloc_ends(struct hw_thread *thread, void *pointer, struct hw_block *block, void *result,
-                                  size_t size, uintptr_t frame)
-{
-    if (block && !result && size)
-        hw_heap_realloc_failed(thread, pointer, block);
-    else if (block)
-        hw_heap_realloc_freed(thread, pointer, block);
-    if (result && !not_sampled(size))
-        hw_heap_allocated(thread, result, size, frame);
-}
-
 COUNTED void *counted_realloc(void *pointer, size_t size)
 {
     if (hw_unlikely(hw_real_is_startup_block(pointer)))
@@ -171,17 +158,17 @@ COUNTED void *counted_realloc(void *pointer, size_t size)
     hw_gate(thread, frame | HW_GATE_REAL);
     void *result = passed_realloc(pointer, size);
     hw_gate(thread, frame | HW_GATE_RUNTIME);
-    if (hw_unlikely(sampled))
-        sampled_realloc_ends(thread, pointer, known ? &block : NULL, result, size, frame);
-    else if (!known)
-        thread->entry->foreign_reallocs += result != NULL;
-    else if (result)
+    if (hw_likely(known && !sampled)) {
+        if (hw_unlikely(!result && size))
+            thread->entry->failed++;
         hw_heap_realloc_end(thread, pointer, result, size, &block);
-    else if (size == 0) /* every allocator that returns NULL here has freed the block */
-        hw_heap_realloc_freed(thread, pointer, &block);
-    else {
-        thread->entry->failed++;
-        hw_heap_realloc_failed(thread, pointer, &block);
+    } else if (sampled) { /* a free and an allocation, each as likely as its size says */
+        if (known)
+            hw_heap_realloc_end(thread, pointer, NULL, result ? 0 : size, &block);
+        if (result && !not_sampled(size))
+            hw_heap_allocated(thread, result, size, frame);
+    } else {
+        thread->entry->foreign_reallocs += result != NULL;
     }
     hw_leave(thread);
     return result;

@@ -71,6 +71,11 @@ void *hw_libc(enum hw_libc_function function);
 /* If the executable defines malloc itself, hooks it there. */
 void hw_static_hooks(void);
 
+/* ---- exec.c ---- */
+
+/* A note whose text is made of these. */
+void hw_note_about(enum hw_note_code code, const char *subject, const char *separator, const char *what);
+
 /* ---- signals.c ---- */
 
 /* Handles signals as far as that is wanted: called at start, in a forked child, and when the mode becomes another. */

@@ -70,10 +70,18 @@ static bool resolved(void)
     return true;
 }
 
-static void *early_malloc(size_t size)
-{
-    return resolved() ? hw_real.malloc(size) : startup_take(16, size);
-}
+#define EARLY(name, parameters, arguments, startup)                                                                    \
+    static void *early_##name parameters                                                                               \
+    {                                                                                                                  \
+        return resolved() ? hw_real.name arguments : startup;                                                          \
+    }
+EARLY(malloc, (size_t size), (size), startup_take(16, size))
+EARLY(memalign, (size_t alignment, size_t size), (alignment, size), startup_take(alignment, size))
+EARLY(aligned_alloc, (size_t alignment, size_t size), (alignment, size), startup_take(alignment, size))
+EARLY(valloc, (size_t size), (size), startup_take(HW_PAGE, size))
+EARLY(pvalloc, (size_t size), (size), startup_take(HW_PAGE, HW_ALIGN_UP(size, HW_PAGE)))
+#undef EARLY
+
 static void *early_calloc(size_t count, size_t size)
 {
     if (resolved())
@@ -96,28 +104,12 @@ static void early_free(void *pointer)
     if (resolved() && !hw_real_is_startup_block(pointer))
         hw_real.free(pointer);
 }
-static void *early_memalign(size_t alignment, size_t size)
-{
-    return resolved() ? hw_real.memalign(alignment, size) : startup_take(alignment, size);
-}
 static int early_posix_memalign(void **result, size_t alignment, size_t size)
 {
     if (resolved())
         return hw_real.posix_memalign(result, alignment, size);
     *result = startup_take(alignment, size);
     return *result ? 0 : ENOMEM;
-}
-static void *early_aligned_alloc(size_t alignment, size_t size)
-{
-    return resolved() ? hw_real.aligned_alloc(alignment, size) : startup_take(alignment, size);
-}
-static void *early_valloc(size_t size)
-{
-    return resolved() ? hw_real.valloc(size) : startup_take(HW_PAGE, size);
-}
-static void *early_pvalloc(size_t size)
-{
-    return resolved() ? hw_real.pvalloc(size) : startup_take(HW_PAGE, HW_ALIGN_UP(size, HW_PAGE));
 }
 static size_t early_usable_size(void *pointer)
 {

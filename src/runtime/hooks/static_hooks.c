@@ -47,13 +47,7 @@ static void *of_executable(const char *name, size_t *size)
 
 static void say_not_hooked(const char *name, const char *why)
 {
-    char buffer[256];
-    struct hw_text text;
-    hw_text_init(&text, buffer, sizeof buffer);
-    hw_text_string(&text, name);
-    hw_text_string(&text, ": ");
-    hw_text_string(&text, why);
-    hw_note(HW_NOTE_STATIC_ALLOCATOR, buffer);
+    hw_note_about(HW_NOTE_STATIC_ALLOCATOR, name, ": ", why);
 }
 
 /* An allocator that is only partly hooked would be counted wrongly: free of blocks whose malloc was not seen is
