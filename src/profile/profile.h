@@ -255,12 +255,6 @@ struct hw_profile_context {
     struct hw_profile_accesses *access; /* NULL when accesses were not counted */
 };
 
-struct hw_profile_totals {
-    uint64_t allocations, frees, reallocations, temporary, bytes;
-    int64_t live_blocks, live_bytes;
-    uint64_t foreign_frees, foreign_reallocs, failed, nested, walks, verified, incomplete_walks, lost;
-};
-
 /* Timeline with times in ns. */
 struct hw_profile_point {
     uint64_t time_ns;
@@ -313,8 +307,8 @@ struct hw_profile {
     const char *executable, *allocator, *allocator_path, *options;
     const char **command; /* command_count strings */
     size_t command_count;
-    struct hw_profile_totals totals;         /* from the THREADS section */
-    struct hw_profile_totals context_totals; /* from the MIBs: the two agree, but for events in flight */
+    struct hw_thread_entry totals;         /* sum of the THREADS section, of no thread */
+    struct hw_thread_entry context_totals; /* from the MIBs: the two agree, but for events in flight */
     const struct hw_map_entry *maps;
     size_t map_count;
     const struct hw_stack_node *nodes;
@@ -449,10 +443,6 @@ void hw_profile_free(struct hw_profile *profile);
 /* The string at OFFSET, "" when out of range. Lives as long as the profile. */
 const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset);
 
-/* Writes the program counters and map indexes of a stack, leaf first, into NODES (at most CAPACITY node indexes);
- * returns how many frames the stack has. */
-size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity);
-
 /* Whether accesses are not counted, but the periods of a sampler in which each word was used, added up over words. */
 static inline bool hw_profile_counts_periods(const struct hw_profile *profile)
 {
@@ -465,6 +455,7 @@ void hw_profile_context_add(struct hw_profile_context *to, const struct hw_profi
 /* Adds what was counted for other blocks. */
 void hw_profile_access_add(struct hw_profile_access *to, const struct hw_profile_access *from);
 void hw_profile_accesses_add(struct hw_profile_accesses *to, const struct hw_profile_accesses *from);
+void hw_profile_totals_add(struct hw_thread_entry *to, const struct hw_thread_entry *from);
 /* Runs of words: their order, by context, free context and place (for qsort), and the sum of two of one place. */
 int hw_profile_words_compare(const void *left, const void *right);
 void hw_profile_words_add(struct hw_profile_words *to, const struct hw_profile_words *from);

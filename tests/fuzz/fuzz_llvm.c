@@ -3,6 +3,7 @@
  *     fuzz_llvm CORPUS        (start from what make_llvm_corpus writes) */
 #include "profile/llvm/llvm.h"
 #include "profile/profile.h"
+#include "unit/profile/stack_depth.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static void as_file(const uint8_t *bytes, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     struct hw_profile *profile = hw_profile_read(path, &error);
     for (size_t i = 0; profile && i < profile->context_count; i++)
-        touched += hw_profile_stack(profile, profile->contexts[i].leaf, NULL, 0);
+        touched += stack_depth(profile, profile->contexts[i].leaf);
     hw_profile_free(profile);
 }
 

@@ -12,6 +12,7 @@
 #include "profile/model/symbolised.h"
 #include "profile/container/write.h"
 #include "unit/profile/profile_writer.h"
+#include "unit/profile/stack_depth.h"
 
 #include <sys/stat.h>
 
@@ -42,7 +43,7 @@ static void exercise(const struct hw_profile *profile)
         const struct hw_profile_context *context = &profile->contexts[i];
         DEMAND(context->id < profile->context_entry_count);
         DEMAND(i == 0 || context->id > profile->contexts[i - 1].id);
-        DEMAND(hw_profile_stack(profile, context->leaf, NULL, 0) == context->depth);
+        DEMAND(stack_depth(profile, context->leaf) == context->depth);
     }
     for (size_t i = 0; i < profile->context_count; i++) {
         const struct hw_profile_accesses *access = profile->contexts[i].access;

@@ -113,7 +113,8 @@ int64_t hw_container_read(int fd, void *buffer, size_t size, uint64_t offset)
     return (int64_t)done;
 }
 
-uint64_t hw_container_page_checksum(const unsigned char *page)
+/* XXH64 of the first page with its checksum field as zero. */
+static uint64_t page_checksum(const unsigned char *page)
 {
     unsigned char copy[HW_FILE_PAGE];
     memcpy(copy, page, sizeof copy);
@@ -218,7 +219,7 @@ static void judge_seal(struct hw_container *container)
     unsigned char page[HW_FILE_PAGE];
     memcpy(page, container->page, sizeof page);
     page[offsetof(struct hw_file_header, flags)] |= HW_FILE_SEALED;
-    bool matches = hw_container_page_checksum(page) == header->checksum;
+    bool matches = page_checksum(page) == header->checksum;
     if (matches && !flag) {
         hw_problem(container->problems, "The first page is damaged: its mark of a sealed file is gone.");
         header->flags |= HW_FILE_SEALED;
@@ -239,7 +240,7 @@ static bool page_is_trusted(const struct hw_container *container)
     memcpy(&flags, page + offsetof(struct hw_file_header, flags), sizeof flags);
     if (!container->sealed)
         return true;
-    return (flags & HW_FILE_SEALED) && hw_container_page_checksum(page) == container->header.checksum;
+    return (flags & HW_FILE_SEALED) && page_checksum(page) == container->header.checksum;
 }
 
 /* ---- directories ---- */

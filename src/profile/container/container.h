@@ -99,8 +99,6 @@ bool hw_container_load(struct hw_container *container, struct hw_error *error);
 void hw_container_free(struct hw_container *container);
 /* Bytes read, fewer than SIZE only at the end of the file; -1 with errno. */
 int64_t hw_container_read(int fd, void *buffer, size_t size, uint64_t offset);
-/* XXH64 of the first page with its checksum field as zero. */
-uint64_t hw_container_page_checksum(const unsigned char *page);
 /* XXH64 of SIZE bytes at OFFSET. False with errno (0: the file ends before) when they cannot be read. */
 bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *checksum);
 

@@ -368,25 +368,6 @@ static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
     return true;
 }
 
-static void add_totals(struct hw_profile_totals *to, const struct hw_profile_totals *from)
-{
-    hw_sum(&to->allocations, from->allocations);
-    hw_sum(&to->frees, from->frees);
-    hw_sum(&to->reallocations, from->reallocations);
-    hw_sum(&to->temporary, from->temporary);
-    hw_sum(&to->bytes, from->bytes);
-    hw_sum_signed(&to->live_blocks, from->live_blocks);
-    hw_sum_signed(&to->live_bytes, from->live_bytes);
-    hw_sum(&to->foreign_frees, from->foreign_frees);
-    hw_sum(&to->foreign_reallocs, from->foreign_reallocs);
-    hw_sum(&to->failed, from->failed);
-    hw_sum(&to->nested, from->nested);
-    hw_sum(&to->walks, from->walks);
-    hw_sum(&to->verified, from->verified);
-    hw_sum(&to->incomplete_walks, from->incomplete_walks);
-    hw_sum(&to->lost, from->lost);
-}
-
 static void add_access_info(struct hw_merge *merge, const struct hw_profile *profile)
 {
     struct hw_access_info *to = &merge->access_info;
@@ -513,7 +494,7 @@ struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_pr
     if (fine) {
         input->profile = profile;
         add_process(merge, profile);
-        add_totals(&merge->totals, &profile->totals);
+        hw_profile_totals_add(&merge->totals, &profile->totals);
         add_access_info(merge, profile);
         hw_merge_samples_admit(merge, profile);
         if (llvm)

@@ -94,7 +94,7 @@ struct hw_merge {
     char *granule_path, *class_path; /* of the inputs that decided, for messages */
     uint32_t inputs;
     struct hw_process_info process; /* sums; strings are beside it */
-    struct hw_profile_totals totals;
+    struct hw_thread_entry totals;
     struct hw_access_info access_info;
     bool access_counted; /* in some input */
     uint64_t duration_ns;

@@ -486,7 +486,7 @@ static void make_llvm_counts(struct finisher *finisher)
     struct hw_mib *mib = make_table(finisher, HW_SECTION_MIBS, told);
     /* Also where too little is known for the reports: it stays in the file for exports. */
     struct hw_access *access = make_table(finisher, HW_SECTION_ACCESS, told);
-    merge->totals = (struct hw_profile_totals){0};
+    merge->totals = (struct hw_thread_entry){0};
     for (size_t i = 0; !finisher->failed && i < finisher->context_count; i++) {
         const struct hw_merge_entry *entry = finisher->order[i].entry;
         if (!entry || !entry->told)
@@ -624,25 +624,9 @@ static void make_notes(struct finisher *finisher)
 
 static void make_totals(struct finisher *finisher)
 {
-    const struct hw_profile_totals *from = &finisher->merge->totals;
     struct hw_thread_entry *to = make_table(finisher, HW_SECTION_THREADS, 1);
-    if (!to)
-        return;
-    *to = (struct hw_thread_entry){.allocations = from->allocations,
-                                   .frees = from->frees,
-                                   .reallocations = from->reallocations,
-                                   .temporary = from->temporary,
-                                   .bytes = from->bytes,
-                                   .live_bytes = from->live_bytes,
-                                   .live_blocks = from->live_blocks,
-                                   .foreign_frees = from->foreign_frees,
-                                   .foreign_reallocs = from->foreign_reallocs,
-                                   .failed = from->failed,
-                                   .nested = from->nested,
-                                   .walks = from->walks,
-                                   .verified = from->verified,
-                                   .incomplete_walks = from->incomplete_walks,
-                                   .lost = from->lost};
+    if (to)
+        *to = finisher->merge->totals;
 }
 
 static void make_access_info(struct finisher *finisher)

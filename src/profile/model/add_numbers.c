@@ -60,3 +60,14 @@ void hw_profile_accesses_add(struct hw_profile_accesses *to, const struct hw_pro
     hw_profile_access_add(&to->all, &from->all);
     hw_profile_access_add(&to->live, &from->live);
 }
+
+void hw_profile_totals_add(struct hw_thread_entry *to, const struct hw_thread_entry *from)
+{
+#define ADD(rule, member) HW_TOTAL_##rule(to, from, member, member, )
+    /* clang-format off */
+    ADD(SUM, allocations) ADD(SUM, frees) ADD(SUM, reallocations) ADD(SUM, temporary) ADD(SUM, bytes)
+    ADD(SIGNED, live_bytes) ADD(SIGNED, live_blocks)
+    ADD(SUM, foreign_frees) ADD(SUM, foreign_reallocs) ADD(SUM, failed) ADD(SUM, nested) ADD(SUM, lost)
+    ADD(SUM, walks) ADD(SUM, verified) ADD(SUM, incomplete_walks)
+    /* clang-format on */
+}

@@ -104,7 +104,7 @@ static bool places_are_last(const struct hw_profile *profile)
 static void check_totals(const struct check *check)
 {
     const struct hw_profile *profile = check->profile;
-    const struct hw_profile_totals *totals = &profile->totals;
+    const struct hw_thread_entry *totals = &profile->totals;
     const struct hw_process_info *process = &profile->process;
     const bool reset = process->flags & HW_PROCESS_RESET;
     const bool older = reset || (profile->observed && process->flags & HW_PROCESS_FORKED); /* among the live ones */

@@ -498,7 +498,6 @@ static bool take_command(struct extract *extract, struct hw_process_info *proces
 {
     uint64_t at = process->command;
     uint32_t taken = 0;
-    const size_t start = extract->strings.size;
     char *bytes = NULL;
     size_t size = 0;
     for (; at && taken < process->command_count && at < HW_NONE; taken++) {
@@ -517,7 +516,7 @@ static bool take_command(struct extract *extract, struct hw_process_info *proces
     process->command_count = taken;
     process->command = taken ? hw_string_table_append(&extract->strings, bytes, size) : 0;
     free(bytes);
-    return process->command != HW_NONE && extract->strings.size >= start;
+    return process->command != HW_NONE;
 }
 
 /* All strings of an entry of a section that is taken whole. */

@@ -269,18 +269,6 @@ bool hw_profile_measured(const struct hw_profile *profile, enum hw_measured what
     return what > HW_MEASURED_EVENTS && (profile->llvm->known & needed[what]) == needed[what];
 }
 
-size_t hw_profile_stack(const struct hw_profile *profile, uint32_t leaf, uint32_t *nodes, size_t capacity)
-{
-    size_t count = 0;
-    while (leaf != 0 && leaf < profile->node_count) {
-        if (count < capacity)
-            nodes[count] = leaf;
-        count++;
-        leaf = profile->nodes[leaf].parent;
-    }
-    return count;
-}
-
 /* ---- MIBs ---- */
 
 /* What is in ticks before it becomes ns, beside the context that it belongs to. */
@@ -360,7 +348,7 @@ static void add_live(struct builder *builder, struct hw_profile_context *context
         sum->live_ticks += mib->live_ticks;
 }
 
-static void add_total(struct hw_profile_totals *totals, const struct hw_mib *mib, bool sampled)
+static void add_total(struct hw_thread_entry *totals, const struct hw_mib *mib, bool sampled)
 {
     totals->allocations += mib->allocations;
     totals->frees += mib->frees;
@@ -525,25 +513,9 @@ static void take_threads(struct builder *builder)
     const struct hw_table *table = &builder->tables->of[HW_SECTION_THREADS];
     builder->profile->totals_lost = is_lost(builder, HW_SECTION_THREADS) && is_lost(builder, HW_SECTION_MIBS);
     const struct hw_thread_entry *threads = table->entries;
-    struct hw_profile_totals *totals = &builder->profile->totals;
     for (size_t i = 0; i < table->count; i++) {
-        const struct hw_thread_entry *thread = &threads[i];
-        builder->profile->threads_left += thread->serial != 0;
-        totals->allocations += thread->allocations;
-        totals->frees += thread->frees;
-        totals->reallocations += thread->reallocations;
-        totals->temporary += thread->temporary;
-        totals->bytes += thread->bytes;
-        add_signed(&totals->live_bytes, thread->live_bytes);
-        add_signed(&totals->live_blocks, thread->live_blocks);
-        totals->foreign_frees += thread->foreign_frees;
-        totals->foreign_reallocs += thread->foreign_reallocs;
-        totals->failed += thread->failed;
-        totals->nested += thread->nested;
-        totals->walks += thread->walks;
-        totals->verified += thread->verified;
-        totals->incomplete_walks += thread->incomplete_walks;
-        totals->lost += thread->lost;
+        builder->profile->threads_left += threads[i].serial != 0;
+        hw_profile_totals_add(&builder->profile->totals, &threads[i]);
     }
 }
 

@@ -487,7 +487,7 @@ static int64_t live_before(const struct hw_process_info *process)
 
 /* Blocks live now. Operations are counted in the file itself, up to the last one of every thread; what lies where is
  * written down now and then, and for the last time before an end that is seen. */
-static int64_t live_blocks(const struct hw_profile *profile, const struct hw_profile_totals *totals)
+static int64_t live_blocks(const struct hw_profile *profile, const struct hw_thread_entry *totals)
 {
     return (int64_t)(totals->allocations - totals->frees - (profile->places ? profile->places->info.unaligned : 0) +
                      (uint64_t)live_before(&profile->process));
@@ -641,7 +641,7 @@ static void fit_totals(struct hw_profile *profile)
 {
     const struct hw_profile_allocator *observed = profile->observed;
     const struct hw_profile_places *places = profile->places;
-    struct hw_profile_totals *const totals[] = {&profile->totals, &profile->context_totals};
+    struct hw_thread_entry *const totals[] = {&profile->totals, &profile->context_totals};
     const uint64_t bytes = total_bytes(profile);
     const bool live_known =
         places || observed->bytes_freed_known; /* places are written down after the first operation */
@@ -677,7 +677,7 @@ void hw_profile_fit_observed(struct hw_profile *profile)
         fit_add(&blocks, (double)context->allocations, older ? context->inherited_blocks : 0, context->live_blocks);
         fit_add(&bytes, (double)context->bytes, older ? context->inherited_bytes : 0, context->live_bytes);
     }
-    const struct hw_profile_totals *all = &profile->totals;
+    const struct hw_thread_entry *all = &profile->totals;
     const double by_bytes = ratio((double)all->bytes, bytes.obtained);
     double live = blocks.live * ratio((double)all->allocations, blocks.obtained), live_bytes = bytes.live * by_bytes;
     if (live_known) {

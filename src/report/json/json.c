@@ -174,7 +174,7 @@ static json_t *total_inherited(struct json_writer *writer)
 static json_t *totals_value(struct json_writer *writer)
 {
     const struct hw_profile *profile = writer->view->profile;
-    const struct hw_profile_totals *totals = &writer->view->totals;
+    const struct hw_thread_entry *totals = &writer->view->totals;
     const struct hw_process_info *info = &profile->process;
     const uint64_t peak_rss = hw_view_peak_rss(profile);
     json_t *object = json_object(), *counts = counts_of(writer, object, writer->view->samples);

@@ -88,7 +88,7 @@ static void add_run(const struct hw_text *text, struct hw_buffer *out)
 
 static void add_allocated(const struct hw_text *text, struct hw_buffer *out)
 {
-    const struct hw_profile_totals *totals = &text->view->totals;
+    const struct hw_thread_entry *totals = &text->view->totals;
     const struct hw_profile *profile = text->view->profile;
     if (!hw_view_measured(text->view, HW_MEASURED_TOTALS))
         hw_buffer_add(out, "not known: that part of the file is damaged");
@@ -127,7 +127,7 @@ static void add_peak(const struct hw_text *text, struct hw_buffer *out)
 static void add_live(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_profile *profile = text->view->profile;
-    const struct hw_profile_totals *totals = &text->view->totals;
+    const struct hw_thread_entry *totals = &text->view->totals;
     const char *unknown = hw_measure_unknown(text->view, HW_MEASURE_LEAKED);
     if (unknown && !profile->llvm)
         hw_buffer_add(out, "not known: %s", unknown);
@@ -167,7 +167,7 @@ static void add_inherited(const struct hw_text *text, struct hw_buffer *out)
 
 static void add_temporary(const struct hw_text *text, struct hw_buffer *out)
 {
-    const struct hw_profile_totals *totals = &text->view->totals;
+    const struct hw_thread_entry *totals = &text->view->totals;
     if (hw_view_sampled(text->view) || !hw_view_measured(text->view, HW_MEASURED_EVENTS))
         return;
     if (totals->allocations && !totals->temporary)

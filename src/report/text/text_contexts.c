@@ -51,7 +51,7 @@ static void leaked_title(const struct hw_text *text, struct hw_buffer *out)
 
 static void temporary_title(const struct hw_text *text, struct hw_buffer *out)
 {
-    const struct hw_profile_totals *totals = &text->view->totals;
+    const struct hw_thread_entry *totals = &text->view->totals;
     hw_buffer_add(out, "Temporary, freed before the thread allocated again");
     if (hw_view_sampled(text->view))
         return;
@@ -116,7 +116,7 @@ static const struct {
 /* What the shares of a list refer to. Contexts and totals agree but for events in flight: never less than the sum. */
 static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uint64_t sum)
 {
-    const struct hw_profile_totals *totals = &view->totals;
+    const struct hw_thread_entry *totals = &view->totals;
     const struct hw_profile_access *access = &view->profile->access.all;
     const uint64_t values[HW_SORT_KEYS] = {
         [HW_SORT_PEAK] = view->profile->process.peak_bytes,

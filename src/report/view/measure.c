@@ -162,7 +162,7 @@ uint64_t hw_measure_total(const struct hw_view *view, enum hw_measure_id id)
 
 uint64_t hw_measure_whole(const struct hw_view *view, enum hw_measure_id id)
 {
-    const struct hw_profile_totals *totals = &view->totals;
+    const struct hw_thread_entry *totals = &view->totals;
     if (view->function)
         return hw_measure_total(view, id);
     switch (id) {

@@ -313,10 +313,10 @@ const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view,
 
 /* The totals of threads count what the contexts count. Of a damaged file either may be lost: a zero must not stand for
  * it. */
-static struct hw_profile_totals whole_totals(const struct hw_profile *profile)
+static struct hw_thread_entry whole_totals(const struct hw_profile *profile)
 {
-    struct hw_profile_totals totals = profile->totals;
-    const struct hw_profile_totals *contexts = &profile->context_totals;
+    struct hw_thread_entry totals = profile->totals;
+    const struct hw_thread_entry *contexts = &profile->context_totals;
     if (!profile->problem_count || totals.allocations >= contexts->allocations)
         return totals;
     totals.allocations = contexts->allocations;

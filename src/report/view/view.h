@@ -187,7 +187,7 @@ struct hw_view {
     struct hw_locator *locator;       /* has paths of modules, where the profile has not */
     struct hw_view_names *names;      /* has the frames of a profile without addresses */
     uint64_t samples;                 /* sampled allocations, in sampled runs */
-    struct hw_profile_totals totals;  /* the profile's, or sums of the contexts where a damaged file has lost them */
+    struct hw_thread_entry totals;  /* the profile's, or sums of the contexts where a damaged file has lost them */
 };
 
 struct hw_view_options {

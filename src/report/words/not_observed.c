@@ -158,7 +158,7 @@ static void add_facts(const struct hw_profile *profile, struct hw_buffer *out)
 static void add_events(const struct hw_view *view, struct hw_buffer *out)
 {
     const struct hw_profile *profile = view->profile;
-    const struct hw_profile_totals *totals = &profile->totals;
+    const struct hw_thread_entry *totals = &profile->totals;
     if (totals->lost)
         hw_buffer_add(out, "%s found no room in the profile: no list includes them.\n", HW_OF(totals->lost, "event"));
     if (totals->foreign_frees || totals->foreign_reallocs)

@@ -6,6 +6,7 @@
 #include "profile/model/model.h"
 #include "profile/profile.h"
 #include "profile_writer.h"
+#include "stack_depth.h"
 #include "support/check.h"
 #include "test_config.h"
 
@@ -94,7 +95,7 @@ static void check_sample(const struct hw_profile *profile)
 
 static void check_sample_totals(const struct hw_profile *profile)
 {
-    const struct hw_profile_totals *totals = &profile->totals, *sums = &profile->context_totals;
+    const struct hw_thread_entry *totals = &profile->totals, *sums = &profile->context_totals;
     assert_int_equal(totals->allocations, 11);
     assert_int_equal(totals->frees, 8);
     assert_int_equal(totals->bytes, 1100);
@@ -177,14 +178,9 @@ static void test_stack(void **state)
 {
     struct sample sample = sample_new();
     struct hw_profile *profile = read_good(&sample.image);
-    uint32_t nodes[3] = {0};
-    assert_int_equal(hw_profile_stack(profile, 3, nodes, 2), 3);
-    assert_int_equal(nodes[0], 3);
-    assert_int_equal(nodes[1], 2);
-    assert_int_equal(nodes[2], 0); /* beyond the capacity: untouched */
-    assert_int_equal(hw_profile_stack(profile, 0, nodes, 3), 0);
-    assert_int_equal(hw_profile_stack(profile, 99, nodes, 3), 0);
-    assert_int_equal(hw_profile_stack(profile, 4, NULL, 0), 2);
+    assert_int_equal(stack_depth(profile, 3), 3);
+    assert_int_equal(profile->nodes[3].parent, 2);
+    assert_int_equal(stack_depth(profile, 4), 2);
     assert_string_equal(hw_profile_string(profile, UINT32_MAX), "");
     hw_profile_free(profile);
     hw_profile_free(NULL);

@@ -6,6 +6,7 @@
 
 #include "profile/profile.h"
 #include "profile_writer.h"
+#include "stack_depth.h"
 #include "support/check.h"
 
 static uint64_t seed = 0x9e3779b97f4a7c15u;
@@ -70,7 +71,7 @@ static void exercise(const struct hw_profile *profile)
         assert_true(context->id < profile->context_entry_count);
         assert_true(context->size_min <= context->size_max);
         assert_true(context->lifetime_min_ns <= context->lifetime_max_ns);
-        assert_int_equal(hw_profile_stack(profile, context->leaf, NULL, 0), context->depth);
+        assert_int_equal(stack_depth(profile, context->leaf), context->depth);
         assert_true((context->access != NULL) == profile->access_counted);
         if (context->access)
             check_access(context->access);
