@@ -94,22 +94,13 @@ void access_finder::add_span(Instruction &at, Value *pointer, uint64_t bytes, Al
 
 void access_finder::add_masked(CallInst &call, update::kind what, bool write, Value *pointer)
 {
-    Value *mask =
-        nullptr; // its position differs between versions: the last vector of i1 of a store, the first of a load
-    Type *data = write ? call.getArgOperand(0)->getType() : call.getType();
-    for (Value *argument : call.args())
-        if (argument->getType()->isVectorTy() && argument->getType()->getScalarType()->isIntegerTy(1) &&
-            (write || !mask))
-            mask = argument;
-    FixedVectorType *lanes = dyn_cast<FixedVectorType>(data);
-    if (!mask || !lanes)
+    uint64_t lane_bytes;
+    Value *mask = mask_of(call, write, lane_bytes);
+    if (!mask)
         return;
-    if (Constant *constant = dyn_cast<Constant>(mask))
-        if (constant->isNullValue())
-            return;
     if (update *u = add(what, call, pointer, !write, write)) {
         u->other = mask;
-        u->bytes = layout.getTypeStoreSize(lanes->getElementType());
+        u->bytes = uint32_t(lane_bytes);
     }
 }
 
@@ -197,18 +188,9 @@ update_list access_finder::find(Function &f)
     for (Instruction &i : instructions(f)) {
         if (i.hasMetadata(LLVMContext::MD_nosanitize))
             continue;
-        if (LoadInst *load = dyn_cast<LoadInst>(&i)) {
-            add_access(i, load->getPointerOperand(), bytes_of(load->getType()), load->getAlign(), true, false);
-        } else if (StoreInst *store = dyn_cast<StoreInst>(&i)) {
-            add_access(i, store->getPointerOperand(), bytes_of(store->getValueOperand()->getType()), store->getAlign(),
-                       false, true);
-        } else if (AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i)) {
-            if (options().atomics)
-                add_access(i, rmw->getPointerOperand(), bytes_of(rmw->getType()), rmw->getAlign(), true, true);
-        } else if (AtomicCmpXchgInst *exchange = dyn_cast<AtomicCmpXchgInst>(&i)) {
-            if (options().atomics)
-                add_access(i, exchange->getPointerOperand(), bytes_of(exchange->getNewValOperand()->getType()),
-                           exchange->getAlign(), true, true);
+        if (plain_access one = plain_access_of(i); one.type) {
+            if (!one.reads || !one.writes || options().atomics)
+                add_access(i, one.pointer, bytes_of(one.type), one.alignment, one.reads, one.writes);
         } else if (IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(&i)) {
             add_intrinsic(*intrinsic);
         } else if (CallBase *call = dyn_cast<CallBase>(&i)) {
@@ -238,6 +220,35 @@ bool is_counted_pointer(const Value *pointer)
         if (!is_private_object(object))
             return true;
     return objects.empty();
+}
+
+plain_access plain_access_of(Instruction &i)
+{
+    if (LoadInst *load = dyn_cast<LoadInst>(&i))
+        return {load->getPointerOperand(), load->getType(), load->getAlign(), true, false};
+    if (StoreInst *store = dyn_cast<StoreInst>(&i))
+        return {store->getPointerOperand(), store->getValueOperand()->getType(), store->getAlign(), false, true};
+    if (AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i))
+        return {rmw->getPointerOperand(), rmw->getType(), rmw->getAlign(), true, true};
+    if (AtomicCmpXchgInst *exchange = dyn_cast<AtomicCmpXchgInst>(&i))
+        return {exchange->getPointerOperand(), exchange->getNewValOperand()->getType(), exchange->getAlign(), true,
+                true};
+    return {nullptr, nullptr, Align(1), false, false};
+}
+
+Value *mask_of(CallBase &call, bool write, uint64_t &lane_bytes)
+{
+    Value *mask = nullptr; // versions differ: the last vector of i1 of a store, the first of a load
+    Type *data = write ? call.getArgOperand(0)->getType() : call.getType();
+    for (Value *argument : call.args())
+        if (argument->getType()->isVectorTy() && argument->getType()->getScalarType()->isIntegerTy(1) &&
+            (write || !mask))
+            mask = argument;
+    FixedVectorType *lanes = dyn_cast<FixedVectorType>(data);
+    if (!mask || !lanes || (isa<Constant>(mask) && cast<Constant>(mask)->isNullValue()))
+        return nullptr;
+    lane_bytes = call.getModule()->getDataLayout().getTypeStoreSize(lanes->getElementType());
+    return mask;
 }
 
 update_list find_accesses(Function &f)

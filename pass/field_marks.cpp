@@ -731,14 +731,9 @@ void marker::mark(Instruction &i)
         if (behind.known && !behind.root && is_byte(behind.type))
             note_bytes(store->getValueOperand());
     }
-    const Value *pointer = getLoadStorePointerOperand(&i);
-    if (const AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i))
-        pointer = rmw->getPointerOperand();
-    if (const AtomicCmpXchgInst *exchange = dyn_cast<AtomicCmpXchgInst>(&i))
-        pointer = exchange->getPointerOperand();
-    if (pointer) {
-        place at = find(pointer, 0);
-        uint64_t bytes = layout.getTypeStoreSize(getLoadStoreType(&i)).getKnownMinValue();
+    if (plain_access one = plain_access_of(i); one.type) {
+        place at = find(one.pointer, 0);
+        uint64_t bytes = layout.getTypeStoreSize(one.type).getKnownMinValue();
         note_location(i, at, bytes, isa<StoreInst>(i));
         if (!at.known)
             return;

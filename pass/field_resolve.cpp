@@ -115,16 +115,9 @@ void resolver::add_memory(AnyMemIntrinsic &call)
 
 void resolver::add_masked(IntrinsicInst &call, bool write, Value *pointer)
 {
-    Value *mask = nullptr;
-    Type *data = write ? call.getArgOperand(0)->getType() : call.getType();
-    for (Value *argument : call.args())
-        if (argument->getType()->isVectorTy() && argument->getType()->getScalarType()->isIntegerTy(1) &&
-            (write || !mask))
-            mask = argument;
-    FixedVectorType *lanes = dyn_cast<FixedVectorType>(data);
-    if (!mask || !lanes || (isa<Constant>(mask) && cast<Constant>(mask)->isNullValue()))
-        return;
-    add(call, pointer, layout.getTypeStoreSize(lanes->getElementType()), !write, write, mask);
+    uint64_t lane_bytes;
+    if (Value *mask = mask_of(call, write, lane_bytes))
+        add(call, pointer, lane_bytes, !write, write, mask);
 }
 
 void resolver::add_operands(CallBase &call)
@@ -137,26 +130,18 @@ void resolver::add_operands(CallBase &call)
 
 void resolver::find_accesses()
 {
-    auto bytes_of = [this](Type *type) { return layout.getTypeStoreSize(type).getKnownMinValue(); };
     for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&f))
         for (Instruction &i : *block) {
             if (i.hasMetadata(LLVMContext::MD_nosanitize))
                 continue;
-            if (LoadInst *load = dyn_cast<LoadInst>(&i)) {
-                if (load->getType()->isPointerTy()) { // also of a variable, which is not counted
+            if (plain_access one = plain_access_of(i); one.type) {
+                uint64_t bytes = layout.getTypeStoreSize(one.type).getKnownMinValue();
+                if (isa<LoadInst>(i) && one.type->isPointerTy()) { // also of a variable, which is not counted
                     place from = marked_place(i, false);
-                    loaded[load] = from.known ? from : standing_at(i, bytes_of(load->getType()), false);
+                    loaded[&i] = from.known ? from : standing_at(i, bytes, false);
                 }
-                add(i, load->getPointerOperand(), bytes_of(load->getType()), true, false);
-            } else if (StoreInst *store = dyn_cast<StoreInst>(&i)) {
-                add(i, store->getPointerOperand(), bytes_of(store->getValueOperand()->getType()), false, true);
-            } else if (AtomicRMWInst *rmw = dyn_cast<AtomicRMWInst>(&i)) {
-                if (options().atomics)
-                    add(i, rmw->getPointerOperand(), bytes_of(rmw->getType()), true, true);
-            } else if (AtomicCmpXchgInst *exchange = dyn_cast<AtomicCmpXchgInst>(&i)) {
-                if (options().atomics)
-                    add(i, exchange->getPointerOperand(), bytes_of(exchange->getNewValOperand()->getType()), true,
-                        true);
+                if (!one.reads || !one.writes || options().atomics)
+                    add(i, one.pointer, bytes, one.reads, one.writes);
             } else if (AnyMemIntrinsic *memory = dyn_cast<AnyMemIntrinsic>(&i)) {
                 add_memory(*memory);
             } else if (IntrinsicInst *intrinsic = dyn_cast<IntrinsicInst>(&i)) {

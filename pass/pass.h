@@ -86,6 +86,18 @@ typedef std::vector<update> update_list;
 // accesses.cpp: whether POINTER may be that of memory that is counted: not provably the stack.
 bool is_counted_pointer(const llvm::Value *pointer);
 
+// accesses.cpp: what a load, a store or an atomic instruction accesses. TYPE is null for all others.
+struct plain_access {
+    llvm::Value *pointer;
+    llvm::Type *type;
+    llvm::Align alignment;
+    bool reads, writes;
+};
+plain_access plain_access_of(llvm::Instruction &i);
+
+// accesses.cpp: the mask of CALL, of which WRITE is known, and the bytes of a lane; null where no lane can be on.
+llvm::Value *mask_of(llvm::CallBase &call, bool write, uint64_t &lane_bytes);
+
 // accesses.cpp: the updates of F's accesses, one by one, in the order of instructions in each block.
 update_list find_accesses(llvm::Function &f);
 
