@@ -103,8 +103,7 @@ static bool ask(struct hw_cc_compiler *compiler)
 
 static bool name_says_cplusplus(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return strstr(slash ? slash + 1 : path, "++") != NULL;
+    return strstr(basename(path), "++") != NULL;
 }
 
 static bool is_program(const char *path)
@@ -175,7 +174,7 @@ static bool find_gxx(struct hw_cc_compiler *compiler)
 {
     static const char *const names[][2] = {{"gcc", "g++"}, {"cc", "c++"}};
     struct hw_cc_compiler other = *compiler;
-    const char *slash = strrchr(compiler->path, '/'), *name = slash ? slash + 1 : compiler->path, *at = NULL;
+    const char *name = basename(compiler->path), *at = NULL;
     size_t i = 0;
     for (; i < sizeof names / sizeof *names && !at; i++)
         for (const char *next = name; (next = strstr(next, names[i][0])); next++)

@@ -182,16 +182,10 @@ static int check_privileges(int file, const char *path, struct hw_error *error)
     return HW_VERB_CANNOT_START;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The dynamic linker may be run as a program, with the program as its argument; it reads LD_PRELOAD. */
 static bool is_dynamic_linker(const char *path)
 {
-    const char *name = base_name(path);
+    const char *name = basename(path);
     return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-musl-", 8) == 0 || strncmp(name, "ld.so", 5) == 0 ||
            (strncmp(name, "ld-", 3) == 0 && strstr(name, ".so"));
 }
@@ -350,7 +344,7 @@ static int check_elf(int file, const char *path, struct hw_target *target, struc
             hw_error_set(error, "%s: its dynamic linker %s: %s", path, linker, strerror(errno));
             return HW_VERB_NOT_FOUND;
         }
-        target->musl = strncmp(base_name(linker), "ld-musl-", 8) == 0;
+        target->musl = strncmp(basename(linker), "ld-musl-", 8) == 0;
     }
     code = check_privileges(file, path, error);
     return code ? code : check_sanitizer(file, &header, path, error);

@@ -251,9 +251,8 @@ static bool choose_name(struct record *record, struct hw_error *error)
     if (!given && hw_output_name_from_options(getenv("HEAPWISE_OPTIONS"), record->pattern_from_environment,
                                               sizeof record->pattern_from_environment))
         given = record->pattern_from_environment;
-    const char *slash = strrchr(record->target.image, '/');
-    return hw_output_name_init(&record->name, given, slash ? slash + 1 : record->target.image, error) &&
-           is_free(record, error) && hw_output_name_prepare(&record->name, record->force, error);
+    return hw_output_name_init(&record->name, given, basename(record->target.image), error) && is_free(record, error) &&
+           hw_output_name_prepare(&record->name, record->force, error);
 }
 
 static void choose_session(struct record *record)
@@ -319,7 +318,6 @@ static const char *short_path(const char *path)
     return strncmp(path, here, length) == 0 && path[length] == '/' ? path + length + 1 : path;
 }
 
-/* The most likely reason, as far as it can be seen from here, why there is no profile. */
 /* A reason without what is said around it anyway. */
 static const char *plain_reason(const char *reason)
 {
@@ -339,6 +337,7 @@ static const char *advice_for(const char *reason)
                                                : "";
 }
 
+/* The most likely reason, as far as it can be seen from here, why there is no profile. */
 static const char *why_no_profile(const struct record *record)
 {
     const char *folder = record->name.directory;

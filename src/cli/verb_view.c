@@ -60,7 +60,7 @@ static const struct hw_option verb_options[] = {
 static bool name_output(struct command *command)
 {
     static const char ending[] = ".hwprof";
-    const char *slash = strrchr(command->file, '/'), *name = slash ? slash + 1 : command->file;
+    const char *name = basename(command->file);
     int size = (int)strnlen(name, NAME_MAX);
     if (size > (int)sizeof ending - 1 && !strcmp(name + size - (sizeof ending - 1), ending))
         size -= (int)sizeof ending - 1;

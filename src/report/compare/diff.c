@@ -157,9 +157,9 @@ static bool walk(struct builder *builder, enum hw_diff_side side, struct walked 
         fine = (names[i] = malloc(location->frames.count * sizeof **names)) != NULL;
         hw_buffer_clear(&files);
         for (uint32_t k = location->frames.count; fine && k-- > 0;) {
-            const char *path = location->frames.frame[k].file, *slash = path ? strrchr(path, '/') : NULL;
+            const char *path = location->frames.frame[k].file;
             names[i][k] = name_of(builder, side, location, k);
-            hw_buffer_add(&files, "%s\n", slash ? slash + 1 : path ? path : "");
+            hw_buffer_add(&files, "%s\n", path ? basename(path) : "");
         }
         file[i] = hw_intern(&builder->files, hw_buffer_text(&files));
     }
@@ -451,21 +451,13 @@ uint32_t *hw_diff_sorted(const struct hw_diff *diff, enum hw_measure_id id, size
 
 static const char *mode_name(const struct hw_view *view)
 {
-    static const char *const names[] = {
-        [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
-    const uint32_t mode = view->profile->process.mode;
-    return mode < sizeof names / sizeof *names ? names[mode] : "unknown";
+    const char *name = hw_mode_name(view->profile->process.mode);
+    return name ? name : "unknown";
 }
 
 static uint64_t runs_of(const struct hw_view *view)
 {
     return hw_is_merged(view->profile) ? view->profile->process.runs : 1;
-}
-
-static const char *last_component(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "";
 }
 
 static void sampling_notes(const struct hw_view *old, const struct hw_view *new, struct hw_buffer *out)
@@ -544,7 +536,8 @@ void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
                       HW_COUNT(runs_of(old)), HW_COUNT(runs_of(new)));
     if (a->running || b->running)
         hw_buffer_add(out, "A process was still running: its profile goes up to the moment when it was read.\n");
-    const char *first = last_component(a->executable), *second = last_component(b->executable);
+    const char *first = basename(a->executable ? a->executable : ""),
+               *second = basename(b->executable ? b->executable : "");
     if (*first && *second && strcmp(first, second)) {
         hw_buffer_add(out, "They are of different programs (");
         hw_buffer_clean(out, first, HW_CLEAN_UTF8);

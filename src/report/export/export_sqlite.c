@@ -113,8 +113,6 @@ static void execute(struct database *database, const char *sql)
 
 static void put_profile(struct database *database, const struct hw_export_options *options)
 {
-    static const char *const modes[] = {
-        [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
     const struct hw_view *view = database->view;
     const struct hw_profile *profile = view->profile;
     const struct hw_process_info *process = &profile->process;
@@ -154,7 +152,7 @@ static void put_profile(struct database *database, const struct hw_export_option
     insert(database, put, "tt", "command", hw_buffer_text(&command));
     insert(database, put, "tt", "executable", profile->executable);
     insert(database, put, "tt", "allocator", profile->allocator);
-    insert(database, put, "tt", "mode", process->mode < sizeof modes / sizeof *modes ? modes[process->mode] : NULL);
+    insert(database, put, "tt", "mode", hw_mode_name(process->mode));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         insert(database, put, "tk", numbers[i].key, numbers[i].known, numbers[i].value);
     database->failed |= command.failed;
@@ -219,9 +217,8 @@ static void put_modules(struct database *database)
     sqlite3_stmt *put = statement(database, "INSERT INTO modules VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
     for (size_t i = 0; i < view->module_count; i++) {
         const struct hw_view_module *module = &view->modules[i];
-        char hex[2 * sizeof((struct hw_map_entry *)0)->build_id + 1] = "";
-        for (uint32_t k = 0; k < module->build_id_size; k++)
-            snprintf(hex + (size_t)2 * k, 3, "%02x", module->build_id[k]);
+        char hex[2 * sizeof((struct hw_map_entry *)0)->build_id + 1];
+        hw_hex(hex, module->build_id, module->build_id_size);
         insert(database, put, "uttttuut", (uint64_t)i + 1, known_text(module->path), known_text(module->name),
                known_text(hex), kinds[module->kind], (uint64_t) !!(module->flags & HW_MAP_MAIN),
                (uint64_t)module->has_debug_info, module->problem);

@@ -18,8 +18,7 @@ static void set_build_id(struct json_writer *writer, json_t *object, const struc
         set(writer, object, "build_id", json_null());
         return;
     }
-    for (uint32_t i = 0; i < module->build_id_size; i++)
-        snprintf(hex + (size_t)2 * i, 3, "%02x", module->build_id[i]);
+    hw_hex(hex, module->build_id, module->build_id_size);
     set(writer, object, "build_id", json_string(hex));
 }
 
@@ -104,8 +103,6 @@ static json_t *exit_value(struct json_writer *writer)
 
 static json_t *process_value(struct json_writer *writer)
 {
-    static const char *const modes[] = {
-        [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
     const struct hw_profile *profile = writer->view->profile;
     const struct hw_process_info *info = &profile->process;
     const struct hw_view_module *program = NULL;
@@ -130,7 +127,7 @@ static json_t *process_value(struct json_writer *writer)
              : profile->running                                   ? "running"
              : profile->sealed || info->exit_kind == HW_EXIT_CODE ? "ended"
                                                                   : "unknown");
-    set_text(writer, object, "mode", info->mode < sizeof modes / sizeof *modes ? modes[info->mode] : NULL);
+    set_text(writer, object, "mode", hw_mode_name(info->mode));
     set_text(writer, object, "allocator", known(profile->allocator));
     set_text(writer, object, "allocator_path", known(profile->allocator_path));
     set_text(writer, object, "options", profile->options);

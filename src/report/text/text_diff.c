@@ -67,8 +67,7 @@ static void print_files(struct diff_text *text)
     for (int side = 0; side < HW_SIDES; side++) {
         struct hw_text *of = &text->side[side];
         const struct hw_profile *profile = of->view->profile;
-        const char *slash = strrchr(profile->executable ? profile->executable : "", '/');
-        const char *program = slash ? slash + 1 : profile->executable ? profile->executable : "";
+        const char *program = basename(profile->executable ? profile->executable : "");
         hw_buffer_clear(&of->line);
         hw_buffer_add(&of->line, "%s", hw_page_clean(&of->page, &of->cleaned, profile->path ? profile->path : ""));
         if (*program)

@@ -373,11 +373,11 @@ static void print_struct(struct hw_text *text, const struct hw_struct_analysis *
     const struct hw_profile_struct *structure = of->structure;
     struct hw_buffer title = {0};
     hw_add_struct_name(&title, structure, page->utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
-    const char *slash = strrchr(structure->file, '/');
     if (*structure->file)
-        hw_buffer_add(&title, "  %s:%" PRIu32,
-                      hw_page_clean(page, &text->cleaned, slash && !text->options->full ? slash + 1 : structure->file),
-                      structure->line);
+        hw_buffer_add(
+            &title, "  %s:%" PRIu32,
+            hw_page_clean(page, &text->cleaned, text->options->full ? structure->file : basename(structure->file)),
+            structure->line);
     hw_page_heading(page, text->options->full ? hw_buffer_text(&title)
                                               : hw_page_cut(page, &text->line, hw_buffer_text(&title), page->width));
     text->failed |= title.failed;

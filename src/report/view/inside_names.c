@@ -56,8 +56,7 @@ void hw_lock_name(const struct hw_view *view, const struct hw_view_lock *lock, s
         hw_buffer_add(out, "0x%" PRIx64 ", in no module's data", lock->lock->address);
         return;
     }
-    const char *path = view->modules[lock->module].path, *slash = strrchr(path, '/');
-    const char *module = slash ? slash + 1 : path;
+    const char *module = basename(view->modules[lock->module].path);
     if (!lock->symbol) {
         hw_buffer_add(out, "%s+0x%" PRIx64, module, lock->lock->offset);
         return;

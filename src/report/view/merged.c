@@ -161,20 +161,16 @@ static json_t *number_or_null(uint64_t value)
 static json_t *run_json(const struct hw_profile *profile, const struct hw_run *run,
                         json_t *(*text)(void *closure, const char *text), void *closure)
 {
-    static const char *const modes[] = {
-        [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
     const char *executable = hw_profile_string(profile, run->executable),
-               *allocator = hw_profile_string(profile, run->allocator);
-    char build_id[2 * sizeof run->build_id + 1] = "";
-    for (uint32_t i = 0; i < run->build_id_size; i++)
-        snprintf(build_id + (size_t)2 * i, 3, "%02x", run->build_id[i]);
+               *allocator = hw_profile_string(profile, run->allocator), *mode = hw_mode_name(run->mode);
+    char build_id[2 * sizeof run->build_id + 1];
+    hw_hex(build_id, run->build_id, run->build_id_size);
     const bool timed = !profile->llvm;
     return json_pack(
         "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "executable",
         text(closure, *executable ? executable : NULL), "build_id", *build_id ? json_string(build_id) : json_null(),
-        "allocator", text(closure, *allocator ? allocator : NULL), "mode",
-        run->mode < sizeof modes / sizeof *modes ? json_string(modes[run->mode]) : json_null(), "sample_bytes",
-        number_or_null(run->sample_bytes), "runs", number(run->runs), "duration_ns",
+        "allocator", text(closure, *allocator ? allocator : NULL), "mode", mode ? json_string(mode) : json_null(),
+        "sample_bytes", number_or_null(run->sample_bytes), "runs", number(run->runs), "duration_ns",
         timed ? json_pack("{s:o,s:o}", "total", number(run->duration_total_ns), "max", number(run->duration_max_ns))
               : json_null(),
         "first_started_ns", number_or_null(run->first_start_realtime_ns), "last_started_ns",

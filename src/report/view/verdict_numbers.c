@@ -515,9 +515,8 @@ static void add_frame(struct hw_buffer *out, const struct hw_view_frame *frame, 
     }
     if (!symbol->file)
         return;
-    const char *slash = strrchr(symbol->file, '/');
     hw_buffer_add(out, " (");
-    hw_buffer_clean(out, slash ? slash + 1 : symbol->file, clean);
+    hw_buffer_clean(out, basename(symbol->file), clean);
     hw_buffer_add(out, ":%" PRIu32 ")", symbol->line);
 }
 

@@ -1,6 +1,7 @@
 /* view.c - see view.h. */
 #include "report/view/view.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -399,6 +400,20 @@ void hw_view_free(struct hw_view *view)
     free(view->contexts);
     free(view->free_stacks);
     free(view);
+}
+
+const char *hw_mode_name(uint32_t mode)
+{
+    static const char *const names[] = {
+        [HW_MODE_HEAP] = "heap", [HW_MODE_ACCESS] = "access", [HW_MODE_ALLOCATOR] = "allocator"};
+    return mode < sizeof names / sizeof *names ? names[mode] : NULL;
+}
+
+void hw_hex(char *text, const uint8_t *bytes, uint32_t size)
+{
+    *text = '\0';
+    for (uint32_t i = 0; i < size; i++)
+        snprintf(text + (size_t)2 * i, 3, "%02x", bytes[i]);
 }
 
 bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_stack *stack)

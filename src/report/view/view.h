@@ -393,4 +393,9 @@ static inline bool hw_view_mean_fits(const struct hw_view *view, const struct hw
     return !hw_view_sampled(view) || (mean + 1 >= sum->size_min && mean <= sum->size_max);
 }
 
+/* "heap", "access", "allocator"; NULL: none of these. */
+const char *hw_mode_name(uint32_t mode);
+/* Two digits for each of SIZE bytes. */
+void hw_hex(char *text, const uint8_t *bytes, uint32_t size);
+
 #endif
