@@ -100,28 +100,23 @@ static void add_info(struct hw_allocator_info *to, const struct hw_allocator_inf
     hw_keep_greater(&to->call_ticks, from->call_ticks);
     hw_keep_greater(&to->rate_most, from->rate_most);
     to->rate_least = first || from->rate_least < to->rate_least ? from->rate_least : to->rate_least;
-    const struct {
-        uint64_t *to;
-        uint64_t from;
-    } sums[] = {{&to->timed, from->timed},
-                {&to->timed_weight, from->timed_weight},
-                {&to->own_ticks, from->own_ticks},
-                {&to->first_left_out, from->first_left_out},
-                {&to->interrupted, from->interrupted},
-                {&to->interrupted_ticks, from->interrupted_ticks},
-                {&to->tracked, from->tracked},
-                {&to->tracked_live, from->tracked_live},
-                {&to->stages, from->stages},
-                {&to->runs, from->runs},
-                {&to->duration_ns, from->duration_ns},
-                {&to->duration_ticks, from->duration_ticks},
-                {&to->critical_ticks, from->critical_ticks},
-                {&to->runnable_ns, from->runnable_ns},
-                {&to->own_critical_ticks, from->own_critical_ticks},
-                {&to->thread_ticks, from->thread_ticks},
-                {&to->runs_staged, from->runs_staged}};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        hw_sum(sums[i].to, sums[i].from);
+    hw_sum(&to->timed, from->timed);
+    hw_sum(&to->timed_weight, from->timed_weight);
+    hw_sum(&to->own_ticks, from->own_ticks);
+    hw_sum(&to->first_left_out, from->first_left_out);
+    hw_sum(&to->interrupted, from->interrupted);
+    hw_sum(&to->interrupted_ticks, from->interrupted_ticks);
+    hw_sum(&to->tracked, from->tracked);
+    hw_sum(&to->tracked_live, from->tracked_live);
+    hw_sum(&to->stages, from->stages);
+    hw_sum(&to->runs, from->runs);
+    hw_sum(&to->duration_ns, from->duration_ns);
+    hw_sum(&to->duration_ticks, from->duration_ticks);
+    hw_sum(&to->critical_ticks, from->critical_ticks);
+    hw_sum(&to->runnable_ns, from->runnable_ns);
+    hw_sum(&to->own_critical_ticks, from->own_critical_ticks);
+    hw_sum(&to->thread_ticks, from->thread_ticks);
+    hw_sum(&to->runs_staged, from->runs_staged);
 }
 
 /* ---- what all agree on ---- */

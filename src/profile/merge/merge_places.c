@@ -42,31 +42,26 @@ static void add_info(struct hw_places_info *to, const struct hw_profile *profile
         profile->process.flags & HW_PROCESS_MERGED; /* of one run: also what operations left at its end */
     hw_sum_signed(&to->requested_bytes, merged ? from->requested_bytes : profile->totals.live_bytes);
     hw_sum_signed(&to->peak_blowup_bytes, peak.blowup);
-    const struct {
-        uint64_t *to;
-        uint64_t from;
-    } sums[] = {{&to->peak_bytes, from->peak_bytes},
-                {&to->active_lines, from->active_lines},
-                {&to->passive_lines, from->passive_lines},
-                {&to->active_blocks, from->active_blocks},
-                {&to->passive_blocks, from->passive_blocks},
-                {&to->unaligned, from->unaligned},
-                {&to->unseen_frees, from->unseen_frees},
-                {&to->skipped, from->skipped},
-                {&to->samples, from->samples},
-                {&to->line_bytes, from->line_bytes},
-                {&to->page_bytes, from->page_bytes},
-                {&to->writes, from->writes},
-                {&to->contended_word, from->contended_word},
-                {&to->contended_object, from->contended_object},
-                {&to->contended_blocks, from->contended_blocks},
-                {&to->active_writes, from->active_writes},
-                {&to->active_contended, from->active_contended},
-                {&to->passive_writes, from->passive_writes},
-                {&to->passive_contended, from->passive_contended},
-                {&to->runs, from->runs ? from->runs : 1}};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        hw_sum(sums[i].to, sums[i].from);
+    hw_sum(&to->peak_bytes, from->peak_bytes);
+    hw_sum(&to->active_lines, from->active_lines);
+    hw_sum(&to->passive_lines, from->passive_lines);
+    hw_sum(&to->active_blocks, from->active_blocks);
+    hw_sum(&to->passive_blocks, from->passive_blocks);
+    hw_sum(&to->unaligned, from->unaligned);
+    hw_sum(&to->unseen_frees, from->unseen_frees);
+    hw_sum(&to->skipped, from->skipped);
+    hw_sum(&to->samples, from->samples);
+    hw_sum(&to->line_bytes, from->line_bytes);
+    hw_sum(&to->page_bytes, from->page_bytes);
+    hw_sum(&to->writes, from->writes);
+    hw_sum(&to->contended_word, from->contended_word);
+    hw_sum(&to->contended_object, from->contended_object);
+    hw_sum(&to->contended_blocks, from->contended_blocks);
+    hw_sum(&to->active_writes, from->active_writes);
+    hw_sum(&to->active_contended, from->active_contended);
+    hw_sum(&to->passive_writes, from->passive_writes);
+    hw_sum(&to->passive_contended, from->passive_contended);
+    hw_sum(&to->runs, from->runs ? from->runs : 1);
 }
 
 /* Of one run a peak counts when the resident heap was read near enough to it. */

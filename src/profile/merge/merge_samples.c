@@ -33,32 +33,27 @@ void hw_merge_samples_admit(struct hw_merge *merge, const struct hw_profile *pro
     hw_keep_greater(&to->burst_length, from->burst_length);
     hw_sum(&to->runs, merged ? from->runs : 1);
     hw_sum(&to->runs_ended, merged ? from->runs_ended : from->ended != HW_SAMPLE_GOES_ON);
-    const struct {
-        uint64_t *to;
-        uint64_t from;
-    } sums[] = {{&to->threads, from->threads},
-                {&to->bursts, from->bursts},
-                {&to->instructions, from->instructions},
-                {&to->steps, from->steps},
-                {&to->reads, from->reads},
-                {&to->writes, from->writes},
-                {&to->heap_reads, from->heap_reads},
-                {&to->heap_writes, from->heap_writes},
-                {&to->global_reads, from->global_reads},
-                {&to->global_writes, from->global_writes},
-                {&to->stack_reads, from->stack_reads},
-                {&to->stack_writes, from->stack_writes},
-                {&to->thread_reads, from->thread_reads},
-                {&to->thread_writes, from->thread_writes},
-                {&to->in_runtime, from->in_runtime},
-                {&to->in_kernel, from->in_kernel},
-                {&to->blocked, from->blocked},
-                {&to->cut, from->cut},
-                {&to->unknown, from->unknown},
-                {&to->lost, from->lost},
-                {&to->throttled, from->throttled}};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        hw_sum(sums[i].to, sums[i].from);
+    hw_sum(&to->threads, from->threads);
+    hw_sum(&to->bursts, from->bursts);
+    hw_sum(&to->instructions, from->instructions);
+    hw_sum(&to->steps, from->steps);
+    hw_sum(&to->reads, from->reads);
+    hw_sum(&to->writes, from->writes);
+    hw_sum(&to->heap_reads, from->heap_reads);
+    hw_sum(&to->heap_writes, from->heap_writes);
+    hw_sum(&to->global_reads, from->global_reads);
+    hw_sum(&to->global_writes, from->global_writes);
+    hw_sum(&to->stack_reads, from->stack_reads);
+    hw_sum(&to->stack_writes, from->stack_writes);
+    hw_sum(&to->thread_reads, from->thread_reads);
+    hw_sum(&to->thread_writes, from->thread_writes);
+    hw_sum(&to->in_runtime, from->in_runtime);
+    hw_sum(&to->in_kernel, from->in_kernel);
+    hw_sum(&to->blocked, from->blocked);
+    hw_sum(&to->cut, from->cut);
+    hw_sum(&to->unknown, from->unknown);
+    hw_sum(&to->lost, from->lost);
+    hw_sum(&to->throttled, from->throttled);
 }
 
 /* ---- where they fell ---- */
