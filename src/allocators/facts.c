@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const hw_style_names[] = {"unknown", "sequential", "bibop", NULL};
-const char *const hw_reuse_names[] = {"unknown", "lifo", "fifo", "mixed", "deferred", NULL};
-const char *const hw_thread_cache_names[] = {"unknown", "none", "freeing", "owning", NULL};
+static const char *const styles[] = {"unknown", "sequential", "bibop", NULL};
+static const char *const reuses[] = {"unknown", "lifo", "fifo", "mixed", "deferred", NULL};
+static const char *const thread_caches[] = {"unknown", "none", "freeing", "owning", NULL};
 
 /* ---- values: each takes the text behind "key =", trimmed, and returns what is wrong with it, or NULL ---- */
 
@@ -118,15 +118,15 @@ static const char *take_value(struct hw_facts *facts, const struct key *key, con
     case CLASSES:
         return take_classes(facts, text);
     case STYLE:
-        wrong = take_word(text, hw_style_names, &word);
+        wrong = take_word(text, styles, &word);
         facts->style = (enum hw_allocator_style)word;
         return wrong;
     case REUSE:
-        wrong = take_word(text, hw_reuse_names, &word);
+        wrong = take_word(text, reuses, &word);
         facts->reuse = (enum hw_reuse_order)word;
         return wrong;
     case CACHE:
-        wrong = take_word(text, hw_thread_cache_names, &word);
+        wrong = take_word(text, thread_caches, &word);
         facts->thread_cache = (enum hw_thread_cache)word;
         return wrong;
     }
@@ -217,11 +217,4 @@ bool hw_facts_read(struct hw_facts *facts, const char *path, struct hw_error *er
     }
     free(text);
     return fine;
-}
-
-const char *hw_facts_title(const struct hw_facts *facts, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "%s%s%s", facts->name[0] ? facts->name : "unknown", facts->version[0] ? " " : "",
-             facts->version);
-    return buffer;
 }

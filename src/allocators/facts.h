@@ -45,11 +45,4 @@ bool hw_facts_parse(struct hw_facts *facts, const char *text, const char *source
 /* Reads them from a file. */
 bool hw_facts_read(struct hw_facts *facts, const char *path, struct hw_error *error);
 
-/* "glibc 2.36" */
-const char *hw_facts_title(const struct hw_facts *facts, char *buffer, size_t size);
-
-extern const char *const hw_style_names[];        /* "unknown", "sequential", "bibop" */
-extern const char *const hw_reuse_names[];        /* "unknown", "lifo", "fifo", "mixed", "deferred" */
-extern const char *const hw_thread_cache_names[]; /* "unknown", "none", "freeing", "owning" */
-
 #endif

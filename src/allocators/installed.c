@@ -139,9 +139,17 @@ char *hw_facts_text(const char *preload, struct hw_error *error)
 
 /* ---- the list ---- */
 
+static struct hw_allocator *named(const struct hw_allocators *allocators, const char *name)
+{
+    for (size_t i = 0; i < allocators->count; i++)
+        if (strcmp(allocators->of[i].name, name) == 0)
+            return &allocators->of[i];
+    return NULL;
+}
+
 static struct hw_allocator *add(struct hw_allocators *allocators, const char *name)
 {
-    struct hw_allocator *same = (struct hw_allocator *)(uintptr_t)hw_allocators_named(allocators, name);
+    struct hw_allocator *same = named(allocators, name);
     if (same) {
         hw_preload_free(&same->preload);
     } else {
@@ -171,7 +179,7 @@ static bool is_there(const struct hw_allocator *allocator, const struct hw_alloc
 static bool add_usual(struct hw_allocators *allocators)
 {
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-        if (hw_allocators_named(allocators, usual[i].name))
+        if (named(allocators, usual[i].name))
             continue;
         struct hw_allocator *allocator = add(allocators, usual[i].name);
         if (!allocator)
@@ -235,12 +243,4 @@ void hw_allocators_free(struct hw_allocators *allocators)
         hw_preload_free(&allocators->of[i].preload);
     free(allocators->of);
     *allocators = (struct hw_allocators){0};
-}
-
-const struct hw_allocator *hw_allocators_named(const struct hw_allocators *allocators, const char *name)
-{
-    for (size_t i = 0; i < allocators->count; i++)
-        if (strcmp(allocators->of[i].name, name) == 0)
-            return &allocators->of[i];
-    return NULL;
 }

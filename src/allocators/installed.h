@@ -33,6 +33,5 @@ char *hw_facts_text(const char *preload, struct hw_error *error);
  * there. False with ERROR when an added one is malformed or not there. Free in any case. */
 bool hw_allocators_find(struct hw_allocators *allocators, const char *const added[], struct hw_error *error);
 void hw_allocators_free(struct hw_allocators *allocators);
-const struct hw_allocator *hw_allocators_named(const struct hw_allocators *allocators, const char *name);
 
 #endif

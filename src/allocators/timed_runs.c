@@ -69,15 +69,15 @@ void hw_input_free(struct hw_input *input)
     input->fd = -1;
 }
 
-int hw_input_open(const struct hw_input *input)
+/* For one run: an open file of its own at the start. -1 with errno. */
+static int open_input(const struct hw_input *input)
 {
     char name[64];
     snprintf(name, sizeof name, "/proc/self/fd/%d", input->fd);
     if (input->start < 0)
         return fcntl(input->fd, F_DUPFD_CLOEXEC, 3);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
-    if (fd <
-        0) /* it was handed to us open, we may not open it ourselves: runs are one after the other, and rewind it */
+    if (fd < 0) /* it was handed to us open, we may not open it: runs are one after the other, and rewind it */
         fd = fcntl(input->fd, F_DUPFD_CLOEXEC, 3);
     if (fd >= 0 && lseek(fd, (off_t)input->start, SEEK_SET) < 0) {
         close(fd);
@@ -294,7 +294,7 @@ bool hw_run_measure(const struct hw_run_request *request, struct hw_run_cost *co
 {
     int report[2] = {-1, -1};
     bool fine = false;
-    const int input = hw_input_open(request->input);
+    const int input = open_input(request->input);
     if (input >= 0 && pipe2(report, O_CLOEXEC) == 0)
         fine = run_with_files(request, input, report, cost, error);
     else

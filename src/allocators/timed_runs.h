@@ -21,8 +21,6 @@ struct hw_input {
 /* False with ERROR when the input cannot be kept. */
 bool hw_input_take(struct hw_input *input, struct hw_error *error);
 void hw_input_free(struct hw_input *input);
-/* For one run: an open file of its own at the start. -1 with errno. */
-int hw_input_open(const struct hw_input *input);
 
 struct hw_run_request {
     const char *path;    /* the file to execute */

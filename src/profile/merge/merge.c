@@ -477,7 +477,8 @@ static struct hw_merge_input *admitted(struct hw_merge *merge, struct hw_merge_i
     return NULL;
 }
 
-struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_profile *profile, struct hw_error *error)
+static struct hw_merge_input *admit_profile(struct hw_merge *merge, const struct hw_profile *profile,
+                                            struct hw_error *error)
 {
     const struct hw_profile_llvm *llvm = profile->llvm;
     const enum hw_merge_class class = !llvm ? HW_MERGE_OWN : llvm->frames ? HW_MERGE_INDEXED : HW_MERGE_RAW;
@@ -576,11 +577,11 @@ struct hw_merge_input *hw_merge_admit_source(struct hw_merge *merge, const struc
                                              struct hw_error *error)
 {
     return source->llvm ? hw_merge_admit_llvm(merge, source->llvm, source->path, error)
-                        : hw_merge_admit(merge, source->profile, error);
+                        : admit_profile(merge, source->profile, error);
 }
 
 bool hw_merge_add(struct hw_merge *merge, const struct hw_profile *profile, struct hw_error *error)
 {
-    struct hw_merge_input *input = hw_merge_admit(merge, profile, error);
+    struct hw_merge_input *input = admit_profile(merge, profile, error);
     return input && hw_merge_sum(merge, input, error);
 }

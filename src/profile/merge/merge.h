@@ -43,8 +43,7 @@ bool hw_merge_add(struct hw_merge *merge, const struct hw_profile *profile, stru
 /* The same in two steps, for several threads: admissions follow one another, in the order of inputs; sums run at the
  * same time as each other and as admissions. What was admitted must be summed, and stay until then. hw_merge_sum frees
  * INPUT; when it fails (no memory) the merge is of no use any more. */
-struct hw_merge_input *hw_merge_admit(struct hw_merge *merge, const struct hw_profile *profile, struct hw_error *error);
-/* The same for one of LLVM's files, without the way over a struct hw_profile. PATH is for messages. */
+/* One of LLVM's files, without the way over a struct hw_profile. PATH is for messages. */
 struct hw_merge_input *hw_merge_admit_llvm(struct hw_merge *merge, const struct hw_llvm_profile *profile,
                                            const char *path, struct hw_error *error);
 bool hw_merge_sum(struct hw_merge *merge, struct hw_merge_input *input, struct hw_error *error);

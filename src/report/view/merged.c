@@ -11,7 +11,8 @@ static bool same_program(const struct hw_profile *profile, const struct hw_run *
            a->build_id_size == b->build_id_size && !memcmp(a->build_id, b->build_id, a->build_id_size);
 }
 
-size_t hw_merged_programs(const struct hw_profile *profile)
+/* Different programs; builds of one are several. */
+static size_t count_programs(const struct hw_profile *profile)
 {
     size_t count = 0;
     for (size_t i = 0; i < profile->run_count; i++) {
@@ -59,7 +60,7 @@ static void add_count(const struct hw_profile *profile, struct hw_buffer *out)
 void hw_merged_run(const struct hw_profile *profile, bool utf8, struct hw_buffer *out)
 {
     const struct hw_run all = all_runs(profile);
-    const size_t programs = hw_merged_programs(profile);
+    const size_t programs = count_programs(profile);
     hw_buffer_add(out, "merged from ");
     add_count(profile, out);
     if (programs > 1)

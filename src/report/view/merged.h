@@ -12,9 +12,6 @@ static inline bool hw_is_merged(const struct hw_profile *profile)
     return profile->process.flags & HW_PROCESS_MERGED;
 }
 
-/* Different programs; builds of one are several. */
-size_t hw_merged_programs(const struct hw_profile *profile);
-
 /* Lines of the summary. */
 void hw_merged_run(const struct hw_profile *profile, bool utf8, struct hw_buffer *out);
 void hw_merged_peak(const struct hw_profile *profile, struct hw_buffer *out);

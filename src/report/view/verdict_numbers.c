@@ -496,7 +496,8 @@ bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
     return true;
 }
 
-uint32_t hw_view_verdict_stack(const struct hw_view *view, const struct hw_verdict_finding *finding)
+/* The stack that FINDING names, 0: none. */
+static uint32_t stack_of(const struct hw_view *view, const struct hw_verdict_finding *finding)
 {
     if (finding->site == SIZE_MAX)
         return 0;
@@ -523,7 +524,7 @@ static void add_frame(struct hw_buffer *out, const struct hw_view_frame *frame, 
 bool hw_view_verdict_site(const struct hw_view *view, const struct hw_verdict_finding *finding, enum hw_clean clean,
                           struct hw_buffer *out)
 {
-    const uint32_t leaf = hw_view_verdict_stack(view, finding);
+    const uint32_t leaf = stack_of(view, finding);
     struct hw_view_stack stack = {0};
     if (!leaf)
         return true;

@@ -13,9 +13,6 @@ struct hw_view_verdict {
 /* False when the allocator was not observed. */
 bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view);
 
-/* The stack that FINDING names, 0: none. */
-uint32_t hw_view_verdict_stack(const struct hw_view *view, const struct hw_verdict_finding *finding);
-
 /* Appends the function and the place of that stack that a reader looks for, "insert (tree.c:17)"; nothing when it is
  * not known. False: no memory. */
 bool hw_view_verdict_site(const struct hw_view *view, const struct hw_verdict_finding *finding, enum hw_clean clean,

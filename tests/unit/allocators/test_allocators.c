@@ -45,8 +45,6 @@ static void test_facts_are_read(void **state)
     assert_int_equal(facts.reuse, HW_REUSE_FIFO);
     assert_int_equal(facts.thread_cache, HW_CACHE_OWNING);
     assert_true(facts.large_by_brk);
-    char title[64];
-    assert_string_equal(hw_facts_title(&facts, title, sizeof title), "mine 1.2 beta");
 }
 
 static void test_wrong_facts_are_refused(void **state)
