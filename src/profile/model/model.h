@@ -32,6 +32,8 @@ void *hw_profile_take_list(struct hw_arena *arena, const struct hw_table *table,
  * latest moment that the file speaks of. False when the memory does not suffice. */
 bool hw_profile_take_allocator(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                                struct hw_problems *problems, uint64_t end_tick);
+/* Makes what contexts are estimated to have agree with the totals that are known exactly. Last of all. */
+void hw_profile_fit_observed(struct hw_profile *profile);
 
 /* ---- model_sharing.c ---- */
 
@@ -45,8 +47,8 @@ bool hw_profile_take_sharing(struct hw_profile *profile, struct hw_arena *arena,
 bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_profile *profile, struct hw_arena *arena,
                             const struct hw_tables *tables);
 
-/* Makes what contexts are estimated to have agree with the totals that are known exactly. Last of all. */
-void hw_profile_fit_observed(struct hw_profile *profile);
+/* ---- sampled_peak.c ---- */
+
 /* Sampled runs: makes the peak, its variance and the shares of contexts of what the two halves say. */
 void hw_profile_fit_sampled_peak(struct hw_profile *profile);
 
