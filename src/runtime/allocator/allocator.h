@@ -5,7 +5,6 @@
 
 #include "runtime/runtime.h"
 
-struct hw_operator; /* operations.h */
 struct hw_thread;   /* core/threads.h */
 struct sigaction;
 
@@ -42,8 +41,6 @@ void hw_operation_free_aligned_sized(void *pointer, size_t alignment, size_t siz
  * not NULL. */
 void *hw_operation_new(int form, size_t size, size_t second, const void *third, bool aligned);
 void hw_operation_delete(int form, void *pointer, size_t second, size_t third); /* not NULL */
-/* BYTES of a live block are nobody's any more, although no free was seen. */
-void hw_operation_given_back(struct hw_operator *op, uint64_t bytes);
 /* The caller tries again what has just failed: that attempt is the one that counts. */
 void hw_operation_tried_again(void);
 

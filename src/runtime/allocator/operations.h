@@ -83,6 +83,8 @@ static inline struct hw_allocator_info *hw_allocator_info(void)
 {
     return HW_ENTRY(HW_POOL_ALLOCATOR_INFO, struct hw_allocator_info, 0);
 }
+/* BYTES of a live block are nobody's any more, although no free was seen. */
+void hw_operation_given_back(struct hw_operator *op, uint64_t bytes);
 /* Operations of this thread so far. */
 static inline uint64_t hw_operator_clock(const struct hw_operator *op)
 {
