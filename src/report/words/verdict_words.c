@@ -44,7 +44,7 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
     if (input->own >= OWN_LEAST * input->wall)
         hw_buffer_add(out, "Heapwise's own %s are subtracted. ", TIME(input->own));
     if (input->runnable >= OWN_LEAST * input->wall)
-        hw_buffer_add(out, "So are %s in which other threads had the processor. ", TIME(input->runnable));
+        hw_buffer_add(out, "Time in which other threads had the processor is subtracted: %s. ", TIME(input->runnable));
 }
 
 /* The moment of the memory figures, and a space. */

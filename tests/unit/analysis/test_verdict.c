@@ -342,21 +342,27 @@ static void test_names_of_glibc(void **state)
     }
 }
 
-/* However few operations were timed, no percentage is above 100. */
+/* However few operations were timed, no percentage is above 100. What is subtracted is said, each by itself. */
 static void test_words_of_doubt(void **state)
 {
     (void)state;
     static const struct {
         double error;
         const char *said;
-    } cases[] = {{0.05, ": 20.0 % of 10.0 s, with a standard error of 1.0 %. "},
-                 {0.6, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 44.0 %. "},
-                 {3, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 100 %. "}};
+        double own, runnable;
+    } cases[] = {
+        {0.05, ": 20.0 % of 10.0 s, with a standard error of 1.0 %. ", 0, 0},
+        {0.6, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 44.0 %. ", 0, 0},
+        {3, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 100 %. ", 0, 0},
+        {0, ": 20.0 % of 10.0 s. Heapwise's own 1.00 s are subtracted. How", 1, 0},
+        {0, ": 20.0 % of 10.0 s. Time in which other threads had the processor is subtracted: 2.00 s. ", 0, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hw_verdict_input input = slow();
         struct hw_buffer out = {0};
         struct hw_verdict verdict;
         input.error = cases[i].error;
+        input.own = cases[i].own;
+        input.runnable = cases[i].runnable;
         hw_verdict_make(&verdict, &input);
         hw_verdict_summary(&out, &verdict, &input);
         if (!strstr(hw_buffer_text(&out), cases[i].said))
