@@ -279,8 +279,7 @@ static void test_other_code_in_the_same_place(void **state)
     check_generated(recording.report);
     assert_all_freed(recording.report, "plugin_two_run", 10, 2000);
     assert_contexts_sum_to_totals(recording.report);
-    if (!strstr(recording.run.out, "same place"))
-        LEAVE_OUT("the second library came to another place");
+    assert_string_equal(recording.run.out, "same place\n");
     recording_free(&recording);
 }
 

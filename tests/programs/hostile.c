@@ -600,16 +600,17 @@ static void case_same_place(void)
     memcpy(&address, &run, sizeof address);
     size_t size;
     char *base = find_library(address, &size);
-    uintptr_t place = (uintptr_t)run, page = place & ~(uintptr_t)4095;
+    const uintptr_t place = (uintptr_t)run, within = place - (uintptr_t)base;
     MUST(close_library(library) == 0);
 
-    unsigned char *code = mmap((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (code != (void *)page)
+    /* All of it: the runtime's next mapping would have the rest. */
+    unsigned char *code =
+        mmap(base, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (code != (void *)base)
         not_possible("mapping code where the library was");
-    generate(code + (place - page));
-    run_generated(code + (place - page));
-    munmap(code, 8192);
+    generate(code + within);
+    run_generated(code + within);
+    munmap(code, size);
 
     lead_to(base, size);
     open_plugin(arguments[3], "plugin_two_run", &run);
