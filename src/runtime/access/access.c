@@ -13,6 +13,85 @@
 #include "runtime/core/threads.h"
 #include "runtime/hooks/hooks.h"
 
+/* ---- granules of 64 bytes ---- */
+
+/* The usual case: one plane, a few granules. Which cells are zero, and how many there are, cannot be predicted: so
+ * there are no conditions, and up to UNROLLED cells the last one is read again instead of stopping there.
+ * When it is, it is zero. */
+#define UNROLLED 5
+static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane, uintptr_t start, uintptr_t end,
+                                                                 struct hw_cell_sum *sum)
+{
+    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
+    uint64_t reads = 0, writes = 0, touched = 0;
+    cell_64 *cell = (cell_64 *)(plane + (first << 3));
+#define TAKE(index)                                                                                                    \
+    do {                                                                                                               \
+        uint64_t value = cell[index];                                                                                  \
+        cell[index] = 0;                                                                                               \
+        reads += (uint32_t)value;                                                                                      \
+        writes += value >> 32;                                                                                         \
+        touched += value != 0;                                                                                         \
+    } while (0)
+    if (hw_likely(more < UNROLLED)) {
+        TAKE(0);
+        TAKE(more < 1 ? more : 1);
+        TAKE(more < 2 ? more : 2);
+        TAKE(more < 3 ? more : 3);
+        TAKE(more);
+    } else
+        for (uint64_t i = 0; i <= more; i++)
+            TAKE(i);
+#undef TAKE
+    sum->reads = reads;
+    sum->writes = writes;
+    sum->touched = touched;
+    sum->granules = more + 1;
+}
+
+static inline bool are_usual(uintptr_t start, uintptr_t end)
+{
+    return hw_likely(end - start < HW_CELLS_LONG && !(hw_shadow.memprof_used | hw_shadow.carried) &&
+                     hw_shadow.granule == 64);
+}
+
+static inline bool are_clear_in(uintptr_t plane, uintptr_t start, uintptr_t end)
+{
+    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
+    const cell_64 *cell = (const cell_64 *)(plane + (first << 3));
+    if (hw_likely(more < UNROLLED))
+        return !(cell[0] | cell[more < 1 ? more : 1] | cell[more < 2 ? more : 2] | cell[more < 3 ? more : 3] |
+                 cell[more]);
+    for (uint64_t i = 0; i <= more; i++)
+        if (cell[i])
+            return false;
+    return true;
+}
+
+static inline bool are_clear_64(uintptr_t start, uintptr_t end)
+{
+    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
+        if (!are_clear_in(hw_shadow.plane[i], start, end))
+            return false;
+    return true;
+}
+
+/* The one plane in which there are counts of the block (any, if there are none); 0 if there are several. Most blocks
+ * are one thread's. */
+static inline uintptr_t only_plane(uintptr_t start, uintptr_t end)
+{
+    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
+    uintptr_t plane = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!are_clear_in(hw_shadow.plane[i], start, end)) {
+            if (plane)
+                return 0;
+            plane = hw_shadow.plane[i];
+        }
+    return plane ? plane : hw_shadow.base;
+}
+
 /* ---- entries ---- */
 
 static inline struct hw_access *entry_of(const struct hw_mib *mib)
@@ -140,10 +219,15 @@ static inline __attribute__((always_inline)) void add_block(struct hw_access *en
     entry->not_owned += !owned;
 }
 
+static inline bool owns_cells(const void *address, const struct hw_block *block)
+{
+    return hw_likely(block->layout) || hw_layout_is_own(address);
+}
+
 void hw_access_add_block(struct hw_access *entry, const struct hw_cell_sum *sum, const void *address,
                          const struct hw_block *block, uint64_t age)
 {
-    add_block(entry, sum, block->size, age, hw_access_owns(address, block));
+    add_block(entry, sum, block->size, age, owns_cells(address, block));
 }
 
 void hw_access_add_pool_block(struct hw_access *entry, struct hw_cell_sum *sum, const void *address,
@@ -231,7 +315,7 @@ static inline bool are_clear(uintptr_t start, uintptr_t end)
 {
     if (hw_shadow.granule == 4)
         return hw_words_are_clear(start, end);
-    return hw_cells_are_usual(start, end) && hw_cells_are_clear(start, end);
+    return are_usual(start, end) && are_clear_64(start, end);
 }
 
 void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, uint64_t tick)
@@ -268,7 +352,7 @@ static __attribute__((noinline)) void freed_unusual(const struct hw_mib *mib, vo
 {
     struct hw_cell_sum sum = {.owner = {.context = block->context, .start = (uintptr_t)address}};
     struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, free_context, address);
-    bool owned = hw_access_owns(address, block);
+    bool owned = owns_cells(address, block);
     if (hw_likely(owned))
         hw_cells_scan((uintptr_t)address, hw_access_end(address, block->size), true, &sum, counts);
     else
@@ -280,11 +364,11 @@ void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_bl
                      uint32_t free_context)
 {
     uintptr_t start = (uintptr_t)address, end = hw_access_end(address, block->size), plane;
-    if (hw_likely(block->layout) && hw_cells_are_usual(start, end) &&
-        (plane = hw_likely(hw_shadow.planes_used == 1) ? hw_shadow.base : hw_cells_only_plane(start, end)) != 0) {
+    if (hw_likely(block->layout) && are_usual(start, end) &&
+        (plane = hw_likely(hw_shadow.planes_used == 1) ? hw_shadow.base : only_plane(start, end)) != 0) {
         struct hw_cell_sum sum = {0};
-        hw_cells_scan_one_plane(plane, start, end, &sum);
-        add_block(entry_of(mib), &sum, block->size, lifetime, hw_access_owns(address, block));
+        scan_one_plane(plane, start, end, &sum);
+        add_block(entry_of(mib), &sum, block->size, lifetime, owns_cells(address, block));
         return;
     }
     if (hw_shadow.granule == 4 && hw_likely(block->layout)) {
@@ -402,13 +486,13 @@ bool hw_access_start(void)
     return true;
 }
 
-/* A library came that counts. What was allocated before does not own its cells. */
 /* Without memory for words the child goes on, as far as it gets. */
 void hw_access_fork(void)
 {
     hw_access_start();
 }
 
+/* A library came that counts. What was allocated before does not own its cells. */
 void hw_access_late(uint32_t granule)
 {
     hw_sigset old = hw_lock_take(&hw_runtime.lock);

@@ -5,22 +5,8 @@
 #include "runtime/access/cells.h"
 #include "runtime/access/counting.h"
 
-#define SHADOW_PAGE (HW_PAGE << 3) /* program memory that one page of shadow stands for */
-#define LANE_LOW    0x0101010101010101ull
-#define LANE_HIGH   0x8080808080808080ull
-
-/* Planes that are read. */
-struct list {
-    const uintptr_t *plane;
-    uint32_t count;
-    uintptr_t memprof; /* 0: not */
-};
-
-static inline struct list all_planes(void)
-{
-    return (struct list){hw_shadow.plane, __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE),
-                         hw_shadow.memprof_used ? hw_shadow.memprof : 0};
-}
+#define LANE_LOW  0x0101010101010101ull
+#define LANE_HIGH 0x8080808080808080ull
 
 /* ---- summing ---- */
 
@@ -67,7 +53,8 @@ static __attribute__((noinline)) void add_shared_line(uintptr_t line, const stru
     hw_line_add(sum, line << 6, uses, count, words);
 }
 
-static inline void scan_granule_64(const struct list *list, uintptr_t granule, bool take, struct hw_cell_sum *sum)
+static inline void scan_granule_64(const struct hw_plane_list *list, uintptr_t granule, bool take,
+                                   struct hw_cell_sum *sum)
 {
     struct seen seen[HW_LINE_USERS];
     uint32_t users = 0, writers = 0;
@@ -101,7 +88,8 @@ static inline void scan_granule_64(const struct list *list, uintptr_t granule, b
         add_shared_line(granule, seen, users, 1, sum);
 }
 
-static void scan_64(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum)
+static void scan_64(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take,
+                    struct hw_cell_sum *sum)
 {
     uintptr_t first = start >> 6, last = (end - 1) >> 6;
     sum->granules += last - first + 1;
@@ -141,8 +129,8 @@ static inline uint64_t saturated_lanes(uint64_t value)
 }
 
 /* The 8 words of one 64-byte line, of which MASK selects those of the block. */
-static void scan_line_8(const struct list *list, uintptr_t line, uint64_t mask, bool take, struct hw_cell_sum *sum,
-                        struct hw_histogram_target *histogram)
+static void scan_line_8(const struct hw_plane_list *list, uintptr_t line, uint64_t mask, bool take,
+                        struct hw_cell_sum *sum, struct hw_histogram_target *histogram)
 {
     uint64_t touched = 0, twice = 0, written = 0, written_twice = 0, saturated = 0;
     struct seen seen[HW_LINE_USERS];
@@ -199,7 +187,7 @@ static void scan_line_8(const struct list *list, uintptr_t line, uint64_t mask, 
                              (saturated >> 8 * word & 255) != 0);
 }
 
-static void scan_8(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+static void scan_8(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
                    struct hw_histogram_target *histogram)
 {
     sum->granules += ((end - 1) >> 3) - (start >> 3) + 1;
@@ -213,55 +201,34 @@ static void scan_8(const struct list *list, uintptr_t start, uintptr_t end, bool
     }
 }
 
-static inline void scan_cells(const struct list *list, uintptr_t start, uintptr_t end, bool take,
+static inline void scan_cells(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take,
                               struct hw_cell_sum *sum, struct hw_histogram_target *histogram)
 {
     if (hw_likely(hw_shadow.granule == 64))
         scan_64(list, start, end, take, sum);
-    else
+    else if (hw_shadow.granule == 8)
         scan_8(list, start, end, take, sum, histogram);
+    else
+        hw_words_scan(list, start, end, take, sum, histogram);
 }
 
 /* ---- long ranges: by pages of the shadow ---- */
 
-/* Of the shadow for [start, end). START is a multiple of SHADOW_PAGE. */
-static struct hw_shadow_pages pages_of(const struct list *list, uintptr_t start, uintptr_t end)
+/* START and END are multiples of HW_SHADOW_PAGE. TAKE: the shadow is given back, and reads as zero. */
+static void scan_pages(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take,
+                       struct hw_cell_sum *sum, struct hw_histogram_target *histogram)
 {
-    return (struct hw_shadow_pages){.plane = list->plane,
-                                    .planes = list->count,
-                                    .memprof = list->memprof,
-                                    .begin = start >> 3,
-                                    .count = (end - start + SHADOW_PAGE - 1) / SHADOW_PAGE};
-}
-
-/* Those of LIST that have PAGE. */
-static struct list present_in(const struct list *list, const struct hw_shadow_pages *pages, uint64_t page,
-                              uintptr_t *present)
-{
-    struct list here = {present, 0, 0};
-    for (uint32_t i = 0; i < list->count; i++)
-        if (hw_shadow_page_is_there(pages, i, page))
-            present[here.count++] = list->plane[i];
-    if (list->memprof && hw_shadow_page_is_there(pages, list->count, page))
-        here.memprof = list->memprof;
-    return here;
-}
-
-/* START and END are multiples of SHADOW_PAGE. TAKE: the shadow is given back, and reads as zero. */
-static void scan_pages(const struct list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
-                       struct hw_histogram_target *histogram)
-{
-    struct hw_shadow_pages pages = pages_of(list, start, end);
+    struct hw_shadow_pages pages = hw_shadow_pages_of(list, start, end);
     uintptr_t present[HW_PLANES_MOST];
     bool any = false;
     for (uint64_t page = 0, next;; page = next + 1) {
         next = hw_shadow_pages_next(&pages, page);
-        sum->granules += (next - page) * (SHADOW_PAGE / hw_shadow.granule);
+        sum->granules += (next - page) * (HW_SHADOW_PAGE / hw_shadow.granule);
         if (next == pages.count)
             break;
-        const struct list here = present_in(list, &pages, next, present);
-        const uintptr_t from = start + next * SHADOW_PAGE;
-        scan_cells(&here, from, from + SHADOW_PAGE, take, sum, histogram);
+        const struct hw_plane_list here = hw_shadow_planes_in(&pages, next, present);
+        const uintptr_t from = start + next * HW_SHADOW_PAGE;
+        scan_cells(&here, from, from + HW_SHADOW_PAGE, take, sum, histogram);
         any = true;
     }
     if (any && take && !hw_quiet)
@@ -271,16 +238,12 @@ static void scan_pages(const struct list *list, uintptr_t start, uintptr_t end, 
 void hw_cells_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
                    struct hw_histogram_target *histogram)
 {
-    if (hw_shadow.granule == 4) {
-        hw_words_scan(start, end, take, sum, histogram);
-        return;
-    }
-    struct list list = all_planes();
+    struct hw_plane_list list = hw_all_planes();
     if (hw_likely(end - start < HW_CELLS_LONG)) {
         scan_cells(&list, start, end, take, sum, histogram);
         return;
     }
-    uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
+    uintptr_t first = HW_ALIGN_UP(start, HW_SHADOW_PAGE), last = end & ~(HW_SHADOW_PAGE - 1);
     if (start < first)
         scan_cells(&list, start, first, take, sum, histogram);
     scan_pages(&list, first, last, take, sum, histogram);
@@ -306,7 +269,7 @@ void hw_cells_scan_shared(uintptr_t start, uintptr_t end, struct hw_cell_sum *su
 
 /* ---- clearing ---- */
 
-static inline void clear_cells(const struct list *list, uintptr_t start, uintptr_t end)
+static inline void clear_cells(const struct hw_plane_list *list, uintptr_t start, uintptr_t end)
 {
     if (hw_likely(hw_shadow.granule == 64)) {
         for (uint32_t i = 0; i < list->count; i++)
@@ -321,27 +284,28 @@ static inline void clear_cells(const struct list *list, uintptr_t start, uintptr
         return;
     }
     struct hw_cell_sum unused = {0};
-    scan_8(list, start, end, true, &unused, NULL);
+    if (hw_shadow.granule == 8)
+        scan_8(list, start, end, true, &unused, NULL);
+    else
+        hw_words_clear(list, start, end);
 }
 
 void hw_cells_clear(uintptr_t start, uintptr_t end)
 {
-    if (hw_shadow.granule == 4) {
-        hw_words_clear(start, end);
-        return;
-    }
-    struct list list = all_planes();
+    struct hw_plane_list list = hw_all_planes();
     if (hw_likely(end - start < HW_CELLS_LONG || hw_quiet)) {
         clear_cells(&list, start, end);
     } else {
-        uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
+        uintptr_t first = HW_ALIGN_UP(start, HW_SHADOW_PAGE), last = end & ~(HW_SHADOW_PAGE - 1);
         if (start < first)
             clear_cells(&list, start, first);
-        const struct hw_shadow_pages pages = pages_of(&list, first, last);
+        const struct hw_shadow_pages pages = hw_shadow_pages_of(&list, first, last);
         hw_shadow_pages_drop(&pages);
         if (last < end)
             clear_cells(&list, last, end);
     }
+    if (hw_shadow.granule == 4)
+        hw_words_clear_carries(start, end);
     uint64_t more[2];
     for (uint32_t i = 0; hw_unlikely(hw_shadow.carried) && i < list.count; i++)
         hw_shadow_side(list.plane[i] + (start >> 6 << 3), list.plane[i] + (((end - 1) >> 6) + 1) * 8, true, more);
@@ -349,41 +313,45 @@ void hw_cells_clear(uintptr_t start, uintptr_t end)
 
 /* ---- single granules ---- */
 
+static void each_in_page(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take,
+                         void (*each)(uintptr_t address, const struct hw_global_granule *counts))
+{
+    const uintptr_t size = hw_shadow.granule;
+    uintptr_t judged = 0;
+    struct hw_cell_sum line = {0};            /* of 64 bytes at `judged` */
+    uintptr_t hole_end = start, hole = start; /* the blocks of pools that come next; none yet */
+    for (uintptr_t at = start & ~(size - 1); at < end; at += size) {
+        while (!take && at >= hole_end && hole < end)
+            hole = hw_pool_hole(hole_end, end, 0, &hole_end);
+        if (at >= hole && at < hole_end)
+            continue;                                                 /* reported with them */
+        if (size == 8 && list->count > 1 && (at & ~63ul) != judged) { /* before anything is taken from it */
+            judged = at & ~63ul;
+            line = (struct hw_cell_sum){0};
+            scan_cells(list, judged, judged + 64, false, &line, NULL);
+        }
+        struct hw_cell_sum sum = {0};
+        scan_cells(list, at, at + size, take, &sum, NULL);
+        if (!sum.touched)
+            continue;
+        struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes, .unsplit = sum.unsplit};
+        counts.flags = hw_access_granule_flags(&sum, size == 64 ? &sum : judged == (at & ~63ul) ? &line : NULL);
+        each(at, &counts);
+    }
+}
+
 void hw_cells_each_granule(uintptr_t start, uintptr_t end, bool take,
                            void (*each)(uintptr_t address, const struct hw_global_granule *counts))
 {
-    if (hw_shadow.granule == 4) {
-        hw_words_each(start, end, take, each);
-        return;
-    }
-    struct list list = all_planes();
-    uintptr_t present[HW_PLANES_MOST], size = hw_shadow.granule, judged = 0;
-    struct hw_cell_sum line = {0};            /* of 64 bytes at `judged` */
-    uintptr_t hole_end = start, hole = start; /* the blocks of pools that come next; none yet */
-    const uintptr_t begin = start & ~(SHADOW_PAGE - 1);
-    struct hw_shadow_pages pages = pages_of(&list, begin, end);
+    const struct hw_plane_list list = hw_all_planes();
+    const uintptr_t begin = start & ~(HW_SHADOW_PAGE - 1);
+    uintptr_t present[HW_PLANES_MOST];
+    struct hw_shadow_pages pages = hw_shadow_pages_of(&list, begin, end);
     for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
-        const uintptr_t page = begin + n * SHADOW_PAGE;
-        const struct list here = present_in(&list, &pages, n, present);
-        uintptr_t first = page < start ? start & ~(size - 1) : page;
-        for (uintptr_t at = first; at < end && at < page + SHADOW_PAGE; at += size) {
-            while (!take && at >= hole_end && hole < end)
-                hole = hw_pool_hole(hole_end, end, 0, &hole_end);
-            if (at >= hole && at < hole_end)
-                continue;                                                /* reported with them */
-            if (size == 8 && here.count > 1 && (at & ~63ul) != judged) { /* before anything is taken from it */
-                judged = at & ~63ul;
-                line = (struct hw_cell_sum){0};
-                scan_cells(&here, judged, judged + 64, false, &line, NULL);
-            }
-            struct hw_cell_sum sum = {0};
-            scan_cells(&here, at, at + size, take, &sum, NULL);
-            if (!sum.touched)
-                continue;
-            struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes, .unsplit = sum.unsplit};
-            counts.flags = hw_access_granule_flags(&sum, size == 64 ? &sum : judged == (at & ~63ul) ? &line : NULL);
-            each(at, &counts);
-        }
+        const struct hw_plane_list here = hw_shadow_planes_in(&pages, n, present);
+        const uintptr_t page = begin + n * HW_SHADOW_PAGE, behind = page + HW_SHADOW_PAGE;
+        (hw_shadow.granule == 4 ? hw_words_each : each_in_page)(&here, page < start ? start : page,
+                                                                behind < end ? behind : end, take, each);
     }
 }
 
@@ -408,7 +376,7 @@ static void move_cell_64(uintptr_t plane, uintptr_t from, uintptr_t to)
         hw_shadow_side_add((uintptr_t)target, more);
 }
 
-static void move_cells_8(const struct list *list, uintptr_t from, uintptr_t to, uintptr_t end)
+static void move_cells_8(const struct hw_plane_list *list, uintptr_t from, uintptr_t to, uintptr_t end)
 {
     for (uint32_t i = 0; i < list->count + (list->memprof != 0); i++) {
         const bool memprof = i == list->count;
@@ -425,7 +393,7 @@ static void move_cells_8(const struct list *list, uintptr_t from, uintptr_t to, 
     }
 }
 
-static void move_cells_64(const struct list *list, uintptr_t from, uintptr_t to, uintptr_t end)
+static void move_cells_64(const struct hw_plane_list *list, uintptr_t from, uintptr_t to, uintptr_t end)
 {
     for (uint32_t i = 0; i < list->count + (list->memprof != 0); i++)
         for (uintptr_t granule = from >> 6; granule <= (end - 1) >> 6; granule++) {
@@ -434,33 +402,32 @@ static void move_cells_64(const struct list *list, uintptr_t from, uintptr_t to,
         }
 }
 
-/* The cells of [from, end) go to where [to, …) is; the two do not overlap. */
 void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end)
 {
-    if (hw_shadow.granule == 4) {
-        hw_words_move(from, to, end);
-        return;
-    }
-    const struct list list = all_planes();
-    void (*const move)(const struct list *, uintptr_t, uintptr_t, uintptr_t) =
-        hw_shadow.granule == 8 ? move_cells_8 : move_cells_64;
-    if (end - from < HW_CELLS_LONG) {
+    const struct hw_plane_list list = hw_all_planes();
+    void (*const move)(const struct hw_plane_list *, uintptr_t, uintptr_t, uintptr_t) =
+        hw_shadow.granule == 4   ? hw_words_move
+        : hw_shadow.granule == 8 ? move_cells_8
+                                 : move_cells_64;
+    if (end - from < HW_CELLS_LONG || (to > from && to < end)) {
         move(&list, from, to, end);
-        return;
+    } else {
+        const uintptr_t begin = from & ~(HW_SHADOW_PAGE - 1);
+        uintptr_t present[HW_PLANES_MOST];
+        struct hw_shadow_pages pages = hw_shadow_pages_of(&list, begin, end);
+        for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
+            const uintptr_t page = begin + n * HW_SHADOW_PAGE, first = page < from ? from : page;
+            const struct hw_plane_list here = hw_shadow_planes_in(&pages, n, present);
+            move(&here, first, to + (first - from), page + HW_SHADOW_PAGE < end ? page + HW_SHADOW_PAGE : end);
+        }
     }
-    const uintptr_t begin = from & ~(SHADOW_PAGE - 1);
-    uintptr_t present[HW_PLANES_MOST];
-    struct hw_shadow_pages pages = pages_of(&list, begin, end);
-    for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
-        const uintptr_t page = begin + n * SHADOW_PAGE, first = page < from ? from : page;
-        const struct list here = present_in(&list, &pages, n, present);
-        move(&here, first, to + (first - from), page + SHADOW_PAGE < end ? page + SHADOW_PAGE : end);
-    }
+    if (hw_shadow.granule == 4)
+        hw_words_move_carries(from, to, end);
 }
 
 bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to)
 {
-    struct list list = all_planes();
+    struct hw_plane_list list = hw_all_planes();
     if (hw_shadow.granule != 64 || list.memprof || end - start >= HW_CELLS_LONG)
         return false;
     for (uint32_t i = 0; i < list.count; i++)

@@ -42,42 +42,44 @@ struct hw_line_use {
 };
 #define HW_LINE_USERS 8 /* more threads at one line are ignored */
 
-/* What several threads do in one line that some of them write. */
-struct hw_line_verdict {
-    enum hw_side_sharing sharing; /* 0: they do not share it */
-    bool handed;                  /* one thread uses it, others only fill it or go through it */
-    bool hot;          /* falsely shared, and how often is not known: two threads' counts are at their limit */
-    uint64_t passes;   /* shared falsely, or in an unknown way: so often, at most, it went to another thread */
-    uint32_t counting; /* uses that count, a bit each */
-};
-/* Judges the line, of WORDS words (1, 8 or 16: granules of 64, 8 and 4 bytes). A thread counts if it uses some word of
- * the line at least a sixteenth as often as another thread uses some word, and does more than pass once over words that
- * others use: a thread that fills the block, or reads once what another one has filled, does not share it. The same for
- * each word. */
-struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t count, unsigned words);
-/* The same, added to SUM; if that is a block's, it is recorded which threads do what in the line at ADDRESS. */
+/* Adds to SUM how the threads of USES share the line of WORDS words (1, 8 or 16: granules of 64, 8 and 4 bytes); if
+ * that is a block's, it is recorded which threads do what in the line at ADDRESS. */
 void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
                  unsigned words);
 
 /* ---- plane_pages.c ---- */
 
+/* Planes that are gone through. */
+struct hw_plane_list {
+    const uintptr_t *plane;
+    uint32_t count;
+    uintptr_t memprof; /* one more, without cells of writes; 0: none */
+};
+static inline struct hw_plane_list hw_all_planes(void)
+{
+    return (struct hw_plane_list){hw_shadow.plane, __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE),
+                                  hw_shadow.memprof_used ? hw_shadow.memprof : 0};
+}
+
+#define HW_SHADOW_PAGE (HW_PAGE << hw_shadow.shift) /* program memory that one page of shadow stands for */
+
 /* Which pages of the shadow of a range are there, in several planes: asked of the kernel for many at a time. All pages
  * are, when it must not be asked. */
 struct hw_shadow_pages {
-    const uintptr_t *plane;
-    uint32_t planes;
-    uintptr_t memprof;            /* one more plane, without cells of writes; 0: none */
+    const struct hw_plane_list *list;
     uintptr_t begin;              /* the shadow of the range: from so far behind each plane's begin on */
     uint64_t count;               /* its pages */
     uint64_t first, known, batch; /* THERE is known of [first, first + known): BATCH bytes for each plane, bit 0 */
     uint8_t there[2048];
 };
+/* Of the shadow for [start, end). START is a multiple of HW_SHADOW_PAGE. */
+struct hw_shadow_pages hw_shadow_pages_of(const struct hw_plane_list *list, uintptr_t start, uintptr_t end);
 /* The first page from PAGE on that some plane has; COUNT if there is none. */
 uint64_t hw_shadow_pages_next(struct hw_shadow_pages *pages, uint64_t page);
+/* The planes that have PAGE, which hw_shadow_pages_next has found. PRESENT: room for HW_PLANES_MOST. */
+struct hw_plane_list hw_shadow_planes_in(const struct hw_shadow_pages *pages, uint64_t page, uintptr_t *present);
 /* Gives all of the range's pages back: they read as zero. */
 void hw_shadow_pages_drop(const struct hw_shadow_pages *pages);
-/* Of the page that hw_shadow_pages_next has found. PLANE: an index; that of memprof's is behind the others. */
-bool hw_shadow_page_is_there(const struct hw_shadow_pages *pages, uint32_t plane, uint64_t page);
 
 /* ---- cells.c ---- */
 
@@ -89,102 +91,29 @@ void hw_cells_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum
 void hw_cells_scan_shared(uintptr_t start, uintptr_t end, struct hw_cell_sum *sum,
                           struct hw_histogram_target *histogram);
 void hw_cells_clear(uintptr_t start, uintptr_t end);
-/* The cells of [from, end) go to where [to, ...) is; the two do not overlap. */
+/* The cells of [from, end) go to where [to, …) is. The two do not overlap, but with the granule 4, where [to, …) is
+ * clean apart from what they have in common. */
 void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end);
 /* The cells of [start, end) are added to that of TO; false, and nothing has happened, where that is no place for them:
  * small granules, long ranges. */
 bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to);
 
-/* The usual case: one plane, a few granules. Which cells are zero, and how many there are, cannot be predicted: so
- * there are no conditions, and up to HW_CELLS_UNROLLED cells the last one is read again instead of stopping there.
- * When it is, it is zero. */
-#define HW_CELLS_UNROLLED 5
-static inline __attribute__((always_inline)) void hw_cells_scan_one_plane(uintptr_t plane, uintptr_t start,
-                                                                          uintptr_t end, struct hw_cell_sum *sum)
-{
-    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
-    uint64_t reads = 0, writes = 0, touched = 0;
-    cell_64 *cell = (cell_64 *)(plane + (first << 3));
-#define TAKE(index)                                                                                                    \
-    do {                                                                                                               \
-        uint64_t value = cell[index];                                                                                  \
-        cell[index] = 0;                                                                                               \
-        reads += (uint32_t)value;                                                                                      \
-        writes += value >> 32;                                                                                         \
-        touched += value != 0;                                                                                         \
-    } while (0)
-    if (hw_likely(more < HW_CELLS_UNROLLED)) {
-        TAKE(0);
-        TAKE(more < 1 ? more : 1);
-        TAKE(more < 2 ? more : 2);
-        TAKE(more < 3 ? more : 3);
-        TAKE(more);
-    } else
-        for (uint64_t i = 0; i <= more; i++)
-            TAKE(i);
-#undef TAKE
-    sum->reads = reads;
-    sum->writes = writes;
-    sum->touched = touched;
-    sum->granules = more + 1;
-}
+/* ---- word_cells.c: what the functions of cells.c do with the granule 4, in some planes ---- */
 
-static inline bool hw_cells_are_usual(uintptr_t start, uintptr_t end)
-{
-    return hw_likely(end - start < HW_CELLS_LONG && !(hw_shadow.memprof_used | hw_shadow.carried) &&
-                     hw_shadow.granule == 64);
-}
-
-static inline bool hw_cells_are_clear_in(uintptr_t plane, uintptr_t start, uintptr_t end)
-{
-    uint64_t first = start >> 6, more = ((end - 1) >> 6) - first;
-    const cell_64 *cell = (const cell_64 *)(plane + (first << 3));
-    if (hw_likely(more < HW_CELLS_UNROLLED))
-        return !(cell[0] | cell[more < 1 ? more : 1] | cell[more < 2 ? more : 2] | cell[more < 3 ? more : 3] |
-                 cell[more]);
-    for (uint64_t i = 0; i <= more; i++)
-        if (cell[i])
-            return false;
-    return true;
-}
-
-static inline bool hw_cells_are_clear(uintptr_t start, uintptr_t end)
-{
-    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < count; i++)
-        if (!hw_cells_are_clear_in(hw_shadow.plane[i], start, end))
-            return false;
-    return true;
-}
-
-/* The one plane in which there are counts of the block (any, if there are none); 0 if there are several. Most blocks
- * are one thread's. */
-static inline uintptr_t hw_cells_only_plane(uintptr_t start, uintptr_t end)
-{
-    uint32_t count = __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE);
-    uintptr_t plane = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!hw_cells_are_clear_in(hw_shadow.plane[i], start, end)) {
-            if (plane)
-                return 0;
-            plane = hw_shadow.plane[i];
-        }
-    return plane ? plane : hw_shadow.base;
-}
-
-/* ---- word_cells.c: what the functions of cells.c do with the granule 4 ---- */
-
-void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+void hw_words_scan(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
                    struct hw_histogram_target *histogram);
+void hw_words_clear(const struct hw_plane_list *list, uintptr_t start, uintptr_t end);
+void hw_words_move(const struct hw_plane_list *list, uintptr_t from, uintptr_t to, uintptr_t end);
+void hw_words_each(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take,
+                   void (*each)(uintptr_t address, const struct hw_global_granule *counts));
+/* What was carried of words in [start, end) is cleared; that of [from, end) goes to where [to, …) is. */
+void hw_words_clear_carries(uintptr_t start, uintptr_t end);
+void hw_words_move_carries(uintptr_t from, uintptr_t to, uintptr_t end);
 /* A block of the layout that is freed: its cells are taken, and added to the words of the MIB. */
 void hw_words_freed(const struct hw_mib *mib, uint32_t free_context, uintptr_t start, uintptr_t end,
                     struct hw_cell_sum *sum);
-void hw_words_clear(uintptr_t start, uintptr_t end);
 /* Whether a new block's cells are clean; false: perhaps not. */
 bool hw_words_are_clear(uintptr_t start, uintptr_t end);
-void hw_words_move(uintptr_t from, uintptr_t to, uintptr_t end);
-void hw_words_each(uintptr_t start, uintptr_t end, bool take,
-                   void (*each)(uintptr_t address, const struct hw_global_granule *counts));
 /* Adds what was used since the last scan of the eight cells AT to their counts; false: nothing was, or another thread
  * came between. *TO_CARRY: some count comes near its end. */
 bool hw_words_fold(uint64_t *at, bool *to_carry);
@@ -247,11 +176,6 @@ bool hw_histograms_start(void);
 struct hw_cell_range {
     uintptr_t start, end;
 };
-static inline bool hw_access_owns(const void *address, const struct hw_block *block)
-{
-    return hw_likely(block->layout) || hw_layout_is_own(address);
-}
-
 static inline uintptr_t hw_access_end(const void *address, uint64_t size)
 {
     return (uintptr_t)address + (size ? size : 1);

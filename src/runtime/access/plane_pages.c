@@ -28,24 +28,36 @@ static void look_at_more_pages(uintptr_t at, uint64_t count, uint8_t *there)
 }
 _Static_assert(HW_ABI_WRITES_OFFSET % HW_PAGE == 0, "a page of cells is of reads or of writes, of the same memory");
 
+struct hw_shadow_pages hw_shadow_pages_of(const struct hw_plane_list *list, uintptr_t start, uintptr_t end)
+{
+    return (struct hw_shadow_pages){
+        .list = list, .begin = start >> hw_shadow.shift, .count = (end - start + HW_SHADOW_PAGE - 1) / HW_SHADOW_PAGE};
+}
+
+static uint32_t rows_of(const struct hw_plane_list *list)
+{
+    return list->count + (list->memprof != 0);
+}
+
 static void look_from(struct hw_shadow_pages *pages, uint64_t page)
 {
-    const uint32_t rows = pages->planes + (pages->memprof != 0);
+    const struct hw_plane_list *list = pages->list;
+    const uint32_t rows = rows_of(list);
     pages->batch = (sizeof pages->there - 8) / rows;
     pages->first = page;
     pages->known = pages->count - page < pages->batch ? pages->count - page : pages->batch;
     const uintptr_t offset = pages->begin + page * HW_PAGE;
     for (uint32_t i = 0; i < rows; i++) {
         uint8_t *there = pages->there + i * pages->batch;
-        look_at_pages((i < pages->planes ? pages->plane[i] : pages->memprof) + offset, pages->known, there);
-        if (hw_shadow.granule != 64 && i < pages->planes)
-            look_at_more_pages(pages->plane[i] + offset + HW_ABI_WRITES_OFFSET, pages->known, there);
+        look_at_pages((i < list->count ? list->plane[i] : list->memprof) + offset, pages->known, there);
+        if (hw_shadow.granule != 64 && i < list->count)
+            look_at_more_pages(list->plane[i] + offset + HW_ABI_WRITES_OFFSET, pages->known, there);
     }
 }
 
 uint64_t hw_shadow_pages_next(struct hw_shadow_pages *pages, uint64_t page)
 {
-    const uint32_t rows = pages->planes + (pages->memprof != 0);
+    const uint32_t rows = rows_of(pages->list);
     while (page < pages->count) {
         if (page - pages->first >= pages->known)
             look_from(pages, page);
@@ -64,20 +76,33 @@ uint64_t hw_shadow_pages_next(struct hw_shadow_pages *pages, uint64_t page)
     return pages->count;
 }
 
-bool hw_shadow_page_is_there(const struct hw_shadow_pages *pages, uint32_t plane, uint64_t page)
+static bool is_there(const struct hw_shadow_pages *pages, uint32_t row, uint64_t page)
 {
-    return pages->there[plane * pages->batch + page - pages->first] & 1;
+    return pages->there[row * pages->batch + page - pages->first] & 1;
+}
+
+struct hw_plane_list hw_shadow_planes_in(const struct hw_shadow_pages *pages, uint64_t page, uintptr_t *present)
+{
+    const struct hw_plane_list *list = pages->list;
+    struct hw_plane_list here = {present, 0, 0};
+    for (uint32_t i = 0; i < list->count; i++)
+        if (is_there(pages, i, page))
+            present[here.count++] = list->plane[i];
+    if (list->memprof && is_there(pages, list->count, page))
+        here.memprof = list->memprof;
+    return here;
 }
 
 void hw_shadow_pages_drop(const struct hw_shadow_pages *pages)
 {
+    const struct hw_plane_list *list = pages->list;
     const uint64_t bytes = pages->count * HW_PAGE;
-    for (uint32_t i = 0; i < pages->planes; i++) {
-        const uintptr_t at = pages->plane[i] + pages->begin;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uintptr_t at = list->plane[i] + pages->begin;
         hw_madvise(at, bytes, MADV_DONTNEED);
         if (hw_shadow.granule != 64)
             hw_madvise(at + HW_ABI_WRITES_OFFSET, bytes, MADV_DONTNEED);
     }
-    if (pages->memprof)
-        hw_madvise(pages->memprof + pages->begin, bytes, MADV_DONTNEED);
+    if (list->memprof)
+        hw_madvise(list->memprof + pages->begin, bytes, MADV_DONTNEED);
 }

@@ -213,7 +213,7 @@ static bool overlaps(const struct hw_line_use *uses, uint32_t i, uint32_t set, u
     return false;
 }
 
-/* Those that count: see hw_line_judge. Of several that only go through the line the one that does so most stays. */
+/* Those that count: see judge. Of several that only go through the line the one that does so most stays. */
 static uint32_t counting_of(const struct hw_line_use *uses, const struct user *users, uint32_t count, unsigned words)
 {
     uint64_t most = 0;
@@ -265,7 +265,19 @@ static enum hw_side_sharing sharing_of(const struct hw_line_use *uses, const str
     return !written ? 0 : words == 1 ? HW_SHARING_UNTOLD : together ? HW_SHARING_TRUE : HW_SHARING_FALSE;
 }
 
-struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t count, unsigned words)
+/* What several threads do in one line that some of them write. */
+struct line_verdict {
+    enum hw_side_sharing sharing; /* 0: they do not share it */
+    bool handed;                  /* one thread uses it, others only fill it or go through it */
+    bool hot;          /* falsely shared, and how often is not known: two threads' counts are at their limit */
+    uint64_t passes;   /* shared falsely, or in an unknown way: so often, at most, it went to another thread */
+    uint32_t counting; /* uses that count, a bit each */
+};
+/* Judges the line, of WORDS words (1, 8 or 16: granules of 64, 8 and 4 bytes). A thread counts if it uses some word of
+ * the line at least a sixteenth as often as another thread uses some word, and does more than pass once over words that
+ * others use: a thread that fills the block, or reads once what another one has filled, does not share it. The same for
+ * each word. */
+static struct line_verdict judge(const struct hw_line_use *uses, uint32_t count, unsigned words)
 {
     const struct grain grain = grain_of(words);
     struct user users[HW_LINE_USERS];
@@ -276,7 +288,7 @@ struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t co
         all += users[i].all;
         most = users[i].all > most ? users[i].all : most;
     }
-    struct hw_line_verdict verdict = {.counting = counting_of(uses, users, count, words)};
+    struct line_verdict verdict = {.counting = counting_of(uses, users, count, words)};
     verdict.handed = !(verdict.counting & (verdict.counting - 1));
     if (verdict.handed)
         return verdict;
@@ -292,7 +304,7 @@ struct hw_line_verdict hw_line_judge(const struct hw_line_use *uses, uint32_t co
 }
 
 static void tell(const struct hw_cell_owner *owner, uintptr_t address, const struct hw_line_use *uses,
-                 const struct hw_line_verdict *verdict, unsigned words)
+                 const struct line_verdict *verdict, unsigned words)
 {
     const unsigned bytes = 64 / words;
     uint64_t most = 0;
@@ -324,7 +336,7 @@ static void tell(const struct hw_cell_owner *owner, uintptr_t address, const str
 void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
                  unsigned words)
 {
-    const struct hw_line_verdict verdict = hw_line_judge(uses, count, words);
+    const struct line_verdict verdict = judge(uses, count, words);
     sum->lines_true += verdict.sharing == HW_SHARING_TRUE;
     sum->lines_false += verdict.sharing == HW_SHARING_FALSE;
     /* Of granules of 64 bytes those that several threads write are in a sum by themselves: here is what is not shared.

@@ -18,14 +18,13 @@
 #include "runtime/access/cells.h"
 #include "runtime/core/memory.h"
 
-#define SHADOW_PAGE (HW_PAGE << 2) /* program memory that one page of shadow stands for */
-#define ALL         0x0101010101010101ull
-#define RECENTS     0x8080808080808080ull
-#define COUNTS      0x7f7f7f7f7f7f7f7full
-#define FULL        127u
-#define CARRIED     64u
-#define LINE        64u /* bytes of memory: 16 cells */
-#define LINE_WORDS  16u
+#define ALL        0x0101010101010101ull
+#define RECENTS    0x8080808080808080ull
+#define COUNTS     0x7f7f7f7f7f7f7f7full
+#define FULL       127u
+#define CARRIED    64u
+#define LINE       64u /* bytes of memory: 16 cells */
+#define LINE_WORDS 16u
 
 /* ---- what was carried ---- */
 
@@ -91,7 +90,7 @@ static bool any_carried(uintptr_t start, uintptr_t end)
     return false;
 }
 
-static void clear_carries(uintptr_t start, uintptr_t end)
+void hw_words_clear_carries(uintptr_t start, uintptr_t end)
 {
     if (hw_likely(!carried.used))
         return;
@@ -107,8 +106,10 @@ static void clear_carries(uintptr_t start, uintptr_t end)
     }
 }
 
-static void move_carries(uintptr_t from, uintptr_t to, uintptr_t end)
+void hw_words_move_carries(uintptr_t from, uintptr_t to, uintptr_t end)
 {
+    if (hw_likely(!carried.used))
+        return;
     bool unused = false;
     uintptr_t words = (end - from + 3) / 4;
     for (uintptr_t k = 0; k < words; k++) {
@@ -188,16 +189,6 @@ void hw_words_carry(uint64_t *at, uintptr_t address, unsigned kind)
 
 /* ---- summing ---- */
 
-struct planes {
-    const uintptr_t *plane;
-    uint32_t count;
-};
-
-static inline struct planes all_planes(void)
-{
-    return (struct planes){hw_shadow.plane, __atomic_load_n(&hw_shadow.planes_used, __ATOMIC_ACQUIRE)};
-}
-
 /* Periods of each word of a line, by kind. */
 struct line {
     uint32_t periods[2][LINE_WORDS];
@@ -206,7 +197,7 @@ struct line {
     uint64_t any[2];
     uint64_t saturated[2];
     uint32_t users, writers;
-    struct seen {
+    struct words_seen {
         uintptr_t plane;
         uint64_t cells[2][2]; /* by kind and half */
     } seen[HW_LINE_USERS];    /* by the first users */
@@ -224,17 +215,17 @@ static inline void add_cells(struct line *line, unsigned kind, unsigned half, ui
 }
 
 /* Of [address, address + 64) the words that MASK (a byte each) selects. False: none was used. */
-static bool read_line(const struct planes *planes, uintptr_t address, const uint64_t mask[2], bool take,
+static bool read_line(const struct hw_plane_list *list, uintptr_t address, const uint64_t mask[2], bool take,
                       struct line *line)
 {
     bool found = false;
-    for (uint32_t p = 0; p < planes->count; p++) {
+    for (uint32_t p = 0; p < list->count; p++) {
         bool uses = false, writes = false;
-        struct seen seen = {.plane = planes->plane[p]};
+        struct words_seen seen = {.plane = list->plane[p]};
         for (unsigned half = 0; half < 2; half++) {
             uint64_t used[2];
             for (unsigned kind = 0; kind < 2; kind++) {
-                cell_64 *at = cells_at(planes->plane[p], address + 32 * half, kind);
+                cell_64 *at = cells_at(list->plane[p], address + 32 * half, kind);
                 uint64_t cells = mask[half] ? *at & mask[half] : 0;
                 used[kind] = 0;
                 if (!cells)
@@ -278,8 +269,8 @@ static inline uint32_t periods_in(uint64_t cells, unsigned i)
 }
 
 /* A line that several threads use, and some writes. */
-static __attribute__((noinline)) void add_shared_line(const struct line *line, uintptr_t address,
-                                                      struct hw_cell_sum *sum)
+static __attribute__((noinline)) void add_shared_words(const struct line *line, uintptr_t address,
+                                                       struct hw_cell_sum *sum)
 {
     struct hw_line_use uses[HW_LINE_USERS];
     uint32_t count = line->users < HW_LINE_USERS ? line->users : HW_LINE_USERS;
@@ -500,29 +491,29 @@ static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane
 }
 
 /* The one plane in which the block was used (any, if there is none); 0 if there are several. */
-static inline uintptr_t only_plane(const struct planes *planes, uintptr_t start, uintptr_t end)
+static inline uintptr_t only_plane(const struct hw_plane_list *list, uintptr_t start, uintptr_t end)
 {
     uintptr_t only = 0;
-    if (planes->count == 1)
-        return planes->plane[0];
-    for (uint32_t i = 0; i < planes->count; i++) {
+    if (list->count == 1)
+        return list->plane[0];
+    for (uint32_t i = 0; i < list->count; i++) {
         uint64_t any = 0;
         for (uintptr_t at = start; at < end; at += 32)
-            any |= *cells_at(planes->plane[i], at, 0) | *cells_at(planes->plane[i], at, 1);
+            any |= *cells_at(list->plane[i], at, 0) | *cells_at(list->plane[i], at, 1);
         if (any && only)
             return 0;
-        only = any ? planes->plane[i] : only;
+        only = any ? list->plane[i] : only;
     }
-    return only ? only : planes->plane[0];
+    return only ? only : list->plane[0];
 }
 
-static void scan(const struct planes *planes, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
-                 struct hw_histogram_target *histogram)
+void hw_words_scan(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
+                   struct hw_histogram_target *histogram)
 {
     bool carries = any_carried(start, end);
     uintptr_t plane;
     if (hw_likely(!carries && !(start & 31) && (!histogram || !(histogram->start & 31))) &&
-        (plane = only_plane(planes, start, end)) != 0) {
+        (plane = only_plane(list, start, end)) != 0) {
         if (take && hw_likely(hw_layout_of((const void *)start) != NULL))
             scan_one_plane(plane, start, end, true, true, sum, histogram);
         else
@@ -544,13 +535,13 @@ static void scan(const struct planes *planes, uintptr_t start, uintptr_t end, bo
             if (end < behind)
                 mask[half] &= ~0ull >> 8 * ((behind - end) / 4);
         }
-        if (!read_line(planes, at, mask, take, &line))
+        if (!read_line(list, at, mask, take, &line))
             continue;
         if (hw_unlikely(carries))
             add_line_carries(&line, at, mask, take);
         add_line(&line, sum);
         if (hw_unlikely(line.users > 1 && line.writers))
-            add_shared_line(&line, at, sum);
+            add_shared_words(&line, at, sum);
         if (histogram)
             for (unsigned half = 0; half < 2; half++)
                 for (uint64_t left = line.any[half]; left; left &= left - 1) {
@@ -565,70 +556,19 @@ void hw_words_freed(const struct hw_mib *mib, uint32_t free_context, uintptr_t s
                     struct hw_cell_sum *sum)
 {
     struct hw_histogram_target target, *counts = hw_histogram_of_freed(&target, mib, free_context, (const void *)start);
-    struct planes planes = all_planes();
+    const struct hw_plane_list list = hw_all_planes();
     uintptr_t plane;
-    if (hw_likely(!carried.used && end - start < HW_CELLS_LONG) && (plane = only_plane(&planes, start, end)) != 0)
+    if (hw_likely(!carried.used && end - start < HW_CELLS_LONG) && (plane = only_plane(&list, start, end)) != 0)
         scan_one_plane(plane, start, end, true, true, sum, counts);
     else
-        hw_words_scan(start, end, true, sum, counts);
-}
-
-/* ---- long ranges: by pages of the shadow ---- */
-
-/* The planes that have PAGE. */
-static struct planes present_in(const struct hw_shadow_pages *pages, uint64_t page, uintptr_t *present)
-{
-    struct planes here = {present, 0};
-    for (uint32_t i = 0; i < pages->planes; i++)
-        if (hw_shadow_page_is_there(pages, i, page))
-            present[here.count++] = pages->plane[i];
-    return here;
-}
-
-/* Of the shadow for [start, end). START is a multiple of SHADOW_PAGE. */
-static struct hw_shadow_pages pages_of(const struct planes *planes, uintptr_t start, uintptr_t end)
-{
-    return (struct hw_shadow_pages){.plane = planes->plane,
-                                    .planes = planes->count,
-                                    .begin = start >> 2,
-                                    .count = (end - start + SHADOW_PAGE - 1) / SHADOW_PAGE};
-}
-
-void hw_words_scan(uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
-                   struct hw_histogram_target *histogram)
-{
-    struct planes planes = all_planes();
-    if (hw_likely(end - start < HW_CELLS_LONG)) {
-        scan(&planes, start, end, take, sum, histogram);
-        return;
-    }
-    uintptr_t present[HW_PLANES_MOST];
-    uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
-    if (start < first)
-        scan(&planes, start, first, take, sum, histogram);
-    struct hw_shadow_pages pages = pages_of(&planes, first, last);
-    bool any = false;
-    for (uint64_t page = 0, next;; page = next + 1) {
-        next = hw_shadow_pages_next(&pages, page);
-        sum->granules += (next - page) * (SHADOW_PAGE / 4);
-        if (next == pages.count)
-            break;
-        const struct planes here = present_in(&pages, next, present);
-        const uintptr_t at = first + next * SHADOW_PAGE;
-        scan(&here, at, at + SHADOW_PAGE, take, sum, histogram);
-        any = true;
-    }
-    if (any && take && !hw_quiet)
-        hw_shadow_pages_drop(&pages);
-    if (last < end)
-        scan(&planes, last, end, take, sum, histogram);
+        hw_cells_scan(start, end, true, sum, counts);
 }
 
 /* ---- clearing ---- */
 
-static void clear(const struct planes *planes, uintptr_t start, uintptr_t end)
+void hw_words_clear(const struct hw_plane_list *list, uintptr_t start, uintptr_t end)
 {
-    for (uint32_t i = 0; i < planes->count; i++)
+    for (uint32_t i = 0; i < list->count; i++)
         for (uintptr_t at = start & ~31ul; at < end; at += 32) {
             uint64_t mask = ~0ull;
             if (start > at)
@@ -636,7 +576,7 @@ static void clear(const struct planes *planes, uintptr_t start, uintptr_t end)
             if (end < at + 32)
                 mask &= ~0ull >> 8 * ((at + 32 - end) / 4);
             for (unsigned kind = 0; kind < 2; kind++) {
-                cell_64 *cells = cells_at(planes->plane[i], at, kind);
+                cell_64 *cells = cells_at(list->plane[i], at, kind);
                 if (hw_unlikely(*cells & mask))
                     clear_bytes(cells, mask);
             }
@@ -645,12 +585,12 @@ static void clear(const struct planes *planes, uintptr_t start, uintptr_t end)
 
 bool hw_words_are_clear(uintptr_t start, uintptr_t end)
 {
-    struct planes planes = all_planes();
+    const struct hw_plane_list list = hw_all_planes();
     if (hw_unlikely(end - start > 4096 || carried.used))
         return false;
     uint64_t any = 0, last = (end - 1) / 32 - start / 32;
-    for (uint32_t i = 0; i < planes.count; i++) {
-        const cell_64 *reads = cells_at(planes.plane[i], start, 0), *writes = cells_at(planes.plane[i], start, 1);
+    for (uint32_t i = 0; i < list.count; i++) {
+        const cell_64 *reads = cells_at(list.plane[i], start, 0), *writes = cells_at(list.plane[i], start, 1);
 #define BOTH(index) (reads[index] | writes[index])
         if (hw_likely(last < 4))
             any |= BOTH(0) | BOTH(last < 1 ? last : 1) | BOTH(last < 2 ? last : 2) | BOTH(last);
@@ -662,71 +602,47 @@ bool hw_words_are_clear(uintptr_t start, uintptr_t end)
     return !any;
 }
 
-void hw_words_clear(uintptr_t start, uintptr_t end)
-{
-    struct planes planes = all_planes();
-    if (hw_likely(end - start < HW_CELLS_LONG || hw_quiet)) {
-        clear(&planes, start, end);
-    } else {
-        uintptr_t first = HW_ALIGN_UP(start, SHADOW_PAGE), last = end & ~(SHADOW_PAGE - 1);
-        if (start < first)
-            clear(&planes, start, first);
-        const struct hw_shadow_pages pages = pages_of(&planes, first, last);
-        hw_shadow_pages_drop(&pages);
-        if (last < end)
-            clear(&planes, last, end);
-    }
-    clear_carries(start, end);
-}
-
 /* ---- single words, of data ---- */
 
-void hw_words_each(uintptr_t start, uintptr_t end, bool take,
+void hw_words_each(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take,
                    void (*each)(uintptr_t address, const struct hw_global_granule *counts))
 {
-    struct planes planes = all_planes();
-    uintptr_t present[HW_PLANES_MOST], judged = 0;
+    const uintptr_t first = start & ~3ul;
+    uintptr_t judged = 0;
     struct hw_cell_sum line = {0};
-    const uintptr_t begin = start & ~(SHADOW_PAGE - 1);
-    struct hw_shadow_pages pages = pages_of(&planes, begin, end);
-    for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
-        const uintptr_t page = begin + n * SHADOW_PAGE;
-        const struct planes here = present_in(&pages, n, present);
-        uintptr_t first = page < start ? start & ~3ul : page;
-        for (uintptr_t at = first & ~31ul; at < end && at < page + SHADOW_PAGE; at += 32) {
-            uint64_t any = 0;
-            for (uint32_t i = 0; i < here.count; i++)
-                any |= *cells_at(here.plane[i], at, 0) | *cells_at(here.plane[i], at, 1);
-            if (any && here.count > 1 && (at & ~(LINE - 1ul)) != judged) { /* before anything is taken from it */
-                judged = at & ~(LINE - 1ul);
-                line = (struct hw_cell_sum){0};
-                scan(&here, judged, judged + LINE, false, &line, NULL);
-            }
-            for (uintptr_t word = at; any && word < at + 32; word += 4, any >>= 8) {
-                uintptr_t hole_end;
-                if (!(any & 255) || word < first || word >= end)
-                    continue;
-                struct hw_cell_sum sum = {0};
-                scan(&here, word, word + 4, take, &sum, NULL);
-                if (!sum.touched || (!take && hw_pool_hole(word, word + 4, 0, &hole_end) == word))
-                    continue;
-                struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes};
-                counts.flags = hw_access_granule_flags(&sum, judged == (at & ~(LINE - 1ul)) ? &line : NULL);
-                each(word, &counts);
-            }
+    for (uintptr_t at = first & ~31ul; at < end; at += 32) {
+        uint64_t any = 0;
+        for (uint32_t i = 0; i < list->count; i++)
+            any |= *cells_at(list->plane[i], at, 0) | *cells_at(list->plane[i], at, 1);
+        if (any && list->count > 1 && (at & ~(LINE - 1ul)) != judged) { /* before anything is taken from it */
+            judged = at & ~(LINE - 1ul);
+            line = (struct hw_cell_sum){0};
+            hw_words_scan(list, judged, judged + LINE, false, &line, NULL);
+        }
+        for (uintptr_t word = at; any && word < at + 32; word += 4, any >>= 8) {
+            uintptr_t hole_end;
+            if (!(any & 255) || word < first || word >= end)
+                continue;
+            struct hw_cell_sum sum = {0};
+            hw_words_scan(list, word, word + 4, take, &sum, NULL);
+            if (!sum.touched || (!take && hw_pool_hole(word, word + 4, 0, &hole_end) == word))
+                continue;
+            struct hw_global_granule counts = {.reads = sum.reads, .writes = sum.writes};
+            counts.flags = hw_access_granule_flags(&sum, judged == (at & ~(LINE - 1ul)) ? &line : NULL);
+            each(word, &counts);
         }
     }
 }
 
 /* ---- moving ---- */
 
-static void move_in(const struct planes *planes, uintptr_t from, uintptr_t to, uintptr_t end)
+void hw_words_move(const struct hw_plane_list *list, uintptr_t from, uintptr_t to, uintptr_t end)
 {
     typedef uint8_t byte __attribute__((may_alias));
     const uintptr_t count = ((end - 1) >> 2) - (from >> 2) + 1;
-    for (uint32_t i = 0; i < planes->count; i++)
+    for (uint32_t i = 0; i < list->count; i++)
         for (unsigned kind = 0; kind < 2; kind++) {
-            byte *cells = (byte *)(planes->plane[i] + (from >> 2) + (kind ? HW_ABI_WRITES_OFFSET : 0));
+            byte *cells = (byte *)(list->plane[i] + (from >> 2) + (kind ? HW_ABI_WRITES_OFFSET : 0));
             byte *target = cells + (to >> 2) - (from >> 2);
             for (uintptr_t k = 0; k < count; k++) {
                 uintptr_t word = to > from ? count - 1 - k : k;
@@ -736,26 +652,6 @@ static void move_in(const struct planes *planes, uintptr_t from, uintptr_t to, u
                 }
             }
         }
-}
-
-/* The cells of [from, end) go to where [to, …) is, which is clean but for what the two have in common. */
-void hw_words_move(uintptr_t from, uintptr_t to, uintptr_t end)
-{
-    struct planes planes = all_planes();
-    const uintptr_t begin = from & ~(SHADOW_PAGE - 1);
-    if (end - from < HW_CELLS_LONG || (to > from && to < end)) {
-        move_in(&planes, from, to, end);
-    } else {
-        uintptr_t present[HW_PLANES_MOST];
-        struct hw_shadow_pages pages = pages_of(&planes, begin, end);
-        for (uint64_t n = 0; (n = hw_shadow_pages_next(&pages, n)) < pages.count; n++) {
-            const uintptr_t page = begin + n * SHADOW_PAGE, first = page < from ? from : page;
-            const struct planes here = present_in(&pages, n, present);
-            move_in(&here, first, to + (first - from), page + SHADOW_PAGE < end ? page + SHADOW_PAGE : end);
-        }
-    }
-    if (hw_unlikely(carried.used))
-        move_carries(from, to, end);
 }
 
 /* ---- start ---- */

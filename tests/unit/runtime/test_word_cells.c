@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/sys.c"
+#include "runtime/access/cells.c"
 #include "runtime/access/count_words.c"
 #include "runtime/access/plane_pages.c"
 #include "runtime/access/word_cells.c"
@@ -78,6 +79,36 @@ void hw_histogram_add_word(struct hw_histogram_target *target, uintptr_t address
     entry->saturated += saturated;
 }
 
+void hw_histogram_add(struct hw_histogram_target *target, uintptr_t address, uint64_t count, bool saturated)
+{
+    (void)target;
+    (void)address;
+    (void)count;
+    (void)saturated;
+    fail_msg("other granules");
+}
+void hw_shadow_carry(void *cell, unsigned half, uint64_t amount)
+{
+    (void)cell;
+    (void)half;
+    (void)amount;
+    fail_msg("other granules");
+}
+bool hw_shadow_side(uintptr_t first, uintptr_t end, bool take, uint64_t more[2])
+{
+    (void)first;
+    (void)end;
+    (void)take;
+    (void)more;
+    return false;
+}
+void hw_shadow_side_add(uintptr_t cell, const uint64_t more[2])
+{
+    (void)cell;
+    (void)more;
+    fail_msg("other granules");
+}
+
 void hw_line_add(struct hw_cell_sum *sum, uintptr_t address, const struct hw_line_use *uses, uint32_t count,
                  unsigned words)
 {
@@ -108,6 +139,7 @@ static int set_up(void **state)
     (void)state;
     uintptr_t base = (uintptr_t)reserve(HW_ABI_WRITES_OFFSET + (1ul << 26));
     hw_shadow.granule = 4;
+    hw_shadow.shift = 2;
     hw_shadow.plane[0] = base;
     hw_shadow.plane[1] = base + (1ul << 24);
     hw_shadow.planes_used = 1;
@@ -146,14 +178,14 @@ static void test_marks(void **state)
         for (uint64_t word = any(2) ? 2048 : 0; word-- > 0;) /* marked already, nearly all of them */
             for (unsigned kind = 0; kind < 2; kind++)
                 if (any(60))
-                    want[kind][word] = *cell_of(0, START + 4 * word, kind) = RECENT;
+                    want[kind][word] = *cell_of(0, START + 4 * word, kind) = HW_ABI_RECENT;
         for (unsigned kind = 0; kind < 2; kind++)
             for (uint64_t i = 0; i < (form ? 1 : count); i++) {
                 if (form < 2 && !(kinds >> kind & 1))
                     continue;
                 int64_t start = form == 2 && !kind ? (int64_t)other : at + (form ? 0 : (int64_t)i * stride);
                 for (uint64_t byte = 0; byte < bytes; byte++)
-                    want[kind][((uint64_t)start + byte - START) / 4] = RECENT;
+                    want[kind][((uint64_t)start + byte - START) / 4] = HW_ABI_RECENT;
             }
         if (form == 0)
             __heapwise_range_4((void *)at, stride, count, bytes, kinds);
@@ -199,7 +231,7 @@ static void test_marks_during_folds(void **state)
     for (unsigned round = 0; round < 20000000 && folds < 100000; round++) {
         volatile uint8_t *cells = cell_of(0, START, 0);
         for (unsigned i = 0; i < 64; i++)
-            cells[i] = (uint8_t)(cells[i] | RECENT);
+            cells[i] = (uint8_t)(cells[i] | HW_ABI_RECENT);
         for (unsigned i = 0; i < 64; i++)
             lost += cells[i] == 0; /* a mark or a period, at every moment */
         for (unsigned i = 0; i < 64; i += 8)
@@ -225,7 +257,7 @@ static void fill(uintptr_t start, uint64_t bytes, unsigned plane, uint64_t liken
         random_state = likeness;
     for (uint64_t word = 0; word < (bytes + 3) / 4; word++)
         for (unsigned kind = 0; kind < 2; kind++) {
-            uint8_t value = any(3) ? 0 : any(2) ? RECENT : (uint8_t)any(limits ? 256 : 200);
+            uint8_t value = any(3) ? 0 : any(2) ? HW_ABI_RECENT : (uint8_t)any(limits ? 256 : 200);
             if (!limits && (value & 127) == 127)
                 value--;
             *cell_of(plane, start + 4 * word, kind) = value;
@@ -233,7 +265,7 @@ static void fill(uintptr_t start, uint64_t bytes, unsigned plane, uint64_t liken
     if (likeness)
         random_state = kept;
     if (likeness && !any(3)) /* but for one word */
-        *cell_of(plane, start + 4 * any((bytes + 3) / 4), any(2)) ^= RECENT;
+        *cell_of(plane, start + 4 * any((bytes + 3) / 4), any(2)) ^= HW_ABI_RECENT;
 }
 
 static struct hw_cell_sum expect_block(uintptr_t start, uint64_t bytes)
@@ -339,9 +371,9 @@ static void test_clear(void **state)
         uint64_t bytes = 1 + any(500);
         uintptr_t start = START + 64 + 4 * any(1000), word = start + any(bytes);
         assert_true(hw_words_are_clear(start, start + bytes));
-        *cell_of(0, word, any(2)) = RECENT;
+        *cell_of(0, word, any(2)) = HW_ABI_RECENT;
         assert_false(hw_words_are_clear(start, start + bytes));
-        hw_words_clear(start, start + bytes);
+        hw_cells_clear(start, start + bytes);
         assert_true(hw_words_are_clear(start, start + bytes));
     }
 }
@@ -355,11 +387,11 @@ static uint8_t model[2][WORDS];
 static unsigned other_plane;
 static void scatter(void)
 {
-    hw_words_clear(START, START + SPAN);
+    hw_cells_clear(START, START + SPAN);
     memset(model, 0, sizeof model);
-    for (uint64_t page = 0; page < SPAN / SHADOW_PAGE; page++)
+    for (uint64_t page = 0; page < SPAN / HW_SHADOW_PAGE; page++)
         for (uint64_t n = any(3) ? 0 : any(20); n > 0; n--) {
-            const uintptr_t word = page * (SHADOW_PAGE / 4) + any(SHADOW_PAGE / 4), kind = any(2);
+            const uintptr_t word = page * (HW_SHADOW_PAGE / 4) + any(HW_SHADOW_PAGE / 4), kind = any(2);
             if (model[kind][word])
                 continue;
             model[kind][word] = (uint8_t)(1 + any(100));
@@ -399,7 +431,7 @@ static void test_long_ranges(void **state)
                 wanted[kind] += model[kind][word];
         }
         const bool take = any(2);
-        hw_words_scan(start, end, take, &sum, NULL);
+        hw_cells_scan(start, end, take, &sum, NULL);
         assert_int_equal(sum.reads, wanted[0]);
         assert_int_equal(sum.writes, wanted[1]);
         assert_int_equal(sum.touched, touched);
@@ -413,10 +445,10 @@ static void test_long_ranges(void **state)
         const uint64_t words = HW_CELLS_LONG / 4 + any(WORDS / 4), from = any(WORDS - words), to = any(WORDS - words);
         for (uint64_t word = to; word < to + words; word++)
             if (word < from || word >= from + words) {
-                hw_words_clear(START + 4 * word, START + 4 * word + 4);
+                hw_cells_clear(START + 4 * word, START + 4 * word + 4);
                 model[0][word] = model[1][word] = 0;
             }
-        hw_words_move(START + 4 * from, START + 4 * to, START + 4 * (from + words));
+        hw_cells_move(START + 4 * from, START + 4 * to, START + 4 * (from + words));
         for (unsigned kind = 0; kind < 2; kind++) {
             memmove(model[kind] + to, model[kind] + from, words);
             for (uint64_t word = from; word < from + words; word++)
@@ -425,7 +457,7 @@ static void test_long_ranges(void **state)
         }
         check_cells();
     }
-    hw_words_clear(START, START + SPAN);
+    hw_cells_clear(START, START + SPAN);
     hw_shadow.planes_used = 1;
 }
 
@@ -438,7 +470,7 @@ static void test_carries(void **state)
     bool to_carry = false;
     forget();
     for (unsigned i = 0; i < 100000; i++) {
-        *cell |= RECENT;
+        *cell |= HW_ABI_RECENT;
         assert_true(hw_words_fold((uint64_t *)((uintptr_t)cell & ~7ul), &to_carry));
         periods++;
         if (to_carry)
@@ -454,7 +486,7 @@ static void test_carries(void **state)
     assert_int_equal(told(entry->written_periods, entry, entry->written_cells, 3, false), periods);
     assert_int_equal(told(entry->written_blocks, entry, entry->written_cells, 3, true), 1);
     sum = (struct hw_cell_sum){0};
-    *cell |= RECENT;
+    *cell |= HW_ABI_RECENT;
     hw_words_freed(NULL, HW_NONE, start, start + 64, &sum); /* the next block there */
     assert_int_equal(sum.writes, 1);
 }
@@ -468,7 +500,7 @@ static void test_saturation(void **state)
     bool to_carry;
     forget();
     for (unsigned i = 0; i < 300; i++) {
-        *cell |= RECENT;
+        *cell |= HW_ABI_RECENT;
         hw_words_fold((uint64_t *)cell, &to_carry);
     }
     assert_int_equal(*cell & 127, 127);
