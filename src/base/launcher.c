@@ -61,9 +61,7 @@ void hw_expand_name(char *name, size_t size, const char *pattern, const struct h
             break;
         }
     char extension[64];
-    struct hw_text tail;
-    hw_text_init(&tail, extension, sizeof extension);
-    hw_text_string(&tail, name + dot);
+    hw_text_join(extension, sizeof extension, name + dot);
     text.used = dot;
     name[dot] = 0;
     hw_text_char(&text, '.');

@@ -116,6 +116,14 @@ void hw_text_u64(struct hw_text *text, uint64_t value)
         hw_text_char(text, digits[--n]);
 }
 
+void hw_text_join_all(char *buffer, size_t size, const char *const *strings)
+{
+    struct hw_text text;
+    hw_text_init(&text, buffer, size);
+    while (*strings)
+        hw_text_string(&text, *strings++);
+}
+
 const char *hw_skip_fields(const char *text, int count)
 {
     for (; count >= 0; count--) {

@@ -103,6 +103,9 @@ void hw_text_init(struct hw_text *text, char *buffer, size_t size);
 void hw_text_char(struct hw_text *text, char c);
 void hw_text_string(struct hw_text *text, const char *string);
 void hw_text_u64(struct hw_text *text, uint64_t value);
+/* The strings that follow, up to a NULL, one after the other in BUFFER. */
+#define hw_text_join(buffer, size, ...) hw_text_join_all(buffer, size, (const char *const[]){__VA_ARGS__, NULL})
+void hw_text_join_all(char *buffer, size_t size, const char *const *strings);
 
 /* Behind COUNT fields of a line of /proc, and the blanks after them. */
 const char *hw_skip_fields(const char *text, int count);

@@ -53,7 +53,6 @@ void hw_shadow_start(void);
 /* Granule of the notes in the modules that are loaded, 0 when none is instrumented. Ends the process with a message
  * when they differ, or when there are no planes. */
 uint32_t hw_shadow_granule_of_modules(void);
-void hw_shadow_count_modules(void);
 /* Ends the process: this program cannot run without the runtime. */
 __attribute__((noreturn)) void hw_shadow_refuse(const char *text, const char *detail);
 /* GRANULE is counted with from now on, or 0: none. */
@@ -61,9 +60,8 @@ void hw_shadow_set_granule(uint32_t granule);
 void hw_shadow_fork(void);
 /* Of the calling thread: which plane in the order of addresses, from 1; 0: none of its own. */
 extern HW_HIDDEN __thread uint32_t hw_self_plane __attribute__((tls_model("initial-exec")));
-/* The calling thread gets a plane of its own / gives it back (its counts stay). */
+/* The calling thread gets a plane of its own. */
 void hw_shadow_attach(void);
-void hw_shadow_release(void);
 /* Adds AMOUNT to a 32-bit half (0 reads, 1 writes) of a 64-byte granule's cell; what does not fit there goes into a
  * side table of 64-bit counts. CELL is a cell of the calling thread's plane. */
 void hw_shadow_carry(void *cell, unsigned half, uint64_t amount);

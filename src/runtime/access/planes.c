@@ -126,9 +126,8 @@ void hw_shadow_start(void)
     if (hw_shadow.base != SHADOW_ADDRESS && dl_iterate_phdr)
         dl_iterate_phdr(patch_tls_image, NULL);
     __heapwise_plane = hw_shadow.base;
-    if (hw_gettid() == hw_getpid()) {
+    if (hw_gettid() == hw_getpid())
         hw_self_plane = 1;
-    }
 }
 
 /* ---- instrumented modules ---- */
@@ -178,16 +177,10 @@ static int look_for_note(struct dl_phdr_info *info, size_t size, void *closure)
     const char *path = *info->dlpi_name ? info->dlpi_name : "the program";
     found->modules++;
     if (!found->granule) {
-        struct hw_text text;
-        hw_text_init(&text, found->path, sizeof found->path);
-        hw_text_string(&text, path);
+        hw_text_join(found->path, sizeof found->path, path);
     } else if (found->granule != granule) {
         char line[2200];
-        struct hw_text text;
-        hw_text_init(&text, line, sizeof line);
-        hw_text_string(&text, found->path);
-        hw_text_string(&text, " and ");
-        hw_text_string(&text, path);
+        hw_text_join(line, sizeof line, found->path, " and ", path);
         hw_shadow_refuse("these were built with different --granule, all parts of a program need the same: ", line);
     }
     found->granule = granule;
@@ -205,14 +198,20 @@ static void take_flags(const struct found *found)
     hw_shadow.modules = found->modules;
 }
 
-uint32_t hw_shadow_granule_of_modules(void)
+/* What the notes of the modules that are loaded say. */
+static const struct found *look_at_modules(void)
 {
     static struct found found; /* too large for a small stack */
     found = (struct found){0};
     if (dl_iterate_phdr)
         dl_iterate_phdr(look_for_note, &found);
     take_flags(&found);
-    uint32_t granule = found.granule;
+    return &found;
+}
+
+uint32_t hw_shadow_granule_of_modules(void)
+{
+    uint32_t granule = look_at_modules()->granule;
     if (!granule)
         granule = hw_memprof_granule();
     else if (hw_memprof_granule() && hw_memprof_granule() != granule)
@@ -251,7 +250,7 @@ void hw_access_enable(uint32_t granule)
         return;
     }
     hw_access_late(granule);
-    hw_shadow_count_modules();
+    look_at_modules();
 }
 
 void hw_shadow_set_granule(uint32_t granule)
@@ -261,15 +260,6 @@ void hw_shadow_set_granule(uint32_t granule)
         hw_shadow.shift = 2;
     }
     hw_shadow.granule = granule;
-}
-
-void hw_shadow_count_modules(void)
-{
-    static struct found found;
-    found = (struct found){0};
-    if (dl_iterate_phdr)
-        dl_iterate_phdr(look_for_note, &found);
-    take_flags(&found);
 }
 
 uintptr_t hw_shadow_memprof_plane(void)
@@ -283,13 +273,26 @@ uintptr_t hw_shadow_memprof_plane(void)
 
 /* ---- threads ---- */
 
+/* The calling thread gives its plane back: its counts stay. */
+static void release(void)
+{
+    if (!hw_self_plane)
+        return;
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    planes.users[hw_self_plane - 1]--;
+    planes.released[hw_self_plane - 1] = ++planes.releases;
+    hw_self_plane = 0;
+    __heapwise_plane = hw_shadow.base; /* what still runs here counts beside the main thread */
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
 static void at_thread_exit(void *value)
 {
     /* The last round of destructors: those of the program still count. */
     if (++self_exit_rounds < 4)
         pthread_setspecific(planes.key, value);
     else
-        hw_shadow_release();
+        release();
 }
 
 void hw_shadow_threads_start(void)
@@ -370,18 +373,6 @@ void hw_shadow_attach(void)
         hw_note(HW_NOTE_PLANES_SHARED, NULL);
     if (planes.has_key)
         pthread_setspecific(planes.key, &planes);
-}
-
-void hw_shadow_release(void)
-{
-    if (!hw_self_plane)
-        return;
-    hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    planes.users[hw_self_plane - 1]--;
-    planes.released[hw_self_plane - 1] = ++planes.releases;
-    hw_self_plane = 0;
-    __heapwise_plane = hw_shadow.base; /* what still runs here counts beside the main thread */
-    hw_lock_drop(&hw_runtime.lock, old);
 }
 
 /* ---- counts beyond 32 bits ---- */

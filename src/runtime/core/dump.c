@@ -285,11 +285,7 @@ static long write_dump(void)
     }
     if (result < 0 && (hw_options.verbose || !dump.told)) {
         dump.told = true;
-        struct hw_text text;
-        hw_text_init(&text, out->buffer, sizeof out->buffer);
-        hw_text_string(&text, out->path);
-        hw_text_string(&text, ": ");
-        hw_text_string(&text, hw_error_name((int)-result));
+        hw_text_join(out->buffer, sizeof out->buffer, out->path, ": ", hw_error_name((int)-result));
         hw_trouble("cannot write a dump: ", out->buffer, (int)-result);
     } else if (hw_options.verbose && result >= 0)
         hw_message("dump: ", out->path);

@@ -65,14 +65,8 @@ struct hw_pool hw_pools[HW_POOL_COUNT];
 
 static void set_problem(const char *what, long error)
 {
-    struct hw_text text;
-    hw_text_init(&text, file.problem, sizeof file.problem);
-    hw_text_string(&text, what);
     file.error = (int)-error;
-    if (error) {
-        hw_text_string(&text, ": ");
-        hw_text_string(&text, hw_error_name((int)-error));
-    }
+    hw_text_join(file.problem, sizeof file.problem, what, error ? ": " : NULL, hw_error_name((int)-error));
 }
 
 const char *hw_file_problem(void)
@@ -462,9 +456,7 @@ static int given_file(void)
     int fd = hw_launcher_file(executable, &reply);
     if (fd < 0)
         return fd;
-    struct hw_text path;
-    hw_text_init(&path, hw_file_path, sizeof hw_file_path);
-    hw_text_string(&path, reply.path);
+    hw_text_join(hw_file_path, sizeof hw_file_path, reply.path);
     hw_file_pid = reply.pid;
     hw_file_start_time = reply.start_time;
     file.given = true;

@@ -208,9 +208,7 @@ int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply)
         return -ENOTCONN;
     int pair[2];
     struct hw_launcher_request request = new_request(HW_LAUNCHER_FILE);
-    struct hw_text text;
-    hw_text_init(&text, request.text, sizeof request.text);
-    hw_text_string(&text, executable);
+    hw_text_join(request.text, sizeof request.text, executable);
     long result = hw_sys(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair);
     if (result < 0)
         return (int)result;
@@ -221,28 +219,14 @@ int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply)
     return fd;
 }
 
-/* Sends record the reason why this process has no profile. ERROR: errno, or 0. */
-static void tell(const char *problem, int error)
+void hw_trouble(const char *what, const char *detail, int error)
 {
+    if (!hw_options.session || hw_options.verbose)
+        hw_message(what, detail);
     if (!hw_options.launcher || hw_quiet)
         return;
     struct hw_launcher_request request = new_request(HW_LAUNCHER_PROBLEM);
-    struct hw_text text;
     request.error = error;
-    hw_text_init(&text, request.text, sizeof request.text);
-    hw_text_string(&text, problem);
+    hw_text_join(request.text, sizeof request.text, what, detail);
     send_request(&request, -1);
-}
-
-void hw_trouble(const char *what, const char *detail, int error)
-{
-    char buffer[256];
-    struct hw_text text;
-    if (!hw_options.session || hw_options.verbose)
-        hw_message(what, detail);
-    hw_text_init(&text, buffer, sizeof buffer);
-    hw_text_string(&text, what);
-    if (detail)
-        hw_text_string(&text, detail);
-    tell(buffer, error);
 }

@@ -155,13 +155,8 @@ void hw_describe_allocator(void)
         name = static_allocator_name();
     hw_real.is_glibc = hw_streq(name, "glibc");
     char text[64];
-    struct hw_text to;
-    hw_text_init(&to, text, sizeof text);
-    hw_text_string(&to, name);
-    if (hw_real.is_glibc && gnu_get_libc_version) {
-        hw_text_char(&to, ' ');
-        hw_text_string(&to, gnu_get_libc_version());
-    }
+    const bool has_version = hw_real.is_glibc && gnu_get_libc_version;
+    hw_text_join(text, sizeof text, name, has_version ? " " : NULL, has_version ? gnu_get_libc_version() : NULL);
     process->allocator = hw_file_string(text);
     /* Is operator new the C++ library's own? */
     const struct hw_module *library = hw_real.op_new[0] ? hw_module_find((uintptr_t)hw_real.op_new[0]) : NULL;

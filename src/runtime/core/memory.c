@@ -190,44 +190,52 @@ bool hw_is_traced(char *buffer, size_t size)
 
 /* ---- mappings ---- */
 
-static void give_area(char *line, void (*each)(const struct hw_area *area))
+void hw_lines_each(const char *path, bool (*each)(void *closure, const char *line), void *closure)
+{
+    static char buffer[8192]; /* under the lock */
+    int fd = hw_open(path, O_RDONLY, 0);
+    bool goes_on = fd >= 0;
+    size_t kept = 0;
+    for (long n; goes_on && (n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept)) > 0;) {
+        size_t filled = kept + (size_t)n, line = 0;
+        for (size_t i = kept; i < filled && goes_on; i++)
+            if (buffer[i] == '\n') {
+                buffer[i] = 0;
+                goes_on = each(closure, buffer + line);
+                line = i + 1;
+            }
+        kept = filled - line;
+        if (kept >= sizeof buffer - 1)
+            kept = 0; /* a line longer than the buffer: nothing that is needed */
+        for (size_t i = 0; i < kept; i++)
+            buffer[i] = buffer[line + i];
+    }
+    if (fd >= 0)
+        hw_close(fd);
+}
+
+typedef void area_visitor(const struct hw_area *area);
+
+static bool give_area(void *each, const char *line)
 {
     const char *cursor = line;
     struct hw_area area = {.start = hw_parse_u64(&cursor, 16)};
     cursor++;
     area.end = hw_parse_u64(&cursor, 16);
     if (hw_strlen(cursor) < 5)
-        return;
+        return true;
     area.writable = cursor[2] == 'w';
     area.shared = cursor[4] == 's';
     area.own = is_own(area.start);
     for (const char *c = cursor; *c; c++)
         area.file |= *c == '/';
-    each(&area);
+    (*(area_visitor **)each)(&area);
+    return true;
 }
 
 void hw_areas_each(void (*each)(const struct hw_area *area))
 {
-    static char buffer[8192]; /* under the lock */
-    int fd = hw_open("/proc/self/maps", O_RDONLY, 0);
-    if (fd < 0)
-        return;
-    size_t kept = 0;
-    for (long n; (n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept)) > 0;) {
-        size_t filled = kept + (size_t)n, line = 0;
-        for (size_t i = kept; i < filled; i++)
-            if (buffer[i] == '\n') {
-                buffer[i] = 0;
-                give_area(buffer + line, each);
-                line = i + 1;
-            }
-        kept = filled - line;
-        if (kept >= sizeof buffer - 1)
-            kept = 0;
-        for (size_t i = 0; i < kept; i++)
-            buffer[i] = buffer[line + i];
-    }
-    hw_close(fd);
+    hw_lines_each("/proc/self/maps", give_area, &each);
 }
 
 void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end))
@@ -289,28 +297,29 @@ static void begin_mapping(struct breakdown *state, const char *line)
         state->kind = &out->file;
 }
 
-static void take_line(struct breakdown *state, char *line)
+static bool take_line(void *closure, const char *line)
 {
+    struct breakdown *state = closure;
     if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
         begin_mapping(state, line);
-        return;
+        return true;
     }
     bool rss = hw_starts_with(line, "Rss:");
     if (!rss && !hw_starts_with(line, "Swap:"))
-        return;
+        return true;
     while (*line && (*line < '0' || *line > '9'))
         line++;
-    const char *cursor = line;
-    uint64_t bytes = hw_parse_u64(&cursor, 10) * 1024;
+    uint64_t bytes = hw_parse_u64(&line, 10) * 1024;
     if (!rss) {
         state->out->swap += bytes;
-        return;
+        return true;
     }
     state->out->rss += bytes;
     if (state->kind)
         *state->kind += bytes;
     if (state->each_heap && state->kind == &state->out->heap)
         state->each_heap(state->start, state->end, bytes);
+    return true;
 }
 
 void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment)
@@ -321,31 +330,9 @@ void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment
 void hw_memory_measure_heap(struct hw_memory_breakdown *result, enum hw_memory_moment moment,
                             hw_heap_mapping_visitor *each)
 {
-    static char buffer[8192]; /* under the lock */
     *result = (struct hw_memory_breakdown){.moment = moment};
-    int fd = hw_open("/proc/self/smaps", O_RDONLY, 0);
-    if (fd < 0)
-        return;
     struct breakdown state = {.out = result, .each_heap = each};
-    size_t kept = 0;
-    for (;;) {
-        long n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept);
-        if (n <= 0)
-            break;
-        size_t filled = kept + (size_t)n, line = 0;
-        for (size_t i = kept; i < filled; i++)
-            if (buffer[i] == '\n') {
-                buffer[i] = 0;
-                take_line(&state, buffer + line);
-                line = i + 1;
-            }
-        kept = filled - line;
-        if (kept >= sizeof buffer - 1)
-            kept = 0; /* a line longer than the buffer: nothing that is needed */
-        for (size_t i = 0; i < kept; i++)
-            buffer[i] = buffer[line + i];
-    }
-    hw_close(fd);
+    hw_lines_each("/proc/self/smaps", take_line, &state);
 }
 
 void hw_memory_keep(const struct hw_memory_breakdown *result, enum hw_memory_moment moment, uint64_t tick,

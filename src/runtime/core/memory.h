@@ -25,12 +25,15 @@ uint64_t hw_address_space_limit(void);
 bool hw_address_space_limited(void);
 /* The program locks what is mapped later: memory of the runtime is unlocked at once. */
 extern HW_HIDDEN bool hw_own_unlocked;
+/* Calls EACH for the lines of a file of /proc, without their ends, until it says false. Lock held; not again from
+ * inside EACH. */
+void hw_lines_each(const char *path, bool (*each)(void *closure, const char *line), void *closure);
 /* A mapping of /proc/self/maps. */
 struct hw_area {
     uintptr_t start, end;
     bool writable, own, shared, file;
 };
-/* Lock held; not again from inside EACH. */
+/* Likewise. */
 void hw_areas_each(void (*each)(const struct hw_area *area));
 /* Calls EACH for the parts of [start, end) whose pages are there. */
 void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end));

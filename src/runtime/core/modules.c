@@ -10,6 +10,7 @@
 #include "runtime/access/access.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
+#include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/stacks/stacks.h"
@@ -310,11 +311,9 @@ void hw_modules_start(void)
     publish(&no_modules);
     long n = hw_read_link("/proc/self/exe", main_path, sizeof main_path);
     if (n <= 0) { /* no /proc */
-        struct hw_text text;
-        hw_text_init(&text, main_path, sizeof main_path);
-        hw_text_string(&text, getauxval && getauxval(AT_EXECFN) ? (const char *)getauxval(AT_EXECFN) : "");
-    } else
-        main_path[n] = 0;
+        const unsigned long name = getauxval ? getauxval(AT_EXECFN) : 0;
+        hw_text_join(main_path, sizeof main_path, (const char *)name);
+    }
     modules.look_distance = 0;
     hw_modules_rescan();
 }
@@ -334,49 +333,30 @@ struct mapping {
     char permissions[5];
 };
 
-/* Reads maps line by line; false at the end. */
-struct maps_reader {
-    int fd;
-    size_t filled, at;
-    char buffer[4096];
+/* The mapping that holds PC. FIRST: the first page of the file that the lines are about. */
+struct search {
+    uintptr_t pc;
+    struct mapping mapping, first;
+    bool found;
 };
 
-static int next_char(struct maps_reader *reader)
+static bool look_at_mapping(void *closure, const char *line)
 {
-    if (reader->at == reader->filled) {
-        long n = hw_sys(SYS_read, reader->fd, reader->buffer, sizeof reader->buffer);
-        if (n <= 0)
-            return -1;
-        reader->filled = (size_t)n;
-        reader->at = 0;
-    }
-    return (unsigned char)reader->buffer[reader->at++];
-}
-
-static bool next_mapping(struct maps_reader *reader, struct mapping *mapping)
-{
-    char line[1200];
-    struct hw_text text;
-    hw_text_init(&text, line, sizeof line);
-    int c;
-    while ((c = next_char(reader)) >= 0 && c != '\n')
-        hw_text_char(&text, (char)c);
-    if (c < 0 && !text.used)
-        return false;
-    const char *cursor = line;
-    mapping->start = hw_parse_u64(&cursor, 16);
-    cursor++;
-    mapping->end = hw_parse_u64(&cursor, 16);
-    cursor++;
-    for (int i = 0; i < 4 && *cursor; i++)
-        mapping->permissions[i] = *cursor++;
-    mapping->permissions[4] = 0;
-    cursor++;
-    mapping->offset = hw_parse_u64(&cursor, 16);
-    cursor = hw_skip_fields(cursor, 2); /* device, inode */
-    hw_text_init(&text, mapping->path, sizeof mapping->path);
-    hw_text_string(&text, cursor);
-    return true;
+    struct search *search = closure;
+    struct mapping *mapping = &search->mapping;
+    mapping->start = hw_parse_u64(&line, 16);
+    line++;
+    mapping->end = hw_parse_u64(&line, 16);
+    line++;
+    for (int i = 0; i < 4 && *line; i++)
+        mapping->permissions[i] = *line++;
+    line++;
+    mapping->offset = hw_parse_u64(&line, 16);
+    hw_text_join(mapping->path, sizeof mapping->path, hw_skip_fields(line, 2)); /* device, inode */
+    if (mapping->offset == 0 && mapping->path[0] == '/' && mapping->permissions[0] == 'r')
+        search->first = *mapping;
+    search->found = search->pc >= mapping->start && search->pc < mapping->end;
+    return !search->found;
 }
 
 /* An ELF image whose first page is mapped at HEADER: its headers lie there in memory. */
@@ -406,42 +386,34 @@ static bool image_at(uintptr_t header, uintptr_t code, uint64_t code_offset, con
 /* Adds the mapping that holds PC, as an image or as code without a file. Lock held. */
 static void add_from_maps(uintptr_t pc)
 {
-    static struct maps_reader reader;     /* under the lock */
-    static struct mapping mapping, first; /* first: the first page of the file that the lines are about */
-    reader.filled = reader.at = 0;
-    reader.fd = hw_open("/proc/self/maps", O_RDONLY, 0);
-    if (reader.fd < 0)
-        return;
-    bool found = false;
-    first.path[0] = 0;
-    while (!found && next_mapping(&reader, &mapping)) {
-        if (mapping.offset == 0 && mapping.path[0] == '/' && mapping.permissions[0] == 'r')
-            first = mapping;
-        found = pc >= mapping.start && pc < mapping.end;
-    }
-    hw_close(reader.fd);
-    if (!found || mapping.permissions[2] != 'x')
+    static struct search search; /* under the lock */
+    search.pc = pc;
+    search.found = false;
+    search.first.path[0] = 0;
+    hw_lines_each("/proc/self/maps", look_at_mapping, &search);
+    const struct mapping *mapping = &search.mapping, *first = &search.first;
+    if (!search.found || mapping->permissions[2] != 'x')
         return;
     struct hw_modules *fresh = new_list(modules.list->count + 16);
     if (!fresh)
         return;
     struct builder builder = {.list = fresh, .capacity = modules.list->count + 16};
     for (uint32_t i = 0; i < modules.list->count; i++)
-        if (modules.list->module[i].end <= mapping.start || modules.list->module[i].start >= mapping.end)
+        if (modules.list->module[i].end <= mapping->start || modules.list->module[i].start >= mapping->end)
             insert(&builder, &modules.list->module[i]); /* others overlap what is there now: they are gone */
     struct image image;
-    if (mapping.path[0] == '/' && hw_streq(mapping.path, first.path) &&
-        image_at(first.start, mapping.start, mapping.offset, mapping.path, &image))
+    if (mapping->path[0] == '/' && hw_streq(mapping->path, first->path) &&
+        image_at(first->start, mapping->start, mapping->offset, mapping->path, &image))
         add_image(&builder, &image);
     else {
-        struct hw_map_entry entry = {.start = mapping.start,
-                                     .end = mapping.end,
-                                     .offset = mapping.offset,
-                                     .bias = mapping.start - mapping.offset};
-        entry.flags = mapping.path[0] == '/' ? 0 : HW_MAP_ANONYMOUS;
+        struct hw_map_entry entry = {.start = mapping->start,
+                                     .end = mapping->end,
+                                     .offset = mapping->offset,
+                                     .bias = mapping->start - mapping->offset};
+        entry.flags = mapping->path[0] == '/' ? 0 : HW_MAP_ANONYMOUS;
         struct hw_module module = {
-            .start = mapping.start, .end = mapping.end, .bias = entry.bias, .flags = entry.flags};
-        module.map = add_map(&entry, mapping.path);
+            .start = mapping->start, .end = mapping->end, .bias = entry.bias, .flags = entry.flags};
+        module.map = add_map(&entry, mapping->path);
         if (hw_readable(module.start) && hw_readable(module.start + 8))
             __builtin_memcpy(module.header, (const void *)module.start, sizeof module.header);
         insert(&builder, &module);

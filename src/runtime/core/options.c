@@ -17,13 +17,6 @@ extern void *__libc_stack_end __attribute__((weak)); /* glibc's: where the kerne
 /* HW_ABI_OUTPUT: the pattern that was given when the program was built. */
 extern const char __heapwise_output[] __attribute__((weak, visibility("default")));
 
-static void set_text(char *to, size_t size, const char *from)
-{
-    struct hw_text text;
-    hw_text_init(&text, to, size);
-    hw_text_string(&text, from);
-}
-
 static uint64_t parse_size(const char *value)
 {
     uint64_t number = hw_parse_u64(&value, 10);
@@ -136,10 +129,10 @@ static void set_option(const char *name, const char *value)
         const char *cursor = value;
         switch (option->kind) {
         case OPTION_TEXT:
-            set_text(option->value, sizeof hw_options.output, value);
+            hw_text_join(option->value, sizeof hw_options.output, value);
             break;
         case OPTION_NAME:
-            set_text(option->value, sizeof hw_options.mode, value);
+            hw_text_join(option->value, sizeof hw_options.mode, value);
             break;
         case OPTION_U32:
             *(uint32_t *)option->value = (uint32_t)hw_parse_u64(&cursor, 10);
@@ -163,7 +156,7 @@ static void set_option(const char *name, const char *value)
 
 static void parse_options(const char *text)
 {
-    set_text(hw_options.text, sizeof hw_options.text, text);
+    hw_text_join(hw_options.text, sizeof hw_options.text, text);
     while (*text) {
         char name[64], value[sizeof hw_options.output];
         struct hw_text to;
@@ -226,15 +219,15 @@ void hw_options_read(void)
 {
     static char storage[4096];
     if (!hw_memprof_output(hw_options.output, sizeof hw_options.output))
-        set_text(hw_options.output, sizeof hw_options.output, "%e.%p.hwprof");
+        hw_text_join(hw_options.output, sizeof hw_options.output, "%e.%p.hwprof");
     if (__heapwise_output && *__heapwise_output)
-        set_text(hw_options.output, sizeof hw_options.output, __heapwise_output);
-    set_text(hw_options.mode, sizeof hw_options.mode, "heap");
+        hw_text_join(hw_options.output, sizeof hw_options.output, __heapwise_output);
+    hw_text_join(hw_options.mode, sizeof hw_options.mode, "heap");
     hw_options.depth = HW_DEPTH_MAX;
     hw_options.dump_signal = HW_NONE;
     hw_options.windows = 1;
     hw_options.dispatch = 1;
-    set_text(hw_options.operation_events, sizeof hw_options.operation_events, "auto");
+    hw_text_join(hw_options.operation_events, sizeof hw_options.operation_events, "auto");
     hw_options.words_period_ms = 20;
     hw_options.words_thread = 1;
     const char *text = find_variable(storage, sizeof storage);

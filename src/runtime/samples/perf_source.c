@@ -13,17 +13,7 @@ static long read_part(const char *devices, const char *device, const char *folde
                       size_t size)
 {
     char path[512];
-    struct hw_text text;
-    hw_text_init(&text, path, sizeof path);
-    hw_text_string(&text, devices);
-    hw_text_char(&text, '/');
-    hw_text_string(&text, device);
-    if (folder) {
-        hw_text_char(&text, '/');
-        hw_text_string(&text, folder);
-    }
-    hw_text_char(&text, '/');
-    hw_text_string(&text, name);
+    hw_text_join(path, sizeof path, devices, "/", device, folder ? "/" : "", folder ? folder : "", "/", name);
     return hw_read_file(path, buffer, size);
 }
 
