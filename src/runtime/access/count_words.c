@@ -1,13 +1,12 @@
 /* count_words.c - the granule 4: which words of 4 bytes were used since the last sample (base/abi.h).
  *
- * A byte of shadow for each word: RECENT, and seven bits of count that are the sampler's (word_cells.c). Marks are set
- * where they are not set yet; what is marked already is only read, so that its shadow stays clean in all caches. Who
- * marks is the plane's thread alone; the sampler changes the same bytes with compare-and-exchange, and finds a mark
- * sooner or later. */
+ * A byte of shadow for each word: HW_ABI_RECENT, and seven bits of count that are the sampler's (word_cells.c). Marks
+ * are set where they are not set yet; what is marked already is only read, so that its shadow stays clean in all
+ * caches. Who marks is the plane's thread alone; the sampler changes the same bytes with compare-and-exchange, and
+ * finds a mark sooner or later. */
 #include "base/abi.h"
 #include "runtime/access/count.h"
 
-#define RECENT  0x80u
 #define RECENTS 0x8080808080808080ull
 
 typedef uint64_t cells_8 __attribute__((aligned(1), may_alias));
@@ -19,8 +18,8 @@ static __attribute__((noinline)) void mark_missing(uint8_t *cell, uint64_t words
         if ((*(const cells_8 *)cell & RECENTS) != RECENTS)
             *(cells_8 *)cell |= RECENTS;
     for (; words; words--, cell++)
-        if (!(*cell & RECENT))
-            *cell |= RECENT;
+        if (!(*cell & HW_ABI_RECENT))
+            *cell |= HW_ABI_RECENT;
 }
 
 /* Nothing to do, most often. WORDS is not 0; up to 8 are tested by one load; of more the last load overlaps the one
@@ -67,8 +66,8 @@ static void mark_each(uint8_t *plane, uint64_t address, uint64_t stride, uint64_
     for (; count; count--, address += stride) {
         uint64_t last = (address + bytes - 1) >> 2;
         for (uint64_t word = address >> 2; word <= last; word++)
-            if (!(plane[word] & RECENT))
-                plane[word] |= RECENT;
+            if (!(plane[word] & HW_ABI_RECENT))
+                plane[word] |= HW_ABI_RECENT;
     }
 }
 

@@ -33,7 +33,6 @@
 #define HW_PLACE_BODY         0x40u
 #define HW_PLACE_BEGUN        0x20u
 #define HW_PLACE_SHORT_UNITS  11u  /* of 8 usable bytes: the first byte holds the requested size */
-#define HW_PLACE_SHORT_MOST   88u  /* requested bytes of those */
 #define HW_PLACE_MID_UNITS    128u /* of 8 usable bytes: two bytes of payload hold their number */
 #define HW_PLACE_SLACK        89u  /* usable bytes less requested ones, up to HW_PLACE_SLACK_MOST */
 #define HW_PLACE_SLACK_MOST   35u

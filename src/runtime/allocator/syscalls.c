@@ -34,11 +34,10 @@
 #endif
 #define USER_DISPATCH 2 /* SYS_USER_DISPATCH: si_code */
 
-#define LOCKS_MOST   4096u /* in the profile; all others share entry 0 */
-#define LOCK_SLOTS   16384u
-#define TRIALS       16
-#define ROWS         (HW_SYSTEM_CALLS * HW_PHASES * HW_OPERATION_KINDS)
-#define WAITING_SLOT (LOCKS_MOST + 1)
+#define LOCKS_MOST 4096u /* in the profile; all others share entry 0 */
+#define LOCK_SLOTS 16384u
+#define TRIALS     16
+#define ROWS       (HW_SYSTEM_CALLS * HW_PHASES * HW_OPERATION_KINDS)
 
 bool hw_dispatch_on;
 
@@ -336,6 +335,13 @@ static long arm(struct hw_operator *op)
                   hw_runtime.text_end - hw_runtime.text_start, &op->selector);
 }
 
+/* System calls are observed no more: noted with the reason. */
+static void stop(const char *why)
+{
+    if (__atomic_exchange_n(&hw_dispatch_on, false, __ATOMIC_RELAXED))
+        hw_note(HW_NOTE_NO_DISPATCH, why);
+}
+
 void hw_dispatch_attach(struct hw_operator *op)
 {
     if (!op->dispatch)
@@ -343,7 +349,7 @@ void hw_dispatch_attach(struct hw_operator *op)
     if (!op->dispatch || !hw_dispatch_on || hw_quiet)
         return;
     if (!hw_handlers_intact()) {
-        hw_dispatch_stop("the program handles SIGSYS in a way of its own");
+        stop("the program handles SIGSYS in a way of its own");
         return;
     }
     hw_handlers_thread();
@@ -369,7 +375,7 @@ void hw_dispatch_quiet(void)
         disarm(hw_operator_self);
     for (struct hw_dispatch_thread *thread = dispatch.all; thread; thread = thread->next)
         hw_hardware_close(thread);
-    hw_dispatch_stop("the program gave up system calls (seccomp)");
+    stop("the program gave up system calls (seccomp)");
 }
 
 /* ---- start ---- */
@@ -510,12 +516,6 @@ void hw_dispatch_reset(void)
             put_zero(&row->sum[n]);
     }
     put_zero(&dispatch.waited);
-}
-
-void hw_dispatch_stop(const char *why)
-{
-    if (__atomic_exchange_n(&hw_dispatch_on, false, __ATOMIC_RELAXED))
-        hw_note(HW_NOTE_NO_DISPATCH, why);
 }
 
 /* ---- the end of an operation ---- */

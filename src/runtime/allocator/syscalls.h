@@ -98,8 +98,6 @@ void hw_dispatch_write(void);
 uint64_t hw_dispatch_waited(void);
 /* heapwise_reset: all that was seen is forgotten. Lock held. */
 void hw_dispatch_reset(void);
-/* From now on they are not: noted with the reason. */
-void hw_dispatch_stop(const char *why);
 /* The entry for LOCK (HW_LOCK_…) of the present operation, of OP. NULL: it is in no operation. Signal safe. */
 struct hw_inside *hw_inside_lock(struct hw_operator *op, uint32_t kind, uintptr_t lock);
 /* Where waits and wakes of LOCK, one of the allocator's own, are written down inside OP. NULL: nowhere. */

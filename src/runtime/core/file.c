@@ -606,6 +606,15 @@ bool hw_file_create(void)
 
 /* ---- fork ---- */
 
+/* This forked child has no profile: counts it in its parent's, whose sections are still mapped, and whose file may have
+ * got its last checksum meanwhile. ERROR: errno; 0: system calls were given up. */
+static void tell_parent(int error)
+{
+    struct hw_process_info *parent = hw_runtime.process;
+    if (!file.parent_sealed && __atomic_fetch_add(&parent->children_lost, 1, __ATOMIC_RELAXED) == 0)
+        parent->children_error = (uint32_t)error;
+}
+
 /* Copies the first BYTES of an inherited section into an extent of the new file; where that lies, or -errno. The
  * parent's mapping is still there to read from. */
 static int64_t copy_section(enum hw_pool_id id, uint64_t bytes, uint64_t *extent)
@@ -665,7 +674,7 @@ static bool inherit_sections(void)
     }
     if (result < 0) {
         set_problem("the profile of a forked process cannot grow", result);
-        hw_file_tell_parent(file.error);
+        tell_parent(file.error);
         return false;
     }
     reserve_pools();
@@ -677,18 +686,10 @@ static bool inherit_sections(void)
     return result >= 0;
 }
 
-/* The parent's sections are still mapped. Its file may have got its last checksum meanwhile. */
-void hw_file_tell_parent(int error)
-{
-    struct hw_process_info *parent = hw_runtime.process;
-    if (!file.parent_sealed && __atomic_fetch_add(&parent->children_lost, 1, __ATOMIC_RELAXED) == 0)
-        parent->children_error = (uint32_t)error;
-}
-
 void hw_file_fork_quiet(void)
 {
     file.parent_sealed = __atomic_load_n(&file.header->flags, __ATOMIC_ACQUIRE) & HW_FILE_SEALED;
-    hw_file_tell_parent(0);
+    tell_parent(0);
 }
 
 bool hw_file_fork(void)
@@ -698,7 +699,7 @@ bool hw_file_fork(void)
         hw_close(file.fd);
     file.fd = -1;
     if (!open_new_file()) {
-        hw_file_tell_parent(file.error);
+        tell_parent(file.error);
         if (!hw_options.session)
             hw_message("cannot write a profile of a forked process: ", file.problem);
         return false;

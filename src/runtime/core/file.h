@@ -47,8 +47,6 @@ uint32_t hw_file_string(const char *string);
 bool hw_file_fork(void);
 /* Instead, in one that was forked after system calls were given up: it has no profile, and its parent's says so. */
 void hw_file_fork_quiet(void);
-/* In a forked child that has no profile: counts it in its parent's. ERROR: errno; 0: system calls were given up. */
-void hw_file_tell_parent(int error);
 /* Room for a good number of entries more, while the file can still grow. LAST: for all that is to come. */
 void hw_file_make_room(bool last);
 /* The descriptor is closed: the file does not grow any more. */

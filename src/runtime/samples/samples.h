@@ -26,9 +26,8 @@ bool hw_trap_on(void);
 bool hw_trap_in_burst(void);
 /* At the end of a hook: continues a burst that it interrupted. */
 void hw_trap_resume(void);
-/* The calling thread is sampled from now on / not any more: a signal that waits for it is taken back. */
+/* The calling thread is sampled from now on. */
 void hw_trap_attach(void);
-void hw_trap_detach(void);
 /* For good, in all threads; returns when no burst is on its way. */
 void hw_trap_stop(enum hw_sample_end reason);
 /* Whether SIGNAL is one that the sampler lives on. */

@@ -49,7 +49,6 @@
 
 struct sampler {
     struct sampler *next; /* of all, and of the free ones */
-    bool free;
     uint32_t tid;
     int32_t timer; /* -1: none */
     struct hw_perf_thread perf;
@@ -482,23 +481,13 @@ bool hw_trap_uses(int signal)
 
 /* ---- threads ---- */
 
-static void at_thread_exit(void *value)
-{
-    if (value == own && !hw_fork_pending())
-        hw_trap_detach();
-}
-
 static struct sampler *take_sampler(void)
 {
     hw_sigset old = hw_lock_take(&trap.lock);
     struct sampler *sampler = trap.free_list;
-    if (sampler) {
-        for (struct sampler **at = &trap.free_list; *at; at = &(*at)->next)
-            if (*at == sampler) {
-                *at = sampler->next;
-                break;
-            }
-    } else
+    if (sampler)
+        trap.free_list = sampler->next;
+    else
         sampler = hw_own_pages(sizeof *sampler, false);
     if (sampler) {
         *sampler = (struct sampler){.tid = hw_gettid(), .timer = -1, .next = trap.all};
@@ -611,7 +600,8 @@ static void take_back_signals(void)
         hw_sys(SYS_rt_tgsigqueueinfo, pid, thread, SIGTRAP, &information);
 }
 
-void hw_trap_detach(void)
+/* The calling thread is not sampled any more: a signal that waits for it is taken back. */
+static void detach(void)
 {
     struct sampler *sampler = own;
     if (!sampler || hw_quiet) /* nothing is on its way then */
@@ -623,6 +613,12 @@ void hw_trap_detach(void)
     put_sampler(sampler);
     take_back_signals();
     hw_signals_restore(old);
+}
+
+static void at_thread_exit(void *value)
+{
+    if (value == own && !hw_fork_pending())
+        detach();
 }
 
 /* ---- start and end ---- */
@@ -738,7 +734,7 @@ HW_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
     HW_REAL(int, sigaltstack, (const stack_t *, stack_t *));
     if (hw_trap_on() && stack && own && small_alternate_stack(stack))
-        hw_trap_detach();
+        detach();
     return real(stack, old);
 }
 
@@ -746,7 +742,7 @@ HW_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 static void about_to_wait(const sigset_t *set)
 {
     if (hw_trap_on() && set && (((const uint64_t *)set)[0] & own_signals()))
-        hw_trap_detach();
+        detach();
 }
 
 HW_EXPORT int sigwait(const sigset_t *set, int *number);

@@ -214,17 +214,10 @@ static inline void hw_arch_pause(void)
 
 /* DWARF register numbers. The return address is column 16. */
 enum {
-    HW_REG_RAX = 0,
-    HW_REG_RDX = 1,
-    HW_REG_RCX = 2,
     HW_REG_RBX = 3,
-    HW_REG_RSI = 4,
-    HW_REG_RDI = 5,
     HW_REG_FP = 6,
     HW_REG_SP = 7,
-    HW_REG_R8 = 8,
     HW_REG_R12 = 12,
-    HW_REG_R15 = 15,
     HW_REG_PC = 16,
     HW_REG_COUNT = 17,
 };
@@ -276,7 +269,6 @@ static inline uintptr_t hw_arch_frame_caller_sp(uintptr_t frame)
 
 #define HW_ARCH_ELF_MACHINE  62 /* EM_X86_64 */
 #define HW_ARCH_ADDRESS_BITS 47
-
 
 /* ---- patch.c: hooking allocators that are linked into the executable ---- */
 
