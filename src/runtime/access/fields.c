@@ -193,8 +193,7 @@ static void write_info(void)
 }
 
 /* Modules register when they are loaded, from a constructor. */
-HW_EXPORT void __heapwise_fields_v1(const struct hw_fields_table *table, uint64_t *base);
-HW_EXPORT void __heapwise_fields_v1(const struct hw_fields_table *table, uint64_t *base)
+HW_EXPORTED(void, __heapwise_fields_v1, (const struct hw_fields_table *table, uint64_t *base))
 {
     hw_start();
     if (!hw_shadow.base)
@@ -244,8 +243,7 @@ static bool is_c_library(const struct hw_map_entry *map)
            hw_starts_with(name, "ld-");
 }
 
-HW_EXPORT void __heapwise_outside_v1(const struct hw_outside *list, uint32_t count);
-HW_EXPORT void __heapwise_outside_v1(const struct hw_outside *list, uint32_t count)
+HW_EXPORTED(void, __heapwise_outside_v1, (const struct hw_outside *list, uint32_t count))
 {
     if (hw_runtime.state != HW_STATE_ON || !hw_shadow.fields || !fields.structs)
         return;

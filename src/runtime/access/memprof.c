@@ -54,61 +54,50 @@ bool hw_memprof_output(char *pattern, size_t size)
     return directory != 0;
 }
 
-#define EXPORTED(type, name, arguments)                                                                                \
-    HW_EXPORT type name arguments;                                                                                     \
-    HW_EXPORT type name arguments
+/* NAME is another name of FUNCTION. */
+#define ALIAS(name, function) extern __typeof__(function) name __attribute__((alias(#function), visibility("default")))
 
 /* ---- start: called by a constructor of every object ---- */
 
-EXPORTED(void, __memprof_init, (void))
+HW_EXPORTED(void, __memprof_init, (void))
 {
     hw_start();
     hw_access_enable(hw_memprof_granule() == 8 ? 8 : 64);
     hw_memprof_start();
 }
 
-EXPORTED(void, __memprof_preinit, (void))
-{
-    __memprof_init();
-}
+ALIAS(__memprof_preinit, __memprof_init);
 
-EXPORTED(void, __memprof_version_mismatch_check_v1, (void))
+HW_EXPORTED(void, __memprof_version_mismatch_check_v1, (void))
 {
 }
 
 /* ---- callbacks ---- */
 
-EXPORTED(void, __memprof_load, (uintptr_t address))
+HW_EXPORTED(void, __memprof_load, (uintptr_t address))
 {
     hw_count((const void *)address, 1, 1, 0);
 }
 
-EXPORTED(void, __memprof_store, (uintptr_t address))
+HW_EXPORTED(void, __memprof_store, (uintptr_t address))
 {
     hw_count((const void *)address, 1, 0, 1);
 }
 
-EXPORTED(void, __memprof_hist_load, (uintptr_t address))
-{
-    hw_count((const void *)address, 1, 1, 0);
-}
+ALIAS(__memprof_hist_load, __memprof_load);
+ALIAS(__memprof_hist_store, __memprof_store);
 
-EXPORTED(void, __memprof_hist_store, (uintptr_t address))
-{
-    hw_count((const void *)address, 1, 0, 1);
-}
-
-EXPORTED(void *, __memprof_memcpy, (void *to, const void *from, size_t bytes))
+HW_EXPORTED(void *, __memprof_memcpy, (void *to, const void *from, size_t bytes))
 {
     return __heapwise_memcpy(to, from, bytes);
 }
 
-EXPORTED(void *, __memprof_memmove, (void *to, const void *from, size_t bytes))
+HW_EXPORTED(void *, __memprof_memmove, (void *to, const void *from, size_t bytes))
 {
     return __heapwise_memmove(to, from, bytes);
 }
 
-EXPORTED(void *, __memprof_memset, (void *to, int value, size_t bytes))
+HW_EXPORTED(void *, __memprof_memset, (void *to, int value, size_t bytes))
 {
     return __heapwise_memset(to, value, bytes);
 }
@@ -134,43 +123,34 @@ static void record(uintptr_t first, uintptr_t last)
         }
 }
 
-EXPORTED(void, __memprof_record_access, (const volatile void *address))
+HW_EXPORTED(void, __memprof_record_access, (const volatile void *address))
 {
     record((uintptr_t)address, (uintptr_t)address);
 }
-
-EXPORTED(void, __memprof_record_access_hist, (const volatile void *address))
-{
-    record((uintptr_t)address, (uintptr_t)address);
-}
+ALIAS(__memprof_record_access_hist, __memprof_record_access);
 
 /* One access in each granule, as of any memory intrinsic. */
-EXPORTED(void, __memprof_record_access_range, (const volatile void *address, size_t bytes))
+HW_EXPORTED(void, __memprof_record_access_range, (const volatile void *address, size_t bytes))
 {
     if (bytes)
         record((uintptr_t)address, (uintptr_t)address + bytes - 1);
 }
-
-EXPORTED(void, __memprof_record_access_range_hist, (const volatile void *address, size_t bytes))
-{
-    if (bytes)
-        record((uintptr_t)address, (uintptr_t)address + bytes - 1);
-}
+ALIAS(__memprof_record_access_range_hist, __memprof_record_access_range);
 
 extern int heapwise_dump(void);
 
-EXPORTED(int, __memprof_profile_dump, (void))
+HW_EXPORTED(int, __memprof_profile_dump, (void))
 {
     return heapwise_dump();
 }
 
 /* LLVM's opens its file anew. Here every dump has a file of its own. */
-EXPORTED(int, __memprof_profile_reset, (void))
+HW_EXPORTED(int, __memprof_profile_reset, (void))
 {
     return 0;
 }
 
-EXPORTED(void, __memprof_print_accumulated_stats, (void))
+HW_EXPORTED(void, __memprof_print_accumulated_stats, (void))
 {
     if (hw_runtime.state != HW_STATE_ON)
         return;

@@ -224,8 +224,7 @@ uint32_t hw_shadow_granule_of_modules(void)
     return granule;
 }
 
-HW_EXPORT void __heapwise_init_v1(uint32_t granule);
-HW_EXPORT void __heapwise_init_v1(uint32_t granule)
+HW_EXPORTED(void, __heapwise_init_v1, (uint32_t granule))
 {
     if (hw_likely(hw_shadow.granule == granule))
         return;

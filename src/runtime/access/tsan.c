@@ -19,15 +19,10 @@ static inline void touch(const volatile void *address, uint64_t bytes, uint64_t 
         __heapwise_touch_64((const void *)address, bytes, reads, writes);
 }
 
-/* Defines an exported function with its prototype. */
-#define CALLBACK(type, name, arguments)                                                                                \
-    HW_EXPORT type name arguments;                                                                                     \
-    HW_EXPORT type name arguments
-
 /* ---- plain accesses ---- */
 
 #define ACCESS(name, bytes, reads, writes)                                                                             \
-    CALLBACK(void, __tsan_##name, (const volatile void *address))                                                      \
+    HW_EXPORTED(void, __tsan_##name, (const volatile void *address))                                                   \
     {                                                                                                                  \
         hw_count(address, bytes, reads, writes);                                                                       \
     }
@@ -51,7 +46,7 @@ ACCESS_SIZES(unaligned_volatile_write, 0, 1)
 ACCESS(vptr_read, 8, 1, 0)
 
 /* Comes instead of a write callback. */
-CALLBACK(void, __tsan_vptr_update, (void **address, void *value))
+HW_EXPORTED(void, __tsan_vptr_update, (void **address, void *value))
 {
     hw_count(address, sizeof value, 0, 1);
 }
@@ -62,7 +57,7 @@ static inline bool is_word(size_t bytes)
     return bytes <= 16 && !(bytes & (bytes - 1));
 }
 
-CALLBACK(void, __tsan_read_range, (const void *address, size_t bytes))
+HW_EXPORTED(void, __tsan_read_range, (const void *address, size_t bytes))
 {
     if (is_word(bytes))
         hw_count(address, bytes, 1, 0);
@@ -70,7 +65,7 @@ CALLBACK(void, __tsan_read_range, (const void *address, size_t bytes))
         touch(address, bytes, 1, 0);
 }
 
-CALLBACK(void, __tsan_write_range, (const void *address, size_t bytes))
+HW_EXPORTED(void, __tsan_write_range, (const void *address, size_t bytes))
 {
     if (is_word(bytes))
         hw_count(address, bytes, 0, 1);
@@ -80,25 +75,25 @@ CALLBACK(void, __tsan_write_range, (const void *address, size_t bytes))
 
 /* ---- what else such objects call ---- */
 
-CALLBACK(void, __tsan_init, (void))
+HW_EXPORTED(void, __tsan_init, (void))
 {
     hw_start(); /* with which granule says the object's other constructor */
 }
 
-CALLBACK(void, __tsan_func_entry, (void *caller))
+HW_EXPORTED(void, __tsan_func_entry, (void *caller))
 {
 }
 
-CALLBACK(void, __tsan_func_exit, (void))
+HW_EXPORTED(void, __tsan_func_exit, (void))
 {
 }
 
-CALLBACK(void, __tsan_atomic_thread_fence, (int order))
+HW_EXPORTED(void, __tsan_atomic_thread_fence, (int order))
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-CALLBACK(void, __tsan_atomic_signal_fence, (int order))
+HW_EXPORTED(void, __tsan_atomic_signal_fence, (int order))
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
@@ -112,19 +107,19 @@ extern void __chk_fail(void) __attribute__((weak, noreturn));
 
 /* <heapwise/gcc.h> gives memcpy these names; clang -fsanitize=thread calls __tsan_memcpy. */
 #define INTRINSICS(prefix)                                                                                             \
-    CALLBACK(void *, prefix##memcpy, (void *to, const void *from, size_t bytes))                                       \
+    HW_EXPORTED(void *, prefix##memcpy, (void *to, const void *from, size_t bytes))                                    \
     {                                                                                                                  \
         touch(from, bytes, 1, 0);                                                                                      \
         touch(to, bytes, 0, 1);                                                                                        \
         return memcpy(to, from, bytes);                                                                                \
     }                                                                                                                  \
-    CALLBACK(void *, prefix##memmove, (void *to, const void *from, size_t bytes))                                      \
+    HW_EXPORTED(void *, prefix##memmove, (void *to, const void *from, size_t bytes))                                   \
     {                                                                                                                  \
         touch(from, bytes, 1, 0);                                                                                      \
         touch(to, bytes, 0, 1);                                                                                        \
         return memmove(to, from, bytes);                                                                               \
     }                                                                                                                  \
-    CALLBACK(void *, prefix##memset, (void *to, int value, size_t bytes))                                              \
+    HW_EXPORTED(void *, prefix##memset, (void *to, int value, size_t bytes))                                           \
     {                                                                                                                  \
         touch(to, bytes, 0, 1);                                                                                        \
         return memset(to, value, bytes);                                                                               \
@@ -143,19 +138,19 @@ static void check_room(size_t bytes, size_t room)
     __builtin_trap();
 }
 
-CALLBACK(void *, __heapwise_memcpy_chk, (void *to, const void *from, size_t bytes, size_t room))
+HW_EXPORTED(void *, __heapwise_memcpy_chk, (void *to, const void *from, size_t bytes, size_t room))
 {
     check_room(bytes, room);
     return __heapwise_memcpy(to, from, bytes);
 }
 
-CALLBACK(void *, __heapwise_memmove_chk, (void *to, const void *from, size_t bytes, size_t room))
+HW_EXPORTED(void *, __heapwise_memmove_chk, (void *to, const void *from, size_t bytes, size_t room))
 {
     check_room(bytes, room);
     return __heapwise_memmove(to, from, bytes);
 }
 
-CALLBACK(void *, __heapwise_memset_chk, (void *to, int value, size_t bytes, size_t room))
+HW_EXPORTED(void *, __heapwise_memset_chk, (void *to, int value, size_t bytes, size_t room))
 {
     check_room(bytes, room);
     return __heapwise_memset(to, value, bytes);
@@ -163,8 +158,8 @@ CALLBACK(void *, __heapwise_memset_chk, (void *to, int value, size_t bytes, size
 
 /* ---- <heapwise/gcc_x86.h> ---- */
 
-CALLBACK(void, __heapwise_lanes,
-         (const volatile void *base, const void *index, const void *signs, uint64_t mask, uint64_t shape))
+HW_EXPORTED(void, __heapwise_lanes,
+            (const volatile void *base, const void *index, const void *signs, uint64_t mask, uint64_t shape))
 {
     const unsigned bytes = shape & 255, lanes = shape >> 8 & 255, index_bytes = shape >> 16 & 255;
     const int64_t scale = shape >> 24 & 255;
@@ -190,42 +185,42 @@ CALLBACK(void, __heapwise_lanes,
  * is little beside the call. */
 
 #define FETCH(bits, type, name, operation)                                                                             \
-    CALLBACK(type, __tsan_atomic##bits##_fetch_##name, (volatile type * address, type value, int order))               \
+    HW_EXPORTED(type, __tsan_atomic##bits##_fetch_##name, (volatile type * address, type value, int order))            \
     {                                                                                                                  \
         hw_count(address, bits / 8, 1, 1);                                                                             \
         return operation(address, value, __ATOMIC_SEQ_CST);                                                            \
     }
 
 #define ATOMIC(bits, type, load, store, exchange, compare_exchange)                                                    \
-    CALLBACK(type, __tsan_atomic##bits##_load, (const volatile type *address, int order))                              \
+    HW_EXPORTED(type, __tsan_atomic##bits##_load, (const volatile type *address, int order))                           \
     {                                                                                                                  \
         hw_count(address, bits / 8, 1, 0);                                                                             \
         return load((volatile type *)address);                                                                         \
     }                                                                                                                  \
-    CALLBACK(void, __tsan_atomic##bits##_store, (volatile type * address, type value, int order))                      \
+    HW_EXPORTED(void, __tsan_atomic##bits##_store, (volatile type * address, type value, int order))                   \
     {                                                                                                                  \
         hw_count(address, bits / 8, 0, 1);                                                                             \
         store(address, value, order);                                                                                  \
     }                                                                                                                  \
-    CALLBACK(type, __tsan_atomic##bits##_exchange, (volatile type * address, type value, int order))                   \
+    HW_EXPORTED(type, __tsan_atomic##bits##_exchange, (volatile type * address, type value, int order))                \
     {                                                                                                                  \
         hw_count(address, bits / 8, 1, 1);                                                                             \
         return exchange(address, value, __ATOMIC_SEQ_CST);                                                             \
     }                                                                                                                  \
-    CALLBACK(int, __tsan_atomic##bits##_compare_exchange_strong,                                                       \
-             (volatile type * address, type * expected, type desired, int order, int failure_order))                   \
+    HW_EXPORTED(int, __tsan_atomic##bits##_compare_exchange_strong,                                                    \
+                (volatile type * address, type * expected, type desired, int order, int failure_order))                \
     {                                                                                                                  \
         hw_count(address, bits / 8, 1, 1);                                                                             \
         return compare_exchange(address, expected, desired);                                                           \
     }                                                                                                                  \
-    CALLBACK(int, __tsan_atomic##bits##_compare_exchange_weak,                                                         \
-             (volatile type * address, type * expected, type desired, int order, int failure_order))                   \
+    HW_EXPORTED(int, __tsan_atomic##bits##_compare_exchange_weak,                                                      \
+                (volatile type * address, type * expected, type desired, int order, int failure_order))                \
     {                                                                                                                  \
         hw_count(address, bits / 8, 1, 1);                                                                             \
         return compare_exchange(address, expected, desired);                                                           \
     }                                                                                                                  \
-    CALLBACK(type, __tsan_atomic##bits##_compare_exchange_val,                                                         \
-             (volatile type * address, type expected, type desired, int order, int failure_order))                     \
+    HW_EXPORTED(type, __tsan_atomic##bits##_compare_exchange_val,                                                      \
+                (volatile type * address, type expected, type desired, int order, int failure_order))                  \
     {                                                                                                                  \
         hw_count(address, bits / 8, 1, 1);                                                                             \
         compare_exchange(address, &expected, desired);                                                                 \

@@ -269,8 +269,7 @@ void hw_locks_calibrate(void)
 /* ---- the hooks ---- */
 
 #define TAKE(name, attempt, kind)                                                                                      \
-    HW_EXPORT int name(void *lock);                                                                                    \
-    HW_EXPORT int name(void *lock)                                                                                     \
+    HW_EXPORTED(int, name, (void *lock))                                                                               \
     {                                                                                                                  \
         struct hw_operator *op = operation();                                                                          \
         if (hw_likely(!op))                                                                                            \
@@ -278,15 +277,13 @@ void hw_locks_calibrate(void)
         return take(op, kind, lock, real_##attempt, &(struct wait){.plain = real_##name});                             \
     }
 #define TRY(name, kind)                                                                                                \
-    HW_EXPORT int name(void *lock);                                                                                    \
-    HW_EXPORT int name(void *lock)                                                                                     \
+    HW_EXPORTED(int, name, (void *lock))                                                                               \
     {                                                                                                                  \
         struct hw_operator *op = operation();                                                                          \
         return hw_likely(!op) ? real_##name(lock) : try(op, kind, lock, real_##name);                                  \
     }
 #define GIVE(name, kind)                                                                                               \
-    HW_EXPORT int name(void *lock);                                                                                    \
-    HW_EXPORT int name(void *lock)                                                                                     \
+    HW_EXPORTED(int, name, (void *lock))                                                                               \
     {                                                                                                                  \
         struct hw_operator *op = operation();                                                                          \
         return hw_likely(!op) ? real_##name(lock) : give(op, kind, lock, real_##name);                                 \
@@ -304,8 +301,7 @@ TAKE(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, HW_LOCK_RWLOCK)
 TRY(pthread_rwlock_trywrlock, HW_LOCK_RWLOCK)
 GIVE(pthread_rwlock_unlock, HW_LOCK_RWLOCK)
 
-HW_EXPORT int pthread_mutex_timedlock(void *lock, const struct timespec *until);
-HW_EXPORT int pthread_mutex_timedlock(void *lock, const struct timespec *until)
+HW_EXPORTED(int, pthread_mutex_timedlock, (void *lock, const struct timespec *until))
 {
     struct hw_operator *op = operation();
     if (!real_pthread_mutex_timedlock)
@@ -318,8 +314,7 @@ HW_EXPORT int pthread_mutex_timedlock(void *lock, const struct timespec *until)
                 &(struct wait){.until = real_pthread_mutex_timedlock, .time = until});
 }
 
-HW_EXPORT int pthread_mutex_clocklock(void *lock, int clock, const struct timespec *until);
-HW_EXPORT int pthread_mutex_clocklock(void *lock, int clock, const struct timespec *until)
+HW_EXPORTED(int, pthread_mutex_clocklock, (void *lock, int clock, const struct timespec *until))
 {
     struct hw_operator *op = operation();
     if (!real_pthread_mutex_clocklock)
@@ -338,46 +333,39 @@ extern char __libc_single_threaded __attribute__((weak));
 
 static void (*real_wait_private)(int *), (*real_wake_private)(int *);
 
-/* The lock at FUTEX has been found taken: comes back when it is the caller's. What is done from then on lengthens the
- * time for which it is held: the rest waits for the end of the operation. */
-static void wait_private(int *futex)
+/* REAL, which waits for the lock at FUTEX until it is the caller's, or wakes who waits. What is done from then on
+ * lengthens the time for which it is held: the rest waits for the end of the operation. */
+static inline __attribute__((always_inline)) void call_private(int *futex, void (*real)(int *), bool waits)
 {
     struct hw_operator *op = operation();
     struct hw_own_lock *own = op && !hw_quiet ? hw_inside_own_lock(op, (uintptr_t)futex) : NULL;
     if (!own) {
-        real_wait_private(futex);
+        real(futex);
         return;
     }
-    hw_own_lock_waiting(own);
+    if (waits)
+        hw_own_lock_waiting(own, 1);
     hw_unwatched_begin(op);
     const uint64_t since = hw_ticks_raw();
-    real_wait_private(futex);
+    real(futex);
     const uint64_t now = hw_ticks_raw();
-    own->wait_ticks += now - since;
-    own->waits++;
+    *(waits ? &own->wait_ticks : &own->wake_ticks) += now - since;
+    ++*(waits ? &own->waits : &own->wakes);
     hw_unwatched_end(op);
-    hw_own_lock_waited(own);
+    if (waits)
+        hw_own_lock_waiting(own, -1);
     if (op->timed)
         op->own_ticks += hw_ticks_raw() - now;
 }
 
+static void wait_private(int *futex)
+{
+    call_private(futex, real_wait_private, true);
+}
+
 static void wake_private(int *futex)
 {
-    struct hw_operator *op = operation();
-    struct hw_own_lock *own = op && !hw_quiet ? hw_inside_own_lock(op, (uintptr_t)futex) : NULL;
-    if (!own) {
-        real_wake_private(futex);
-        return;
-    }
-    hw_unwatched_begin(op);
-    const uint64_t since = hw_ticks_raw();
-    real_wake_private(futex);
-    const uint64_t now = hw_ticks_raw();
-    own->wake_ticks += now - since;
-    own->wakes++;
-    hw_unwatched_end(op);
-    if (op->timed)
-        op->own_ticks += hw_ticks_raw() - now;
+    call_private(futex, real_wake_private, false);
 }
 
 /* Calls of HOOK may come as soon as it is done. */

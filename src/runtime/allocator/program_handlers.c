@@ -196,20 +196,24 @@ int hw_handlers_set(int number, const struct sigaction *action, struct sigaction
 
 /* ---- SIGSYS ---- */
 
-bool hw_handlers_start(void (*on_sys)(int, siginfo_t *, void *))
+static struct hw_arch_action own_action(void)
 {
-    struct hw_arch_action action = {
-        .handler = (void *)on_sys,
+    return (struct hw_arch_action){
+        .handler = handlers.own_handler,
         .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | HW_ARCH_SA_RESTORER,
         .restorer = (void *)hw_arch_restorer,
     };
-    struct hw_arch_action old;
+}
+
+bool hw_handlers_start(void (*on_sys)(int, siginfo_t *, void *))
+{
+    handlers.own_handler = (void *)on_sys;
     handlers.lock = (struct hw_lock){0};
+    struct hw_arch_action action = own_action(), old;
     if (hw_sys(SYS_rt_sigaction, SIGSYS, &action, &old, 8) < 0)
         return false;
     if (!handlers.on)
         handlers.program = old;
-    handlers.own_handler = (void *)on_sys;
     handlers.on = true;
     return true;
 }
@@ -335,14 +339,12 @@ static int change_mask(mask_function *real, int how, const sigset_t *set, sigset
     return 0;
 }
 
-HW_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
-HW_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+HW_EXPORTED(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *old))
 {
     return change_mask((mask_function *)hw_libc(HW_LIBC_pthread_sigmask), how, set, old);
 }
 
-HW_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old);
-HW_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+HW_EXPORTED(int, sigprocmask, (int how, const sigset_t *set, sigset_t *old))
 {
     return change_mask((mask_function *)hw_libc(HW_LIBC_sigprocmask), how, set, old);
 }
@@ -357,8 +359,7 @@ static const sigset_t *without_sys(const sigset_t *set, sigset_t *copy)
     return copy;
 }
 
-HW_EXPORT int sigsuspend(const sigset_t *set);
-HW_EXPORT int sigsuspend(const sigset_t *set)
+HW_EXPORTED(int, sigsuspend, (const sigset_t *set))
 {
     HW_REAL(int, sigsuspend, (const sigset_t *));
     sigset_t copy;
@@ -366,28 +367,24 @@ HW_EXPORT int sigsuspend(const sigset_t *set)
 }
 
 struct pollfd;
-HW_EXPORT int ppoll(struct pollfd *fds, unsigned long count, const struct timespec *timeout, const sigset_t *set);
-HW_EXPORT int ppoll(struct pollfd *fds, unsigned long count, const struct timespec *timeout, const sigset_t *set)
+HW_EXPORTED(int, ppoll, (struct pollfd * fds, unsigned long count, const struct timespec *timeout, const sigset_t *set))
 {
     HW_REAL(int, ppoll, (struct pollfd *, unsigned long, const struct timespec *, const sigset_t *));
     sigset_t copy;
     return real(fds, count, timeout, without_sys(set, &copy));
 }
 
-HW_EXPORT int __ppoll_chk(struct pollfd *fds, unsigned long count, const struct timespec *timeout, const sigset_t *set,
-                          size_t size);
-HW_EXPORT int __ppoll_chk(struct pollfd *fds, unsigned long count, const struct timespec *timeout, const sigset_t *set,
-                          size_t size)
+HW_EXPORTED(int, __ppoll_chk,
+            (struct pollfd * fds, unsigned long count, const struct timespec *timeout, const sigset_t *set,
+             size_t size))
 {
     HW_REAL(int, __ppoll_chk, (struct pollfd *, unsigned long, const struct timespec *, const sigset_t *, size_t));
     sigset_t copy;
     return real(fds, count, timeout, without_sys(set, &copy), size);
 }
 
-HW_EXPORT int pselect(int count, void *read, void *write, void *other, const struct timespec *timeout,
-                      const sigset_t *set);
-HW_EXPORT int pselect(int count, void *read, void *write, void *other, const struct timespec *timeout,
-                      const sigset_t *set)
+HW_EXPORTED(int, pselect,
+            (int count, void *read, void *write, void *other, const struct timespec *timeout, const sigset_t *set))
 {
     HW_REAL(int, pselect, (int, void *, void *, void *, const struct timespec *, const sigset_t *));
     sigset_t copy;
@@ -395,18 +392,15 @@ HW_EXPORT int pselect(int count, void *read, void *write, void *other, const str
 }
 
 struct epoll_event;
-HW_EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int most, int timeout, const sigset_t *set);
-HW_EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int most, int timeout, const sigset_t *set)
+HW_EXPORTED(int, epoll_pwait, (int epoll, struct epoll_event *events, int most, int timeout, const sigset_t *set))
 {
     HW_REAL(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *));
     sigset_t copy;
     return real(epoll, events, most, timeout, without_sys(set, &copy));
 }
 
-HW_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int most, const struct timespec *timeout,
-                           const sigset_t *set);
-HW_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int most, const struct timespec *timeout,
-                           const sigset_t *set)
+HW_EXPORTED(int, epoll_pwait2,
+            (int epoll, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *set))
 {
     HW_REAL(int, epoll_pwait2, (int, struct epoll_event *, int, const struct timespec *, const sigset_t *));
     sigset_t copy;
@@ -423,13 +417,7 @@ void hw_handlers_for_exec(bool begin)
         return;
     uint64_t sys = SYS_BIT;
     if (handlers.program.handler == (void *)SIG_IGN) { /* that is handed on */
-        struct hw_arch_action action = handlers.program;
-        if (!begin)
-            action = (struct hw_arch_action){
-                .handler = handlers.own_handler,
-                .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | HW_ARCH_SA_RESTORER,
-                .restorer = (void *)hw_arch_restorer,
-            };
+        const struct hw_arch_action action = begin ? handlers.program : own_action();
         hw_sys(SYS_rt_sigaction, SIGSYS, &action, 0, 8);
     }
     if (sys_meant_blocked)

@@ -170,11 +170,6 @@ static void note_calls(struct hw_operator *op, uint32_t call, uint32_t count, bo
     seen->more += bytes;
 }
 
-static void note_call(struct hw_operator *op, uint32_t call, bool failed, uint64_t ticks, uint64_t bytes)
-{
-    note_calls(op, call, 1, failed, ticks, bytes);
-}
-
 /* A lock that libc or the allocator made of a futex: what can be seen of it is who waits and who wakes, not who takes
  * it without a wait. */
 static void note_futex(struct hw_operator *op, uint32_t call, uintptr_t address, uint64_t ticks)
@@ -225,7 +220,7 @@ long hw_dispatch_call(hw_system_call_function *real, long number, const long arg
     const long result = real(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
     const uint64_t now = hw_ticks_raw();
     hw_unwatched_end(op);
-    note_call(op, call, result == -1, now - begin, call == HW_CALL_BRK ? heap_moved(result) : bytes);
+    note_calls(op, call, 1, result == -1, now - begin, call == HW_CALL_BRK ? heap_moved(result) : bytes);
     if (number == SYS_futex)
         note_futex(op, call, (uintptr_t)argument[0], now - begin);
     if (op->timed)
@@ -274,7 +269,7 @@ static void carry_out(struct hw_operator *op, ucontext_t *context, uint32_t call
         result = hw_syscall6(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
     uint64_t took = hw_ticks_raw() - begin;
     hw_arch_call_done(context, result);
-    note_call(op, call, hw_sys_failed(result), took, call == HW_CALL_BRK ? heap_moved(result) : bytes);
+    note_calls(op, call, 1, hw_sys_failed(result), took, call == HW_CALL_BRK ? heap_moved(result) : bytes);
     if (number == SYS_futex)
         note_futex(op, call, (uintptr_t)argument[0], took);
     if (op->timed)
@@ -306,7 +301,7 @@ static void on_sys(int number, siginfo_t *information, void *closure)
         carry_out(op, context, call, argument, bytes, entered);
         return;
     }
-    note_call(op, HW_CALL_UNSEEN, false, 0, 0);
+    note_calls(op, HW_CALL_UNSEEN, 1, false, 0, 0);
     hand_back(op, context);
 }
 
@@ -590,12 +585,21 @@ static uint32_t entry_of(uint32_t kind, uintptr_t lock)
     return index;
 }
 
-void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by)
+static void add_waiting(uint32_t index, int by)
 {
-    uint32_t index = entry_of(kind, lock);
     uint32_t now = __atomic_add_fetch(&dispatch.waiting[index], (uint32_t)by, __ATOMIC_RELAXED);
     if (by > 0 && index)
         raise_to(&HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, index)->waiting_most, now);
+}
+
+void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by)
+{
+    add_waiting(entry_of(kind, lock), by);
+}
+
+void hw_own_lock_waiting(const struct hw_own_lock *own, int by)
+{
+    add_waiting(own->entry, by);
 }
 
 struct hw_own_lock *hw_inside_own_lock(struct hw_operator *op, uintptr_t lock)
@@ -613,18 +617,6 @@ struct hw_own_lock *hw_inside_own_lock(struct hw_operator *op, uintptr_t lock)
     }
     op->events |= HW_EVENTS_OWN;
     return own;
-}
-
-void hw_own_lock_waiting(struct hw_own_lock *own)
-{
-    const uint32_t now = __atomic_add_fetch(&dispatch.waiting[own->entry], 1, __ATOMIC_RELAXED);
-    if (own->entry)
-        raise_to(&HW_ENTRY(HW_POOL_OPERATION_LOCKS, struct hw_operation_lock, own->entry)->waiting_most, now);
-}
-
-void hw_own_lock_waited(struct hw_own_lock *own)
-{
-    __atomic_fetch_sub(&dispatch.waiting[own->entry], 1, __ATOMIC_RELAXED);
 }
 
 static void add_lock_use(const struct hw_inside *seen, enum hw_phase phase, enum hw_operation_kind kind)

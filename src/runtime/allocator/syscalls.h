@@ -102,11 +102,9 @@ void hw_dispatch_reset(void);
 struct hw_inside *hw_inside_lock(struct hw_operator *op, uint32_t kind, uintptr_t lock);
 /* Where waits and wakes of LOCK, one of the allocator's own, are written down inside OP. NULL: nowhere. */
 struct hw_own_lock *hw_inside_own_lock(struct hw_operator *op, uintptr_t lock);
-/* One more waits for it; one less: while LOCK is held by the caller. */
-void hw_own_lock_waiting(struct hw_own_lock *own);
-void hw_own_lock_waited(struct hw_own_lock *own);
-/* How many wait for LOCK: BY is added to it. */
+/* How many wait for LOCK: BY is added to it. Of OWN: one less while it is held by the caller. */
 void hw_inside_waiting(uint32_t kind, uintptr_t lock, int by);
+void hw_own_lock_waiting(const struct hw_own_lock *own, int by);
 
 /* ---- locks.c ---- */
 

@@ -357,8 +357,7 @@ bool hw_dump_possible(void)
     return is_on() && !inside_runtime();
 }
 
-HW_EXPORT int heapwise_dump(void);
-HW_EXPORT int heapwise_dump(void)
+HW_EXPORTED(int, heapwise_dump, (void))
 {
     if (!is_on())
         return -1;

@@ -81,8 +81,7 @@ static void leave_network(uint64_t clone_flags)
     keep(hw_fd_out_of_the_way((int)hw_sys(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)), false);
 }
 
-HW_EXPORT int unshare(int flags);
-HW_EXPORT int unshare(int flags)
+HW_EXPORTED(int, unshare, (int flags))
 {
     HW_REAL(int, unshare, (int));
     leave_network((uint64_t)(unsigned)flags);

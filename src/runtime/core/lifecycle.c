@@ -545,8 +545,7 @@ void hw_fork_child(void)
         hw_trap_fork();
 }
 
-HW_EXPORT int fork(void);
-HW_EXPORT int fork(void)
+HW_EXPORTED(int, fork, (void))
 {
     HW_REAL(int, fork, (void));
     if (hw_runtime.state != HW_STATE_ON || hw_fork_pending() || hw_quiet)
@@ -560,8 +559,7 @@ HW_EXPORT int fork(void)
 }
 
 /* The parent leaves by libc's own _exit, which nothing can see. */
-HW_EXPORT int daemon(int no_chdir, int no_close);
-HW_EXPORT int daemon(int no_chdir, int no_close)
+HW_EXPORTED(int, daemon, (int no_chdir, int no_close))
 {
     HW_REAL(int, daemon, (int, int));
     if (hw_runtime.state != HW_STATE_ON || !hw_fork_settled())
@@ -579,8 +577,7 @@ HW_EXPORT int daemon(int no_chdir, int no_close)
 
 /* ---- code that goes away ---- */
 
-HW_EXPORT int dlclose(void *handle);
-HW_EXPORT int dlclose(void *handle)
+HW_EXPORTED(int, dlclose, (void *handle))
 {
     HW_REAL(int, dlclose, (void *));
     bool on = hw_runtime.state == HW_STATE_ON && !hw_fork_pending();

@@ -112,8 +112,7 @@ bool hw_limits_make_way(void)
     return space.set && same(&now, &space.given) ? space.found : widen_found(&now);
 }
 
-HW_EXPORT int setrlimit(int resource, const struct limit *limit);
-HW_EXPORT int setrlimit(int resource, const struct limit *limit)
+HW_EXPORTED(int, setrlimit, (int resource, const struct limit *limit))
 {
     HW_REAL(int, setrlimit, (int, const struct limit *));
     if (resource != RLIMIT_AS_ || !limit || !hw_own_bytes() || !is_given(limit))
@@ -126,8 +125,7 @@ HW_EXPORT int setrlimit(int resource, const struct limit *limit)
 }
 extern __typeof__(setrlimit) setrlimit64 __attribute__((alias("setrlimit"), visibility("default")));
 
-HW_EXPORT int getrlimit(int resource, struct limit *limit);
-HW_EXPORT int getrlimit(int resource, struct limit *limit)
+HW_EXPORTED(int, getrlimit, (int resource, struct limit *limit))
 {
     HW_REAL(int, getrlimit, (int, struct limit *));
     int result = real(resource, limit);
@@ -137,8 +135,7 @@ HW_EXPORT int getrlimit(int resource, struct limit *limit)
 }
 extern __typeof__(getrlimit) getrlimit64 __attribute__((alias("getrlimit"), visibility("default")));
 
-HW_EXPORT int prlimit(int pid, int resource, const struct limit *fresh, struct limit *old);
-HW_EXPORT int prlimit(int pid, int resource, const struct limit *fresh, struct limit *old)
+HW_EXPORTED(int, prlimit, (int pid, int resource, const struct limit *fresh, struct limit *old))
 {
     HW_REAL(int, prlimit, (int, int, const struct limit *, struct limit *));
     if (resource != RLIMIT_AS_ || !hw_own_bytes() || (fresh && !is_given(fresh)) ||
@@ -200,8 +197,7 @@ HW_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, .
     return failed_for_limit(result) ? real(old, old_length, length, flags, fresh) : result;
 }
 
-HW_EXPORT void *sbrk(intptr_t more);
-HW_EXPORT void *sbrk(intptr_t more)
+HW_EXPORTED(void *, sbrk, (intptr_t more))
 {
     HW_REAL(void *, sbrk, (intptr_t));
     void *result = real(more);
@@ -280,8 +276,7 @@ static bool may_lock_current(void)
 
 /* Locking all memory would fill every reservation, and what is reserved would count as locked for good. So what the
  * program has mapped is locked area by area, and what is mapped later by the kernel; the runtime's is not. */
-HW_EXPORT int mlockall(int flags);
-HW_EXPORT int mlockall(int flags)
+HW_EXPORTED(int, mlockall, (int flags))
 {
     HW_REAL(int, mlockall, (int));
     static bool future;
@@ -349,8 +344,7 @@ static void become_quiet(void)
     hw_quiet = true;
 }
 
-HW_EXPORT int prctl(int option, ...);
-HW_EXPORT int prctl(int option, ...)
+HW_EXPORTED(int, prctl, (int option, ...))
 {
     HW_REAL(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long));
     va_list list;
@@ -369,8 +363,7 @@ HW_EXPORT int prctl(int option, ...)
 }
 
 /* libseccomp's way. */
-HW_EXPORT long syscall(long number, ...);
-HW_EXPORT long syscall(long number, ...)
+HW_EXPORTED(long, syscall, (long number, ...))
 {
     HW_REAL(long, syscall, (long, long, long, long, long, long, long));
     va_list list;

@@ -209,8 +209,7 @@ static void reset(struct live *live)
     process->flags |= HW_PROCESS_RESET;
 }
 
-HW_EXPORT int heapwise_reset(void);
-HW_EXPORT int heapwise_reset(void)
+HW_EXPORTED(int, heapwise_reset, (void))
 {
     struct live live;
     if (!hw_dump_possible())

@@ -132,8 +132,8 @@ void hw_thread_create_fork(void)
             statement;                                                                                                 \
     } while (0)
 
-HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument);
-HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument)
+HW_EXPORTED(int, pthread_create,
+            (unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument))
 {
     HW_REAL(int, pthread_create, (unsigned long *, const void *, void *(*)(void *), void *));
     struct start *start = prepare();
@@ -151,8 +151,7 @@ HW_EXPORT int pthread_create(unsigned long *thread, const void *attributes, void
     return error;
 }
 
-HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *argument);
-HW_EXPORT int thrd_create(unsigned long *thread, int (*routine)(void *), void *argument)
+HW_EXPORTED(int, thrd_create, (unsigned long *thread, int (*routine)(void *), void *argument))
 {
     HW_REAL(int, thrd_create, (unsigned long *, int (*)(void *), void *));
     struct start *start = prepare();

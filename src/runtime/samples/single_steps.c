@@ -729,8 +729,7 @@ void hw_trap_stop(enum hw_sample_end reason)
 
 /* ---- what programs do with stacks and signals ---- */
 
-HW_EXPORT int sigaltstack(const stack_t *stack, stack_t *old);
-HW_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
+HW_EXPORTED(int, sigaltstack, (const stack_t *stack, stack_t *old))
 {
     HW_REAL(int, sigaltstack, (const stack_t *, stack_t *));
     if (hw_trap_on() && stack && own && small_alternate_stack(stack))
@@ -745,32 +744,28 @@ static void about_to_wait(const sigset_t *set)
         detach();
 }
 
-HW_EXPORT int sigwait(const sigset_t *set, int *number);
-HW_EXPORT int sigwait(const sigset_t *set, int *number)
+HW_EXPORTED(int, sigwait, (const sigset_t *set, int *number))
 {
     HW_REAL(int, sigwait, (const sigset_t *, int *));
     about_to_wait(set);
     return real(set, number);
 }
 
-HW_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *information);
-HW_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *information)
+HW_EXPORTED(int, sigwaitinfo, (const sigset_t *set, siginfo_t *information))
 {
     HW_REAL(int, sigwaitinfo, (const sigset_t *, siginfo_t *));
     about_to_wait(set);
     return real(set, information);
 }
 
-HW_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *information, const struct timespec *timeout);
-HW_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *information, const struct timespec *timeout)
+HW_EXPORTED(int, sigtimedwait, (const sigset_t *set, siginfo_t *information, const struct timespec *timeout))
 {
     HW_REAL(int, sigtimedwait, (const sigset_t *, siginfo_t *, const struct timespec *));
     about_to_wait(set);
     return real(set, information, timeout);
 }
 
-HW_EXPORT int signalfd(int fd, const sigset_t *set, int flags);
-HW_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
+HW_EXPORTED(int, signalfd, (int fd, const sigset_t *set, int flags))
 {
     HW_REAL(int, signalfd, (int, const sigset_t *, int));
     if (hw_trap_on() && set && (((const uint64_t *)set)[0] & own_signals()))
