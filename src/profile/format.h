@@ -370,8 +370,8 @@ enum hw_note_code {
     HW_NOTE_TABLE_STORE = 1, /* the address space had no room for a map: blocks are in a table */
     HW_NOTE_FILE_FULL = 2,   /* the file could not grow (text says why): new contexts were counted as unknown */
     HW_NOTE_NO_MEMORY = 3,   /* the runtime got no memory: events were passed through uncounted */
-    HW_NOTE_EXEC = 4,        /* the process started another program (text) by exec: that one has a file of its own */
-    HW_NOTE_EXEC_UNPROFILED = 5,  /* …but it cannot be profiled: text says which and why */
+    /* 4 was never written: exit_kind says that a process became another program */
+    HW_NOTE_EXEC_UNPROFILED = 5,  /* another program was started that cannot be profiled: text says which and why */
     HW_NOTE_STATIC_ALLOCATOR = 6, /* an allocator linked into the program could not be hooked: text says why */
     HW_NOTE_NO_UNWIND = 7, /* a module without unwind tables: stacks through it rest on frame pointers: text = path */
     HW_NOTE_BLOCK_REPLACED = 8, /* blocks that vanished without a free that could be seen */

@@ -23,7 +23,6 @@ static const struct {
      "The profile file could not grow: allocations of new call stacks after that are in the totals only", true},
     {HW_NOTE_NO_MEMORY, "no-memory", "Heapwise itself got no memory: allocations during that time were not counted",
      true},
-    {HW_NOTE_EXEC, "exec", "The process became another program by exec; that program has its own profile", false},
     {HW_NOTE_EXEC_UNPROFILED, "exec-unprofiled", "The process started a program that cannot be profiled", true},
     {HW_NOTE_STATIC_ALLOCATOR, "static-allocator", "An allocator that is linked into the program could not be observed",
      false},
