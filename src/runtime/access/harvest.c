@@ -84,6 +84,14 @@ void hw_harvest_write_info(void)
         hw_word_sampler_tell(info);
 }
 
+static void forget_live(void)
+{
+    hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
+    hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
+    hw_pool_set_count(HW_POOL_WORDS_LIVE, 0);
+    hw_sharing_forget_harvest();
+}
+
 void hw_access_harvest(bool stopped)
 {
     if (!hw_pools[HW_POOL_ACCESS_INFO].used)
@@ -94,10 +102,7 @@ void hw_access_harvest(bool stopped)
     if (!live.index)
         return;
     live.now = hw_ticks_raw() - hw_runtime.family_base;
-    hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
-    hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
-    hw_pool_set_count(HW_POOL_WORDS_LIVE, 0);
-    hw_sharing_forget_harvest();
+    forget_live();
     hw_histograms_forget_live(live.contexts);
     hw_pool_harvest_begin();
     hw_blocks_each(harvest_block, !stopped);
@@ -119,10 +124,7 @@ void hw_access_forget_harvest(void)
 {
     if (!hw_pools[HW_POOL_ACCESS_INFO].used)
         return;
-    hw_pool_set_count(HW_POOL_ACCESS_LIVE, 0);
-    hw_pool_set_count(HW_POOL_HISTOGRAM_LIVE, 0);
-    hw_pool_set_count(HW_POOL_WORDS_LIVE, 0);
-    hw_sharing_forget_harvest();
+    forget_live();
     hw_globals_forget_harvest();
     HW_ENTRY(HW_POOL_ACCESS_INFO, struct hw_access_info, 0)->flags &= ~(uint32_t)HW_ACCESS_HARVESTED;
 }

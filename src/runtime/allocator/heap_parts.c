@@ -44,16 +44,9 @@ static struct {
  */
 static struct {
     bool any;
-    struct hw_place_state events[HW_PLACE_CLASSES];
-    struct hw_place_sharing sharing;
-    uint64_t odd, unseen, skipped;
+    struct hw_place_state classes[HW_PLACE_CLASSES];
+    struct hw_place_events events;
 } before;
-
-static void add(struct hw_place_state *to, const struct hw_place_state *from)
-{
-    for (size_t i = 0; i < sizeof *to / sizeof(int64_t); i++)
-        ((int64_t *)to)[i] += ((const int64_t *)from)[i];
-}
 
 static void subtract(struct hw_place_state *from, const struct hw_place_state *what)
 {
@@ -82,14 +75,14 @@ static void sum_class(uint32_t c)
             continue;
         const struct hw_place_class_counts *counts = &hw_places.threads[i]->classes[c];
         const bool kept = counts->epoch == hw_places.epoch;
-        add(now, &counts->now);
-        add(peak, kept ? &counts->peak : &counts->now);
+        hw_place_add_state(now, &counts->now);
+        hw_place_add_state(peak, kept ? &counts->peak : &counts->now);
         if (kept && counts->peak_most < peak_most)
             peak_most = counts->peak_most;
     }
     if (before.any) {
-        subtract(now, &before.events[c]);
-        subtract(peak, &before.events[c]);
+        subtract(now, &before.classes[c]);
+        subtract(peak, &before.classes[c]);
     }
     waste.most[c] = now->live > most ? now->live : most;
     if (hw_places.many && now->live > most) /* all threads together know better than each alone */
@@ -224,7 +217,7 @@ static void measure(uint64_t tick, bool peak, bool end)
     struct hw_memory_breakdown all;
     const struct parts parts = parts_of(waste.now, waste.most);
     measured = &moment;
-    hw_memory_measure_heap(&all, end ? HW_MOMENT_END : HW_MOMENT_PEAK, take_mapping);
+    hw_memory_measure(&all, end ? HW_MOMENT_END : HW_MOMENT_PEAK, take_mapping);
     look_at_big(&moment);
     moment.internal_bytes = parts.internal;
     moment.free_bytes = parts.free_bytes;
@@ -286,21 +279,16 @@ static struct hw_places_info *information(void)
     return hw_pools[HW_POOL_PLACES].used ? HW_ENTRY(HW_POOL_PLACES, struct hw_places_info, 0) : NULL;
 }
 
-/* Events of all threads, into OF. */
-static void sum_events(struct hw_place_sharing *sharing, uint64_t *odd, uint64_t *unseen, uint64_t *skipped)
+#define EVENTS (sizeof(struct hw_place_events) / sizeof(uint64_t))
+
+/* Of all threads. */
+static struct hw_place_events sum_events(void)
 {
-    *sharing = (struct hw_place_sharing){0};
-    *odd = *unseen = *skipped = 0;
-    for (uint32_t i = 0; i < hw_places.threads_used; i++) {
-        const struct hw_place_thread *thread = hw_places.threads[i];
-        sharing->active_lines += thread->sharing.active_lines;
-        sharing->passive_lines += thread->sharing.passive_lines;
-        sharing->active_blocks += thread->sharing.active_blocks;
-        sharing->passive_blocks += thread->sharing.passive_blocks;
-        *odd += thread->odd;
-        *unseen += thread->unseen;
-        *skipped += thread->skipped;
-    }
+    struct hw_place_events sum = {0};
+    for (uint32_t i = 0; i < hw_places.threads_used; i++)
+        for (size_t n = 0; n < EVENTS; n++)
+            ((uint64_t *)&sum)[n] += ((const uint64_t *)&hw_places.threads[i]->events)[n];
+    return sum;
 }
 
 static void write_information(uint64_t tick)
@@ -308,22 +296,18 @@ static void write_information(uint64_t tick)
     struct hw_places_info *info = information();
     if (!info)
         return;
-    struct hw_place_sharing sum;
-    uint64_t odd, unseen, skipped;
-    sum_events(&sum, &odd, &unseen, &skipped);
+    const struct hw_place_events sum = sum_events();
     info->flags = (hw_places.many ? HW_PLACES_THREADS : 0) | (hw_places.owners_wrapped ? HW_PLACES_WRAPPED : 0);
     info->tick = tick;
     info->requested_bytes = waste.requested;
     info->peak_bytes = hw_places.peak > 0 ? (uint64_t)hw_places.peak : 0;
     info->peak_tick = hw_places.peak_tick;
-    info->active_lines = sum.active_lines - before.sharing.active_lines;
-    info->passive_lines = sum.passive_lines - before.sharing.passive_lines;
-    info->active_blocks = sum.active_blocks - before.sharing.active_blocks;
-    info->passive_blocks = sum.passive_blocks - before.sharing.passive_blocks;
-    info->unaligned = odd - before.odd;
-    info->unseen_frees = unseen - before.unseen;
-    info->skipped = skipped - before.skipped;
+    for (size_t n = 0; n < EVENTS; n++) /* in the same order */
+        (&info->active_lines)[n] = ((const uint64_t *)&sum)[n] - ((const uint64_t *)&before.events)[n];
 }
+_Static_assert(sizeof(struct hw_place_events) ==
+                   offsetof(struct hw_places_info, samples) - offsetof(struct hw_places_info, active_lines),
+               "what threads count is what the profile holds");
 
 void hw_places_add_hits(struct hw_place_hits *hits)
 {
@@ -414,7 +398,8 @@ static int64_t next_look(void)
 static bool can_look(uint64_t tick, int64_t live)
 {
     const bool small = live - waste.moment_at < LARGE_STEP;
-    return hw_budget_allows(small ? HW_BUDGET_HEAP_SMALL : HW_BUDGET_HEAP_GROWN, waste.spent, tick, waste.interval_first);
+    return hw_budget_allows(small ? HW_BUDGET_HEAP_SMALL : HW_BUDGET_HEAP_GROWN, waste.spent, tick,
+                            waste.interval_first);
 }
 
 /* In the moment in which a peak is left near which the resident heap was not read: the next point in time may be too
@@ -548,8 +533,7 @@ static void begin_looks(void)
 void hw_places_file_begin(void)
 {
     before.any = false;
-    before.sharing = (struct hw_place_sharing){0};
-    before.odd = before.unseen = before.skipped = 0;
+    before.events = (struct hw_place_events){0};
     begin_looks();
     waste.resident = 0;
     hw_place_contexts_file_begin();
@@ -562,9 +546,9 @@ void hw_places_file_begin(void)
 static void keep_before(void)
 {
     before.any = true;
-    sum_events(&before.sharing, &before.odd, &before.unseen, &before.skipped);
+    before.events = sum_events();
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
-        struct hw_place_state *events = &before.events[c];
+        struct hw_place_state *events = &before.classes[c];
         *events = (struct hw_place_state){0};
         for (uint32_t i = 0; i < hw_places.threads_used; i++) {
             if (!hw_place_touched(hw_places.threads[i], c))
@@ -582,8 +566,7 @@ int64_t hw_places_live_blocks(void)
 {
     int64_t live = 0;
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++)
-        for (uint32_t i = 0; i < hw_places.threads_used; i++)
-            live += hw_place_touched(hw_places.threads[i], c) ? hw_places.threads[i]->classes[c].now.live : 0;
+        live += hw_place_class_live(c);
     return live;
 }
 

@@ -130,7 +130,7 @@ static bool look_at(struct hw_place_thread *self, uintptr_t mark, bool reused)
                 write_down(marks[i], marks[i] == mark ? self->owner : (uint16_t)owner);
         const uint32_t event = reused ? HW_PLACE_PASSIVE : HW_PLACE_ACTIVE;
         if (!(events & event))
-            ++*(reused ? &self->sharing.passive_lines : &self->sharing.active_lines);
+            ++*(reused ? &self->events.passive_lines : &self->events.active_lines);
         events |= event;
     }
     __atomic_store_n(line, (uint16_t)(events | (shared ? HW_PLACE_MIXED : self->owner)), __ATOMIC_RELEASE);
@@ -140,7 +140,7 @@ static bool look_at(struct hw_place_thread *self, uintptr_t mark, bool reused)
 void hw_place_lines(struct hw_place_thread *self, uintptr_t address, uintptr_t last, bool reused)
 {
     if (self->in_line) { /* a signal handler, in the middle of this */
-        self->skipped++;
+        self->events.skipped++;
         return;
     }
     self->in_line = 1;
@@ -151,7 +151,7 @@ void hw_place_lines(struct hw_place_thread *self, uintptr_t address, uintptr_t l
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self->in_line = 0;
     if (shared) {
-        ++*(reused ? &self->sharing.passive_blocks : &self->sharing.active_blocks);
+        ++*(reused ? &self->events.passive_blocks : &self->events.active_blocks);
         self->shared = reused ? HW_PLACE_SHARED_REUSED : HW_PLACE_SHARED_FRESH;
         self->op->events |= HW_EVENTS_LINE; /* hw_places_operation_end */
     }

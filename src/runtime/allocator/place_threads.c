@@ -284,6 +284,12 @@ static bool reserve(void)
     return true;
 }
 
+void hw_place_add_state(struct hw_place_state *to, const struct hw_place_state *from)
+{
+    for (size_t i = 0; i < sizeof *to / sizeof(int64_t); i++)
+        ((int64_t *)to)[i] += ((const int64_t *)from)[i];
+}
+
 /* A forked child: what is live and free is so here, too; events count from zero. */
 static void start_again(void)
 {
@@ -295,9 +301,7 @@ static void start_again(void)
             if (!hw_place_touched(hw_places.threads[i], c))
                 continue;
             touched = true;
-            const struct hw_place_state *now = &hw_places.threads[i]->classes[c].now;
-            for (size_t n = 0; n < sizeof sum / sizeof(int64_t); n++)
-                ((int64_t *)&sum)[n] += ((const int64_t *)now)[n];
+            hw_place_add_state(&sum, &hw_places.threads[i]->classes[c].now);
         }
         sum.taken = -sum.live - hw_place_listed(&sum);
         sum.again = sum.fresh = sum.other = 0;
@@ -324,8 +328,7 @@ static void start_again(void)
         }
         thread->big_free = big_free;
         thread->in_use = thread->in_line = 0;
-        thread->odd = thread->unseen = thread->skipped = 0;
-        thread->sharing = (struct hw_place_sharing){0};
+        thread->events = (struct hw_place_events){0};
         thread->next_free = threads.free;
         threads.free = thread;
     }
@@ -338,14 +341,19 @@ static void start_again(void)
     hw_places.epoch = ++hw_runtime.process->peak_epoch;
 }
 
+int64_t hw_place_class_live(uint32_t class)
+{
+    int64_t live = 0;
+    for (uint32_t i = 0; i < hw_places.threads_used; i++)
+        live += hw_place_touched(hw_places.threads[i], class) ? hw_places.threads[i]->classes[class].now.live : 0;
+    return live;
+}
+
 /* What threads count goes on: they do not wait for anybody. What they had counted is subtracted (hw_places_forget). */
 void hw_places_reset(void)
 {
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
-        int64_t live = 0;
-        for (uint32_t i = 0; i < hw_places.threads_used; i++)
-            live += hw_place_touched(hw_places.threads[i], c) ? hw_places.threads[i]->classes[c].now.live : 0;
-        __atomic_store_n(&hw_places.totals[c].most, live, __ATOMIC_RELAXED);
+        __atomic_store_n(&hw_places.totals[c].most, hw_place_class_live(c), __ATOMIC_RELAXED);
     }
     for (uint32_t i = 0; i < hw_places.threads_used; i++) {
         hw_places.threads[i]->pairs_seen = 0;

@@ -579,7 +579,7 @@ static bool give_way(struct hw_place_thread *self, struct found *found, bool aga
     if (found->place.live) {
         if (found->code != HW_PLACE_BIG && !is_mid(found->code))
             found->place.usable = usual_extent(found->place.requested);
-        self->unseen++;
+        self->events.unseen++;
         hw_operation_given_back(self->op, found->place.requested);
         release(self, found, false);
         return true;
@@ -826,7 +826,7 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
                                                           bool aligned)
 {
     if ((address & 7) || address >> HW_ARCH_ADDRESS_BITS || size >> HW_ARCH_ADDRESS_BITS) {
-        self->odd++;
+        self->events.odd++;
         return false;
     }
     const struct extent extent = extent_of(address, size, aligned);
@@ -841,7 +841,7 @@ static __attribute__((noinline)) bool allocated_otherwise(struct hw_place_thread
     if (extent.usable >= HW_PLACE_BIG_BYTES) {
         big = big ? big : take_big(self);
         if (!big) {
-            self->odd++;
+            self->events.odd++;
             return reused;
         }
         hw_places.bigs[big] = (struct hw_place_big){address, extent.usable, size, touched, 1, 0};

@@ -96,10 +96,13 @@ struct hw_place_class_counts {
 } __attribute__((aligned(256))); /* 192 would do; this many are found by shifting */
 _Static_assert(offsetof(struct hw_place_class_counts, now.other) <= 64, "one line for a usual operation");
 
-/* Events on lines, of one thread. */
-struct hw_place_sharing {
+/* What happened to one thread, as hw_places_info has it. */
+struct hw_place_events {
     uint64_t active_lines, passive_lines; /* lines on which it happened for the first time */
     uint64_t active_blocks, passive_blocks;
+    uint64_t odd;     /* blocks at addresses that are no multiple of 8: nothing is known of them */
+    uint64_t unseen;  /* blocks whose memory was handed out again although no free was seen */
+    uint64_t skipped; /* checks of lines that a signal handler could not make */
 };
 
 struct hw_place_thread {
@@ -117,10 +120,7 @@ struct hw_place_thread {
     struct hw_operator *op;
     uint32_t big_free; /* list of entries for big blocks, 0 at the end */
     uint32_t in_use;
-    uint64_t odd;     /* blocks at addresses that are no multiple of 8: nothing is known of them */
-    uint64_t unseen;  /* blocks whose memory was handed out again although no free was seen */
-    uint64_t skipped; /* checks of lines that a signal handler could not make */
-    struct hw_place_sharing sharing;
+    struct hw_place_events events;
     struct hw_place_thread *next_free;
     uint64_t touched[(HW_PLACE_CLASSES + 63) / 64]; /* a bit for each class that ever had an event */
     struct hw_place_class_counts classes[HW_PLACE_CLASSES];
@@ -231,6 +231,9 @@ void hw_places_detach(struct hw_operator *op);
 void hw_place_settle(struct hw_place_thread *self, struct hw_place_class_counts *class);
 /* The state of a class is about to change for the first time since the peak. */
 void hw_place_keep_now(struct hw_place_thread *self, struct hw_place_class_counts *class);
+void hw_place_add_state(struct hw_place_state *to, const struct hw_place_state *from);
+/* Live blocks of a class, of all threads. */
+int64_t hw_place_class_live(uint32_t class);
 /* So many bytes are live; exact only while nobody changes that. */
 void hw_places_note_peak(int64_t live);
 

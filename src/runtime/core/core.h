@@ -21,6 +21,8 @@ void hw_fork_inherit(void);
 /* Which allocator hw_real is: for the profile, and for what the runtime may assume of it. */
 void hw_describe_allocator(void);
 void hw_process_end(enum hw_exit_kind kind, int value);
+/* How the process ends, into the file. HARVEST: with what is live; STOPPED: nobody is in the middle of an event. */
+void hw_process_write_end(bool harvest, bool stopped, enum hw_exit_kind kind, int value, uint64_t peak_rss);
 /* It did not end after all: exec failed. */
 void hw_process_goes_on(void);
 /* Adds to a note of this code and text, or makes it. Takes the lock. TEXT may be NULL. */

@@ -192,7 +192,7 @@ static long write_changing(struct writing *out)
 {
     uint64_t peak_rss = hw_memory_peak_rss_in(out->buffer, sizeof out->buffer), rss = hw_memory_rss();
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    hw_memory_measure(&out->memory, HW_MOMENT_DUMP); /* takes a while: before anybody has to wait */
+    hw_memory_measure(&out->memory, HW_MOMENT_DUMP, NULL); /* takes a while: before anybody has to wait */
     hw_lock_drop(&hw_runtime.lock, old);
     bool stopped = hw_threads_stop();
     old = hw_lock_take(&hw_runtime.lock);
@@ -240,12 +240,7 @@ static long seal(struct writing *out)
             done += (uint64_t)got;
         }
         section->checksum = hw_checksum_end(&sum);
-        uint64_t *first = section->type == HW_SECTION_MAPS     ? &header->map_offset
-                          : section->type == HW_SECTION_MIBS   ? &header->mib_offset
-                          : section->type == HW_SECTION_STACKS ? &header->stack_offset
-                                                               : NULL;
-        if (first)
-            *first = section->offset;
+        hw_file_note_extent(header, section->type, section->offset);
     }
     header->total_size = out->end;
     header->flags = HW_FILE_SEALED;
@@ -400,13 +395,7 @@ static void harvest_the_last(void)
     /* In the middle of an event of this thread memory of blocks may be about to vanish. */
     bool calm = hw_threads_stop() && !inside_runtime();
     uint64_t peak_rss = hw_memory_peak_rss_in(writing.buffer, sizeof writing.buffer);
-    hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    hw_parts_harvest(calm);
-    hw_parts_end();
-    hw_runtime.process->peak_rss_bytes = peak_rss;
-    hw_runtime.process->exit_kind = HW_EXIT_SIGNAL;
-    hw_runtime.process->exit_value = killer;
-    hw_lock_drop(&hw_runtime.lock, old);
+    hw_process_write_end(true, calm, HW_EXIT_SIGNAL, killer, peak_rss);
     hw_file_set_exited(true);
 }
 

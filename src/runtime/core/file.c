@@ -231,6 +231,22 @@ static long ensure_directory(int fd)
     return 0;
 }
 
+void hw_file_note_extent(struct hw_file_header *header, uint32_t type, uint64_t offset)
+{
+    uint64_t *first = type == HW_SECTION_MAPS     ? &header->map_offset
+                      : type == HW_SECTION_MIBS   ? &header->mib_offset
+                      : type == HW_SECTION_STACKS ? &header->stack_offset
+                                                  : NULL;
+    if (first && !*first)
+        *first = offset;
+}
+
+/* Entries never straddle extents: extents are multiples of a whole number of entries and of pages. */
+static uint64_t unit_of(const struct hw_pool *pool)
+{
+    return HW_PAGE * (pool->entry_size >> __builtin_ctz(pool->entry_size));
+}
+
 static bool grow(struct hw_pool *pool, uint64_t need)
 {
     if (file.broken || hw_quiet) {
@@ -247,10 +263,7 @@ static bool grow(struct hw_pool *pool, uint64_t need)
         bytes = 8 * M;
     if (bytes < need)
         bytes = need;
-    /* Entries never straddle extents: extents are multiples of a whole number of entries and of pages. */
-    uint64_t unit = HW_PAGE * (pool->entry_size >> __builtin_ctz(pool->entry_size));
-    if (pool->reserved <= HW_PAGE)
-        unit = HW_PAGE;
+    uint64_t unit = pool->reserved <= HW_PAGE ? HW_PAGE : unit_of(pool);
     bytes = (bytes + unit - 1) / unit * unit;
     if (pool->mapped + bytes > pool->reserved)
         bytes = (pool->reserved - pool->mapped) / unit * unit;
@@ -279,12 +292,7 @@ static bool grow(struct hw_pool *pool, uint64_t need)
     file.end += bytes;
     add_extent(pool, pool->mapped, append_section(pool->type, pool->entry_size, offset, bytes));
     pool->mapped += bytes;
-    uint64_t *first = pool->type == HW_SECTION_MAPS     ? &file.header->map_offset
-                      : pool->type == HW_SECTION_MIBS   ? &file.header->mib_offset
-                      : pool->type == HW_SECTION_STACKS ? &file.header->stack_offset
-                                                        : NULL;
-    if (first && !*first)
-        *first = offset;
+    hw_file_note_extent(file.header, pool->type, offset);
     return true;
 }
 
@@ -355,17 +363,6 @@ uint32_t hw_file_string(const char *string)
 
 /* ---- creation ---- */
 
-/* Pools that are added once accesses are counted, or fields. */
-static bool is_access_pool(int id)
-{
-    return pool_table[id].when == ACCESS || pool_table[id].when == SHARING;
-}
-
-static bool is_fields_pool(int id)
-{
-    return pool_table[id].when == FIELDS;
-}
-
 static bool is_wanted(int id)
 {
     switch (pool_table[id].when) {
@@ -428,23 +425,24 @@ static bool reserve_pools(void)
     return true;
 }
 
-static bool add_pools(bool (*added)(int id))
+static bool add_pools(enum pool_when when, enum pool_when or_when)
 {
     uint64_t limit = hw_address_space_limit();
     for (int i = 0; i < HW_POOL_COUNT; i++)
-        if (added(i) && !hw_pools[i].base && !reserve_pool(i, limit))
+        if ((pool_table[i].when == when || pool_table[i].when == or_when) && !hw_pools[i].base &&
+            !reserve_pool(i, limit))
             return false;
     return true;
 }
 
 bool hw_file_add_access(void)
 {
-    return add_pools(is_access_pool);
+    return add_pools(ACCESS, SHARING);
 }
 
 bool hw_file_add_fields(void)
 {
-    return add_pools(is_fields_pool);
+    return add_pools(FIELDS, FIELDS);
 }
 
 static char executable[256]; /* of this process, and of those it forks */
@@ -620,7 +618,7 @@ static void tell_parent(int error)
 static int64_t copy_section(enum hw_pool_id id, uint64_t bytes, uint64_t *extent)
 {
     const struct hw_pool *pool = &hw_pools[id];
-    uint64_t unit = HW_PAGE * (pool->entry_size >> __builtin_ctz(pool->entry_size));
+    uint64_t unit = unit_of(pool);
     *extent = (bytes + bytes / 4 + pool->first_extent + unit - 1) / unit * unit;
     if (*extent > pool->reserved)
         *extent = pool->reserved / unit * unit;
@@ -654,10 +652,7 @@ static long map_section(enum hw_pool_id id, uint64_t bytes, uint64_t offset, uin
     pool->used = bytes;
     add_extent(pool, 0, append_section(pool->type, pool->entry_size, offset, extent));
     hw_pool_publish(id);
-    if (id == HW_POOL_MAPS)
-        file.header->map_offset = offset;
-    if (id == HW_POOL_STACKS)
-        file.header->stack_offset = offset;
+    hw_file_note_extent(file.header, pool->type, offset);
     return 0;
 }
 

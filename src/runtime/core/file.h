@@ -33,6 +33,8 @@ bool hw_file_create(void);
 bool hw_file_add_access(void);
 /* The same for those of counted fields. */
 bool hw_file_add_fields(void);
+/* An extent of a section of TYPE lies at OFFSET: the header says where the first one is, of some. */
+void hw_file_note_extent(struct hw_file_header *header, uint32_t type, uint64_t offset);
 /* Room for COUNT more entries: their first index, HW_NONE when the file cannot grow. Lock held. The entries are zero
  * and not yet visible to readers: hw_pool_publish. */
 uint32_t hw_pool_take(enum hw_pool_id pool, uint32_t count);

@@ -324,6 +324,18 @@ bool hw_fork_settled(void)
     return !hw_fork_pending();
 }
 
+void hw_process_write_end(bool harvest, bool stopped, enum hw_exit_kind kind, int value, uint64_t peak_rss)
+{
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    if (harvest)
+        hw_parts_harvest(stopped);
+    hw_parts_end();
+    hw_runtime.process->peak_rss_bytes = peak_rss;
+    hw_runtime.process->exit_value = value;
+    hw_runtime.process->exit_kind = kind;
+    hw_lock_drop(&hw_runtime.lock, old);
+}
+
 /* The process is about to leave. The file stays as valid as it was; events of other threads still count. A child that
  * only becomes another program leaves nothing behind. */
 void hw_process_end(enum hw_exit_kind kind, int value)
@@ -352,15 +364,7 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         outer = hw_dump_lock();
         stopped = hw_threads_stop();
     }
-    uint64_t peak_rss = hw_memory_peak_rss();
-    hw_sigset old = hw_lock_take(&hw_runtime.lock);
-    if (harvest)
-        hw_parts_harvest(stopped);
-    hw_parts_end();
-    hw_runtime.process->peak_rss_bytes = peak_rss;
-    hw_runtime.process->exit_value = value;
-    hw_runtime.process->exit_kind = kind;
-    hw_lock_drop(&hw_runtime.lock, old);
+    hw_process_write_end(harvest, stopped, kind, value, hw_memory_peak_rss());
     if (harvest) {
         hw_threads_go();
         hw_dump_unlock(outer);

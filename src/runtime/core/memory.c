@@ -322,13 +322,7 @@ static bool take_line(void *closure, const char *line)
     return true;
 }
 
-void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment)
-{
-    hw_memory_measure_heap(result, moment, NULL);
-}
-
-void hw_memory_measure_heap(struct hw_memory_breakdown *result, enum hw_memory_moment moment,
-                            hw_heap_mapping_visitor *each)
+void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment, hw_heap_mapping_visitor *each)
 {
     *result = (struct hw_memory_breakdown){.moment = moment};
     struct breakdown state = {.out = result, .each_heap = each};
@@ -360,6 +354,6 @@ void hw_memory_keep(const struct hw_memory_breakdown *result, enum hw_memory_mom
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
 {
     struct hw_memory_breakdown result;
-    hw_memory_measure(&result, moment);
+    hw_memory_measure(&result, moment, NULL);
     hw_memory_keep(&result, moment, tick, live_bytes);
 }

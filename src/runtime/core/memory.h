@@ -37,12 +37,10 @@ struct hw_area {
 void hw_areas_each(void (*each)(const struct hw_area *area));
 /* Calls EACH for the parts of [start, end) whose pages are there. */
 void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end));
-/* Takes RSS apart, all but the tick and live bytes; rss is 0 when that is not possible. Lock held. */
-void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment);
-/* The same, and calls EACH for every mapping that is counted as heap. */
+/* Takes RSS apart, all but the tick and live bytes, and calls EACH (or NULL) for every mapping that is counted as heap;
+ * rss is 0 when that is not possible. Lock held. */
 typedef void hw_heap_mapping_visitor(uintptr_t start, uintptr_t end, uint64_t resident);
-void hw_memory_measure_heap(struct hw_memory_breakdown *result, enum hw_memory_moment moment,
-                            hw_heap_mapping_visitor *each);
+void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment, hw_heap_mapping_visitor *each);
 /* Appends a breakdown of RSS. Lock held. */
 void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes);
 /* What was measured is that of MOMENT from now on. Lock held. */

@@ -56,10 +56,8 @@ void hw_unwind_start(void)
         rules = hw_own_pages(RULE_SLOTS * sizeof *rules, false);
 }
 
-#define RULE_STOP                                                                                                      \
-    (1ull << 8) /* with HW_RULE_NONE: generated code, or no code at all: do not even try frame pointers                \
-                 */
-
+/* With HW_RULE_NONE: generated code, or no code at all; do not even try frame pointers. */
+#define RULE_STOP (1ull << 8)
 #define RULE_READ (1ull << 9) /* made of the code itself: to be verified */
 
 /* Code that may be executed may be read, as good as always. */
@@ -243,8 +241,6 @@ void hw_unwind_quiet(void)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
-/* ---- */
-
 /* Makes *STACK the readable rest of the stack that holds SP. */
 static bool find_stack(struct hw_stack *stack, uintptr_t sp)
 {
@@ -400,8 +396,7 @@ static enum walk_result walk_simple(struct state *s, uint64_t pc, uint64_t sp, u
         case HW_RULE_COMPLEX:
             return WALK_NEEDS_REGISTERS;
         default:
-            if (!(rule & RULE_STOP) &&
-                !fp) { /* the ABI's mark of the outermost frame: the dynamic linker's first code */
+            if (!(rule & RULE_STOP) && !fp) { /* the ABI's mark of the outermost frame, of the dynamic linker's code */
                 use_fp(s);
                 return WALK_DONE;
             }

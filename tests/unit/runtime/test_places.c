@@ -94,7 +94,7 @@ static uint8_t *begun, *line_active, *line_passive;
 static struct model {
     int64_t live, requested, usable, again, fresh, other, listed, listed_bytes, most;
 } classes[HW_PLACE_CLASSES];
-static struct hw_place_sharing sharing;
+static struct hw_place_events sharing;
 static int64_t total, total_most;
 static uint64_t unseen;
 static uint32_t free_next;
@@ -287,15 +287,15 @@ static struct hw_place_state sum_of(uint32_t c, bool peak)
 
 static void compare(bool alone)
 {
-    struct hw_place_sharing seen = {0};
+    struct hw_place_events seen = {0};
     for (uint32_t i = 0; i < hw_places.threads_used; i++) {
-        const struct hw_place_sharing *one = &hw_places.threads[i]->sharing;
+        const struct hw_place_events *one = &hw_places.threads[i]->events;
         seen.active_blocks += one->active_blocks;
         seen.active_lines += one->active_lines;
         seen.passive_blocks += one->passive_blocks;
         seen.passive_lines += one->passive_lines;
-        assert_int_equal(hw_places.threads[i]->unseen, 0);
-        assert_int_equal(hw_places.threads[i]->skipped, 0);
+        assert_int_equal(hw_places.threads[i]->events.unseen, 0);
+        assert_int_equal(hw_places.threads[i]->events.skipped, 0);
     }
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
         const struct hw_place_state sum = sum_of(c, false);
@@ -498,7 +498,7 @@ static void test_large(void **unused)
             assert_true(place.live && place.start == (uintptr_t)address);
             assert_int_equal(hw_place_freed(op, address), size - 8192);
         }
-        assert_int_equal(op->places->unseen, 0);
+        assert_int_equal(op->places->events.unseen, 0);
         assert_in_range(pages_there(hw_places.even + ((uintptr_t)memory >> 4), size >> 4), 1, 64);
         assert_in_range(
             pages_there(&hw_places.regions[(uintptr_t)memory >> 16], (size >> 16) * sizeof *hw_places.regions), 1, 4);
@@ -585,8 +585,8 @@ static bool between(struct hw_operator *op, uintptr_t behind, void (*change)(voi
     window = NULL;
     if (!second.came)
         change();
-    assert_int_equal(op->places->unseen, 0);
-    assert_int_equal(second.op->places->unseen, 0);
+    assert_int_equal(op->places->events.unseen, 0);
+    assert_int_equal(second.op->places->events.unseen, 0);
     assert_int_equal(hw_place_freed(op, (void *)behind), 2500);
     return second.came;
 }
@@ -717,7 +717,7 @@ static void test_contended(void **unused)
     int64_t requested = 0;
     for (uint32_t i = 0; i < hw_places.threads_used; i++) {
         requested += hw_places.threads[i]->requested;
-        assert_int_equal(hw_places.threads[i]->unseen, 0);
+        assert_int_equal(hw_places.threads[i]->events.unseen, 0);
     }
     assert_int_equal(requested, 0);
     for (uint32_t c = 0; c < HW_PLACE_CLASSES; c++) {
