@@ -130,8 +130,8 @@ static bool touches_its_memory(const struct hw_profile *profile, struct hw_error
         return true;
     hw_error_set(
         error,
-        "the program leaves %.0f %% of the memory untouched that it asks for; what a profile predicts from would "
-        "touch it (heapwise allocators does not)",
+        "the program leaves %.0f %% of the memory untouched that it requests, but the replay of a profile would touch "
+        "it (heapwise allocators does not)",
         100 * (double)parts.absent / (double)parts.real);
     return false;
 }

@@ -162,9 +162,9 @@ static int find_newest(struct hw_cc_compiler *compiler, bool cplusplus, struct h
                      "this Heapwise was built without plugins for clang; --compiler=%s counts without one, slower",
                      cplusplus ? "g++" : "gcc");
     else
-        hw_error_set(error,
-                     "no compiler there is a plugin for (%s); install one, or choose --compiler=%s, which is slower",
-                     list, cplusplus ? "g++" : "gcc");
+        hw_error_set(
+            error, "no compiler with a plugin is installed (%s); install one, or choose --compiler=%s, which is slower",
+            list, cplusplus ? "g++" : "gcc");
     return HW_VERB_NOT_FOUND;
 }
 
@@ -198,8 +198,7 @@ int hw_cc_compiler_find(struct hw_cc_compiler *compiler, const char *name, bool 
     if (code)
         return code;
     if (!ask(compiler)) {
-        hw_error_set(error, "%s does not behave like gcc or clang: asked for its version it does not answer",
-                     compiler->path);
+        hw_error_set(error, "%s does not behave like gcc or clang: it does not report its version", compiler->path);
         return HW_VERB_NEGATIVE;
     }
     compiler->must_be_told = compiler->kind == HW_CC_CLANG && cplusplus && !name_says_cplusplus(compiler->path);

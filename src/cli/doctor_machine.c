@@ -112,7 +112,8 @@ void hw_check_rseq(struct hw_finding *finding)
 {
     const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
     if (size && *size)
-        hw_finding_set(finding, HW_CHECK_OK, "registered by the C library: the processor's number costs nothing");
+        hw_finding_set(finding, HW_CHECK_OK,
+                       "registered by the C library: reading the processor's number costs nothing");
     else
         hw_finding_set(finding, HW_CHECK_LIMITED, "not registered by the C library (%s): the processor's number is %s",
                        size ? "switched off" : "older than glibc 2.35", "asked for in another, slower way");
@@ -236,7 +237,8 @@ static const char *why_no_perf_event(int problem, bool hardware)
     case ENOENT:
     case ENODEV:
     case EOPNOTSUPP:
-        return hardware ? "this machine, often a virtual one, has no performance counters" : "the kernel has none";
+        return hardware ? "this machine has no performance counters, like most virtual machines"
+                        : "the kernel has none";
     case EACCES:
     case EPERM:
         return "not allowed: kernel.perf_event_paranoid, or a container's filter of system calls";
@@ -358,8 +360,8 @@ void hw_check_syscall_dispatch(struct hw_finding *finding)
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
         return;
     if (WEXITSTATUS(status) == 0)
-        hw_finding_set(finding, HW_CHECK_OK, "system calls inside the allocator can be seen");
+        hw_finding_set(finding, HW_CHECK_OK, "system calls inside the allocator can be observed");
     else
-        hw_finding_set(finding, HW_CHECK_MISSING, "system calls inside the allocator cannot be seen: prctl: %s",
+        hw_finding_set(finding, HW_CHECK_MISSING, "system calls inside the allocator cannot be observed: prctl: %s",
                        strerror(WEXITSTATUS(status)));
 }

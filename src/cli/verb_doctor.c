@@ -51,7 +51,7 @@ void hw_finding_set(struct hw_finding *finding, enum hw_check_state state, const
 static const char help[] = "Usage: heapwise doctor [--json] [-q]\n"
                            "\n"
                            "Shows what works on this machine and what does not, and why: one line each, with\n"
-                           "ok, limited (works, but something is lost) or missing.\n"
+                           "ok, limited (works, but something is missing) or missing.\n"
                            "\n"
                            "      --json   one JSON object instead of text\n"
                            "  -q, --quiet  only the exit code\n"

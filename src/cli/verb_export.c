@@ -14,30 +14,30 @@
 #include "report/text/human.h"
 #include "report/export/llvm_export.h"
 
-static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... FILE\n"
-                           "Write a profile in a format of other tools, to standard output.\n"
-                           "\n"
-                           "  --format FORMAT  what to write, one of\n"
+static const char help[] =
+    "Usage: heapwise export --format FORMAT [OPTION]... FILE\n"
+    "Write a profile in a format of other tools, to standard output.\n"
+    "\n"
+    "  --format FORMAT  what to write, one of\n"
 #define HW_FORMAT(name, about, ...) "                   " name ": " about "\n"
 #include "cli/export_formats.def"
-                           "  --value KEY      of collapsed: what is written; of pprof and speedscope: what\n"
-                           "                   is shown first (default: peak). KEY is one of\n"
-                           "{measures}\n"
-                           "  --version N      of memprofraw: 3, 4 or 5 (default); of profdata: 3 or 4\n"
-                           "                   (default)\n"
-                           "  -o, --output OUT write to OUT, which must not exist\n"
-                           "  -f, --force      overwrite OUT\n"
-                           "  --module NAME    of memprof-yaml and profdata: keep only frames of the program\n"
-                           "                   or library NAME (a file name or a path); may be repeated.\n"
-                           "                   Default: the program and the libraries with debug information\n"
-                           "                   that are not the system's\n"
-                           "  --cold-after S   of LLVM's formats, where accesses were not counted: call blocks\n"
-                           "                   cold that live S seconds or longer on average (default: no\n"
-                           "                   block is called cold that may have been used)\n" HW_VIEW_OPTIONS_HELP
-                           "  -q, --quiet      no notes about what the format cannot hold\n"
-                           "  -h, --help       this text\n"
-                           "\n"
-                           "Exit code: 0, or 2 for wrong usage and for files that are damaged or no profiles.\n";
+    "  --value KEY      of collapsed: what is written; of pprof and speedscope: what\n"
+    "                   is shown first (default: peak). KEY is one of\n"
+    "{measures}\n"
+    "  --version N      of memprofraw: 3, 4 or 5 (default); of profdata: 3 or 4\n"
+    "                   (default)\n"
+    "  -o, --output OUT write to OUT, which must not exist\n"
+    "  -f, --force      overwrite OUT\n"
+    "  --module NAME    of memprof-yaml and profdata: keep only frames of the program\n"
+    "                   or library NAME (a file name or a path); may be repeated.\n"
+    "                   Default: the program and the libraries with debug information\n"
+    "                   that are not the system's\n"
+    "  --cold-after S   of LLVM's formats, where accesses were not counted: call blocks\n"
+    "                   cold that live S seconds or longer on average (default: no\n"
+    "                   block is called cold that may have been used)\n"  HW_VIEW_OPTIONS_HELP  "  -q, --quiet      no notes about what the format cannot hold\n"
+            "  -h, --help       this text\n"
+            "\n"
+            "Exit code: 0, or 2 for wrong usage and for files that are damaged or no profiles.\n";
 
 enum kind { RAW, YAML, INDEXED, OTHER }; /* of LLVM's, or of anybody else's */
 
@@ -232,13 +232,13 @@ static void say_llvm_notes(const struct command *command, const struct hw_llvm_e
     if (export->no_build_id)
         hw_say("export: the program has no build id (link it with -Wl,--build-id): llvm-profdata will not find it");
     if (export->no_debug_info)
-        hw_say("export: no module of the profile that was asked for has debug information, or none has that name: the "
-               "output has no contexts");
+        hw_say("export: no selected module has debug information, or no module has that name: the output has no "
+               "contexts");
     if (export->left_out)
-        hw_say("export: %s left out: no frame of theirs is known", HW_OF(export->left_out, "context"));
+        hw_say("export: %s left out: none of their frames is known", HW_OF(export->left_out, "context"));
     if (hw_profile_counts_periods(view->profile))
-        hw_say("export: made with --granule=4: blocks that were never used are written with 0 accesses; how often the "
-               "others were, which words of them, and in how many periods, is left out");
+        hw_say("export: made with --granule=4: blocks that were never used are written with 0 accesses; for the others "
+               "words, periods and numbers of accesses are left out");
     if (export->uncounted && hw_profile_counts_periods(view->profile) && !command->export.cold_after_ns)
         hw_say("export: no context that was used is written as cold (--cold-after decides by lifetime)");
     else if (export->uncounted && !command->export.cold_after_ns)
@@ -249,7 +249,7 @@ static void say_llvm_notes(const struct command *command, const struct hw_llvm_e
     if (hw_view_sampled(view))
         hw_say("export: the profile was sampled: all counts are estimates");
     if (view->profile->observed)
-        hw_say("export: times of operations of the allocator, and what else was observed of it, are left out");
+        hw_say("export: times of operations of the allocator, and everything else observed of it, are left out");
 }
 
 /* ---- the verb ---- */

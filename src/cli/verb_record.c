@@ -409,7 +409,7 @@ static void pack_profiles(const struct record *record, const struct hw_session *
         struct hw_error error = {""};
         if (!session->files[i].closed || hw_profile_pack(session->files[i].path, HW_PACK_LEVEL, &error) || said)
             continue;
-        hw_say("%s stays larger than it could be: %s", short_path(session->files[i].path), error.message);
+        hw_say("%s was not packed: %s", short_path(session->files[i].path), error.message);
         said = true;
     }
 }
@@ -449,13 +449,13 @@ static void observe_allocators(struct record *record, const struct hw_session *s
         };
         struct hw_error error = {""};
         if (options.predict && !record->quiet && isatty(STDERR_FILENO))
-            hw_say("replaying the program's operations with the other allocators; --no-prediction leaves it out");
+            hw_say("replaying the program's operations with the other allocators; --no-prediction skips it");
         if (file->closed && !hw_observe(file->path, &options, &error) && !record->quiet)
             hw_say("%s does not say how its allocator works: %s", short_path(file->path), error.message);
     }
     free(known);
     if (hw_helper_interrupted() && !record->quiet)
-        hw_say("interrupted: what other allocators would do is not, or not fully, in the profile");
+        hw_say("interrupted: the prediction for other allocators is missing or incomplete");
 }
 
 /* What is missing in the profiles of a run, or which are: one line says it, the profiles say the rest. */

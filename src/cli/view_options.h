@@ -24,13 +24,13 @@ struct hw_view_arguments {
 bool hw_take_sysroot(void *arguments, const char *value, const struct hw_option *option);
 bool hw_take_binary(void *arguments, const char *value, const struct hw_option *option);
 
-/* Lines of a verb's help; -q and -h are its own. */
-#define HW_VIEW_OPTIONS_HELP                                                                                           \
-    "  --no-debuginfod  do not fetch debug information, even when DEBUGINFOD_URLS is\n"                                \
-    "                   set\n"                                                                                         \
-    "  --sysroot DIR    look for programs, libraries and debug files below DIR\n"                                      \
-    "  --binary FILE    a program or library that one of LLVM's heap profiles refers\n"                                \
-    "                   to; may be repeated\n"
+/* Lines of a verb's help; -q and -h are its own. PAD: blanks by which its options are longer than these. */
+#define HW_VIEW_OPTIONS_HELP_WIDER(pad)                                                                                \
+    "  --no-debuginfod" pad "  do not fetch debug information, even when\n"                                            \
+    "                 " pad "  DEBUGINFOD_URLS is set\n"                                                               \
+    "  --sysroot DIR  " pad "  look for programs, libraries and debug files below DIR\n"                               \
+    "  --binary FILE  " pad "  a program or library that one of LLVM's heap\n"                                         \
+    "                 " pad "  profiles refers to; may be repeated\n"
 
 /* ARGC and ARGV: of the verb; there are not more binaries than arguments. False, with a message, when there is no
  * memory. The view's other options are the verb's to set. */

@@ -403,7 +403,7 @@ static void test_ctrl_c_in_the_replays_of_record(void **state)
                                 "many",          NULL};
     struct run_result result = interrupt(argv, "heapwise-replay", 1);
     assert_exit(&result, 0, "Ctrl-C in a replay of record");
-    assert_contains(result.err, "interrupted: what other allocators would do is not, or not fully, in the profile");
+    assert_contains(result.err, "interrupted: the prediction for other allocators is missing or incomplete");
     run_result_free(&result);
     const char *const report[] = {"report", "--json", path, NULL};
     result = verb(report, NULL);

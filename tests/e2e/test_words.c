@@ -585,7 +585,7 @@ static void test_findings(void **state)
                    "32 of 128 bytes of every block: bytes 32 to 63. They are "
                    "used in 0 of "},
                   {"of_headers", "hot-header", "The first 16 bytes are used in "},
-                  {"of_headers", "sparse-blocks", "of the bytes, in pieces of 4, are used in no period."}};
+                  {"of_headers", "sparse-blocks", "of the bytes, in granules of 4, are used in no period."}};
     struct recording r = record(CLANG, "findings", NULL);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         const json_t *finding = finding_of(r.report, only_context(r.report, wanted[i].function), wanted[i].kind);

@@ -114,7 +114,7 @@ class Scatter {
             if ((this.heat.sampled ? !this.heat.values[i] : this.heat.values[i]! < 1 / 8) && this.lifetime[i]! > run / 10)
                 cold += peak[i]!;
         }
-        return h('p', { class: 'summary' }, `Cold and long-lived (${this.heat.sampled ? 'no sample of an access' : 'less than one access for 8 bytes'}, more than a tenth of the run): ${format.bytes(cold)} at the peak, ${format.percent(cold, all) || '0 %'}.`);
+        return h('p', { class: 'summary' }, `Cold and long-lived (${this.heat.sampled ? 'no sample of an access' : 'less than one access per 8 bytes'}, more than a tenth of the run): ${format.bytes(cold)} at the peak, ${format.percent(cold, all) || '0 %'}.`);
     }
 
     private place(): void {

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "report/buffer.h"
 
 #define HW_HUMAN 48
 
@@ -28,6 +31,9 @@ const char *hw_human_change(char *buffer, double old, double new);
 #define HW_NS(ns, utf8)         hw_human_ns((char[HW_HUMAN]){0}, (ns), (utf8))
 #define HW_PERCENT(part, whole) hw_human_percent((char[HW_HUMAN]){0}, (part), (whole))
 #define HW_HUNDREDTHS(ratio)    hw_human_hundredths((char[HW_HUMAN]){0}, (ratio))
+
+/* For "%*s": TEXT in COLUMNS code points, as printf counts bytes ("µs" has three). */
+#define HW_RIGHT(columns, text) (int)((columns) + strlen(text) - hw_text_width(text)), (text)
 
 /* Live counts are sums of thread-local deltas: below zero only for events in flight. */
 static inline uint64_t hw_not_negative(int64_t value)

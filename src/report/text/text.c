@@ -157,7 +157,7 @@ static void add_inherited(const struct hw_text *text, struct hw_buffer *out)
                       HW_OF(hw_not_negative(process->inherited_blocks), "block"));
         if (!text->view->profile->observed) /* there frees of all blocks are one number */
             hw_buffer_add(out, ", %s of them freed since", HW_COUNT(frees));
-        hw_buffer_add(out, "; among the live ones, not allocated here");
+        hw_buffer_add(out, "; counted as live, not as allocated");
         return;
     }
     hw_buffer_add(out, "%s in %s of the parent, %s of them freed here; not in the other numbers",

@@ -50,7 +50,7 @@ void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes
 
 static void cold_title(const struct hw_text *text, struct hw_buffer *out)
 {
-    hw_buffer_add(out, "Cold: less than one access for %d bytes in the whole run, by size at the peak", HW_COLD_BYTES);
+    hw_buffer_add(out, "Cold: less than one access per %d bytes in the whole run, by size at the peak", HW_COLD_BYTES);
 }
 
 static void untouched_title(const struct hw_text *text, struct hw_buffer *out)
@@ -243,7 +243,7 @@ static void sharing_facts(const struct hw_profile_access *access, struct hw_buff
         uint64_t count;
         const char *what;
     } parts[] = {{access->shared_granules - access->shared_written, "only read"},
-                 {access->shared_written - access->shared_writers, "written by one"},
+                 {access->shared_written - access->shared_writers, "written by one thread"},
                  {access->shared_writers, "written by several"}};
     bool any = false;
     if (access->shared_granules)

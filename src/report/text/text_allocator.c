@@ -35,8 +35,8 @@ static void print_operations(struct hw_text *text)
         return;
     }
     const double all = hw_profile_operations_ticks(allocator);
-    hw_page_print(&text->page, HW_FAINT, "  %-14s %-7s %13s %7s %9s %9s %9s\n", "operation", "size", "count", "of time",
-                  "cycles", "median", "99 %");
+    hw_page_print(&text->page, HW_FAINT, "  %-14s %-7s %13s %7s %9s %9s %9s\n", "operation", "size", "count", "share",
+                  "mean", "median", "99 %");
     for (int phase = 0; phase < HW_PHASES; phase++) {
         bool begun = false;
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++)
@@ -73,7 +73,7 @@ static void print_timing(struct hw_text *text)
     else if (!allocator->info.shift_most)
         hw_buffer_add(&words, "every one was timed but the first allocation of each thread.");
     else
-        hw_buffer_add(&words, "%s of them were timed, drawn at random: times are estimates.",
+        hw_buffer_add(&words, "%s of them were timed, drawn at random: times, in cycles, are estimates.",
                       HW_COUNT(allocator->info.timed));
     if (allocator->info.timed)
         hw_buffer_add(
@@ -94,7 +94,7 @@ static void print_sites(struct hw_text *text)
         all += (double)view->sites[i].ticks;
     if (!count || all <= 0)
         return;
-    hw_page_heading(&text->page, "Time in the allocator, by where it is called");
+    hw_page_heading(&text->page, "Time in the allocator, by call stack");
     for (size_t i = 0; i < count && !text->failed; i++) {
         const struct hw_operation_site *site = &view->sites[i];
         hw_page_print(&text->page, HW_STRONG, "%3zu. %7s", i + 1, HW_PERCENT((double)site->ticks, all));

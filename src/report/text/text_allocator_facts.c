@@ -67,7 +67,9 @@ static void print_predictions(struct hw_text *text, const struct hw_profile_allo
         hw_buffer_clear(&text->line);
         hw_buffer_add(&text->line, "%s%s%s", prediction->allocator, prediction->version[0] ? " " : "",
                       prediction->version);
-        hw_page_print(&text->page, HW_NAME, "  %-24s", hw_page_clean(&text->page, &text->name, text->line.data));
+        const char *name = hw_page_clean(&text->page, &text->name, text->line.data);
+        hw_page_print(&text->page, HW_NAME, "  %s", name);
+        hw_page_pad(&text->page, hw_text_width(name) < 24 ? 24 - hw_text_width(name) : 0);
         if (prediction->replays)
             hw_page_print(&text->page, HW_PLAIN, " %.2f times as fast (%.2f to %.2f)\n",
                           (double)prediction->speedup * 1e-6, (double)prediction->low * 1e-6,

@@ -223,7 +223,7 @@ static void realloc_facts(const struct hw_profile_context *sum, struct hw_buffer
         return;
     hw_buffer_add(facts, "reallocated %s (%s moved", HW_OF(sum->reallocations, "time"), HW_COUNT(sum->realloc_moved));
     if (sum->realloc_moved_bytes)
-        hw_buffer_add(facts, " with %s", HW_BYTES(sum->realloc_moved_bytes));
+        hw_buffer_add(facts, " %s", HW_BYTES(sum->realloc_moved_bytes));
     if (sum->realloc_grown_bytes)
         hw_buffer_add(facts, ", +%s", HW_BYTES(sum->realloc_grown_bytes));
     if (sum->realloc_shrunk_bytes)
@@ -302,7 +302,7 @@ static void print_headline(struct hw_text *text, enum hw_sort_key key, size_t ra
     const uint64_t value = hw_sort_value(key, context);
     char number[HW_HUMAN];
     hw_page_print(page, HW_PLAIN, "%3zu. ", rank);
-    hw_page_print(page, HW_STRONG, "%10s", value_text(text, lists[key].kind, value, number));
+    hw_page_print(page, HW_STRONG, "%*s", HW_RIGHT(10, value_text(text, lists[key].kind, value, number)));
     if (lists[key].shared)
         fprintf(page->stream, " %8s", HW_PERCENT((double)value, (double)total));
     size_t column = lists[key].shared ? 24 : 15;

@@ -86,8 +86,10 @@ static void print_total(const struct hw_page *page, const char *label, enum hw_m
     char first[HW_HUMAN], second[HW_HUMAN], difference[HW_HUMAN + 2], part[HW_HUMAN + 8];
     hw_page_print(page, HW_STRONG, "%s", label);
     hw_page_pad(page, 26 - hw_text_width(label));
-    fprintf(page->stream, "%13s %13s ", amount(first, id, old, page->utf8), amount(second, id, new, page->utf8));
-    hw_page_print(page, old == new ? HW_PLAIN : HW_STRONG, "%13s", change(difference, id, old, new, page->utf8));
+    fprintf(page->stream, "%*s %*s ", HW_RIGHT(13, amount(first, id, old, page->utf8)),
+            HW_RIGHT(13, amount(second, id, new, page->utf8)));
+    hw_page_print(page, old == new ? HW_PLAIN : HW_STRONG, "%*s",
+                  HW_RIGHT(13, change(difference, id, old, new, page->utf8)));
     share(part, old, new);
     fprintf(page->stream, *part ? " %11s\n" : "%s\n", part);
 }
@@ -168,7 +170,8 @@ static void print_headline(struct diff_text *text, const struct hw_diff_place *p
     const uint64_t old = place->value[HW_OLD][id], new = place->value[HW_NEW][id];
     char difference[HW_HUMAN + 2], part[HW_HUMAN + 8];
     hw_page_print(page, HW_PLAIN, "%3zu. ", rank);
-    hw_page_print(page, new > old ? HW_ALERT : HW_STRONG, "%11s", change(difference, id, old, new, page->utf8));
+    hw_page_print(page, new > old ? HW_ALERT : HW_STRONG, "%*s",
+                  HW_RIGHT(11, change(difference, id, old, new, page->utf8)));
     fprintf(page->stream, " %9s  ", share(part, old, new));
     if (!hw_text_load(of, of->view->contexts[place->context[side]].sum.leaf)) {
         hw_page_print(page, HW_NAME, "(stack not known)\n");

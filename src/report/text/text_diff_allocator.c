@@ -52,9 +52,10 @@ static void print_row(const struct hw_page *page, const char *label, double old,
         return;
     hw_page_print(page, HW_STRONG, "%s", label);
     hw_page_pad(page, 26 - hw_text_width(label));
-    fprintf(page->stream, "%13s %13s ", cell(&first, old, unit, false, page->utf8),
-            cell(&second, new, unit, false, page->utf8));
-    hw_page_print(page, old == new ? HW_PLAIN : HW_STRONG, "%13s", cell(&change, new - old, unit, true, page->utf8));
+    fprintf(page->stream, "%*s %*s ", HW_RIGHT(13, cell(&first, old, unit, false, page->utf8)),
+            HW_RIGHT(13, cell(&second, new, unit, false, page->utf8)));
+    hw_page_print(page, old == new ? HW_PLAIN : HW_STRONG, "%*s",
+                  HW_RIGHT(13, cell(&change, new - old, unit, true, page->utf8)));
     const char *by = unit == SHARE ? "" : relative(&part, old, new);
     fprintf(page->stream, *by ? " %11s\n" : "%s\n", by);
 }
@@ -92,11 +93,11 @@ static void print_kinds(const struct hw_page *page, const struct hw_diff_allocat
         struct cell cells[5];
         if (!old->count && !new->count)
             continue;
-        fprintf(page->stream, "%-16s %13s %13s %11s %11s", hw_operation_kind_names[kind],
+        fprintf(page->stream, "%-16s %13s %13s %*s %*s", hw_operation_kind_names[kind],
                 cell(&cells[0], (double)old->count, COUNT, false, page->utf8),
                 cell(&cells[1], (double)new->count, COUNT, false, page->utf8),
-                cell(&cells[2], old->mean_ns * 1e-9, SECONDS, false, page->utf8),
-                cell(&cells[3], new->mean_ns * 1e-9, SECONDS, false, page->utf8));
+                HW_RIGHT(11, cell(&cells[2], old->mean_ns * 1e-9, SECONDS, false, page->utf8)),
+                HW_RIGHT(11, cell(&cells[3], new->mean_ns * 1e-9, SECONDS, false, page->utf8)));
         const char *by = relative(&cells[4], old->mean_ns, new->mean_ns);
         fprintf(page->stream, *by ? " %11s\n" : "%s\n", by);
     }
@@ -107,7 +108,7 @@ static void add_answer(struct hw_buffer *out, const char *what, enum hw_verdict_
 {
     const char *const *names = hw_verdict_answer_names;
     if (old == new)
-        hw_buffer_add(out, "%s: %s as before", what, names[old]);
+        hw_buffer_add(out, "%s: %s, as before", what, names[old]);
     else
         hw_buffer_add(out, "%s: %s %s %s", what, names[old], utf8 ? "\u2192" : "->", names[new]);
 }

@@ -18,7 +18,7 @@ static void add_objects(const struct hw_struct_analysis *of, struct hw_buffer *o
 {
     const struct hw_objects *objects = &of->objects;
     if (objects->placement == HW_PLACE_UNKNOWN) {
-        hw_buffer_add(out, "their number is not known");
+        hw_buffer_add(out, "number of objects not known");
         return;
     }
     hw_buffer_add(out, "%s at once (%s), %s", HW_OF(objects->live, "object"), HW_BYTES(objects->live_bytes),
@@ -51,7 +51,7 @@ static void print_head(struct hw_text *text, const struct hw_struct_analysis *of
                           HW_PERCENT(of->fragmentation, 1));
     }
     if (text->options->full)
-        hw_buffer_add(&facts, "adjacent fields differ by %s in all (ratio of the RFC)\n", HW_COUNT(of->rfc_ratio));
+        hw_buffer_add(&facts, "adjacent-field ratio (EfficiencySanitizer): %s\n", HW_COUNT(of->rfc_ratio));
     hw_page_facts(page, 0, hw_buffer_text(&facts));
     text->failed |= facts.failed;
     hw_buffer_free(&facts);

@@ -57,8 +57,8 @@ static void print_classes(struct hw_text *text)
 {
     const struct hw_profile_places *places = text->view->profile->places;
     const size_t top = hw_text_top(text);
-    hw_page_print(&text->page, HW_FAINT, "\n  %-20s %11s %11s %11s %11s %9s\n", "at the peak, blocks", "live",
-                  "requested", "rounding", "free", "of them");
+    hw_page_print(&text->page, HW_FAINT, "\n  %-20s %11s %11s %11s %11s %9s\n", "size, at the peak", "live blocks",
+                  "requested", "rounding", "free", "blocks");
     double last = 0;
     const struct hw_usable_class *shown = NULL;
     for (size_t n = 0; n < top; n++) {
@@ -135,8 +135,7 @@ static void print_pinned(struct hw_text *text)
         const struct hw_pinned *pinned = &places->pinned[i];
         if (!shown++)
             hw_page_print(&text->page, HW_FAINT,
-                          "\nPages that few blocks keep (estimated from samples), by who allocated "
-                          "those:\n");
+                          "\nPages kept by few blocks (estimated from samples), by the place of those blocks:\n");
         hw_page_print(&text->page, HW_PLAIN, "  %11s %s, %s in %s\n", HW_BYTES(pinned->bytes),
                       pinned->moment == HW_MOMENT_PEAK ? "at the peak" : hw_text_end(profile),
                       HW_OF(pinned->blocks, "block"), HW_OF(pinned->samples, "sample"));

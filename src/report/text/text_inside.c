@@ -51,10 +51,10 @@ static void print_calls(struct hw_text *text)
             continue;
         hw_buffer_clear(&text->line);
         add_shares(text, call, sum.count, &text->line);
-        hw_page_print(&text->page, HW_PLAIN, "  %-11s %11s %7s %10s %10s  %s\n", hw_system_call_name(call),
+        hw_page_print(&text->page, HW_PLAIN, "  %-11s %11s %7s %*s %10s  %s\n", hw_system_call_name(call),
                       HW_MANY(sum.count), sum.errors ? HW_MANY(sum.errors) : "-",
-                      call == HW_CALL_UNSEEN ? "-" : TIME(text, sum.ticks), sum.bytes ? HW_BYTES(sum.bytes) : "-",
-                      hw_buffer_text(&text->line));
+                      HW_RIGHT(10, call == HW_CALL_UNSEEN ? "-" : TIME(text, sum.ticks)),
+                      sum.bytes ? HW_BYTES(sum.bytes) : "-", hw_buffer_text(&text->line));
     }
 }
 
@@ -66,8 +66,9 @@ static void print_lock(struct hw_text *text, const struct hw_view_lock *lock)
     const bool futex = lock->lock->kind == HW_LOCK_FUTEX;
     hw_buffer_clear(&text->line);
     hw_lock_name(text->view, lock, &text->line);
-    hw_page_print(&text->page, HW_PLAIN, "  %11s %10s %10s %10s %4s  %-8s %s\n", futex ? "-" : HW_MANY(use.count),
-                  HW_MANY(use.contended), TIME(text, use.wait_ticks), futex ? "-" : TIME(text, use.held_ticks),
+    hw_page_print(&text->page, HW_PLAIN, "  %11s %10s %*s %*s %4s  %-8s %s\n", futex ? "-" : HW_MANY(use.count),
+                  HW_MANY(use.contended), HW_RIGHT(10, TIME(text, use.wait_ticks)),
+                  HW_RIGHT(10, futex ? "-" : TIME(text, use.held_ticks)),
                   lock->lock->waiting_most ? HW_COUNT(lock->lock->waiting_most) : "-",
                   hw_lock_kind_name(lock->lock->kind),
                   hw_page_clean(&text->page, &text->cleaned, hw_buffer_text(&text->line)));

@@ -39,7 +39,7 @@ static void print_words(struct hw_text *text, size_t context, uint64_t whole)
     struct hw_sample_count *words = sorted_counts(text, HW_SAMPLE_WORD, context, &count);
     hw_buffer_clear(&text->line);
     for (size_t i = 0; words && i < count && i < 6; i++)
-        hw_buffer_add(&text->line, "%s%s%llu %s", i ? ", " : "at bytes ", words[i].bytes > 8 ? "4 KiB from " : "",
+        hw_buffer_add(&text->line, "%s%s%llu: %s", i ? ", " : "at byte ", words[i].bytes > 8 ? "4 KiB from " : "",
                       (unsigned long long)words[i].offset,
                       HW_PERCENT((double)total(words[i].reads, words[i].writes), (double)whole));
     if (words && count > 6)
@@ -121,7 +121,7 @@ static void print_where(struct hw_text *text)
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             rest -= parts[i] < rest ? parts[i] : rest;
         hw_buffer_add(&text->line,
-                      ", %s reads: heap blocks %s, data of modules %s, stacks %s, thread-local %s, elsewhere %s.",
+                      ", %s reads: heap blocks %s, global variables %s, stacks %s, thread-local %s, elsewhere %s.",
                       HW_PERCENT((double)info->reads, (double)all), HW_PERCENT((double)parts[0], (double)all),
                       HW_PERCENT((double)parts[1], (double)all), HW_PERCENT((double)parts[2], (double)all),
                       HW_PERCENT((double)parts[3], (double)all), HW_PERCENT((double)rest, (double)all));
@@ -129,13 +129,14 @@ static void print_where(struct hw_text *text)
             hw_buffer_add(&text->line, " The processor took them: each stands for %s accesses.",
                           HW_COUNT(info->period));
         else
-            hw_buffer_add(&text->line, info->source == HW_SAMPLE_PMU
-                                           ? " The processor took them; single numbers are samples, not accesses."
-                                       : info->source == HW_SAMPLE_BOTH
-                                           ? " In some processes the processor took them, in others they are of CPU "
-                                             "time spent around the accesses; single numbers are samples, not accesses."
-                                           : " Shares are of CPU time spent around the accesses; single numbers are "
-                                             "samples, not accesses.");
+            hw_buffer_add(&text->line,
+                          info->source == HW_SAMPLE_PMU
+                              ? " The processor took them; numbers count samples, not accesses."
+                          : info->source == HW_SAMPLE_BOTH
+                              ? " In some processes the processor took them; in the others shares are of CPU "
+                                "time around the accesses. Numbers count samples, not accesses."
+                              : " Shares are of CPU time around the accesses; numbers count samples, not "
+                                "accesses.");
     } else
         hw_buffer_add(&text->line, ".");
     hw_page_wrap(&text->page, 0, "", hw_page_clean(&text->page, &text->cleaned, hw_buffer_text(&text->line)));
@@ -151,7 +152,8 @@ static void print_globals(struct hw_text *text)
         if (own < whole / 100)
             break;
         hw_buffer_clear(&text->line);
-        hw_buffer_add(&text->line, "%s of those to data of modules: %s", HW_PERCENT((double)own, (double)whole),
+        hw_buffer_add(&text->line, "%s of the sampled accesses to global variables: %s",
+                      HW_PERCENT((double)own, (double)whole),
                       global->symbol_count ? global->symbols->name
                       : global->section    ? global->section
                                            : "no symbol");

@@ -35,7 +35,7 @@ static void add_thread(struct hw_text *text, uint32_t number, struct hw_buffer *
 {
     const struct hw_view_role *role = &text->view->roles[number];
     if (number == HW_ROLE_MAIN || number == HW_ROLE_UNKNOWN) {
-        hw_buffer_add(out, number == HW_ROLE_MAIN ? "the main thread" : "threads of which it is not known which");
+        hw_buffer_add(out, number == HW_ROLE_MAIN ? "the main thread" : "unknown threads");
         return;
     }
     hw_buffer_add(out, "%s", role->routine == HW_NONE ? "a thread" : name_of(text, role->routine, 40));
@@ -150,7 +150,7 @@ void hw_text_sides(struct hw_text *text, const struct hw_finding *finding)
     if (count > SIDES_MOST)
         hw_buffer_add(&out, "%s and %s. ", hw_page_ellipsis(&text->page), HW_OF(count - SIDES_MOST, "more"));
     hw_buffer_add(&out, !count    ? "Which threads do so was not recorded."
-                        : sampled ? "Threads and code that no sample fell on are not in it."
+                        : sampled ? "Threads and code without a sample are missing."
                                   : "Which code does so is not known: heapwise record --sample-accesses shows it, with "
                                     "a build that does not count.");
     hw_page_wrap(&text->page, 5, "", hw_buffer_text(&out));

@@ -107,8 +107,7 @@ static void add_observed(const struct hw_profile *profile, const struct hw_run *
         hw_buffer_add(out, "The processes do not agree on how the allocator works: small, medium and large sizes are "
                            "those of glibc.\n");
     if (info->flags & HW_ALLOCATOR_PREDICTIONS_DIFFER)
-        hw_buffer_add(out, "The speed with other allocators is predicted for each process: it is in their own "
-                           "profiles.\n");
+        hw_buffer_add(out, "The speed with other allocators is predicted for each process, in its own profile.\n");
     if (allocator->inside.lock_count)
         hw_buffer_add(out, "Locks that are in no module's data lie elsewhere in each process: they are added up by "
                            "kind.\n");
@@ -133,7 +132,7 @@ void hw_merged_not_observed(const struct hw_profile *profile, struct hw_buffer *
     hw_buffer_add(out, ": there is no timeline, and what resident memory consists of is not in it%s.\n",
                   profile->observed ? ", nor are stages of one and of several threads, and memory over time" : "");
     hw_buffer_add(out, "The peak is the sum of the processes' own peaks, each at its own moment, and the shares are "
-                       "shares of that sum: so much need never have been live at once.\n");
+                       "shares of that sum: so much may never have been live at once.\n");
     if (sampled && sampled < all.runs)
         hw_buffer_add(out,
                       "%s of the processes were sampled, in the others every allocation was counted: sums are "
@@ -144,8 +143,8 @@ void hw_merged_not_observed(const struct hw_profile *profile, struct hw_buffer *
     add_observed(profile, &all, out);
     if (unknown_ends(&all))
         hw_buffer_add(out,
-                      "How they ended is not known of %s of the processes (killed unseen, replaced by another program, "
-                      "or still running): their last events may be missing.\n",
+                      "How %s of the processes ended is not known (killed, replaced by another program, or still "
+                      "running): their last events may be missing.\n",
                       HW_COUNT(unknown_ends(&all)));
 }
 

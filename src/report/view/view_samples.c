@@ -99,11 +99,11 @@ const char *hw_sample_ended(const struct hw_sample_info *info)
     case HW_SAMPLE_TRAP_TAKEN:
         return "the program handles SIGTRAP itself";
     case HW_SAMPLE_SIGNAL_TAKEN:
-        return "the program wanted the signal that samples begin with for itself";
+        return "the program uses the signal that starts samples";
     case HW_SAMPLE_SECCOMP:
         return "the program gave up system calls (seccomp)";
     case HW_SAMPLE_ADDRESS_SPACE:
-        return "the address space had no room (a limit, or mappings of the program) for what finds blocks by an address inside them";
+        return "the address space had no room (a limit, or mappings of the program) for the table that finds blocks by an address inside them";
     case HW_SAMPLE_NO_SIGNAL:
         return "no signal was free";
     case HW_SAMPLE_NO_TIMER:
@@ -122,7 +122,7 @@ const char *hw_sample_no_pmu(int error)
     case ENOENT:
     case ENXIO:
     case EOPNOTSUPP:
-        return "this machine, often a virtual one, offers no such events (PEBS, IBS)";
+        return "this machine has no such events (PEBS, IBS), like most virtual machines";
     case EACCES:
     case EPERM:
         return "not allowed: kernel.perf_event_paranoid, kernel.perf_event_mlock_kb, or a container's filter of system "
@@ -136,10 +136,10 @@ const char *hw_sample_no_pmu(int error)
         return "no descriptor was left";
     case EBUSY:
     case ENOSPC:
-        return "somebody else uses the counters";
+        return "another program uses the counters";
     case EINVAL:
     case E2BIG:
-        return "the kernel does not know these events, or not with the rights there are";
+        return "the kernel does not support these events, or does not permit them";
     default:
         return strerror(error);
     }

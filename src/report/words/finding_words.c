@@ -35,7 +35,7 @@ const char *hw_layout_reason(enum hw_layout_verdict verdict)
         [HW_LAYOUT_PACKED] = "it is packed",
         [HW_LAYOUT_WHOLE] = "its bytes are compared, read or written as a whole: others may rely on the order",
         [HW_LAYOUT_ABI] = "it is marked HEAPWISE_ABI",
-        [HW_LAYOUT_PART] = "other types have it as a part, and another order changes their uses, too",
+        [HW_LAYOUT_PART] = "it is part of other types, whose layout would change, too",
         [HW_LAYOUT_OUTSIDE] = "pointers to it go to functions of modules that do not count, which may use it unseen",
         [HW_LAYOUT_UNEXPLAINED] = "attributes that are not in the debugging information place its members",
         [HW_LAYOUT_ONE] = "it has no two members that could change places",
@@ -66,7 +66,7 @@ static void add_objects(const struct words *words, struct hw_buffer *out)
 {
     const struct hw_objects *objects = &words->of->objects;
     if (objects->placement == HW_PLACE_UNKNOWN)
-        hw_buffer_add(out, "Their number is not known: if they fit into %s they cost nothing. ",
+        hw_buffer_add(out, "The number of objects is not known: if all fit into %s they cost nothing. ",
                       HW_BYTES(HW_CACHE_BYTES));
     else
         hw_buffer_add(out, "%s at once, %s%s. ", HW_OF(objects->live, "object"),
@@ -190,9 +190,9 @@ static void add_unseen(const struct words *words, bool fields, struct hw_buffer 
     const size_t count = hw_view_uncounted_libraries(words->view, fields, &first);
     if (!count)
         return;
-    hw_buffer_add(out, "Not counted is what ");
+    hw_buffer_add(out, "Accesses to them by ");
     hw_buffer_clean(out, first->name, words->clean);
-    hw_buffer_add(out, "%s with them. ", count > 1 ? " and others do" : " does");
+    hw_buffer_add(out, "%s are not counted. ", count > 1 ? " and others" : "");
 }
 
 static void say_unused(const struct words *words)
@@ -212,8 +212,8 @@ static void say_unused(const struct words *words)
     hw_buffer_add(why, ". ");
     add_objects(words, why);
     add_unseen(words, true, why);
-    hw_buffer_add(&words->out->what, "Remove them, or move them to a struct that only those objects have that use "
-                                     "them. Code that was not built with --fields may use them unseen.");
+    hw_buffer_add(&words->out->what, "Remove them, or move them to a separate struct for the objects that use them. "
+                                     "Code that was not built with --fields may use them unseen.");
 }
 
 /* ---- blocks and variables ---- */
@@ -231,7 +231,7 @@ static void say_sparse(const struct words *words)
     const struct hw_finding *finding = words->finding;
     const unsigned granule = words->view->profile->access_info.granule;
     hw_buffer_add(&words->out->title, "Blocks are mostly untouched");
-    hw_buffer_add(&words->out->why, "%s of the bytes, in pieces of %u, are %s. ",
+    hw_buffer_add(&words->out->why, "%s of the bytes, in granules of %u, are %s. ",
                   HW_PERCENT((double)finding->part, (double)finding->whole), granule ? granule : 64,
                   words->analysis->input.periods ? "used in no period" : "never touched");
     add_unseen(words, false, &words->out->why);

@@ -112,7 +112,7 @@ static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
         return;
     if (view->profile->process.mode == HW_MODE_ALLOCATOR) {
         hw_buffer_add(
-            out, "Call stacks are known of %s, drawn at random: blocks and bytes by call stack are estimates.%s\n",
+            out, "Call stacks are known for %s, drawn at random: blocks and bytes by call stack are estimates.%s\n",
             HW_OF(view->samples, "block"), view->profile->observed ? " Numbers of operations are exact." : "");
         return;
     }
@@ -271,7 +271,7 @@ static void add_problem(const struct hw_view *view, size_t first, const char *pr
     if (count > NAMED_MODULES)
         hw_buffer_add(out, " and %zu more", count - named);
     if (!strncmp(problem, "no debug information", 20))
-        hw_buffer_add(out, " (packages with debug symbols, or DEBUGINFOD_URLS, bring files and lines)");
+        hw_buffer_add(out, " (packages with debug symbols, or DEBUGINFOD_URLS, provide files and lines)");
     const size_t length = strlen(problem);
     hw_buffer_add(out, "%s\n", count == 1 && length && problem[length - 1] == '.' ? "" : ".");
 }
@@ -546,7 +546,7 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
     if (moment && unread && info->runs) {
         hw_buffer_add(out,
                       "The resident heap was read near the peak in only %s of %s (the other peaks were too short): "
-                      "the memory between the blocks of all is not known.\n",
+                      "the memory between blocks is not known for all of them.\n",
                       HW_COUNT(moment->runs_read), HW_OF(info->runs, "process"));
     } else if (unread)
         hw_buffer_add(out,
@@ -562,8 +562,9 @@ static void add_places(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(out, "The cache lines of %s that signal handlers allocated were not checked.\n",
                       HW_OF(info->skipped, "block"));
     if (info->flags & HW_PLACES_WRAPPED)
-        hw_buffer_add(out,
-                      "There were more than 16,381 threads: false sharing between two with one number is missing.\n");
+        hw_buffer_add(
+            out,
+            "There were more than 16,381 threads: false sharing between threads that share a number is missing.\n");
 }
 
 /* ---- what this mode does not observe ---- */

@@ -27,14 +27,14 @@ static void add_time(struct hw_buffer *out, const struct hw_verdict *verdict, co
         return;
     }
     static const char *const judged[][2] = {[HW_VERDICT_NO] = {"is not what", "time is spent on"},
-                                            [HW_VERDICT_SOMEWHAT] = {"takes a part of", "time, enough to examine"},
+                                            [HW_VERDICT_SOMEWHAT] = {"takes enough of", "time to be worth examining"},
                                             [HW_VERDICT_YES] = {"takes much of", "time"}};
     const bool named = input->allocator && *input->allocator;
     hw_buffer_add(out, "%s %s %s %s: %s of %s%s", named ? input->allocator : "The allocator", judged[verdict->time][0],
                   input->runs == 1 ? "this run's" : "these runs'", judged[verdict->time][1],
                   HW_PERCENT(input->critical, input->run), input->run < input->wall ? "about " : "", TIME(input->run));
     if (2 * input->error > ROUGH)
-        hw_buffer_add(out, ", known only roughly since few operations were timed: at most %s",
+        hw_buffer_add(out, ", a rough estimate, since few operations were timed: at most %s",
                       HW_PERCENT(fmin(input->critical * (1 + 2 * input->error), input->run), input->run));
     else if (input->error > 0.005)
         hw_buffer_add(out, ", with a standard error of %s", HW_PERCENT(input->critical * input->error, input->run));
@@ -64,13 +64,13 @@ static void add_memory(struct hw_buffer *out, const struct hw_verdict *verdict, 
         hw_buffer_add(out, "How much memory it wastes was not observed. ");
         return;
     }
-    static const char *const judged[] = {[HW_VERDICT_NO] = "It does not waste memory that matters",
-                                         [HW_VERDICT_SOMEWHAT] = "It holds more memory than was asked for",
-                                         [HW_VERDICT_YES] = "Most of the memory it holds is not what was asked for"};
+    static const char *const judged[] = {[HW_VERDICT_NO] = "It wastes little memory",
+                                         [HW_VERDICT_SOMEWHAT] = "It holds clearly more memory than was requested",
+                                         [HW_VERDICT_YES] = "Most of the memory it holds was not requested"};
     const double waste = input->total > input->real ? input->total - input->real : 0;
     hw_buffer_add(out, "%s: ", judged[verdict->memory]);
     add_moment(out, input, false);
-    hw_buffer_add(out, "%s of %s is more than the blocks asked for (%s)", SIZE(waste), SIZE(input->total),
+    hw_buffer_add(out, "%s of %s were not requested for blocks (%s)", SIZE(waste), SIZE(input->total),
                   HW_PERCENT(waste, input->total));
     if (input->memory_runs < input->runs)
         hw_buffer_add(out, ", in %s of the %s; of the others that is not known", HW_COUNT(input->memory_runs),
@@ -143,7 +143,7 @@ static void time_words(struct hw_advice *words, const struct hw_verdict_finding 
         hw_buffer_add(&words->what, "Let the allocator keep more memory at the end of the heap");
         break;
     case HW_CAUSE_ADVICE:
-        hw_buffer_add(&words->title, "Pages are given back and taken again");
+        hw_buffer_add(&words->title, "Pages are returned to the system and requested again");
         add_calls(&words->why, "madvise", input->advise.calls, input->advise.seconds);
         hw_buffer_add(&words->what, "Let the allocator keep free pages longer");
         break;
@@ -207,9 +207,9 @@ static void memory_words(struct hw_advice *words, const struct hw_verdict_findin
         hw_buffer_add(&words->what, "Allocate several such objects at once, or make them fit a size of the allocator");
         break;
     case HW_CAUSE_BLOWUP:
-        hw_buffer_add(&words->title, "Free blocks lie where they are not used");
+        hw_buffer_add(&words->title, "Free blocks are not reused");
         add_moment(&words->why, input, true);
-        hw_buffer_add(&words->why, "%s of free blocks are kept that no allocation took again", SIZE(finding->bytes));
+        hw_buffer_add(&words->why, "%s of free blocks are kept that no allocation reused", SIZE(finding->bytes));
         hw_buffer_add(&words->what, "Free in the thread that allocates, or let the allocator give free memory back");
         break;
     case HW_CAUSE_KEPT:
@@ -248,8 +248,8 @@ static void line_words(struct hw_advice *words, const struct hw_verdict_finding 
     hw_buffer_add(&words->title, "Threads have blocks on the same cache lines");
     hw_buffer_add(
         &words->why,
-        "%s were given to several threads afresh, %s reached another thread when they were used again: %s of "
-        "the heap's at the peak. Only sampled accesses (--sample-accesses) show whether they are written at the "
+        "%s were handed out new to several threads, %s reached another thread by reuse: %s of the heap's at the "
+        "peak. Only sampled accesses (--sample-accesses) show whether they are written at the "
         "same time.",
         HW_OF(input->active_lines, "line"), HW_OF(input->passive_lines, "line"), HW_PERCENT(finding->share, 1));
     hw_buffer_add(&words->what, "%s",
@@ -270,11 +270,11 @@ static void add_when(struct hw_buffer *out, const struct hw_verdict_finding *fin
     const bool from_start = since - input->begin <= WHEN_EDGE * input->wall,
                to_end = until - input->begin >= (1 - WHEN_EDGE) * input->wall;
     if (from_start && to_end)
-        hw_buffer_add(out, " It goes on all the time");
+        hw_buffer_add(out, " It lasts the whole run");
     else if (to_end)
-        hw_buffer_add(out, " It begins after %s and goes on to the end", TIME(since));
+        hw_buffer_add(out, " It lasts from %s to the end", TIME(since));
     else if (from_start)
-        hw_buffer_add(out, " It is over after the first %s", TIME(until));
+        hw_buffer_add(out, " It lasts for the first %s", TIME(until));
     else
         hw_buffer_add(out, " It lasts from %s to %s", TIME(since), TIME(until));
     if (finding->when.looks)

@@ -352,8 +352,8 @@ static void test_words_of_doubt(void **state)
         double own, runnable;
     } cases[] = {
         {0.05, ": 20.0 % of 10.0 s, with a standard error of 1.0 %. ", 0, 0},
-        {0.6, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 44.0 %. ", 0, 0},
-        {3, ": 20.0 % of 10.0 s, known only roughly since few operations were timed: at most 100 %. ", 0, 0},
+        {0.6, ": 20.0 % of 10.0 s, a rough estimate, since few operations were timed: at most 44.0 %. ", 0, 0},
+        {3, ": 20.0 % of 10.0 s, a rough estimate, since few operations were timed: at most 100 %. ", 0, 0},
         {0, ": 20.0 % of 10.0 s. Heapwise's own 1.00 s are subtracted. How", 1, 0},
         {0, ": 20.0 % of 10.0 s. Time in which other threads had the processor is subtracted: 2.00 s. ", 0, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
