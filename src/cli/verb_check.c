@@ -12,28 +12,28 @@
 
 #define USUAL_TOLERANCE 5.0
 
-static const char help[] =
-    "Usage: heapwise check [OPTION]... FILE\n"
-    "Exit with 1 when a profile breaks a limit, and say which places broke it.\n"
-    "\n"
-    "  --max-peak N         bytes live at the peak: at most N (16M, 2G)\n"
-    "  --max-leaked N       bytes not freed\n"
-    "  --max-bytes N        bytes allocated over the whole run\n"
-    "  --max-allocations N  allocations (5000, 20K: 20,480)\n"
-    "  --max-temporary N    blocks freed before their thread allocated again\n"
-    "  --baseline FILE      another profile: peak, leaked, bytes and allocations may\n"
-    "                       grow by the tolerance only\n"
-    "  --tolerance PCT      percent (default: 5)\n"
-    "  --github             also print annotations for GitHub's workflows\n"
-    "  --json               one object for a program to read (see docs/json.md)\n"
-    "  --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set),\n"
-    "                       always, never\n"  HW_VIEW_OPTIONS_HELP_WIDER("    ")  "  -q, --quiet      print only limits that are broken, or unsure\n"
-                "  -h, --help       this text\n"
-                "\n"
-                "In sampled profiles values are estimates: a limit is broken only if that is 95 %\n"
-                "certain; an estimate too close to the limit is reported as \"unsure\", and the\n"
-                "check does not fail. Exit code: 0, 1 when a limit is broken, 2 for wrong usage\n"
-                "and for files that are damaged or no profiles.\n";
+static const char help[] = "Usage: heapwise check [OPTION]... FILE\n"
+                           "Exit with 1 when a profile breaks a limit, and say which places broke it.\n"
+                           "\n"
+                           "  --max-peak N         bytes live at the peak: at most N (16M, 2G)\n"
+                           "  --max-leaked N       bytes not freed\n"
+                           "  --max-bytes N        bytes allocated over the whole run\n"
+                           "  --max-allocations N  allocations (5000, 20K: 20,480)\n"
+                           "  --max-temporary N    blocks freed before their thread allocated again\n"
+                           "  --baseline FILE      another profile: peak, leaked, bytes and allocations may\n"
+                           "                       grow by the tolerance only\n"
+                           "  --tolerance PCT      percent (default: 5)\n"
+                           "  --github             also print annotations for GitHub's workflows\n"
+                           "  --json               one object for a program to read (see docs/json.md)\n"
+                           "  --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set),\n"
+                           "                       always, never\n" HW_VIEW_OPTIONS_HELP_4
+                           "  -q, --quiet          print only limits that are broken, or unsure\n"
+                           "  -h, --help           this text\n"
+                           "\n"
+                           "In sampled profiles values are estimates: a limit is broken only if that is 95 %\n"
+                           "certain; an estimate too close to the limit is reported as \"unsure\", and the\n"
+                           "check does not fail. Exit code: 0, 1 when a limit is broken, 2 for wrong usage\n"
+                           "and for files that are damaged or no profiles.\n";
 
 static const struct {
     const char *name;

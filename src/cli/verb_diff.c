@@ -12,24 +12,25 @@
 #include "report/compare/diff.h"
 #include "report/text/human.h"
 
-static const char help[] = "Usage: heapwise diff [OPTION]... OLD NEW\n"
-                           "Show what changed from one profile to another, by place.\n"
-                           "\n"
-                           "  --sort KEY       what is compared (default: peak). KEY is one of\n"
-                           "{measures}\n"
-                           "  --max-increase [KEY=]N\n"
-                           "                   exit with 1 when the total of KEY (default: that of --sort)\n"
-                           "                   grows by more than N (1M, 500) or N%; may be repeated\n"
-                           "  --top N          show N places (default: 10; in JSON all)\n"
-                           "  --full           whole stacks, names and paths: fold and cut nothing\n"
-                           "  --json           one object for a program to read (see docs/json.md)\n"
-                           "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
-                           "                   never\n"  HW_VIEW_OPTIONS_HELP  "  -q, --quiet      no progress on a terminal\n"
-                                   "  -h, --help       this text\n"
-                                   "\n"
-                                   "Two places are the same when their stacks have the same functions; addresses and\n"
-                                   "line numbers do not matter; see heapwise-diff(1). Exit code: 0, 1 when a limit is\n"
-                                   "broken, 2 for wrong usage and for files that are damaged or no profiles.\n";
+static const char help[] =
+    "Usage: heapwise diff [OPTION]... OLD NEW\n"
+    "Show what changed from one profile to another, by place.\n"
+    "\n"
+    "  --sort KEY       what is compared (default: peak). KEY is one of\n"
+    "{measures}\n"
+    "  --max-increase [KEY=]N\n"
+    "                   exit with 1 when the total of KEY (default: that of --sort)\n"
+    "                   grows by more than N (1M, 500) or N%; may be repeated\n"
+    "  --top N          show N places (default: 10; in JSON all)\n"
+    "  --full           whole stacks, names and paths: fold and cut nothing\n"
+    "  --json           one object for a program to read (see docs/json.md)\n"
+    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
+    "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "  -h, --help       this text\n"
+    "\n"
+    "Two places are the same when their stacks have the same functions; addresses and\n"
+    "line numbers do not matter; see heapwise-diff(1). Exit code: 0, 1 when a limit is\n"
+    "broken, 2 for wrong usage and for files that are damaged or no profiles.\n";
 
 struct command {
     struct hw_reporting reporting; /* the first: options are taken through it */

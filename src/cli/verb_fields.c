@@ -3,23 +3,24 @@
 
 #include "cli/reporting.h"
 
-static const char help[] = "Usage: heapwise fields [OPTION]... FILE...\n"
-                           "Show which fields of structs are hot, how they lie in cache lines, and a better\n"
-                           "layout where there is one, from profiles of programs built by\n"
-                           "heapwise cc --fields.\n"
-                           "\n"
-                           "  --top N          show N structs and N findings (default: 5; in JSON all)\n"
-                           "  --struct NAME    only the structs of that name, as it is shown\n"
-                           "  --full           whole names, a row for every field, weights of field pairs\n"
-                           "  --json           one object for a program to read (see docs/json.md); an array\n"
-                           "                   of them for several FILEs\n"
-                           "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
-                           "                   never\n"  HW_VIEW_OPTIONS_HELP  "  -q, --quiet      no progress on a terminal\n"
-                                   "  -h, --help       this text\n"
-                                   "\n"
-                                   "A use is an execution of accesses to one object that belong together; lines are\n"
-                                   "64 bytes. docs/fields.md explains the model. Exit code: 0, or 2 for wrong usage\n"
-                                   "and for files that are damaged or no profiles.\n";
+static const char help[] =
+    "Usage: heapwise fields [OPTION]... FILE...\n"
+    "Show which fields of structs are hot, how they lie in cache lines, and a better\n"
+    "layout where there is one, from profiles of programs built by\n"
+    "heapwise cc --fields.\n"
+    "\n"
+    "  --top N          show N structs and N findings (default: 5; in JSON all)\n"
+    "  --struct NAME    only the structs of that name, as it is shown\n"
+    "  --full           whole names, a row for every field, weights of field pairs\n"
+    "  --json           one object for a program to read (see docs/json.md); an array\n"
+    "                   of them for several FILEs\n"
+    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
+    "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "  -h, --help       this text\n"
+    "\n"
+    "A use is an execution of accesses to one object that belong together; lines are\n"
+    "64 bytes. docs/fields.md explains the model. Exit code: 0, or 2 for wrong usage\n"
+    "and for files that are damaged or no profiles.\n";
 
 static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("struct", 0, struct hw_reporting, report.structure),

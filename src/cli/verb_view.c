@@ -17,23 +17,23 @@
 #include "report/buffer.h"
 #include "report/page/page_data.h"
 
-static const char help[] =
-    "Usage: heapwise view [OPTION]... FILE\n"
-    "Write a page that shows a profile in a browser: timeline, flame graphs, places,\n"
-    "structs, blocks. One file, which needs no network and no server.\n"
-    "\n"
-    "  -o, --output OUT   write to OUT, - is standard output (default: the name of\n"
-    "                     FILE with .html, in the current directory)\n"
-    "  -f, --force        overwrite OUT\n"
-    "  --open             open the page in the browser of the desktop\n"
-    "  --baseline OLD     show what has changed since the profile OLD\n"
-    "  --allocators RUNS  show what \"heapwise allocators --json\" has measured, in\n"
-    "                     the file RUNS, beside what the profile predicts\n"
-    "  --function NAME    only the places in NAME (as shown, or as in the symbol\n"
-    "                     table), wherever it was inlined\n"  HW_VIEW_OPTIONS_HELP_WIDER("  ")  "  -q, --quiet        no progress, and no message where the page is\n"
-              "  -h, --help         this text\n"
-              "\n"
-              "Exit code: 0, or 2 for wrong usage and for files that are damaged or no profiles.\n";
+static const char help[] = "Usage: heapwise view [OPTION]... FILE\n"
+                           "Write a page that shows a profile in a browser: timeline, flame graphs, places,\n"
+                           "structs, blocks. One file, which needs no network and no server.\n"
+                           "\n"
+                           "  -o, --output OUT   write to OUT, - is standard output (default: the name of\n"
+                           "                     FILE with .html, in the current directory)\n"
+                           "  -f, --force        overwrite OUT\n"
+                           "  --open             open the page in the browser of the desktop\n"
+                           "  --baseline OLD     show what has changed since the profile OLD\n"
+                           "  --allocators RUNS  show what \"heapwise allocators --json\" has measured, in\n"
+                           "                     the file RUNS, beside what the profile predicts\n"
+                           "  --function NAME    only the places in NAME (as shown, or as in the symbol\n"
+                           "                     table), wherever it was inlined\n" HW_VIEW_OPTIONS_HELP_2
+                           "  -q, --quiet        no progress, and no message where the page is\n"
+                           "  -h, --help         this text\n"
+                           "\n"
+                           "Exit code: 0, or 2 for wrong usage and for files that are damaged or no profiles.\n";
 
 struct command {
     const char *file, *baseline, *runs; /* the last two: or NULL */

@@ -24,13 +24,16 @@ struct hw_view_arguments {
 bool hw_take_sysroot(void *arguments, const char *value, const struct hw_option *option);
 bool hw_take_binary(void *arguments, const char *value, const struct hw_option *option);
 
-/* Lines of a verb's help; -q and -h are its own. PAD: blanks by which its options are longer than these. */
-#define HW_VIEW_OPTIONS_HELP_WIDER(pad)                                                                                \
+/* Lines of a verb's help; -q and -h are its own. _2, _4: its texts begin so many columns further right. */
+#define HW_VIEW_OPTIONS_HELP_PADDED(pad)                                                                               \
     "  --no-debuginfod" pad "  do not fetch debug information, even when\n"                                            \
     "                 " pad "  DEBUGINFOD_URLS is set\n"                                                               \
     "  --sysroot DIR  " pad "  look for programs, libraries and debug files below DIR\n"                               \
     "  --binary FILE  " pad "  a program or library that one of LLVM's heap\n"                                         \
     "                 " pad "  profiles refers to; may be repeated\n"
+#define HW_VIEW_OPTIONS_HELP   HW_VIEW_OPTIONS_HELP_PADDED("")
+#define HW_VIEW_OPTIONS_HELP_2 HW_VIEW_OPTIONS_HELP_PADDED("  ")
+#define HW_VIEW_OPTIONS_HELP_4 HW_VIEW_OPTIONS_HELP_PADDED("    ")
 
 /* ARGC and ARGV: of the verb; there are not more binaries than arguments. False, with a message, when there is no
  * memory. The view's other options are the verb's to set. */
