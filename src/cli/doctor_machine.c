@@ -116,7 +116,7 @@ void hw_check_rseq(struct hw_finding *finding)
                        "registered by the C library: reading the processor's number costs nothing");
     else
         hw_finding_set(finding, HW_CHECK_LIMITED, "not registered by the C library (%s): the processor's number is %s",
-                       size ? "switched off" : "older than glibc 2.35", "asked for in another, slower way");
+                       size ? "switched off" : "older than glibc 2.35", "read in another, slower way");
 }
 
 void hw_check_address_space(struct hw_finding *finding)
@@ -147,7 +147,7 @@ void hw_check_descriptors(struct hw_finding *finding)
                        limit.rlim_cur == RLIM_INFINITY ? "not limited" : HW_COUNT(limit.rlim_cur));
     else
         hw_finding_set(finding, HW_CHECK_LIMITED,
-                       "only %s (ulimit -n): the runtime keeps none for itself and opens the profile anew to grow it",
+                       "only %s (ulimit -n): the runtime keeps none for itself and opens the profile again to grow it",
                        HW_COUNT(limit.rlim_cur));
 }
 

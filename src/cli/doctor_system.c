@@ -133,7 +133,7 @@ void hw_check_debuginfod(struct hw_finding *finding)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
     if (servers && *servers)
-        hw_finding_set(finding, HW_CHECK_OK, "asked for missing debug information: %s", servers);
+        hw_finding_set(finding, HW_CHECK_OK, "used for missing debug information: %s", servers);
     else
         hw_finding_set(finding, HW_CHECK_LIMITED,
                        "not asked, DEBUGINFOD_URLS is not set: only debug information on this machine is used");

@@ -329,7 +329,7 @@ static void ask_distance(size_t size)
     answer->known = answer->value != 0;
 }
 
-/* value: blocks of two sizes, asked for in turn, share pages. */
+/* value: blocks of two sizes, requested in turn, share pages. */
 static void ask_style(size_t size)
 {
     size_t pages = 0, shared = 0;

@@ -334,7 +334,7 @@ static bool add_directory(struct hw_container *container, const unsigned char *e
             continue;
         if (entry.type == HW_SECTION_DIRECTORY && i + 1 < last) {
             hw_problem(container->problems,
-                       "The table of contents is damaged: it goes on elsewhere before its last entry; "
+                       "The table of contents is damaged: it continues elsewhere before its last entry; "
                        "that branch was left out.");
             continue;
         }
@@ -390,7 +390,7 @@ static bool load_directories(struct hw_container *container)
         struct hw_extent extent = container->extents[chain];
         /* Extents are appended, so a later directory lies behind an earlier one; this also excludes circles. */
         if (extent.entry.offset <= position) {
-            hw_problem(container->problems, "The table of contents is damaged: it goes on before its own place.");
+            hw_problem(container->problems, "The table of contents is damaged: it continues before its own place.");
             container->extent_count = chain; /* the entry that leads back is the last one */
             break;
         }

@@ -21,7 +21,7 @@ struct repack {
 
 static bool refuse(struct repack *repack, const char *why)
 {
-    hw_error_set(repack->error, "cannot write '%s' anew: %s", repack->container.path, why);
+    hw_error_set(repack->error, "cannot rewrite '%s': %s", repack->container.path, why);
     return false;
 }
 

@@ -181,7 +181,7 @@ bool hw_section_read(struct hw_section_reader *reader, uint64_t first, size_t co
                      struct hw_error *error)
 {
     if (first > reader->entries || count > reader->entries - first)
-        return fail(reader, "there are fewer entries than are asked for", error);
+        return fail(reader, "there are fewer entries than requested", error);
     char *at = target;
     for (size_t i = 0; i < reader->part_count && count; i++) {
         struct part *part = &reader->parts[i];

@@ -136,7 +136,7 @@ void hw_merged_not_observed(const struct hw_profile *profile, struct hw_buffer *
     if (sampled && sampled < all.runs)
         hw_buffer_add(out,
                       "%s of the processes were sampled, in the others every allocation was counted: sums are "
-                      "estimates all the same.\n",
+                      "estimates.\n",
                       HW_COUNT(sampled));
     if (profile->access_counted && counted < all.runs)
         hw_buffer_add(out, "Accesses were counted in %s of the processes only.\n", HW_COUNT(counted));

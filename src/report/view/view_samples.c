@@ -128,7 +128,7 @@ const char *hw_sample_no_pmu(int error)
         return "not allowed: kernel.perf_event_paranoid, kernel.perf_event_mlock_kb, or a container's filter of system "
                "calls";
     case ECANCELED:
-        return "single steps were asked for";
+        return "single steps were requested";
     case ENOSYS:
         return "the kernel is older than 5.18, or was built without perf events";
     case EMFILE:

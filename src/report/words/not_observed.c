@@ -178,7 +178,7 @@ static void add_events(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(
             out,
             "The table of contexts was limited to %s entries; entries were moved to the file %s: counts are complete, "
-            "but overlapping lifetimes and repeated CPUs are counted anew after each move.\n",
+            "but overlapping lifetimes and repeated CPUs are counted from 0 after each move.\n",
             HW_COUNT(profile->process.table_entries), HW_OF(profile->process.evictions, "time"));
     if ((profile->process.flags & HW_PROCESS_FORKED) && !(profile->process.flags & HW_PROCESS_RESET))
         hw_buffer_add(out,

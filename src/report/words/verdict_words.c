@@ -171,7 +171,7 @@ static void time_words(struct hw_advice *words, const struct hw_verdict_finding 
     case HW_CAUSE_COPYING:
         hw_buffer_add(&words->title, "Large blocks are copied when they grow");
         add_bulk(&words->why, "realloc", "copying, and touching the new memory first", &input->copying, site);
-        hw_buffer_add(&words->what, "Ask for the final size at once, or grow in larger steps");
+        hw_buffer_add(&words->what, "Request the final size at once, or grow in larger steps");
         break;
     case HW_CAUSE_SLOW:
         hw_buffer_add(&words->title, "Operations take long, in the allocator's own code");
@@ -198,7 +198,7 @@ static void memory_words(struct hw_advice *words, const struct hw_verdict_findin
 {
     switch (finding->cause) {
     case HW_CAUSE_INTERNAL:
-        hw_buffer_add(&words->title, "Blocks are larger than what was asked for");
+        hw_buffer_add(&words->title, "Blocks are larger than requested");
         add_moment(&words->why, input, true);
         hw_buffer_add(&words->why, "%s", SIZE(finding->bytes));
         if (input->worst_class.wasted > 0)

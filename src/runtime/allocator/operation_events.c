@@ -295,7 +295,7 @@ bool hw_hardware_start(void)
         return false;
     if (events.off || hw_quiet) {
         events.off = true;
-        hw_note(HW_NOTE_NO_EVENTS, "they were not asked for (operation-events=none)");
+        hw_note(HW_NOTE_NO_EVENTS, "they were switched off (operation-events=none)");
         return true;
     }
     int problem = choose();

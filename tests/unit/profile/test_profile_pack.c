@@ -491,9 +491,8 @@ static void test_some_entries(void **state)
             assert_memory_equal(some, mibs + ranges[i][0], ranges[i][1] * sizeof *some);
         }
         assert_false(hw_section_read(reader, MANY, 1, some, &error));
-        assert_string_equal(
-            error.message,
-            "cannot read the numbers of each place of 'test': there are fewer entries than are asked for");
+        assert_string_equal(error.message,
+                            "cannot read the numbers of each place of 'test': there are fewer entries than requested");
         assert_false(hw_section_read(reader, UINT64_MAX, 2, some, &error));
         hw_section_close(reader);
         reader = hw_section_open(&container, HW_SECTION_STRINGS, &error);

@@ -195,7 +195,7 @@ static void test_seldom(void **state)
 static void test_off(void **state)
 {
     start("none");
-    assert_non_null(strstr(note, "not asked for"));
+    assert_non_null(strstr(note, "switched off"));
     assert_false(operate(HW_OPERATION_NEW, 3));
     assert_int_equal(HW_ENTRIES(HW_POOL_OPERATION_EVENTS), 0);
 }
