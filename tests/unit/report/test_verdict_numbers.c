@@ -90,7 +90,7 @@ static void test_begins(void **state)
 {
     for (int i = 0; i < POINTS; i += 5)
         read_at(i, i >= 50 ? 20 * MIB : 1 * MIB);
-    expect(5, 9.5, 20, "It begins after 5.0");
+    expect(5, 9.5, 20, "It lasts from 5.00 s to the end");
 }
 
 static void test_lasts(void **state)
@@ -105,7 +105,7 @@ static void test_all_the_time(void **state)
 {
     for (int i = 0; i < POINTS; i += 10)
         read_at(i, i % 20 ? 11 * MIB : 20 * MIB);
-    expect(0, 9, 10, "It goes on all the time, by 10 readings");
+    expect(0, 9, 10, "It lasts the whole run, by 10 readings");
 }
 
 static void test_never_read(void **state)
@@ -121,7 +121,7 @@ static void test_read_too_seldom(void **state)
         read_at(i, 20 * MIB);
     expect(NAN, NAN, 0, NULL);
     read_at(20, 1 * MIB);
-    expect(3.5, 9.5, 15, "It begins after 3.5");
+    expect(3.5, 9.5, 15, "It lasts from 3.50 s to the end");
 }
 
 /* The latest reading before the peak decides. */
