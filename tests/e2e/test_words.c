@@ -346,7 +346,7 @@ static void test_dumped(void **state)
     recording_free(&r);
 }
 
-/* After a filter that kills for most system calls nobody looks any more; words are told as before. */
+/* After a filter that kills for most system calls nobody looks any more; words are reported as before. */
 static void test_seccomp(void **state)
 {
     (void)state;
