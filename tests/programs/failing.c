@@ -76,6 +76,7 @@ int main(void)
     const pid_t child = fork();
     MUST(child >= 0);
     if (child == 0) {
+        for_a_while();
         say("child %ld\n", list_work(500));
         exit(4);
     }

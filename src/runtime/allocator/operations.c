@@ -44,6 +44,8 @@ void hw_operations_fork(void)
     hw_operator_self = NULL;
     if (hw_operations_on && !start()) {
         hw_operations_on = 0;
+        hw_places.even = NULL; /* those of the parent: there is no section that could hold what they say */
+        hw_places.granules = 0;
         hw_note(HW_NOTE_NO_MEMORY, NULL);
     }
 }
