@@ -249,7 +249,7 @@ static void test_sampled(void **state)
     assert_contains(json_text(finding, "why"), "of the sampled accesses to blocks");
     expect_text(&r, (const char *const[]){"the main thread: writes bytes 0 to 7 (",
                                           "in write_right (sides.c:", "left_side, started by start_one (sides.c:",
-                                          "in write_left (sides.c:", "no sample fell on", NULL});
+                                          "in write_left (sides.c:", "without a sample are missing", NULL});
     recording_free(&r);
 }
 
