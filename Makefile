@@ -8,7 +8,8 @@
 #   make            build into build/release
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make uninstall  PREFIX=/usr/local DESTDIR=
-#   make deb        packages for Debian and Ubuntu, in build/release
+#   make deb        packages for Debian and Ubuntu, in build/release; name yourself as maintainer: MAINTAINER='You <you@example.com>'
+#   make rpm        packages for Fedora, openSUSE and their like (needs rpmbuild), likewise
 #   make clean      delete what was built
 #   make help       this text
 
@@ -18,7 +19,7 @@ DESTDIR ?=
 RELEASE := build/release
 PROGRAM := $(RELEASE)/bin/heapwise
 
-.PHONY: all demo test fuzz guests bench install uninstall deb clean help release
+.PHONY: all demo test fuzz guests bench install uninstall deb rpm clean help release
 
 all:
 	@scripts/setup build
@@ -71,13 +72,16 @@ uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)"/bin/heapwise
 	rm -f "$(DESTDIR)$(PREFIX)"/share/man/man1/heapwise.1 "$(DESTDIR)$(PREFIX)"/share/man/man1/heapwise-*.1
 	rm -rf "$(DESTDIR)$(PREFIX)"/lib/heapwise "$(DESTDIR)$(PREFIX)"/share/heapwise "$(DESTDIR)$(PREFIX)"/share/doc/heapwise
-	rm -rf "$(DESTDIR)$(PREFIX)"/include/heapwise
+	rm -rf "$(DESTDIR)$(PREFIX)"/include/heapwise "$(DESTDIR)$(PREFIX)"/lib/cmake/Heapwise
 	rm -f "$(DESTDIR)$(PREFIX)"/share/bash-completion/completions/heapwise "$(DESTDIR)$(PREFIX)"/share/zsh/site-functions/_heapwise
 	rm -f "$(DESTDIR)$(PREFIX)"/share/fish/vendor_completions.d/heapwise.fish
 	rm -f "$(DESTDIR)$(PREFIX)"/share/pkgconfig/heapwise.pc
 
 deb: all
-	cd $(RELEASE) && cpack -G DEB
+	cd $(RELEASE) && cpack -G DEB $(if $(MAINTAINER),-D CPACK_PACKAGE_CONTACT='$(MAINTAINER)')
+
+rpm: all
+	cd $(RELEASE) && cpack -G RPM $(if $(MAINTAINER),-D CPACK_PACKAGE_CONTACT='$(MAINTAINER)')
 
 clean:
 	rm -rf build
