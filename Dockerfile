@@ -11,7 +11,7 @@ WORKDIR /heapwise
 # What to install changes less often than the sources.
 COPY scripts/setup scripts/
 COPY viewer/package.json viewer/package-lock.json viewer/
-RUN scripts/setup build
+RUN scripts/setup build deb
 COPY . .
 RUN make deb && cp build/release/heapwise_*.deb /heapwise.deb
 

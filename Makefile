@@ -77,10 +77,14 @@ uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)"/share/fish/vendor_completions.d/heapwise.fish
 	rm -f "$(DESTDIR)$(PREFIX)"/share/pkgconfig/heapwise.pc
 
-deb: all
+deb:
+	@scripts/setup build deb
+	@$(MAKE) --no-print-directory release
 	cd $(RELEASE) && cpack -G DEB $(if $(MAINTAINER),-D CPACK_PACKAGE_CONTACT='$(MAINTAINER)')
 
-rpm: all
+rpm:
+	@scripts/setup build rpm
+	@$(MAKE) --no-print-directory release
 	cd $(RELEASE) && cpack -G RPM $(if $(MAINTAINER),-D CPACK_PACKAGE_CONTACT='$(MAINTAINER)')
 
 clean:
