@@ -178,14 +178,15 @@ static void describe_process(void)
 {
     struct hw_process_info *process = hw_runtime.process;
     char path[4096];
-    hw_read_link("/proc/self/exe", path, sizeof path);
+    /* First, so that readers know that the file is being written. */
+    process->start_time_jiffies = hw_file_start_time ? hw_file_start_time : start_time_jiffies();
     process->pid = hw_file_pid ? hw_file_pid : hw_getpid();
+    hw_read_link("/proc/self/exe", path, sizeof path);
     process->parent_pid = (uint32_t)hw_sys(SYS_getppid);
     process->mode = hw_access_on() ? HW_MODE_ACCESS : hw_runtime.mode;
     process->executable = hw_file_string(path);
     process->options = hw_file_string(hw_options.text);
     process->start_realtime_ns = hw_clock_read(CLOCK_REALTIME);
-    process->start_time_jiffies = hw_file_start_time ? hw_file_start_time : start_time_jiffies();
     process->added = HW_ADDED_ALL;
     process->sample_bytes = hw_options.sample_bytes;
     process->table_entries = hw_options.table_entries;
