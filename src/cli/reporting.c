@@ -10,8 +10,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "profile/model/lookup.h"
-
 /* ---- options ---- */
 
 bool hw_take_top(void *closure, const char *value, const struct hw_option *option)
@@ -99,29 +97,17 @@ static bool written(void)
 /* The sections that are made without names of functions. */
 static bool needs_symbols(const struct hw_reporting *command)
 {
-    if (command->names.view.function)
+    if (command->names.view.function || command->names.view.rules)
         return true;
     const uint32_t without = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY;
     return !command->report.sections || (command->report.sections & ~without);
-}
-
-/* The profile, or as much of it as is asked for, where an index leads there. */
-static struct hw_profile *read_profile(const struct hw_reporting *command, const char *path, struct hw_error *error)
-{
-    const char *function = command->names.view.function;
-    struct hw_lookup *lookup = function ? hw_lookup_open(path, error) : NULL;
-    struct hw_profile *profile = NULL;
-    if (lookup && hw_lookup_is_complete(lookup))
-        profile = hw_lookup_function(lookup, function, true, error);
-    hw_lookup_close(lookup);
-    return profile ? profile : hw_profile_read(path, error);
 }
 
 /* Reports one file. PRINTED counts those that are in the output. */
 static int report_file(struct hw_reporting *command, const char *path, size_t *printed)
 {
     struct hw_error error = {""};
-    struct hw_profile *profile = read_profile(command, path, &error);
+    struct hw_profile *profile = hw_profile_read(path, &error);
     if (!profile) {
         hw_say("%s", error.message);
         return HW_VERB_USAGE;
@@ -141,9 +127,10 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
     hw_view_arguments_clear_progress(&command->names);
     bool done = view != NULL;
     if (done && command->names.view.function && !view->context_count) {
-        hw_say("%s: '%s' allocates nothing directly; write the name as the report shows it (in C++ with parameters, "
-               "as in 'make(int)')",
-               path, command->names.view.function);
+        hw_say(
+            "%s: no place has '%s' on its stack; write the name as the report shows it (in C++ with parameters, as in "
+            "'make(int)')",
+            path, command->names.view.function);
         code = HW_VERB_USAGE;
     }
     if (done && !command->json && code && command->names.view.function && !view->context_count) {

@@ -26,7 +26,7 @@ static const char help[] = "Usage: heapwise check [OPTION]... FILE\n"
                            "  --github             also print annotations for GitHub's workflows\n"
                            "  --json               one object for a program to read (see docs/json.md)\n"
                            "  --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set),\n"
-                           "                       always, never\n" HW_VIEW_OPTIONS_HELP_4
+                           "                       always, never\n" HW_STACK_OPTIONS_HELP_4
                            "  -q, --quiet          print only limits that are broken, or unsure\n"
                            "  -h, --help           this text\n"
                            "\n"
@@ -98,6 +98,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("baseline", 0, struct command, baseline),
     HW_OPTION_KEPT("tolerance", 0, take_tolerance, double, struct command, tolerance),
     HW_OPTION_FLAG("github", 0, struct command, github),
+    HW_STACK_OPTIONS(struct hw_reporting, names),
     HW_REPORTING_FORM,
     {0},
 };
@@ -116,7 +117,7 @@ static int parse(struct command *command, int argc, char **argv)
     else if (command->github && command->reporting.json)
         hw_say("check: --github and --json exclude each other");
     else
-        return HW_VERB_FINE;
+        return hw_view_arguments_read_rules(&command->reporting.names);
     return HW_VERB_USAGE;
 }
 
@@ -175,7 +176,7 @@ static void say_notes(const struct command *command, const struct hw_view *view,
     hw_buffer_free(&notes);
 }
 
-static int check(struct command *command, const struct hw_view *view, const struct hw_view *baseline)
+static int check(struct command *command, struct hw_view *view, struct hw_view *baseline)
 {
     struct hw_error error = {""};
     int code = HW_VERB_USAGE;

@@ -25,7 +25,7 @@ static const char help[] =
     "  --full           whole stacks, names and paths: fold and cut nothing\n"
     "  --json           one object for a program to read (see docs/json.md)\n"
     "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
-    "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "                   never\n" HW_STACK_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
     "  -h, --help       this text\n"
     "\n"
     "Two places are the same when their stacks have the same functions; addresses and\n"
@@ -91,6 +91,7 @@ static bool take_limit(void *closure, const char *value, const struct hw_option 
 static const struct hw_option verb_options[] = {
     HW_OPTION_CALL("sort", 0, take_sort),
     HW_OPTION_CALL("max-increase", 0, take_limit),
+    HW_STACK_OPTIONS(struct hw_reporting, names),
     HW_REPORTING_OPTIONS,
     {0},
 };
@@ -98,7 +99,9 @@ static const struct hw_option verb_options[] = {
 static int parse(struct command *command, int argc, char **argv)
 {
     const int code = hw_reporting_parse(&command->reporting, argc, argv, verb_options, hw_help_with_keys(help));
-    if (code || command->reporting.file_count == 2)
+    if (!code && command->reporting.file_count == 2)
+        return hw_view_arguments_read_rules(&command->reporting.names);
+    if (code)
         return code;
     hw_say("diff: two files are compared, OLD and NEW, not %d (see heapwise diff --help)",
            command->reporting.file_count);

@@ -13,6 +13,7 @@
 #include "report/export/export.h"
 #include "report/text/human.h"
 #include "report/export/llvm_export.h"
+#include "report/words/selection.h"
 
 static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... FILE\n"
                            "Write a profile in a format of other tools, to standard output.\n"
@@ -33,7 +34,7 @@ static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... F
                            "                   that are not the system's\n"
                            "  --cold-after S   of LLVM's formats, where accesses were not counted: call blocks\n"
                            "                   cold that live S seconds or longer on average (default: no\n"
-                           "                   block is called cold that may have been used)\n" HW_VIEW_OPTIONS_HELP
+                           "                   block is called cold that may have been used)\n" HW_STACK_OPTIONS_HELP
                            "  -q, --quiet      no notes about what the format cannot hold\n"
                            "  -h, --help       this text\n"
                            "\n"
@@ -48,6 +49,7 @@ static const struct format {
     hw_export_format *make;  /* of OTHER */
     bool text;               /* fit for a terminal */
     bool value;              /* takes --value */
+    bool whole;              /* has allocation wrappers, too, and marks the frame that names a stack */
     const char *note;        /* what it cannot hold */
 } formats[] = {
 #define HW_FORMAT(name_, about, ...) {.name = name_, __VA_ARGS__},
@@ -141,6 +143,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_FLAG("force", 'f', struct command, force),
     HW_OPTION_CALL("module", 0, take_module),
     HW_OPTION_CALL("cold-after", 0, take_cold_after),
+    HW_STACK_OPTIONS(struct command, names),
     HW_VIEW_OPTIONS(struct command, names),
     {0},
 };
@@ -177,6 +180,20 @@ static bool check_options(const struct command *command)
     return false;
 }
 
+/* LLVM's formats have the stacks as the compiler knows them: their frames stay. */
+static int set_stacks(struct command *command)
+{
+    struct hw_view_options *view = &command->names.view;
+    const bool llvm = command->format->kind != OTHER;
+    if (llvm && command->names.rules.of[HW_RULE_HIDE]) {
+        hw_say("export: --hide is not for %s", command->format->name);
+        return HW_VERB_USAGE;
+    }
+    view->keep_frames = llvm;
+    view->cut_wrappers = !llvm && !command->format->whole;
+    return hw_view_arguments_read_rules(&command->names);
+}
+
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
@@ -192,7 +209,7 @@ static int parse(struct command *command, int argc, char **argv)
                argc - optind);
     else if (check_version(command) && check_options(command)) {
         command->file = argv[optind];
-        return HW_VERB_FINE;
+        return set_stacks(command);
     }
     return HW_VERB_USAGE;
 }
@@ -224,11 +241,24 @@ static bool write_output(const struct command *command, const void *bytes, size_
 
 /* ---- what the format cannot hold ---- */
 
+/* What rules leave out, and wrappers that no name shows. */
+static void say_selection(const struct hw_view *view)
+{
+    struct hw_buffer sentences = {0};
+    hw_selection(view, &sentences);
+    for (char *at = sentences.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        hw_say("export: %s", at);
+    }
+    hw_buffer_free(&sentences);
+}
+
 static void say_llvm_notes(const struct command *command, const struct hw_llvm_export *export,
                            const struct hw_view *view)
 {
     if (command->names.quiet)
         return;
+    say_selection(view);
     if (export->no_build_id)
         hw_say("export: the program has no build id (link it with -Wl,--build-id): llvm-profdata will not find it");
     if (export->no_debug_info)
@@ -259,6 +289,7 @@ static void say_notes(const struct command *command, const struct hw_view *view)
 {
     if (command->names.quiet)
         return;
+    say_selection(view);
     if (command->format->note)
         hw_say("export: %s", command->format->note);
     if (hw_view_sampled(view))
@@ -325,7 +356,9 @@ static int export_file(struct command *command)
         code = HW_VERB_USAGE;
     }
     hw_say_contradictions(profile, command->file);
-    command->names.view.no_symbols = command->format->kind == RAW;
+    const struct hw_rules *rules = command->names.view.rules;
+    command->names.view.no_symbols =
+        command->format->kind == RAW && !(rules && (rules->of[HW_RULE_IGNORE] || rules->of[HW_RULE_FOCUS]));
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     if (!view)
         hw_say("%s", error.message);

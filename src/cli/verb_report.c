@@ -17,13 +17,13 @@ static const char help[] =
     "  --section NAME   show only this part: summary, findings, fields, functions,\n"
     "                   timeline, memory, access, globals, sampled, a KEY of\n"
     "                   --sort, not-observed; may be repeated, or NAME,NAME\n"
-    "  --function NAME  only the places in NAME (as shown, or as in the symbol table),\n"
-    "                   wherever it was inlined\n"
+    "  --function NAME  only the places with NAME on their stacks (as shown, or as in\n"
+    "                   the symbol table), and whether it allocates or calls\n"
     "  --full           whole stacks, names and paths: fold and cut nothing\n"
     "  --json           one object for a program to read (see docs/json.md); an array\n"
     "                   of them for several FILEs\n"
     "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
-    "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "                   never\n" HW_STACK_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
     "  -h, --help       this text\n"
     "\n"
     "A place is a call stack that allocates. \"leaked\" is what was not freed when the\n"
@@ -91,6 +91,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_CALL("sort", 0, take_sort),
     HW_OPTION_CALL("section", 0, take_sections),
     HW_OPTION_TEXT("function", 0, struct hw_reporting, names.view.function),
+    HW_STACK_OPTIONS(struct hw_reporting, names),
     HW_REPORTING_OPTIONS,
     {0},
 };
@@ -101,6 +102,8 @@ int hw_verb_report(int argc, char **argv)
     int code = hw_view_arguments_init(&command.names, argc, argv)
                    ? hw_reporting_parse(&command, argc, argv, verb_options, hw_help_with_keys(help))
                    : HW_VERB_USAGE;
+    if (!code)
+        code = hw_view_arguments_read_rules(&command.names);
     if (!code)
         code = hw_reporting_run(&command);
     hw_view_arguments_free(&command.names);

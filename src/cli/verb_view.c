@@ -28,8 +28,8 @@ static const char help[] = "Usage: heapwise view [OPTION]... FILE\n"
                            "  --baseline OLD     show what has changed since the profile OLD\n"
                            "  --allocators RUNS  show what \"heapwise allocators --json\" has measured, in\n"
                            "                     the file RUNS, beside what the profile predicts\n"
-                           "  --function NAME    only the places in NAME (as shown, or as in the symbol\n"
-                           "                     table), wherever it was inlined\n" HW_VIEW_OPTIONS_HELP_2
+                           "  --function NAME    only the places with NAME on their stacks (as shown, or as\n"
+                           "                     in the symbol table)\n" HW_STACK_OPTIONS_HELP_2
                            "  -q, --quiet        no progress, and no message where the page is\n"
                            "  -h, --help         this text\n"
                            "\n"
@@ -52,6 +52,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("baseline", 0, struct command, baseline),
     HW_OPTION_TEXT("allocators", 0, struct command, runs),
     HW_OPTION_TEXT("function", 0, struct command, names.view.function),
+    HW_STACK_OPTIONS(struct command, names),
     HW_VIEW_OPTIONS(struct command, names),
     {0},
 };
@@ -98,7 +99,7 @@ static int parse(struct command *command, int argc, char **argv)
                              : "view: a page is not for a terminal: -o OUT writes it to a file");
         return HW_VERB_USAGE;
     }
-    return HW_VERB_FINE;
+    return hw_view_arguments_read_rules(&command->names);
 }
 
 /* ---- the template ---- */
@@ -192,7 +193,7 @@ static bool add_profile(struct streams *streams, const struct command *command, 
     size_t size = 0;
     const char *function = command->names.view.function;
     if (function && !view->context_count && path == command->file) {
-        hw_say("%s: '%s' allocates nothing directly", path, function);
+        hw_say("%s: no place has '%s' on its stack", path, function);
         return false;
     }
     char *runs = command->runs && path == command->file ? read_runs(command->runs) : NULL;
@@ -203,7 +204,7 @@ static bool add_profile(struct streams *streams, const struct command *command, 
     return add_stream(streams, bytes, size, &error);
 }
 
-static bool add_comparison(struct streams *streams, const struct hw_view *old, const struct hw_view *new)
+static bool add_comparison(struct streams *streams, struct hw_view *old, struct hw_view *new)
 {
     struct hw_error error = {""};
     size_t size = 0;
@@ -211,6 +212,14 @@ static bool add_comparison(struct streams *streams, const struct hw_view *old, c
     unsigned char *bytes = diff ? hw_page_comparison(diff, &size, &error) : NULL;
     hw_diff_free(diff);
     return add_stream(streams, bytes, size, &error);
+}
+
+static bool share_wrappers(struct hw_view *one, struct hw_view *other)
+{
+    const bool fine = hw_view_share_wrappers(one, other);
+    if (!fine)
+        hw_say("view: not enough memory");
+    return fine;
 }
 
 /* All that goes into the page. False with a message. *CODE becomes HW_VERB_USAGE when a file is damaged. */
@@ -222,8 +231,12 @@ static bool make_streams(struct streams *streams, struct command *command, int *
     for (int i = 0; fine && i < 2 && paths[i]; i++) {
         if (hw_open_view(&opened[i], &command->names, paths[i]))
             *code = HW_VERB_USAGE;
-        fine = opened[i].view && add_profile(streams, command, opened[i].view, paths[i]);
+        fine = opened[i].view != NULL;
     }
+    if (fine && command->baseline)
+        fine = share_wrappers(opened[0].view, opened[1].view);
+    for (int i = 0; fine && i < 2 && paths[i]; i++)
+        fine = add_profile(streams, command, opened[i].view, paths[i]);
     if (fine && command->baseline)
         fine = add_comparison(streams, opened[1].view, opened[0].view);
     for (int i = 0; i < 2; i++)

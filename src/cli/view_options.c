@@ -22,6 +22,7 @@ bool hw_view_arguments_init(struct hw_view_arguments *arguments, int argc, char 
 void hw_view_arguments_free(struct hw_view_arguments *arguments)
 {
     free(arguments->binaries);
+    hw_rules_free(&arguments->rules);
 }
 
 static bool is_there(const struct hw_view_arguments *arguments, const char *path, const struct hw_option *option)
@@ -44,6 +45,37 @@ bool hw_take_binary(void *closure, const char *value, const struct hw_option *op
     struct hw_view_arguments *arguments = closure;
     arguments->binaries[arguments->view.binary_count++] = value;
     return is_there(arguments, value, option);
+}
+
+bool hw_take_rule(void *closure, const char *value, const struct hw_option *option)
+{
+    struct hw_view_arguments *arguments = closure;
+    struct hw_error error = {""};
+    enum hw_rule rule = 0;
+    while (strcmp(hw_rule_names[rule], option->name))
+        rule++;
+    if (hw_rules_add(&arguments->rules, rule, value, &error))
+        return true;
+    hw_say("%s: --%s: %s", arguments->verb, option->name, error.message);
+    return false;
+}
+
+int hw_view_arguments_read_rules(struct hw_view_arguments *arguments)
+{
+    static const char usual[] = ".heapwiserc";
+    const char *path = arguments->rules_file;
+    struct hw_error error = {""};
+    bool fine = true;
+    if (!path && access(usual, F_OK) == 0)
+        path = usual;
+    if (path && strcmp(path, "none"))
+        fine = hw_rules_read(&arguments->rules, path, &error);
+    if (!fine)
+        hw_say("%s: %s%s", arguments->verb, error.message,
+               arguments->rules_file ? "" : " (--rules none does not read it)");
+    if (arguments->rules.count)
+        arguments->view.rules = &arguments->rules;
+    return fine ? HW_VERB_FINE : HW_VERB_USAGE;
 }
 
 static void show_progress(void *closure, size_t done, size_t total)

@@ -6,13 +6,16 @@
 #include <stdbool.h>
 
 #include "cli/options.h"
+#include "report/view/rules.h"
 #include "report/view/view.h"
 
 struct hw_view_arguments {
     const char *verb; /* for messages */
     struct hw_view_options view;
-    bool quiet;            /* -q: what is not said then is up to the verb */
-    const char **binaries; /* owned; view.binaries */
+    bool quiet;             /* -q: what is not said then is up to the verb */
+    const char **binaries;  /* owned; view.binaries */
+    struct hw_rules rules;  /* view.rules */
+    const char *rules_file; /* --rules; or NULL */
 };
 
 /* Rows of a verb's options, whose command is a TYPE with hw_view_arguments as MEMBER. */
@@ -24,6 +27,19 @@ struct hw_view_arguments {
 bool hw_take_sysroot(void *arguments, const char *value, const struct hw_option *option);
 bool hw_take_binary(void *arguments, const char *value, const struct hw_option *option);
 
+/* Rows of verbs that show stacks: which frames and contexts of them. */
+#define HW_STACK_OPTIONS(type, member)                                                                                 \
+    HW_OPTION_FLAG("no-fold", 0, type, member.view.no_fold),                                                           \
+        HW_OPTION_KEPT("hide", 0, hw_take_rule, struct hw_view_arguments, type, member),                               \
+        HW_OPTION_KEPT("ignore", 0, hw_take_rule, struct hw_view_arguments, type, member),                             \
+        HW_OPTION_KEPT("focus", 0, hw_take_rule, struct hw_view_arguments, type, member),                              \
+        HW_OPTION_TEXT("rules", 0, type, member.rules_file)
+bool hw_take_rule(void *arguments, const char *value, const struct hw_option *option);
+
+/* Reads the file of rules, after all options were taken: for verbs with HW_STACK_OPTIONS. HW_VERB_FINE or
+ * HW_VERB_USAGE. */
+int hw_view_arguments_read_rules(struct hw_view_arguments *arguments);
+
 /* Lines of a verb's help; -q and -h are its own. _2, _4: its texts begin so many columns further right. */
 #define HW_VIEW_OPTIONS_HELP_PADDED(pad)                                                                               \
     "  --no-debuginfod" pad "  do not fetch debug information, even when\n"                                            \
@@ -34,6 +50,19 @@ bool hw_take_binary(void *arguments, const char *value, const struct hw_option *
 #define HW_VIEW_OPTIONS_HELP   HW_VIEW_OPTIONS_HELP_PADDED("")
 #define HW_VIEW_OPTIONS_HELP_2 HW_VIEW_OPTIONS_HELP_PADDED("  ")
 #define HW_VIEW_OPTIONS_HELP_4 HW_VIEW_OPTIONS_HELP_PADDED("    ")
+/* The same with those of HW_STACK_OPTIONS. */
+#define HW_STACK_OPTIONS_HELP_PADDED(pad)                                                                              \
+    "  --no-fold      " pad "  show allocation wrappers (zmalloc, operator new) like\n"                                \
+    "                 " pad "  other functions; default: their callers are named\n"                                    \
+    "  --hide REGEX   " pad "  take functions that match out of the stacks\n"                                          \
+    "  --ignore REGEX " pad "  leave out places with a function that matches\n"                                        \
+    "  --focus REGEX  " pad "  show only places with a function that matches; all\n"                                   \
+    "                 " pad "  three may be repeated, totals are the program's\n"                                      \
+    "  --rules FILE   " pad "  read such rules from FILE, or none (default: the file\n"                                \
+    "                 " pad "  .heapwiserc in the current directory, if it exists)\n" HW_VIEW_OPTIONS_HELP_PADDED(pad)
+#define HW_STACK_OPTIONS_HELP   HW_STACK_OPTIONS_HELP_PADDED("")
+#define HW_STACK_OPTIONS_HELP_2 HW_STACK_OPTIONS_HELP_PADDED("  ")
+#define HW_STACK_OPTIONS_HELP_4 HW_STACK_OPTIONS_HELP_PADDED("    ")
 
 /* ARGC and ARGV: of the verb; there are not more binaries than arguments. False, with a message, when there is no
  * memory. The view's other options are the verb's to set. */

@@ -71,12 +71,13 @@ static void need_readers(void)
         SKIP("the readers are not installed (scripts/setup test)");
 }
 
-/* Exports with ARGUMENTS besides and has the other reader compare. */
+/* Exports whole stacks, as JSON has them, and has the other reader compare. */
 static void check(const char *format, const char *profile, const char *report, const char *key)
 {
     char *out = join_path(directory, "exported");
-    const char *const argv[] = {"export", "--format", format, "-f", "-q", "-o", out, key ? "--value" : profile,
-                                key,      profile,    NULL};
+    const char *const argv[] = {
+        "export", "--format", format, "--no-fold", "-f", "-q", "-o", out, key ? "--value" : profile,
+        key,      profile,    NULL};
     struct run_result result = heapwise(argv, NULL);
     assert_exit(&result, 0, format);
     assert_string_equal(result.err, "");
@@ -105,7 +106,7 @@ static void test_heap(void **state)
 
 static void test_values(void **state)
 {
-    static const char *const keys[] = {"peak",      "peak-count", "count",    "leaked",
+    static const char *const keys[] = {"peak",      "peak-count", "count",          "leaked",
                                        "temporary", "realloc",    "total-lifetime", NULL};
     need_readers();
     for (size_t i = 0; keys[i]; i++)
@@ -130,8 +131,10 @@ static void test_old_keys(void **state)
 {
     static const struct {
         const char *verb, *option, *old, *now;
-    } keys[] = {{"export", "--value", "lifetime", "total-lifetime"}, {"report", "--sort", "lifetime", "mean-lifetime"},
-                {"report", "--section", "shared", "sharing"},        {"report", "--sort", "utilization", "untouched"},
+    } keys[] = {{"export", "--value", "lifetime", "total-lifetime"},
+                {"report", "--sort", "lifetime", "mean-lifetime"},
+                {"report", "--section", "shared", "sharing"},
+                {"report", "--sort", "utilization", "untouched"},
                 {"diff", "--sort", "lifetime", "total-lifetime"}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const bool export = !strcmp(keys[i].verb, "export"), diff = !strcmp(keys[i].verb, "diff");
@@ -139,9 +142,13 @@ static void test_old_keys(void **state)
         snprintf(said, sizeof said, "heapwise: %s: '%s' is now called '%s'\n", keys[i].verb, keys[i].old, keys[i].now);
         char *out[2];
         for (int old = 0; old < 2; old++) {
-            const char *const argv[] = {keys[i].verb, keys[i].option,
-                                        old ? keys[i].old : keys[i].now, export ? "--format=collapsed" : "--color=never",
-                                        plain, diff ? plain : NULL, NULL};
+            const char *const argv[] = {keys[i].verb,
+                                        keys[i].option,
+                                        old ? keys[i].old : keys[i].now,
+                                        export ? "--format=collapsed" : "--color=never",
+                                        plain,
+                                        diff ? plain : NULL,
+                                        NULL};
             struct run_result result = heapwise(argv, NULL);
             assert_exit(&result, 0, keys[i].old);
             assert_string_equal(result.err, old ? said : "");
@@ -323,7 +330,7 @@ static void test_cut_files(void **state)
 }
 
 TEST_LIST_WITH(make_place, remove_place, cmocka_unit_test(test_heap), cmocka_unit_test(test_values),
-               cmocka_unit_test(test_old_keys),
-               cmocka_unit_test(test_sampled), cmocka_unit_test(test_merged), cmocka_unit_test(test_accesses),
-               cmocka_unit_test(test_go_pprof), cmocka_unit_test(test_output), cmocka_unit_test(test_terminal),
-               cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_cut_files))
+               cmocka_unit_test(test_old_keys), cmocka_unit_test(test_sampled), cmocka_unit_test(test_merged),
+               cmocka_unit_test(test_accesses), cmocka_unit_test(test_go_pprof), cmocka_unit_test(test_output),
+               cmocka_unit_test(test_terminal), cmocka_unit_test(test_wrong_arguments),
+               cmocka_unit_test(test_cut_files))

@@ -112,7 +112,7 @@ static void test_wrong_usage_is_told(void **state)
     expect(WITH("nowhere.hwprof"), 2, "nowhere.hwprof");
     expect(WITH("--baseline", "nowhere.hwprof", profile), 2, "nowhere.hwprof");
     expect(WITH("--function", "no_such_function", profile), 2,
-           "'no_such_function' allocates nothing directly");
+           "no place has 'no_such_function' on its stack");
     expect(WITH("-o", "no/such/folder.html", profile), 2, "no/such/folder.html");
     assert_false(is_there("run.html"));
     char *text = join_path(directory, "text.hwprof");

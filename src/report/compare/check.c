@@ -140,6 +140,8 @@ bool hw_check_text(const struct hw_view *view, const struct hw_check *checks, si
 {
     static const char *const words[HW_VERDICTS] = {[HW_KEPT] = "OK", [HW_UNCERTAIN] = "unsure", [HW_BROKEN] = "BROKEN"};
     struct hw_text text = hw_text_begin(view, options, stream);
+    if (count)
+        hw_text_selection(&text, "Shown");
     for (size_t i = 0; i < count; i++) {
         const struct hw_check *check = &checks[i];
         hw_buffer_clear(&text.line);

@@ -8,7 +8,9 @@
 
 #include "base/order.h"
 #include "report/text/human.h"
+#include "report/view/frame_roles.h"
 #include "report/view/merged.h"
+#include "report/words/selection.h"
 #include "base/index.h"
 
 /* ---- names ---- */
@@ -138,19 +140,31 @@ static uint32_t step(struct builder *builder, uint32_t path, uint32_t name)
     return next;
 }
 
-/* By node of a view: its path, and the number of the names of its files, root first. */
+/* By node of a view: its path, and the number of the names of its files, root first. By location: the names of its
+ * frames. */
 struct walked {
     uint32_t *path, *files;
+    uint32_t **names;
+    size_t locations;
 };
+
+static void free_walked(struct walked *walked)
+{
+    for (size_t i = 0; walked->names && i < walked->locations; i++)
+        free(walked->names[i]);
+    free(walked->names);
+    free(walked->path);
+    free(walked->files);
+}
 
 static bool walk(struct builder *builder, enum hw_diff_side side, struct walked *walked)
 {
     const struct hw_view *view = builder->diff->view[side];
     struct hw_buffer files = {0};
     *walked =
-        (struct walked){calloc(view->node_count + 1, sizeof(uint32_t)), calloc(view->node_count + 1, sizeof(uint32_t))};
-    uint32_t **names = calloc(view->location_count + 1, sizeof *names),
-             *file = calloc(view->location_count + 1, sizeof *file);
+        (struct walked){calloc(view->node_count + 1, sizeof(uint32_t)), calloc(view->node_count + 1, sizeof(uint32_t)),
+                        calloc(view->location_count + 1, sizeof(uint32_t *)), view->location_count};
+    uint32_t **names = walked->names, *file = calloc(view->location_count + 1, sizeof *file);
     bool fine = walked->path && walked->files && names && file;
     for (size_t i = 0; fine && i < view->location_count; i++) {
         const struct hw_view_location *location = &view->locations[i];
@@ -171,9 +185,6 @@ static bool walk(struct builder *builder, enum hw_diff_side side, struct walked 
         walked->path[i] = path;
         walked->files[i] = file[node->location];
     }
-    for (size_t i = 0; names && i < view->location_count; i++)
-        free(names[i]);
-    free(names);
     free(file);
     fine = fine && !files.failed;
     hw_buffer_free(&files);
@@ -197,17 +208,43 @@ static uint32_t files_of(struct builder *builder, const struct hw_view *view, co
     return hw_intern(&builder->files, text);
 }
 
+/* The path of a stack without its folded wrappers: how a program wraps its allocator is no difference of places. */
+static uint32_t path_of(struct builder *builder, const struct hw_view *view, const struct walked *walked, uint32_t leaf,
+                        struct hw_view_stack *stack, uint32_t *first)
+{
+    *first = leaf;
+    if (!hw_view_stack(view, leaf, stack))
+        return HW_NONE;
+    size_t wrappers = hw_stack_wrappers(stack);
+    for (; wrappers; *first = view->nodes[*first].parent) {
+        const struct hw_view_node *node = &view->nodes[*first];
+        const uint32_t frames = view->locations[node->location].frames.count;
+        if (wrappers < frames) {
+            uint32_t path = walked->path[node->parent];
+            for (uint32_t k = frames; k-- > wrappers;)
+                path = step(builder, path, walked->names[node->location][k]);
+            return path;
+        }
+        wrappers -= frames;
+    }
+    return walked->path[*first];
+}
+
 static bool make_items(struct builder *builder, enum hw_diff_side side, struct item *items, size_t *count)
 {
     const struct hw_view *view = builder->diff->view[side];
     struct walked walked;
-    const bool fine = walk(builder, side, &walked);
+    struct hw_view_stack stack = {0};
+    bool fine = walk(builder, side, &walked);
     for (size_t i = 0; fine && i < view->context_count; i++) {
         const struct hw_profile_context *sum = &view->contexts[i].sum;
         const char *type = hw_view_type(view, sum);
         struct item *item = &items[(*count)++];
-        *item = (struct item){.path = walked.path[sum->leaf],
-                              .files = files_of(builder, view, &walked, sum->leaf),
+        uint32_t first;
+        const uint32_t path = path_of(builder, view, &walked, sum->leaf, &stack, &first);
+        fine = path != HW_NONE;
+        *item = (struct item){.path = path,
+                              .files = files_of(builder, view, &walked, first),
                               .context = (uint32_t)i,
                               .side = (uint8_t)side};
         builder->diff->path_of[side][i] = item->path;
@@ -215,8 +252,8 @@ static bool make_items(struct builder *builder, enum hw_diff_side side, struct i
         hw_buffer_add(&builder->text, "\002%" PRIu32 " %d %s", item->files, sum->pool, type ? type : "");
         item->type = hw_intern(&builder->files, hw_buffer_text(&builder->text));
     }
-    free(walked.path);
-    free(walked.files);
+    free_walked(&walked);
+    hw_view_stack_free(&stack);
     return fine;
 }
 
@@ -343,7 +380,7 @@ static void sum_up(struct hw_diff *diff)
             diff->total[side][id] = hw_measure_whole(diff->view[side], id);
 }
 
-struct hw_diff *hw_diff_new(const struct hw_view *old, const struct hw_view *new, struct hw_error *error)
+struct hw_diff *hw_diff_new(struct hw_view *old, struct hw_view *new, struct hw_error *error)
 {
     struct hw_diff *diff = calloc(1, sizeof *diff);
     const size_t most = old->context_count + new->context_count;
@@ -354,7 +391,7 @@ struct hw_diff *hw_diff_new(const struct hw_view *old, const struct hw_view *new
     if (diff && items && (diff->places = malloc((most + 1) * sizeof *diff->places))) {
         diff->view[HW_OLD] = old;
         diff->view[HW_NEW] = new;
-        fine = prepare(&builder) && make_items(&builder, HW_OLD, items, &count) &&
+        fine = hw_view_share_wrappers(old, new) && prepare(&builder) && make_items(&builder, HW_OLD, items, &count) &&
                make_items(&builder, HW_NEW, items, &count) && !diff->names.failed && !builder.files.failed &&
                !builder.text.failed;
     }
@@ -524,10 +561,28 @@ static void nameless_notes(const struct hw_diff *diff, struct hw_buffer *out)
             HW_OF(count, "place"), count == 1 ? "takes" : "take");
 }
 
+/* What is not shown of either. */
+static void selection_notes(const struct hw_diff *diff, struct hw_buffer *out)
+{
+    for (int side = 0; side < HW_SIDES; side++) {
+        struct hw_buffer sentences = {0};
+        hw_selection(diff->view[side], &sentences);
+        for (const char *at = hw_buffer_text(&sentences); *at;) {
+            const size_t size = strcspn(at, "\n") + 1;
+            hw_buffer_add(out, side == HW_OLD ? "The old profile: " : "The new profile: ");
+            hw_buffer_bytes(out, at, size);
+            at += size;
+        }
+        out->failed |= sentences.failed;
+        hw_buffer_free(&sentences);
+    }
+}
+
 void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
 {
     const struct hw_view *old = diff->view[HW_OLD], *new = diff->view[HW_NEW];
     const struct hw_profile *a = old->profile, *b = new->profile;
+    selection_notes(diff, out);
     sampling_notes(old, new, out);
     if (a->process.mode != b->process.mode && !a->llvm && !b->llvm)
         hw_buffer_add(out, "They were recorded in different modes (%s, %s).\n", mode_name(old), mode_name(new));

@@ -46,8 +46,9 @@ struct hw_diff {
     uint64_t total[HW_SIDES][HW_MEASURES]; /* of the processes: the peak is that of the process */
 };
 
-/* NULL with ERROR when there is no memory. The views must outlive it. */
-struct hw_diff *hw_diff_new(const struct hw_view *old, const struct hw_view *new, struct hw_error *error);
+/* NULL with ERROR when there is no memory. The views must outlive it; what is a wrapper by structure in one of them
+ * becomes one in both. */
+struct hw_diff *hw_diff_new(struct hw_view *old, struct hw_view *new, struct hw_error *error);
 void hw_diff_free(struct hw_diff *diff);
 
 /* Why a measure cannot be compared, as hw_measure_unknown; NULL when both have it. */

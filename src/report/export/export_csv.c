@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/text/stack_fold.h"
+#include "report/view/frame_roles.h"
 #include "report/view/numbers.h"
 
 struct table {

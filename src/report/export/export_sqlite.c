@@ -15,7 +15,7 @@
 #include "report/words/not_observed.h"
 #include "base/index.h"
 #include "report/export/sqlite_schema.h"
-#include "report/text/stack_fold.h"
+#include "report/view/frame_roles.h"
 
 struct database {
     const struct hw_view *view;
@@ -253,18 +253,18 @@ static void put_frames(struct database *database)
 {
     const struct hw_view *view = database->view;
     sqlite3_stmt *functions = statement(database, "INSERT INTO functions VALUES(?, ?, ?, ?, ?)");
-    sqlite3_stmt *put = statement(database, "INSERT INTO frames VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *put = statement(database, "INSERT INTO frames VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
     uint32_t next = 1;
     for (size_t i = 0; i < view->location_count && !database->failed; i++) {
         const struct hw_view_location *location = &view->locations[i];
         database->first_frame[i] = next;
         for (uint32_t k = 0; k < location->frames.count; k++) {
             const struct hw_frame *symbol = &location->frames.frame[k];
-            insert(database, put, "uukktkku", (uint64_t)next++,
+            insert(database, put, "uukktkkuu", (uint64_t)next++,
                    (uint64_t)function_id(database, functions, (uint32_t)i, k), location->module != HW_NONE,
                    (uint64_t)location->module + 1, !hw_view_llvm_frame(view, location), location->address, symbol->file,
                    symbol->line != 0, (uint64_t)symbol->line, symbol->column != 0, (uint64_t)symbol->column,
-                   (uint64_t)symbol->inlined);
+                   (uint64_t)symbol->inlined, (uint64_t)!!(hw_location_role(location, k) & HW_FRAME_WRAPPER));
         }
     }
     sqlite3_finalize(functions);

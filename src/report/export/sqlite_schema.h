@@ -13,7 +13,7 @@ static const char hw_sqlite_code[] =
     "CREATE TABLE functions(id INTEGER PRIMARY KEY, name TEXT NOT NULL, linkage_name TEXT, file TEXT, line INTEGER);\n"
     "CREATE TABLE frames(id INTEGER PRIMARY KEY, function_id INTEGER NOT NULL REFERENCES functions(id),\n"
     "  module_id INTEGER REFERENCES modules(id), address INTEGER, file TEXT, line INTEGER, column INTEGER,\n"
-    "  inlined INTEGER NOT NULL);\n";
+    "  inlined INTEGER NOT NULL, wrapper INTEGER NOT NULL);\n";
 
 /* Columns of all numbers follow (profile/numbers.def). */
 static const char hw_sqlite_contexts[] =

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "report/view/analyse.h"
+#include "report/view/frame_roles.h"
 #include "report/view/merged.h"
+#include "report/view/rules.h"
 #include "report/words/not_observed.h"
 
 static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module)
@@ -234,6 +236,8 @@ json_t *hw_json_frame(struct json_writer *writer, const struct hw_view_location 
     if (symbol->relative_line)
         set_count(writer, object, "line_in_function", symbol->relative_line);
     set(writer, object, "inlined", json_boolean(symbol->inlined));
+    if (hw_location_role(location, index) & HW_FRAME_WRAPPER)
+        set(writer, object, "wrapper", json_true());
     return object;
 }
 
@@ -553,6 +557,56 @@ static void print_not_observed(struct json_writer *writer)
     print_value(writer, array);
 }
 
+static json_t *part_value(struct json_writer *writer, const struct hw_view_part *part)
+{
+    json_t *object = json_object();
+    set_count(writer, object, "places", part->count);
+    set(writer, object, "peak_bytes",
+        hw_view_measured(writer->view, HW_MEASURED_PEAK) ? json_integer(clamped(part->peak)) : json_null());
+    set_count(writer, object, "bytes", part->bytes);
+    set_count(writer, object, "allocations", part->allocations);
+    set(writer, object, "live_bytes",
+        hw_view_measured(writer->view, HW_MEASURED_LIVE) ? json_integer(clamped(part->leaked)) : json_null());
+    return object;
+}
+
+/* Which contexts and frames are shown. */
+static void print_selection(struct json_writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    json_t *object = json_object(), *function = view->function ? json_object() : json_null(), *wrappers = json_array();
+    if (view->function) {
+        set_text(writer, function, "name", view->function);
+        set(writer, function, "allocates", part_value(writer, &view->named[0]));
+        set(writer, function, "calls", part_value(writer, &view->named[1]));
+    }
+    set(writer, object, "folded", json_boolean(!view->unfolded));
+    for (size_t i = 0; i < view->structural_count; i++) {
+        const struct hw_view_frame *frame = &view->structural[i];
+        json_t *wrapper = json_object();
+        set_text(writer, wrapper, "function", frame->symbol->function);
+        set_text(writer, wrapper, "module", frame->module->path);
+        set_count(writer, wrapper, "offset", frame->address);
+        if (json_array_append_new(wrappers, wrapper))
+            writer->failed = true;
+    }
+    set(writer, object, "wrappers_by_structure", wrappers);
+    set(writer, object, "function", function);
+    set_text(writer, object, "rules_file", view->rules ? view->rules->file : NULL);
+    for (int rule = 0; rule < HW_RULES; rule++) {
+        json_t *patterns = json_array();
+        const char *text;
+        for (size_t i = 0; (text = hw_rules_text(view->rules, (enum hw_rule)rule, i)); i++)
+            if (json_array_append_new(patterns, text_value(writer, text)))
+                writer->failed = true;
+        set(writer, object, hw_rule_names[rule], patterns);
+    }
+    set(writer, object, "left_out", part_value(writer, &view->left_out));
+    set_count(writer, object, "places_with_hidden_frames", view->hidden);
+    print_key(writer, "selection");
+    print_value(writer, object);
+}
+
 static json_t *run_text(void *closure, const char *text)
 {
     return text_value(closure, text);
@@ -589,6 +643,7 @@ static void print_report(struct json_writer *writer)
         print_value(writer, hw_merged_json(writer->view->profile, run_text, writer));
     }
     print_contradictions(writer);
+    print_selection(writer);
     for (size_t i = 0; i < sizeof members / sizeof *members && !writer->failed; i++)
         if (members[i].sections & sections)
             members[i].print(writer);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/page/page_stream.h"
-#include "report/text/stack_fold.h"
+#include "report/view/frame_roles.h"
 #include "report/view/numbers.h"
 
 struct writer {
@@ -75,6 +75,11 @@ static uint64_t frame_value(struct writer *writer, const struct hw_frame *frame,
                                     : frame->column;
 }
 
+static uint64_t is_wrapper(const struct hw_view *view, const struct hw_view_location *location, uint32_t frame)
+{
+    return !view->unfolded && hw_location_role(location, frame) & HW_FRAME_WRAPPER;
+}
+
 /* The frames of all locations, one location after the other. */
 static void add_frames(struct writer *writer)
 {
@@ -86,6 +91,10 @@ static void add_frames(struct writer *writer)
                 add_number(writer, frame_value(writer, &view->locations[i].frames.frame[k], column));
         end_numbers(writer, names[column]);
     }
+    for (size_t i = 0; i < view->location_count; i++)
+        for (uint32_t k = 0; k < view->locations[i].frames.count; k++)
+            add_number(writer, is_wrapper(view, &view->locations[i], k));
+    end_numbers(writer, "frame.wrapper"); /* folded where all frames nearer to the allocator are wrappers, too */
 }
 
 static void add_locations(struct writer *writer)

@@ -1,7 +1,6 @@
 /* stack_fold.c - see stack_fold.h. */
 #include "report/text/stack_fold.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,108 +20,6 @@ static bool starts_with_any(const char *text, const char *const *beginnings, siz
 }
 
 #define STARTS_WITH_ANY(text, table) starts_with_any((text), (table), sizeof(table) / sizeof *(table))
-
-/* ---- the frame that names a stack ---- */
-
-/* Library templates are compiled into the program: their names distinguish them, not the module. */
-static const char *const library_linkage[] = {"_ZNSt",  "_ZNKSt", "_ZSt",           "_ZNSs",
-                                              "_ZNKSs", "_ZNSa",  "_ZN9__gnu_cxx",  "_ZNK9__gnu_cxx",
-                                              "_Znw",   "_Zna",   "_ZN10__cxxabiv1"};
-static const char *const library_functions[] = {
-    "std::",  "__gnu_cxx::",  "operator new",   "alloc::", "<alloc::", "core::",      "<core::",
-    "<std::", "__rust_alloc", "__rust_realloc", "__rdl_",  "__rg_",    "hashbrown::", "<hashbrown::"};
-static const char *const allocating_functions[] = {"l_alloc", "luaM_", "__libc_", "Perl_safesys", "AllocateHeap"};
-static const char *const allocating_endings[] = {"malloc",    "calloc",      "realloc",    "reallocarray",
-                                                 "strdup",    "strndup",     "memdup",     "zalloc",
-                                                 "mallocraw", "mallocrawnn", "malloczero", "new_block"};
-
-/* xmalloc, g_malloc0, PyMem_Calloc, os::malloc(unsigned long): functions whose name ends in what they do. */
-static bool only_allocates(const char *function)
-{
-    size_t length = strcspn(function, "(<");
-    while (length && (isdigit((unsigned char)function[length - 1]) || function[length - 1] == '_'))
-        length--;
-    for (size_t i = 0; i < sizeof allocating_endings / sizeof *allocating_endings; i++) {
-        const size_t size = strlen(allocating_endings[i]);
-        if (length >= size && !strncasecmp(function + length - size, allocating_endings[i], size))
-            return true;
-    }
-    return STARTS_WITH_ANY(function, allocating_functions);
-}
-
-static bool is_system(const struct hw_view_frame *frame)
-{
-    return !frame->module || frame->module->kind != HW_MODULE_PROGRAM;
-}
-
-const char *hw_qualified_name(const char *function)
-{
-    const char *name = function;
-    int depth = 0;
-    for (const char *at = function; *at; at++) {
-        depth += *at == '<' ? 1 : *at == '>' ? -1 : 0;
-        if (depth == 0 && *at == '(' && at > function)
-            break;
-        if (depth == 0 && *at == ' ' && at[1] && at[1] != '(')
-            name = at + 1;
-    }
-    return strncmp(function, "operator ", 9) ? name : function;
-}
-
-/* Where debug information places the sources of library templates: Rust's own, and C++'s headers. */
-static bool is_library_source(const char *file)
-{
-    return file && ((strstr(file, "/rustc/") && strstr(file, "/library/")) || strstr(file, "/rustlib/src/rust/") ||
-                    starts(file, "/rust/deps/") || strstr(file, "/include/c++/"));
-}
-
-/* Methods of Rust that belong to the library although their name begins otherwise: "<T as alloc::slice::…>::to_vec",
- * "<[T]>::sort". What a crate implements itself, "<main::Record as core::clone::Clone>::clone", does not. */
-static bool is_rust_library_method(const char *function)
-{
-    if (!function || *function != '<')
-        return false;
-    const char *self = function + 1 + strspn(function + 1, "&*[(");
-    const char *as = strstr(self, " as "), *end = strchr(self, '>');
-    if (!end)
-        return false;
-    if (!as || end < as)
-        return self > function + 1 || starts(self, "str>");
-    for (const char *at = self; at < as; at++)
-        if (at[0] == ':' && at[1] == ':') /* the type of some crate; the library's own are in the table */
-            return STARTS_WITH_ANY(self, library_functions);
-    return STARTS_WITH_ANY(as + 4, library_functions);
-}
-
-static bool is_library_template(const struct hw_view_frame *frame)
-{
-    return is_library_source(frame->symbol->file) || is_rust_library_method(frame->symbol->function) ||
-           STARTS_WITH_ANY(frame->symbol->linkage_name, library_linkage) ||
-           STARTS_WITH_ANY(frame->symbol->function, library_functions) ||
-           (frame->symbol->function && STARTS_WITH_ANY(hw_qualified_name(frame->symbol->function), library_functions));
-}
-
-size_t hw_stack_headline(const struct hw_view_stack *stack)
-{
-    const size_t none = stack->count;
-    size_t own = none, in_program = none;
-    for (size_t i = 0; i < stack->count; i++) {
-        const struct hw_view_frame *frame = &stack->frames[i];
-        if (is_system(frame))
-            continue;
-        if (in_program == none)
-            in_program = i;
-        if (is_library_template(frame))
-            continue;
-        if (frame->symbol->function && !strcmp(frame->symbol->function, "_start"))
-            continue;
-        if (own == none)
-            own = i;
-        if (!frame->symbol->function || !only_allocates(frame->symbol->function))
-            return i;
-    }
-    return own != none ? own : in_program != none ? in_program : 0;
-}
 
 /* ---- start code ---- */
 
@@ -234,9 +131,9 @@ static size_t find_group(const struct hw_view_stack *stack, size_t first, size_t
     return best;
 }
 
-static bool fold_recursion(struct hw_fold *fold, const struct hw_view_stack *stack, size_t end)
+static bool fold_recursion(struct hw_fold *fold, const struct hw_view_stack *stack, size_t first, size_t end)
 {
-    for (size_t i = 0; i < end;) {
+    for (size_t i = first; i < end;) {
         size_t times = 1;
         const size_t group = find_group(stack, i, end, &times);
         bool done = true;
@@ -294,7 +191,10 @@ bool hw_fold_stack(struct hw_fold *fold, const struct hw_view_stack *stack, size
     size_t end = hw_stack_without_start(stack);
     if (stack->count && end <= fold->headline)
         end = fold->headline + 1;
-    if (!fold_recursion(fold, stack, end))
+    const size_t wrappers = hw_stack_wrappers(stack);
+    if (wrappers && !add_item(fold, (struct hw_fold_item){HW_FOLD_WRAPPERS, 1, 0, wrappers}))
+        return false;
+    if (!fold_recursion(fold, stack, wrappers, end))
         return false;
     if (fold->count > limit && limit >= 10)
         fold_middle(fold, limit);

@@ -1,15 +1,17 @@
 /* stack_fold.h - which frames of a stack a person should see first.
  *
- * Folding is for text only: JSON and exports keep every frame. */
+ * Folding is for text only: JSON keeps every frame; exports fold wrappers (cut.c). */
 #ifndef HW_REPORT_TEXT_STACK_FOLD_H
 #define HW_REPORT_TEXT_STACK_FOLD_H
 
+#include "report/view/frame_roles.h"
 #include "report/view/view.h"
 
 enum hw_fold_kind {
-    HW_FOLD_FRAME,  /* one frame; with `times` > 1 one that calls itself */
-    HW_FOLD_REPEAT, /* the `frames` frames above occur `times` times */
-    HW_FOLD_GAP,    /* `frames` frames were left out */
+    HW_FOLD_FRAME,    /* one frame; with `times` > 1 one that calls itself */
+    HW_FOLD_REPEAT,   /* the `frames` frames above occur `times` times */
+    HW_FOLD_GAP,      /* `frames` frames were left out */
+    HW_FOLD_WRAPPERS, /* the first `frames` frames are allocation wrappers */
 };
 
 struct hw_fold_item {
@@ -26,18 +28,10 @@ struct hw_fold {
     size_t headline; /* index into the stack of the frame that names it; 0 in an empty stack */
 };
 
-/* The innermost frame that is the program's own code and does more than allocate: behind C and C++ run-time libraries,
- * instances of std:: templates and functions such as xmalloc. The next best when there is none. */
-size_t hw_stack_headline(const struct hw_view_stack *stack);
-
-/* Where the qualified name begins in "void std::vector<int>::push_back(int&&)": demangled instances of templates begin
- * with the type they return. */
-const char *hw_qualified_name(const char *function);
-
 /* How many frames are left without the code that starts processes and threads; at least 1 of a stack that has any. */
 size_t hw_stack_without_start(const struct hw_view_stack *stack);
 
-/* Leaves out start code, folds recursion, and folds the middle of what is longer than LIMIT items. With FULL every
+/* Leaves out start code, folds allocation wrappers and recursion, and folds the middle of what is longer than LIMIT items. With FULL every
  * frame is an item. False when there is no memory. */
 bool hw_fold_stack(struct hw_fold *fold, const struct hw_view_stack *stack, size_t limit, bool full);
 void hw_fold_free(struct hw_fold *fold);

@@ -9,6 +9,7 @@
 #include "report/view/measure.h"
 #include "report/view/merged.h"
 #include "report/words/not_observed.h"
+#include "report/words/selection.h"
 
 const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_SUMMARY] = "summary",
@@ -308,6 +309,25 @@ static void print_title(struct hw_text *text)
     fputc('\n', page->stream);
 }
 
+void hw_text_selection(struct hw_text *text, const char *label)
+{
+    struct hw_buffer sentences = {0}, clean = {0};
+    hw_selection(text->view, &sentences);
+    for (const char *at = hw_buffer_text(&sentences); *at;) {
+        const size_t size = strcspn(at, "\n");
+        hw_buffer_clear(&text->line);
+        hw_buffer_bytes(&text->line, at, size);
+        hw_buffer_add(&clean, "%s%s", clean.used ? "\n" : "",
+                      hw_page_clean(&text->page, &text->cleaned, hw_buffer_text(&text->line)));
+        at += size + 1;
+    }
+    if (clean.used)
+        hw_page_item(&text->page, label, hw_buffer_text(&clean));
+    text->failed = text->failed || sentences.failed || clean.failed;
+    hw_buffer_free(&sentences);
+    hw_buffer_free(&clean);
+}
+
 /* ---- what was not observed ---- */
 
 static void print_not_observed(struct hw_text *text)
@@ -453,6 +473,7 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
     text.failed |= !text.shown || !text.shown_in || !hw_places_make(&text.places, view, options->full);
     if (!text.failed) {
         print_title(&text);
+        hw_text_selection(&text, "Shown");
         print_sections(&text, options->sections ? options->sections
                                                 : sections_with_content(view, analysis.analysis->finding_count != 0));
     }

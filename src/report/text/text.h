@@ -107,6 +107,9 @@ void hw_text_heap(struct hw_text *text);
 void hw_text_memory(struct hw_text *text);
 void hw_text_timeline(struct hw_text *text);
 
+/* What is shown of the profile, where that is not all of it (words/selection.h), behind LABEL. */
+void hw_text_selection(struct hw_text *text, const char *label);
+
 /* How many entries a list shows: --top, or what is usual. */
 static inline size_t hw_text_top(const struct hw_text *text)
 {

@@ -28,8 +28,9 @@ bool hw_text_done(struct hw_text *text)
     return !failed;
 }
 
-#define STACK_LINES  16 /* longer stacks are folded in the middle */
-#define WIDEST_PLACE 30
+#define STACK_LINES    16 /* longer stacks are folded in the middle */
+#define WIDEST_PLACE   30
+#define WIDEST_WRAPPER 40
 
 /* ---- names ---- */
 
@@ -234,6 +235,26 @@ static size_t function_columns(struct hw_text *text)
     return widest < room ? widest : room;
 }
 
+/* "2 allocation wrappers folded: ztrymalloc_usable_internal, zmalloc", as many names as there is room for. */
+static void print_wrappers(struct hw_text *text, size_t count)
+{
+    const struct hw_page *page = &text->page;
+    hw_buffer_clear(&text->line);
+    hw_buffer_add(&text->line, "%s %zu allocation wrapper%s folded:", hw_page_ellipsis(page), count,
+                  count == 1 ? "" : "s");
+    for (size_t i = 0; i < count; i++) {
+        const char *name = hw_text_function(text, &text->stack.frames[i], WIDEST_WRAPPER);
+        const size_t used = hw_text_width(hw_buffer_text(&text->line)) + hw_text_width(name) + 2;
+        if (i && used + (i + 1 < count ? 3 : 0) + 6 > page->width) {
+            hw_buffer_add(&text->line, ", %s", hw_page_ellipsis(page));
+            break;
+        }
+        hw_buffer_add(&text->line, "%s %s", i ? "," : "", name);
+    }
+    hw_page_print(page, HW_FAINT, "      %s", hw_buffer_text(&text->line));
+    fputc('\n', page->stream);
+}
+
 void hw_text_stack(struct hw_text *text)
 {
     const struct hw_page *page = &text->page;
@@ -242,6 +263,8 @@ void hw_text_stack(struct hw_text *text)
         const struct hw_fold_item *item = &text->fold.items[i];
         if (item->kind == HW_FOLD_FRAME) {
             print_frame(text, item, columns);
+        } else if (item->kind == HW_FOLD_WRAPPERS) {
+            print_wrappers(text, item->frames);
         } else if (item->kind == HW_FOLD_GAP) {
             hw_page_print(page, HW_FAINT, "      %s %zu frames left out (--full shows them)", hw_page_ellipsis(page),
                           item->frames);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log_histogram.h"
-#include "report/text/stack_fold.h"
+#include "report/view/frame_roles.h"
 
 static void add_cost(struct hw_operation_cost *cost, const struct hw_profile_operation *operation, double seconds)
 {

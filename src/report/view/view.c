@@ -8,6 +8,7 @@
 #include "base/growing.h"
 #include "base/order.h"
 #include "profile/model/symbolised.h"
+#include "report/view/frame_roles.h"
 #include "report/view/llvm_names.h"
 #include "base/index.h"
 
@@ -332,6 +333,14 @@ static struct hw_thread_entry whole_totals(const struct hw_profile *profile)
 
 /* ---- the view ---- */
 
+/* What stacks are shown, and what of them. Which functions are wrappers does not depend on what is left out. */
+static bool shape_stacks(struct hw_view *view, const struct hw_view_options *options)
+{
+    return hw_view_make_roles(view, options) &&
+           (options->no_fold || options->keep_frames || hw_view_find_wrappers(view)) && hw_view_keep(view) &&
+           (options->keep_frames || hw_view_cut_stacks(view, options->cut_wrappers && !options->no_fold));
+}
+
 struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_view_options *options,
                             struct hw_error *error)
 {
@@ -349,6 +358,8 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
         view->type = options->type;
         view->closure = options->closure;
         view->function = options->function;
+        view->rules = options->rules;
+        view->unfolded = options->no_fold;
         view->totals = whole_totals(profile);
         if (profile->llvm && !profile->llvm->frames && !options->resolve)
             view->locator = hw_locator_new(options->binaries, options->binary_count, profile->path);
@@ -359,10 +370,9 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
                hw_view_make_operations(view, canonical) &&
                (options->function || (hw_view_make_samples(view, module_of, context_of, ids) &&
                                       hw_view_make_sides(view, canonical, module_of, context_of, ids))) &&
-               hw_view_resolve(view, options, error) &&
-               (options->function ? hw_view_keep_function(view, options->function, error)
-                                  : hw_view_make_globals(view, module_of, options, error) &&
-                                        hw_view_make_locks(view, module_of, options, error));
+               hw_view_resolve(view, options, error) && shape_stacks(view, options) &&
+               (options->function || (hw_view_make_globals(view, module_of, options, error) &&
+                                      hw_view_make_locks(view, module_of, options, error)));
         if (done)
             hw_view_examine_modules(view);
     }
@@ -399,6 +409,9 @@ void hw_view_free(struct hw_view *view)
     free(view->nodes);
     free(view->contexts);
     free(view->free_stacks);
+    free(view->roles_of_frames);
+    free(view->structural);
+    hw_view_free_cut(view);
     free(view);
 }
 
@@ -419,6 +432,7 @@ void hw_hex(char *text, const uint8_t *bytes, uint32_t size)
 bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_stack *stack)
 {
     stack->count = 0;
+    stack->unfolded = view->unfolded;
     for (uint32_t node = leaf; node; node = view->nodes[node].parent) {
         const struct hw_view_location *location = &view->locations[view->nodes[node].location];
         if (!HW_GROW(stack->frames, stack->capacity, stack->count + location->frames.count))
@@ -428,7 +442,8 @@ bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_sta
                 (struct hw_view_frame){.symbol = &location->frames.frame[i],
                                        .module = location->module == HW_NONE ? NULL : &view->modules[location->module],
                                        .address = location->address,
-                                       .location = view->nodes[node].location};
+                                       .location = view->nodes[node].location,
+                                       .role = hw_location_role(location, i)};
     }
     return true;
 }

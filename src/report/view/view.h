@@ -2,7 +2,8 @@
  *
  * Frames of Heapwise's own runtime are taken out, every distinct address is resolved once, and contexts whose stacks
  * are the same addresses in the same modules (path and build id) become one: a library that was loaded, unloaded and
- * loaded elsewhere does not split its contexts. Nothing is folded here: that is how text shows stacks (stack_fold.h).
+ * loaded elsewhere does not split its contexts. Frames have roles (frame_roles.h): who reads stacks folds allocation
+ * wrappers. Rules of the user (rules.h) leave out contexts and frames.
  *
  * Memory and time grow linearly with nodes, maps and contexts. Read-only after hw_view_new; the profile must outlive
  * it. */
@@ -50,6 +51,7 @@ struct hw_view_location {
     uint32_t module;  /* index, or HW_NONE */
     bool answered;    /* by a file or by the profile's own symbols: what has no name has none */
     struct hw_frames frames;
+    uint8_t *roles; /* enum hw_frame_role of each frame; NULL: not decided */
 };
 
 /* The tree of calls without the runtime's frames; node 0 is the root. */
@@ -71,12 +73,14 @@ struct hw_view_frame {
     const struct hw_view_module *module; /* NULL when unknown */
     uint64_t address;
     uint32_t location;
+    uint8_t role; /* enum hw_frame_role */
 };
 
 /* A stack, leaf first. Zero-initialise, use for any number of stacks, free with hw_view_stack_free. */
 struct hw_view_stack {
     struct hw_view_frame *frames;
     size_t count, capacity;
+    bool unfolded; /* of the view: allocation wrappers are not passed by */
 };
 
 /* Who freed the blocks of a context. */
@@ -135,6 +139,12 @@ struct hw_view_role {
 /* What kinds of operations are called, by enum hw_operation_kind: in JSON, and for people. */
 extern const char *const hw_operation_kind_keys[], *const hw_operation_kind_names[];
 
+/* Sums of some contexts; pools are in COUNT alone. */
+struct hw_view_part {
+    size_t count;
+    uint64_t peak, bytes, leaked, allocations;
+};
+
 struct hw_view {
     const struct hw_profile *profile;
     const char *function;                            /* of the options: only its contexts are kept */
@@ -187,12 +197,25 @@ struct hw_view {
     struct hw_locator *locator;       /* has paths of modules, where the profile has not */
     struct hw_view_names *names;      /* has the frames of a profile without addresses */
     uint64_t samples;                 /* sampled allocations, in sampled runs */
-    struct hw_thread_entry totals;  /* the profile's, or sums of the contexts where a damaged file has lost them */
+    struct hw_thread_entry totals;    /* the profile's, or sums of the contexts where a damaged file has lost them */
+    bool unfolded;                    /* of the options: no_fold */
+    const struct hw_rules *rules;     /* of the options */
+    uint8_t *roles_of_frames;         /* private to frame_roles.c */
+    struct hw_view_cut *cut;          /* private to cut.c */
+    struct hw_view_frame *structural; /* wrappers by structure alone (structure.c): one frame of each */
+    size_t structural_count;
+    struct hw_view_part named[2]; /* contexts of `function`: those where it allocates itself, those it is a caller in */
+    struct hw_view_part left_out; /* by the rules: contexts that are not in the view */
+    size_t hidden;                /* contexts with frames that the rules hide */
 };
 
 struct hw_view_options {
-    bool no_symbols;      /* leave every frame as module + offset */
-    const char *function; /* only the contexts of this function (keep_function.c), and no globals; or NULL */
+    bool no_symbols;              /* leave every frame as module + offset */
+    const char *function;         /* only the contexts of this function (keep.c), and no globals; or NULL */
+    const struct hw_rules *rules; /* rules.h; or NULL. Must outlive the view */
+    bool no_fold;                 /* allocation wrappers name contexts like any other function */
+    bool cut_wrappers;            /* folded frames are taken out of the stacks: for exports */
+    bool keep_frames;             /* no frames are taken out of the stacks, whatever the rules say */
     struct hw_symbolizer_options symbolizer;
     /* For profiles that lack the paths of modules, or the names of functions: programs and libraries to read first.
      */
@@ -247,7 +270,7 @@ uint64_t hw_view_words_never_touched(const struct hw_view *view, size_t context,
 /* view_operations.c, for view.c. */
 bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical);
 void hw_view_free_operations(struct hw_view *view);
-/* For view.c and keep_function.c. */
+/* For view.c and keep.c. */
 bool hw_view_make_words(struct hw_view *view, const uint32_t *canonical, const uint32_t *context_of, size_t ids);
 void hw_view_keep_words(struct hw_view *view, const uint32_t *kept);
 void hw_view_free_words(struct hw_view *view);
@@ -323,11 +346,24 @@ const char *hw_view_type_name(const struct hw_view *view, uint64_t id);
 /* Copies the symbolizer's results about its modules. Call after the last query. */
 void hw_view_examine_modules(struct hw_view *view);
 
-/* ---- keep_function.c ---- */
+/* ---- structure.c: after roles are known. False when there is no memory ---- */
 
-/* Leaves only the contexts whose leaf's inline chain has FUNCTION, by its readable or its linkage name. False with
- * ERROR when there is no memory. */
-bool hw_view_keep_function(struct hw_view *view, const char *function, struct hw_error *error);
+/* Gives functions the role of a wrapper that have none by name but the structure of one. */
+bool hw_view_find_wrappers(struct hw_view *view);
+/* What is a wrapper by structure in one of two profiles is one in both: else it would be the difference. */
+bool hw_view_share_wrappers(struct hw_view *one, struct hw_view *other);
+
+/* ---- keep.c ---- */
+
+/* Leaves only the contexts whose stacks have the view's function, by its readable or its linkage name, and what the
+ * rules leave. False when there is no memory. */
+bool hw_view_keep(struct hw_view *view);
+
+/* ---- cut.c ---- */
+
+/* Takes out of the stacks what the rules hide and, with WRAPPERS, what is folded. False when there is no memory. */
+bool hw_view_cut_stacks(struct hw_view *view, bool wrappers);
+void hw_view_free_cut(struct hw_view *view);
 
 /* ---- view_samples.c ---- */
 

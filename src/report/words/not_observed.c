@@ -171,7 +171,7 @@ static void add_events(const struct hw_view *view, struct hw_buffer *out)
                       "%s from inside an allocator call (the allocator's own work, signal handlers): not counted.\n",
                       HW_OF(totals->nested, "call"));
     const uint64_t in_contexts = profile->context_totals.allocations;
-    if (totals->allocations > in_contexts && !profile->running && !view->function)
+    if (totals->allocations > in_contexts && !profile->running && !view->function && !view->left_out.count)
         hw_buffer_add(out, "%s in the totals, but under no call stack.\n",
                       HW_OF(totals->allocations - in_contexts, "allocation"));
     if (profile->process.evictions)
@@ -612,7 +612,8 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
         return;
     }
     const uint64_t distance = view->profile->process.sample_bytes;
-    if (!view->profile->observed && !view->context_count && !view->function && !view->profile->problem_count)
+    if (!view->profile->observed && !view->context_count && !view->function && !view->left_out.count &&
+        !view->profile->problem_count)
         hw_buffer_add(out,
                       "No allocation was seen%s: the program makes none, or its allocator could not be observed%s.\n",
                       distance ? "" : " at all",

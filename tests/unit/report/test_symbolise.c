@@ -272,7 +272,7 @@ static void inlined_or_not(void **state)
         assert_callers(study.profile, "_Z1Av", one, 1);
         struct run_result none = read_as(study.profile, "report --function C");
         assert_int_equal(none.code, 2);
-        assert_contains(none.err, "'C' allocates nothing directly");
+        assert_contains(none.err, "no place has 'C' on its stack");
         run_result_free(&none);
         end_study(&study);
     }
