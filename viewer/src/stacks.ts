@@ -12,9 +12,11 @@ export interface Stacks {
     leaf: Int32Array[]; // by profile: by context
 }
 
-/* Those of a profile: every function of its stacks, inlined ones too. */
-export function stacksOf(profile: Profile): Stacks {
+/* Those of a profile: every function of its stacks, inlined ones too. With FOLD they end above allocation wrappers: the
+ * frames nearest to the allocator that are marked so, always below the one that names the context. */
+export function stacksOf(profile: Profile, fold = true): Stacks {
     const { parent, location, firstFrame, frameName } = profile;
+    const marked = fold ? profile.table('frame.wrapper') : null;
     const system = new Uint8Array(profile.names.length);
     for (let at = 0; at + 1 < firstFrame.length; at++)
         for (let i = firstFrame[at]!; i < firstFrame[at + 1]!; i++)
@@ -24,17 +26,25 @@ export function stacksOf(profile: Profile): Stacks {
         size += firstFrame[location[node]! + 1]! - firstFrame[location[node]!]!;
     const stacks = { names: profile.names, system, parent: new Int32Array(size), name: new Int32Array(size).fill(-1) };
     const last = new Int32Array(parent.length); // where a node of the profile ends
+    const wrapper = new Uint8Array(size);
     size = 1;
     for (let node = 1; node < parent.length; node++) {
         let above = last[parent[node]!]!;
         for (let i = firstFrame[location[node]! + 1]! - 1; i >= firstFrame[location[node]!]!; i--) {
             stacks.parent[size] = above;
             stacks.name[size] = frameName[i]!;
+            wrapper[size] = marked?.[i] ?? 0;
             above = size++;
         }
         last[node] = above;
     }
-    return { ...stacks, leaf: [profile.leaf.map((leaf) => last[leaf] ?? 0)] };
+    const leaf = profile.leaf.map((node, context) => {
+        let end = last[node] ?? 0;
+        for (let below = profile.headline[context] ?? 0; below > 0 && wrapper[end]; below--)
+            end = stacks.parent[end]!;
+        return end;
+    });
+    return { ...stacks, leaf: [leaf] };
 }
 
 /* By node: whether a function with a HIT (by name) is on the way to it. */
