@@ -35,6 +35,11 @@ async function measure(file) {
     const places = await page.locator('.summary').innerText();
     times['sort by number'] = await timed(page, click, '[data-key=count]');
     times['open a row'] = await timed(page, click, '.list-item .row');
+    const choose = '([label, value]) => { const list = [...document.querySelectorAll(".choice")].find((each) => each.textContent.startsWith(label)).querySelector("select"); list.value = value; list.dispatchEvent(new Event("change")); }';
+    for (const by of ['function', 'module'])
+        times[`by ${by}`] = await timed(page, choose, ['By', by]);
+    times['by function again'] = await timed(page, choose, ['By', 'function']);
+    times['sandwich'] = await timed(page, '() => { location.hash = document.querySelector("a.to-sandwich").hash; return new Promise((done) => requestAnimationFrame(done)); }');
     times['flame graph'] = await timed(page, click, 'a[data-view=flame]');
     await page.locator('canvas').focus();
     await timed(page, key, 'ArrowDown');

@@ -50,6 +50,24 @@ function measuresOfTheTable() {
     };
 }
 
+/* The rows of numbers.def that are columns of the page, as a module: how two of them become one decides what a group shows. */
+function numbersOfTheTable() {
+    const cells = (row) => [...row.matchAll(/\s*("[^"]*"|[^,]*?)\s*(?:,|$)/g)].map(([, cell]) => cell.replaceAll('"', ''));
+    return {
+        name: 'numbers-of-the-table',
+        enforce: 'pre',
+        transform(text, file) {
+            if (!file.endsWith('numbers.def'))
+                return null;
+            const rows = [...text.matchAll(/^HW_(NUMBER|ACCESS|MADE)\(([\s\S]*?"[^"]*")\)$/gm)].map(([, kind, row]) => {
+                const [member, adds, of, unit, column, sentence] = kind === 'MADE' ? [cells(row)[0], 'SUM', '', ...[1, 5, 9].map((at) => cells(row)[at])] : [1, 2, 3, 6, 10, 14].map((at) => cells(row)[at]);
+                return { column, unit, of, sentence: sentence.replace(/; JSON.*/, '').replaceAll('`', ''), adds: adds !== 'CODE' ? adds : member.startsWith('last_') ? 'MOST' : 'SUM' };
+            });
+            return `export const rows = ${JSON.stringify(rows.filter((row) => row.column !== 'NULL'))};`;
+        },
+    };
+}
+
 export default defineConfig({
     build: {
         target: ['chrome103', 'firefox113', 'safari16.4'],
@@ -60,5 +78,5 @@ export default defineConfig({
         reportCompressedSize: false,
         rollupOptions: { input: 'page.html' },
     },
-    plugins: [measuresOfTheTable(), inlineEverything()],
+    plugins: [measuresOfTheTable(), numbersOfTheTable(), inlineEverything()],
 });

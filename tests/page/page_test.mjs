@@ -142,9 +142,9 @@ test('flame graph: totals are those of the report', async () => {
 });
 
 test('places: sorted, filtered, opened, copied', async () => {
-    const page = await open(browser, perlPage, {}, '#/contexts');
+    const page = await open(browser, perlPage, {}, '#/contexts?by=stack');
     const first = () => text(page, '.list-rows .row');
-    assert.match(await text(page, '.summary'), new RegExp(`^${perl.contexts.length} places`));
+    assert.match(await text(page, '.summary'), new RegExp(`^${perl.contexts.length} call stacks`));
     const name = peaks[0].stack.map((each) => each.function).find((each) => each && !/malloc|realloc|calloc/.test(each));
     assert.ok((await first()).includes(name), `${name} in ${await first()}`);
     await page.getByRole('button', { name: /^allocations/ }).click();
@@ -164,7 +164,7 @@ test('places: sorted, filtered, opened, copied', async () => {
     await page.waitForFunction(() => !document.querySelector('.problem').textContent);
     await page.locator('#search').fill('');
     await page.keyboard.press('Escape'); // leaves the field: the list is searched by then, and what is opened stays open
-    assert.match(await text(page, '.summary'), new RegExp(`^${perl.contexts.length} places`));
+    assert.match(await text(page, '.summary'), new RegExp(`^${perl.contexts.length} call stacks`));
     await page.locator('.list').focus();
     await page.keyboard.press('Home');
     await page.keyboard.press('ArrowDown');
@@ -182,7 +182,7 @@ test('places: sorted, filtered, opened, copied', async () => {
     await page.getByRole('button', { name: 'Copy table' }).click();
     assert.equal((await page.evaluate(() => window.copied)).trim().split('\n').length, Math.min(200, perl.contexts.length) + 1);
     await page.locator('.menu summary').click();
-    await page.getByRole('checkbox', { name: 'Threads' }).check();
+    await page.getByRole('checkbox', { name: 'Threads', exact: true }).check();
     await page.waitForSelector('[data-key=threads]');
     await page.locator('.list').focus();
     await page.keyboard.press('End');
@@ -193,7 +193,7 @@ test('places: sorted, filtered, opened, copied', async () => {
 
 test('a link restores what was looked at', async () => {
     const wanted = peaks[20].id;
-    const page = await open(browser, perlPage, {}, `#/contexts?at=${wanted}&sort=bytes&columns=bytes+leaked`);
+    const page = await open(browser, perlPage, {}, `#/contexts?by=stack&at=${wanted}&sort=bytes&columns=bytes+leaked`);
     await page.waitForSelector('.detail .stack li');
     assert.equal(await page.locator('.list-head [role=columnheader]').count(), 3);
     assert.equal(await page.locator('[aria-sort=descending]').innerText(), 'bytes▾');
@@ -307,7 +307,7 @@ test('blocks: words of sampled accesses, marked as such', async () => {
     return page;
 });
 
-const allViews = ['overview', 'flame', 'flame?shape=inverted', 'contexts', 'changes', 'hot', 'structs', 'blocks', 'allocator'];
+const allViews = ['overview', 'flame', 'flame?shape=inverted', 'contexts', 'contexts?by=function', 'sandwich?f=main', 'changes', 'hot', 'structs', 'blocks', 'allocator'];
 
 test('every kind of profile opens in every view', async () => {
     if (!compiled('one', 'one.c') || !compiled('stripped', 'samples.c', '-s'))
@@ -467,6 +467,342 @@ test('a baseline: what has changed', async () => {
     return page;
 });
 
+/* ---- what is resident, and whose it is ---- */
+
+const mib = (value) => Math.round(value * (1 << 20));
+
+test('resident memory: moments are named, Heapwise’s own is apart', async () => {
+    const moment = (name, time, live, heap, own) => ({ moment: name, time_ns: time, live_bytes: mib(live), heap_bytes: mib(heap), file_bytes: mib(3.1), stack_bytes: 65536, runtime_bytes: mib(own), other_bytes: 4096, swap_bytes: 0,
+        rss_bytes: mib(heap) + mib(3.1) + 65536 + mib(own) + 4096 });
+    const made = { ...minimal, process: { ...minimal.process, duration_ns: 2e9 }, totals: { ...minimal.totals, peak_bytes: mib(58.1), peak_time_ns: 1.1e9, peak_rss_bytes: mib(61) },
+        memory: [moment('peak', 959e6, 32.9, 53.9, 2.5), moment('end', 2e9, 12, 10, 2.75)],
+        timeline: Array.from({ length: 9 }, (_, i) => ({ time_ns: i * 25e7, live_bytes: mib(i * 6), rss_bytes: mib(8 + i * 6), allocations: i, frees: 0 })) };
+    const page = await open(browser, makePage('memory', stream(simpleParts(made, [['f', 'main']]))));
+    const said = await page.locator('.moment p').allInnerTexts();
+    assert.equal(said[0], 'Near the peak (959 ms into the run, 32.9 MiB of 58.1 MiB live): 57.1 MiB resident, 59.6 MiB with Heapwise’s own memory');
+    assert.match(said[1], /^At the end \(2\.00 s into the run, 12\.0 MiB live\): 13\.2 MiB resident, 15\.9 MiB with/);
+    const parts = await page.locator('.moment').first().locator('.legend li').allInnerTexts();
+    for (const wanted of ['heap blocks, as requested 32.9 MiB', 'heap around them: headers, rounding, freed blocks 21.0 MiB', 'Heapwise’s own memory 2.5 MiB'])
+        assert.ok(parts.includes(wanted), `${wanted} in ${parts.join('; ')}`);
+    const after = await page.locator('.moment').nth(1).locator('.legend li').allInnerTexts();
+    for (const wanted of ['heap blocks, the part that was touched 10.0 MiB', 'requested but never touched, so not resident 2.0 MiB'])
+        assert.ok(after.includes(wanted), `${wanted} in ${after.join('; ')}`);
+    assert.match(await page.locator('.moment .own').first().evaluate((each) => getComputedStyle(each).backgroundImage), /repeating-linear-gradient/);
+    assert.match(await text(page, '.tiles'), /about 58\.5 MiB[\s\S]*61\.0 MiB with 2\.5 MiB of Heapwise’s own/);
+    assert.match(await text(page, '.own-memory'), /2\.5 MiB at 959 ms, 2\.8 MiB at 2\.00 s; estimated in between/);
+    assert.match(await text(page, '.plot'), /resident, the program’s[\s\S]*with Heapwise’s own/);
+    for (const [width, colorScheme] of [[800, 'light'], [1400, 'light'], [800, 'dark'], [1400, 'dark']]) {
+        const other = await open(browser, path.join(work, 'memory.html'), { viewport: { width, height: 900 }, colorScheme });
+        await other.locator('.memory').scrollIntoViewIfNeeded();
+        await shoot(other, `memory-${width}-${colorScheme}`);
+        await other.context().close();
+    }
+    /* A real run: the sums are those of the report. */
+    const real = await open(browser, perlPage);
+    const bytes = (value) => (value >= 1 << 20 ? `${(value / (1 << 20)).toFixed(1)} MiB` : `${(value / 1024).toFixed(1)} KiB`);
+    const lines = await real.locator('.moment p').allInnerTexts();
+    assert.equal(lines.length, perl.memory.length);
+    for (const each of perl.memory)
+        assert.ok(lines.some((line) => line.includes(`${bytes(each.rss_bytes - each.runtime_bytes)} resident, ${bytes(each.rss_bytes)} with`)), `${JSON.stringify(each)} in ${lines.join('; ')}`);
+    await real.context().close();
+    return page;
+});
+
+/* ---- one function, groups ---- */
+
+const shownBytes = (value) => (value >= 1023.95 * 1024 ? `${(value / (1 << 20)).toFixed(1)} MiB` : value >= 1023.95 ? `${(value / 1024).toFixed(1)} KiB` : `${value} B`);
+/* Places as the page has them: without pools, and stacks without the allocation wrappers at their ends. */
+const unwrapped = (stack) => stack.slice(Math.max(0, stack.findIndex(({ wrapper }) => !wrapper)));
+const counted = perl.contexts.filter((each) => !each.pool).map((each) => ({ ...each, stack: unwrapped(each.stack) }));
+const cumOf = (name) => counted.filter((each) => each.stack.some((at) => at.function === name)).reduce((sum, each) => sum + each.bytes, 0);
+const selfOf = (name) => counted.filter((each) => each.stack[0]?.function === name).reduce((sum, each) => sum + each.bytes, 0);
+
+test('sandwich: callers above, callees below, with self and cum', async () => {
+    const chosen = 'Perl_newSVsv_flags Perl_sv_setsv_flags Perl_hv_common S_hv_common Perl_pp_helem Perl_runops_standard'.split(' ').find((each) => cumOf(each));
+    const page = await open(browser, perlPage, {}, `#/sandwich?f=${chosen}&value=bytes`);
+    const said = await text(page, '.chosen .summary');
+    const stacks = counted.filter((each) => each.stack.some((at) => at.function === chosen)).length;
+    assert.ok(said.includes(`total (cum) ${shownBytes(cumOf(chosen))}`), `${shownBytes(cumOf(chosen))} in ${said}`);
+    assert.ok(said.includes(`on ${stacks.toLocaleString('en-US')} call stack`), said);
+    /* Callers one above the function, outermost call: their shares are all there is. */
+    const tops = (index) => page.locator('.sandwich-body section').nth(index).locator('.row[aria-level="1"]').evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll('.cell')].map((cell) => cell.textContent)));
+    const wanted = new Map();
+    for (const each of counted) {
+        const at = each.stack.findLastIndex((frame) => frame.function === chosen);
+        if (at >= 0 && each.stack[at + 1]?.function)
+            wanted.set(each.stack[at + 1].function, (wanted.get(each.stack[at + 1].function) ?? 0) + each.bytes);
+    }
+    const callers = await tops(0);
+    const [most, bytes] = [...wanted].sort((a, b) => b[1] - a[1])[0];
+    assert.ok(callers[0].at(-1).includes(most), `${most} in ${callers[0]}`);
+    assert.equal(callers[0][0], shownBytes(bytes));
+    const share = (cells) => parseFloat(cells[1].replace('<', ''));
+    assert.ok(Math.abs(callers.reduce((sum, cells) => sum + share(cells), 0) - 100) < 1, callers.join('; '));
+    await page.getByRole('treegrid', { name: 'Callees' }).focus();
+    await page.keyboard.press('End');
+    await shoot(page, 'sandwich');
+    /* A row opens, and leads on. */
+    const next = (await tops(2))[0].at(-1).replace(/^[▾▸]/, '');
+    await page.locator('.sandwich-body section').nth(2).locator('.row a').first().click();
+    await frame(page);
+    assert.equal(await text(page, '.chosen h3 .name'), next);
+    await page.locator('#search').fill('hv_');
+    await page.waitForSelector('.matches a');
+    assert.match(await text(page, '.matches'), /hv_/);
+    for (const [width, colorScheme] of [[800, 'light'], [1400, 'dark']]) {
+        const other = await open(browser, perlPage, { viewport: { width, height: 900 }, colorScheme }, `#/sandwich?f=${chosen}&value=bytes`);
+        assert.ok(await other.evaluate(() => document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth));
+        await shoot(other, `sandwich-${width}-${colorScheme}`);
+        await other.context().close();
+    }
+    return page;
+});
+
+/* Stacks of a tree that is walked by itself: left and right, to any depth. */
+const walks = Array.from({ length: 3000 }, (_, i) => ['new_leaf', ...[...(i + 1).toString(2)].flatMap((digit) => [digit === '0' ? 'left' : 'right', 'walk']), 'build', 'main']);
+
+test('recursion is folded: places, sandwich, flame graph', async () => {
+    const page = await open(browser, makePage('walks', stream(simpleParts(minimal, walks))), {}, '#/contexts');
+    const sum = 100 * walks.length * (walks.length + 1) / 2;
+    assert.match(await text(page, '.summary'), /^[12] places? \(3,000 call stacks\)/);
+    const rows = Number(await page.locator('.list').getAttribute('aria-rowcount')) - 1;
+    assert.ok(rows <= 4, `${rows} rows`);
+    await page.locator('.list').focus();
+    await page.keyboard.press('Enter');
+    assert.match(await text(page, '.detail .caption'), /call stacks that differ only in recursion/);
+    await shoot(page, 'recursion-places');
+    await go(page, '#/contexts?by=stack');
+    assert.match(await text(page, '.summary'), /^3,000 call stacks/);
+    await go(page, '#/sandwich?f=walk&value=bytes');
+    assert.ok((await text(page, '.chosen .summary')).includes(`total (cum) ${shownBytes(sum)} (100.0 %), self 0 B`), await text(page, '.chosen .summary'));
+    const deep = () => page.locator('.sandwich-body .row').count();
+    assert.ok(await deep() < 12, `${await deep()} rows`);
+    await go(page, '#/flame?value=bytes');
+    await page.locator('canvas').focus();
+    const depth = async () => {
+        let last = '';
+        let count = 0;
+        for (; count < 60; count++) {
+            await page.keyboard.press('ArrowDown');
+            const label = await page.locator('canvas').getAttribute('aria-label');
+            if (label === last)
+                break;
+            last = label;
+        }
+        return count;
+    };
+    assert.ok(await depth() <= 6);
+    await page.locator('.choice:has-text("Recursion") select').selectOption('all');
+    await page.locator('canvas').focus();
+    assert.ok(await depth() > 12);
+    assert.match(page.url(), /recursion=all/);
+    return page;
+});
+
+test('places by function, file, module, size: cum and self; any number is a column', async () => {
+    const page = await open(browser, perlPage, { viewport: { width: 800, height: 700 } }, '#/contexts?by=function&columns=bytes&sort=cum:bytes');
+    const cells = (row) => page.locator('.list-rows .row').nth(row).locator('.cell').allInnerTexts();
+    const names = [...new Set(counted.flatMap((each) => each.stack.map((at) => at.function).filter(Boolean)))];
+    for (let row = 0; row < 8; row++) {
+        const [whole, own, title] = await cells(row);
+        const found = names.find((each) => title.replace('⇅', '').trim().startsWith(`${each}\n`) || title.replace('⇅', '').trim() === each || title.replace('⇅', '').startsWith(each));
+        if (!found)
+            continue;
+        const exact = names.filter((each) => title.replace('⇅', '').startsWith(each)).sort((a, b) => b.length - a.length)[0];
+        assert.equal(whole, shownBytes(cumOf(exact)), exact);
+        assert.equal(own, shownBytes(selfOf(exact)), exact);
+    }
+    await page.getByRole('button', { name: /^self bytes/ }).click();
+    const best = names.map((each) => [each, selfOf(each)]).sort((a, b) => b[1] - a[1])[0];
+    assert.ok((await cells(0))[2].includes(best[0]), `${best} in ${await cells(0)}`);
+    await page.locator('.list').focus();
+    await page.keyboard.press('Enter');
+    assert.match(await text(page, '.detail'), /call stacks? allocates? here[\s\S]*Callers and callees/);
+    /* Every value is a column; the name stays. */
+    for (const columns of ['', '&columns=peak+bytes+count+leaked+temporary+realloc+lifetime-or-age+size+frees+size-min+size-max+first-ns+lifetime-max-ns']) {
+        await go(page, `#/contexts?by=function${columns}`);
+        const room = await page.locator('.list').boundingBox();
+        const name = await page.locator('.list-rows .name-cell').first().boundingBox();
+        assert.ok(name.x >= room.x && name.x + name.width <= room.x + room.width + 1 && name.width >= 180, JSON.stringify([name, room]));
+        await shoot(page, `groups-800${columns ? '-all' : ''}`);
+    }
+    assert.ok((await page.locator('.menu-body input').count()) > 15);
+    await go(page, '#/contexts?by=stack&columns=size-max+frees&sort=size-max');
+    const largest = Math.max(...perl.contexts.map((each) => each.size?.max ?? 0));
+    assert.ok((await cells(0)).includes(shownBytes(largest)), `${shownBytes(largest)} in ${await cells(0)}`);
+    await go(page, '#/contexts?by=module&columns=bytes&sort=cum:bytes');
+    const modules = new Map();
+    for (const each of counted)
+        for (const module of new Set(each.stack.map((at) => at.module?.split('/').pop())))
+            modules.set(module, (modules.get(module) ?? 0) + each.bytes);
+    for (let row = 0; row < Math.min(3, await page.locator('.list-rows .row').count()); row++) {
+        const [whole, , title] = await cells(row);
+        const module = [...modules.keys()].find((each) => each && title.startsWith(each));
+        assert.ok(!module || whole === shownBytes(modules.get(module)), `${title} ${whole}`);
+    }
+    for (const by of ['file', 'line', 'size', 'module']) {
+        await page.locator('.choice:has-text("By") select').selectOption(by);
+        await frame(page);
+        assert.ok(page.url().includes(`by=${by}`));
+        assert.ok(await page.locator('.list-rows .row').count() > 0, by);
+    }
+    await go(page, '#/contexts?by=size&columns=count');
+    const rows = await page.locator('.list-rows .row').evaluateAll((all) => all.map((row) => Number(row.querySelector('.cell').textContent.replaceAll(',', ''))));
+    assert.equal(rows.reduce((sum, each) => sum + each, 0), counted.reduce((sum, each) => sum + each.allocations, 0));
+    for (const [width, colorScheme] of [[1400, 'light'], [1400, 'dark'], [800, 'dark']]) {
+        const other = await open(browser, perlPage, { viewport: { width, height: 900 }, colorScheme }, '#/contexts?by=function');
+        await shoot(other, `groups-${width}-${colorScheme}`);
+        await other.context().close();
+    }
+    if (shapes8) {
+        const typed = await open(browser, shapes8.page, {}, '#/contexts?by=type&columns=bytes');
+        const node = shapes8.report.contexts.filter((each) => each.type === 'node' && !each.pool).reduce((sum, each) => sum + each.bytes, 0);
+        assert.ok((await typed.locator('.list-rows .row').allInnerTexts()).some((row) => row.includes('node') && row.includes(shownBytes(node))));
+        await typed.context().close();
+    }
+    return page;
+});
+
+/* ---- the flame graph as a tool ---- */
+
+test('flame graph: sum of a search, steps back, tooltips, colours, pictures', async () => {
+    const page = await open(browser, perlPage, { viewport: { width: 1400, height: 900 }, acceptDownloads: true }, '#/flame?value=bytes');
+    const label = () => page.locator('canvas').getAttribute('aria-label');
+    await page.locator('#search').fill('hv_common');
+    const hit = counted.filter((each) => each.stack.some((at) => at.function?.includes('hv_common'))).reduce((sum, each) => sum + each.bytes, 0);
+    await page.waitForFunction((sum) => document.querySelector('.matched').textContent.includes(sum), `: ${shownBytes(hit)}, `);
+    await page.locator('#search').fill('');
+    await page.locator('#search').blur();
+    await page.locator('canvas').focus();
+    const zooms = [await label()];
+    for (let i = 0; i < 2; i++) {
+        await page.keyboard.press('ArrowDown');
+        await page.keyboard.press('ArrowDown');
+        await page.keyboard.press('Enter');
+        zooms.push(await label());
+    }
+    for (const wanted of [zooms[1], zooms[0]]) {
+        await page.goBack();
+        await page.waitForFunction((text) => document.querySelector('canvas')?.getAttribute('aria-label') === text, wanted);
+    }
+    const box = await page.locator('canvas').boundingBox();
+    await page.mouse.move(box.x + 30, box.y + 3.5 * 19);
+    assert.match(await text(page, '.tip.shown'), /[\d,]+ allocations? on [\d,]+ call stacks?/);
+    await page.mouse.move(box.x + 30, box.y - 30);
+    /* The legend has the colours of the boxes. */
+    for (const colors of ['kind', 'module']) {
+        await page.locator('.choice:has-text("Colours") select').selectOption(colors);
+        await frame(page);
+        const swatches = await page.locator('.scale i').evaluateAll((all) => all.map((each) => getComputedStyle(each).backgroundColor));
+        const boxes = await page.evaluate(() => {
+            const canvas = document.querySelector('canvas');
+            const context = canvas.getContext('2d');
+            return [1, 2, 3, 4, 5].map((row) => `rgb(${[...context.getImageData(2, row * 19 * devicePixelRatio + 3, 1, 1).data.slice(0, 3)].join(', ')})`);
+        });
+        if (colors === 'module')
+            assert.ok(boxes.every((each) => swatches.includes(each)), `${boxes} in ${swatches}`);
+        else { /* shades between those of the legend */
+            const [least, , most] = swatches.map((each) => each.match(/\d+/g).map(Number));
+            const between = (color) => color.match(/\d+/g).map(Number).every((value, at) => value >= Math.min(least[at], most[at]) - 12 && value <= Math.max(least[at], most[at]) + 12);
+            assert.ok(boxes.slice(2).some(between), `${boxes} in ${swatches}`);
+        }
+        await shoot(page, `flame-colors-${colors}`);
+    }
+    for (const kind of ['SVG', 'PNG']) {
+        const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: kind }).click()]);
+        const file = path.join(work, download.suggestedFilename());
+        await download.saveAs(file);
+        const saved = readFileSync(file);
+        if (kind === 'SVG') {
+            assert.match(file, /\.svg$/);
+            assert.match(saved.toString(), /^<svg [\s\S]*<title>all: [\s\S]*main[\s\S]*<\/svg>$/);
+        } else {
+            assert.equal(saved.subarray(1, 4).toString(), 'PNG');
+            assert.ok(saved.readUInt32BE(16) >= box.width && saved.readUInt32BE(20) > 100);
+        }
+    }
+    await page.locator('canvas').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('s');
+    await page.waitForSelector('main.sandwich');
+    if (shapes8) {
+        const sourced = await open(browser, shapes8.page, {}, '#/flame?value=bytes');
+        await sourced.locator('#search').fill('make_node');
+        await sourced.locator('canvas').focus();
+        for (let i = 0; i < 12 && !(await sourced.locator('.flame-said .source').innerText()).includes('shapes.cpp:'); i++)
+            await sourced.keyboard.press('ArrowDown');
+        assert.match(await text(sourced, '.flame-said .source'), /shapes\.cpp:\d+/);
+        await sourced.context().close();
+    }
+    return page;
+});
+
+test('wrappers of the allocator are folded, and shown by a switch', async () => {
+    const parts = simpleParts(minimal, [['xmalloc', 'add', 'main'], ['xmalloc', 'put', 'main'], ['xmalloc']]);
+    const frames = parts.find(([name]) => name === 'location.frames')[2].length;
+    const names = parts.find(([name]) => name === 'frame.function')[2];
+    const wrapper = parts.find(([name]) => name === 'strings')[2].indexOf('xmalloc') + 1;
+    assert.equal(names.length, frames);
+    parts.find(([name]) => name === 'context.headline')[2] = [1, 1, 0];
+    const page = await open(browser, makePage('wrappers', stream([...parts, ['frame.wrapper', 'numbers', names.map((each) => Number(each === wrapper))]])), {}, '#/contexts?by=function&columns=bytes');
+    const rows = await page.locator('.list-rows .row').allInnerTexts();
+    assert.ok(/^200 B\s+200 B/.test(rows.find((row) => row.includes('put'))), rows.join('; '));
+    await go(page, '#/flame?value=bytes&shape=inverted');
+    await page.locator('canvas').focus();
+    await page.keyboard.press('ArrowDown');
+    assert.doesNotMatch(await page.locator('canvas').getAttribute('aria-label'), /^xmalloc: 600/);
+    await page.locator('.choice:has-text("Wrappers") select').selectOption('shown');
+    await page.locator('canvas').focus();
+    await page.keyboard.press('ArrowDown');
+    assert.match(await page.locator('canvas').getAttribute('aria-label'), /^xmalloc: 600 B/);
+    return page;
+});
+
+/* ---- small things ---- */
+
+test('structs: those that cost most first; places of one name are one link', async () => {
+    const struct = (name, lines, accesses) => ({ struct: name, size: 16, reads: accesses, writes: 0, lines_brought_in: lines, contexts: [1, 2, 3, 4, 5], fields: [{ name: 'a', offset: 0, size: 8, reads: accesses }] });
+    const made = { ...minimal, fields: [struct('busy', 10, 9000), struct('costly', 5000, 10)], findings: [{ kind: 'x', rank: 1, title: 'Five places', contexts: [1, 2, 3, 4, 5] }] };
+    const page = await open(browser, makePage('structs', stream(simpleParts(made, Array.from({ length: 5 }, (_, i) => ['insert', `caller${i}`, 'main'])))), {}, '#/structs');
+    assert.match(await text(page, '[role=option]'), /costly/);
+    assert.deepEqual(await page.locator('.struct .plain li').allInnerTexts(), ['insert (5 places)']);
+    await page.locator('.struct .plain a').click();
+    await frame(page);
+    assert.match(await text(page, '.summary'), /^5 of 5 call stacks|^5 call stacks/);
+    await go(page, '#/overview');
+    assert.equal(await page.locator('.findings .links a').count(), 1);
+    return page;
+});
+
+test('an address that is not in the page says so', async () => {
+    const page = await open(browser, perlPage);
+    for (const [hash, words] of [['#/nowhere', 'There is no view “nowhere”'], ['#/contexts?at=99999999', 'no place 99999999'], ['#/contexts?by=colour', 'grouped by “colour”'], ['#/contexts?sort=colour', 'no column “colour”'], ['#/contexts?columns=bytes+colour', 'Unknown columns: colour'],
+        ['#/contexts?ids=99999999', 'not in this profile'], ['#/flame?zoom=nobody', 'call path of this link'], ['#/flame?focus=nobody', 'no function “nobody”'], ['#/flame?value=colour', 'no value “colour”'], ['#/sandwich?f=nobody', 'no function “nobody”'], ['#/overview?by=colour', 'no value “colour”']]) {
+        await go(page, hash);
+        assert.ok((await text(page, '.notices')).includes(words), `${hash}: ${await text(page, '.notices')}`);
+    }
+    await shoot(page, 'unknown');
+    await go(page, '#/contexts');
+    assert.equal((await page.locator('.notices').innerText()).trim(), '');
+    return page;
+});
+
+test('print: every row, every finding', async () => {
+    const page = await open(browser, perlPage, {}, '#/contexts?by=stack');
+    const all = Math.min(2000, perl.contexts.length);
+    assert.ok(await page.locator('.list-item').count() < 100);
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    assert.equal(await page.locator('.list-item .row').count(), all);
+    const last = await page.locator('.list-item').last().boundingBox();
+    assert.ok(last.y > 20 * (all - 1), `the last row is at ${last.y}`);
+    await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    await page.emulateMedia({ media: 'screen' });
+    await frame(page);
+    assert.ok(await page.locator('.list-item').count() < 100);
+    return page;
+});
+
 /* ---- keys, colours, paper ---- */
 
 test('keys lead everywhere and the focus is seen', async () => {
@@ -476,7 +812,7 @@ test('keys lead everywhere and the focus is seen', async () => {
     await page.keyboard.press('Tab');
     const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
     assert.notEqual(outline, 'none');
-    for (const [key, view] of [['2', 'flame'], ['3', 'contexts'], ['7', 'allocator'], ['1', 'overview']]) {
+    for (const [key, view] of [['2', 'flame'], ['3', 'contexts'], ['4', 'sandwich'], ['8', 'allocator'], ['1', 'overview']]) {
         await page.keyboard.press(key);
         await page.waitForSelector(`main.${view}`);
     }
@@ -533,7 +869,7 @@ test('hostile names of a program stay text', async () => {
     const file = view('hostile');
     assert.ok(!readFileSync(file, 'latin1').includes('alert(1)'), 'names are in the stream only');
     const page = await open(browser, file);
-    for (const view of ['overview', 'flame', 'contexts', 'hot', 'structs', 'blocks', 'allocator']) {
+    for (const view of ['overview', 'flame', 'contexts', 'contexts?by=function', 'sandwich', 'sandwich?f=main', 'hot', 'structs', 'blocks', 'allocator']) {
         await go(page, `#/${view}`);
         await unharmed(page);
     }
@@ -568,14 +904,14 @@ test('hostile contents of every section stay text', async () => {
     poisoned.allocator[evil] = [{ [evil]: evil }];
     poisoned.allocator.verdict = evil;
     const page = await open(browser, makePage('poisoned', stream(simpleParts(poisoned, [[evil, evil], ['constructor', '__proto__']]))));
-    for (const view of ['overview', 'flame', 'contexts?at=1', 'hot', 'structs', 'blocks', 'allocator']) {
+    for (const view of ['overview', 'flame', 'contexts?at=1', 'contexts?by=function', `sandwich?f=${encodeURIComponent('constructor')}`, 'hot', 'structs', 'blocks', 'allocator']) {
         await go(page, `#/${view}`);
         await unharmed(page);
         assert.ok(!(await text(page, 'body')).includes('\u202e'), view);
     }
     assert.ok((await page.title()).length > 0);
     /* An address is as hostile as a name. */
-    for (const hash of ['#/contexts?sort=__proto__&columns=constructor&at=x&q=%22%5B(*', '#/flame?value=toString&zoom=%E0%A4%A&shape=none&focus=%00', '#/nowhere?', '#/overview?from=NaN&to=-5', '#/blocks?of=x', '#/structs?struct=%3Cimg%3E'])
+    for (const hash of ['#/contexts?sort=__proto__&columns=constructor&at=x&q=%22%5B(*', '#/flame?value=toString&zoom=%E0%A4%A&shape=none&focus=%00', '#/nowhere?', '#/overview?from=NaN&to=-5', '#/blocks?of=x', '#/structs?struct=%3Cimg%3E', '#/sandwich?f=%3Cimg%20src%3Dx%3E&value=__proto__', '#/contexts?by=constructor&ids=1.x.__proto__'])
         await go(page, hash);
     await unharmed(page);
     return page;
@@ -616,7 +952,7 @@ test('the policy of the page forbids requests', async () => {
 
 test('accessible: axe finds nothing serious', async () => {
     const axe = axeSource();
-    const pages = [[perlPage, ['overview', 'flame', 'contexts', 'hot']], [path.join(work, 'allocator.html'), ['allocator']]];
+    const pages = [[perlPage, ['overview', 'flame', 'contexts', 'contexts?by=module', 'sandwich?f=main', 'sandwich', 'hot']], [path.join(work, 'allocator.html'), ['allocator']]];
     if (shapes8)
         pages.push([shapes8.page, ['hot', 'structs', 'blocks', 'overview']]);
     for (const colorScheme of ['light', 'dark'])
@@ -626,7 +962,7 @@ test('accessible: axe finds nothing serious', async () => {
             const rules = colorScheme === 'dark' ? { runOnly: ['color-contrast'] } : {}; // the rest is the same in both
             for (const view of views) {
                 await go(page, `#/${view}`);
-                if (view === 'contexts' || view === 'blocks')
+                if (view.startsWith('contexts') || view === 'blocks')
                     await page.locator('.list-rows .row').first().click({ position: { x: 20, y: 10 } });
                 const found = await page.evaluate(async (options) => (await window.axe.run(document, { resultTypes: ['violations'], ...options })).violations
                     .map((each) => ({ id: each.id, impact: each.impact, nodes: each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`) })), rules);
@@ -655,7 +991,7 @@ test('a large profile opens, and the page is small', async () => {
     await page.keyboard.press('End');
     await frame(page);
     assert.equal(await page.locator('.row.active').getAttribute('data-index'), String(count - 1));
-    for (const hash of ['#/flame', '#/flame?shape=inverted', '#/hot', '#/overview'])
+    for (const hash of ['#/flame', '#/flame?shape=inverted', '#/contexts?by=function', '#/sandwich', '#/hot', '#/overview'])
         await go(page, hash);
     await go(page, '#/flame');
     await shoot(page, 'large-flame');

@@ -105,7 +105,8 @@ export function makePage(name, data) {
     return file;
 }
 
-/* The parts of a profile with one place for each of STACKS: arrays of function names, leaf first. */
+/* The parts of a profile with one place for each of STACKS: arrays of function names, leaf first. A function has one
+ * address. */
 export function simpleParts(reportObject, stacks, more = []) {
     const strings = [];
     const number = (text) => (strings.includes(text) ? strings.indexOf(text) + 1 : strings.push(text));
@@ -114,8 +115,9 @@ export function simpleParts(reportObject, stacks, more = []) {
     const leaves = stacks.map((stack) => {
         let parent = 0;
         for (const text of [...stack].reverse()) {
-            frames.push(number(text));
-            nodes.push({ above: nodes.length - parent, location: frames.length - 1 });
+            if (!frames.includes(number(text)))
+                frames.push(number(text));
+            nodes.push({ above: nodes.length - parent, location: frames.indexOf(number(text)) });
             parent = nodes.length - 1;
         }
         return parent;

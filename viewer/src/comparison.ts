@@ -41,6 +41,8 @@ export class Comparison {
             system: Uint8Array.from(this.need('name.kind'), (kind) => (kind === ModuleKind.Program ? 0 : 1)),
             parent: Int32Array.from(this.need('path.above'), (distance, node) => Math.max(0, node - distance)),
             name,
+            module: null,
+            frame: null,
             leaf: [Int32Array.from(this.need('path.new_leaf')), Int32Array.from(this.need('path.old_leaf'))],
         };
     }

@@ -1,36 +1,48 @@
-/* contexts.ts - every place that allocates, as a table. */
-import { add, h, name, searching } from './dom';
-import { asText, copy, detail, tableText } from './detail';
+/* contexts.ts - every place that allocates, as a table; or functions, files, modules, types, sizes of them. */
+import { add, h, name, searching, select } from './dom';
+import { asText, copy, detail } from './detail';
 import { filter } from './filter';
 import * as format from './format';
+import { groupings, groupsBy, sizes, valuesOf, words, type GroupKey, type Groups } from './groups';
 import { List } from './list';
-import { measure, told, usual, type Measure } from './measures';
+import { measure, toldNumbers, usual, type Measure } from './measures';
 import type { Profile } from './model';
-import { say } from './shell';
+import { say, tell } from './shell';
 import * as state from './state';
 import type { Page, View } from './view';
 
 const copied = 200; // rows that are copied as a table
+const listed = 12; // places of a group that are named where it is opened
 
-/* Contexts with a mask, greatest value first (or least), equal ones as they are. */
-function sorted(profile: Profile, values: Float64Array, mask: Uint8Array | null, up: boolean): Uint32Array {
-    let count = 0;
-    const order = new Uint32Array(profile.count);
-    for (let i = 0; i < profile.count; i++)
-        if (!mask || mask[i])
-            order[count++] = i;
-    const sign = up ? 1 : -1;
-    return order.subarray(0, count).sort((a, b) => sign * (values[a]! - values[b]!) || a - b);
+/* A number by group: of what it allocates itself, or with all that it calls. */
+interface Column {
+    measure: Measure;
+    whole: boolean;
+    key: string; // "peak", "cum:peak"
 }
 
-function byName(profile: Profile, mask: Uint8Array | null, up: boolean): Uint32Array {
-    const ranks = new Float64Array(profile.names.length + 1);
-    profile.names
-        .map((_, index) => index)
-        .sort((a, b) => (profile.names[a]! < profile.names[b]! ? -1 : 1))
-        .forEach((index, rank) => (ranks[index] = rank));
-    const values = Float64Array.from({ length: profile.count }, (_, i) => (profile.headName(i) < 0 ? -1 : ranks[profile.headName(i)]!));
-    return sorted(profile, values, mask, up);
+/* Groups that have any of COUNT, greatest value first (or least), equal ones as they are. */
+function sorted(values: Float64Array, count: Float64Array, up: boolean): Uint32Array {
+    let length = 0;
+    const order = new Uint32Array(count.length);
+    for (let i = 0; i < count.length; i++)
+        if (count[i])
+            order[length++] = i;
+    const sign = up ? 1 : -1;
+    return order.subarray(0, length).sort((a, b) => sign * (values[a]! - values[b]!) || a - b);
+}
+
+/* Ranks of the groups' titles, for sorting. */
+function nameRanks(profile: Profile, groups: Groups): Float64Array {
+    const ranks = new Float64Array(groups.count);
+    if (groups.of) {
+        const titles = Array.from({ length: groups.count }, (_, i) => groups.title(i));
+        titles.map((_, i) => i).sort((a, b) => (titles[a]! < titles[b]! ? -1 : titles[a]! > titles[b]! ? 1 : 0)).forEach((group, rank) => (ranks[group] = rank));
+        return ranks;
+    }
+    const byName = new Float64Array(profile.names.length);
+    profile.names.map((_, i) => i).sort((a, b) => (profile.names[a]! < profile.names[b]! ? -1 : 1)).forEach((each, rank) => (byName[each] = rank));
+    return ranks.map((_, i) => (profile.headName(i) < 0 ? -1 : byName[profile.headName(i)]!));
 }
 
 /* Contexts that had blocks in a range of time. */
@@ -47,8 +59,25 @@ function withinRange(profile: Profile, mask: Uint8Array | null): { mask: Uint8Ar
     return { mask: kept, text: `in use between ${format.duration(from)} and ${format.duration(to)}` };
 }
 
+/* Only contexts that a link names. */
+function chosenOnly(profile: Profile, mask: Uint8Array | null): { mask: Uint8Array | null; text: string } {
+    const ids = state.get('ids').split('.').filter(Boolean);
+    if (!ids.length)
+        return { mask, text: '' };
+    const found = ids.map((id) => profile.contextOf(Number(id))).filter((context) => context >= 0);
+    if (found.length < ids.length)
+        tell(`${found.length ? 'Some of the places' : 'The places'} that this link names are not in this profile.`);
+    const kept = new Uint8Array(profile.count);
+    found.forEach((context) => (kept[context] = mask ? mask[context]! : 1));
+    return { mask: kept, text: 'that the link names' };
+}
+
 class Table {
-    private columns: Measure[] = [];
+    private groups!: Groups;
+    private columns: Column[] = [];
+    private values: Float64Array[] = []; // of the columns
+    private count: Float64Array = new Float64Array(0); // contexts of each group
+    private mask: Uint8Array | null = null;
     private order: Uint32Array = new Uint32Array(0);
     private readonly head = h('div', { class: 'row list-head', role: 'row', 'aria-rowindex': 1 });
     private readonly list: List;
@@ -66,40 +95,67 @@ class Table {
             ...searching(() => { state.note({ q: this.search.value }); this.update(); }),
         });
         this.list = new List({
-            label: 'Places that allocate', rowHeight: 26, columns: told(profile).length + 1, head: this.head,
+            label: 'Places that allocate', rowHeight: 26, columns: 2, head: this.head,
             fill: (row, index) => this.fill(row, index),
-            open: (index) => detail(profile, this.order[index]!),
-            activated: (index) => state.note({ at: this.list.isOpen(index) ? '' : profile.column('id')![this.order[index]!]! }),
+            open: (index) => this.detail(this.order[index]!),
+            activated: (index) => state.note({ at: this.list.isOpen(index) || this.groups.frames ? '' : profile.column('id')![this.first(this.order[index]!)]! }),
             key: (event, index) => {
                 if (event.key === 'c')
-                    void copy(asText(profile, this.order[index]!)).then((done) => say(done ? 'Copied the place at the cursor' : 'The browser does not let this page copy'));
+                    void copy(this.text(this.order[index]!)).then((done) => say(done ? 'Copied the place at the cursor' : 'The browser does not let this page copy'));
                 return event.key === 'c';
             },
         });
         this.list.element.classList.add('contexts');
+        this.group();
         const tools = h(
             'div',
             { class: 'tools' },
-            this.search, this.problem, h('span', { class: 'space' }), this.columnMenu(),
+            this.search, this.problem, h('span', { class: 'space' }),
+            select('By', groupings.filter(([key]) => key !== 'type' || profile.column('type')?.some((type) => type > 0)).map(([key, title]) => [key, title] as const), this.groups.key, (value) => {
+                state.note({ by: value === 'place' ? '' : value, at: '', sort: '', order: '' });
+                this.group();
+                this.update();
+            }),
+            this.columnMenu(),
             h('button', { type: 'button', onclick: () => this.copyTable(), title: `the first ${copied} rows, with tabs between` }, 'Copy table'),
         );
         add(root, tools, this.summary, this.list.element);
-        this.chooseColumns();
+        const sort = state.get('sort');
+        if (sort && sort !== 'name' && !this.column(sort))
+            tell(`This table has no column “${sort}”: it is sorted by ${this.columns[0]!.measure.title.toLowerCase()}.`);
         this.update();
         this.openWanted();
     }
 
+    /* ---- groups and columns ---- */
+
+    private group(): void {
+        const wanted = state.get('by', 'place');
+        const known = groupings.find(([key]) => key === wanted);
+        if (!known)
+            tell(`Places cannot be grouped by “${wanted}”.`);
+        this.groups = groupsBy(this.profile, (known?.[0] ?? 'place') as GroupKey);
+        this.chooseColumns();
+    }
+
     private chooseColumns(): void {
-        const all = told(this.profile);
-        const usualKeys = ['peak', 'bytes', 'count', 'leaked', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'sampled-accesses'];
-        const wanted = state.get('columns', (innerWidth < 700 ? [usual(this.profile).key] : usualKeys).join(' ')).split(' ');
-        this.columns = all.filter((each) => wanted.includes(each.key));
-        if (!this.columns.length)
-            this.columns = all.slice(0, 4);
+        const all = toldNumbers(this.profile);
+        const usualKeys = this.groups.frames ? ['peak', 'bytes', 'count', 'leaked'] : ['peak', 'bytes', 'count', 'leaked', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'sampled-accesses'];
+        const written = state.get('columns');
+        const wanted = written ? written.split(' ') : innerWidth < 700 ? [usual(this.profile).key] : usualKeys;
+        const unknown = written ? wanted.filter((key) => !measure(key)) : [];
+        if (unknown.length)
+            tell(`Unknown columns: ${unknown.join(', ')}.`);
+        let chosen = all.filter((each) => wanted.some((key) => measure(key) === each));
+        if (!chosen.length)
+            chosen = all.slice(0, 4);
+        this.columns = chosen.flatMap((each) => [
+            ...(this.groups.frames && !each.together ? [{ measure: each, whole: true, key: `cum:${each.key}` }] : []),
+            { measure: each, whole: false, key: each.key },
+        ]);
     }
 
     private columnMenu(): HTMLElement {
-        const all = told(this.profile);
         const menu = h('details', { class: 'menu' }, h('summary', null, 'Columns'));
         const changed = () => {
             const keys = [...menu.querySelectorAll('input')].filter((box) => box.checked).map((box) => box.name);
@@ -107,23 +163,25 @@ class Table {
             this.chooseColumns();
             this.update();
         };
-        this.chooseColumns();
-        add(menu, h('div', { class: 'menu-body' }, all.map((each) =>
-            h('label', { title: each.hint }, h('input', { type: 'checkbox', name: each.key, checked: this.columns.includes(each), onchange: changed }), each.title))));
+        add(menu, h('div', { class: 'menu-body' }, toldNumbers(this.profile).map((each) =>
+            h('label', { title: each.hint }, h('input', { type: 'checkbox', name: each.key, checked: this.columns.some((column) => column.measure === each), onchange: changed }), each.title))));
         return menu;
     }
 
-    private copyTable(): void {
-        const text = tableText(this.profile, this.order.subarray(0, copied), this.columns.map((each) => each.key));
-        void copy(text).then((done) => say(done ? `Copied ${format.plural(Math.min(copied, this.order.length), 'row')}` : 'The browser does not let this page copy'));
+    /* The column that a key of the address means, also one that is not shown. */
+    private column(key: string): Column | undefined {
+        const whole = key.startsWith('cum:');
+        const found = measure(whole ? key.slice(4) : key);
+        return found?.values(this.profile) && (!whole || (this.groups.frames && !found.together)) ? { measure: found, whole, key } : undefined;
     }
 
-    private sortKey(): string {
-        return state.get('sort', (this.columns[0] ?? usual(this.profile)).key);
+    private get sortKey(): string {
+        const wanted = state.get('sort');
+        return wanted === 'name' || (wanted && this.column(wanted)) ? wanted : this.columns.find((each) => !each.whole)!.key;
     }
 
     private heading(key: string, title: string, hint: string): HTMLElement {
-        const on = this.sortKey() === key;
+        const on = this.sortKey === key;
         const up = state.get('order') === 'up';
         const turn = () => {
             state.note({ sort: key, order: on && !up ? 'up' : '' });
@@ -137,62 +195,150 @@ class Table {
         );
     }
 
+    private headings(): HTMLElement[] {
+        const framed = Boolean(this.groups.frames);
+        return this.columns.map((each) => {
+            const kind = !framed || each.measure.together ? '' : each.whole ? 'cum ' : 'self ';
+            const hint = !framed ? each.measure.hint : each.whole ? `${each.measure.hint}; with all that is called from there` : `${each.measure.hint}; allocated there itself`;
+            return this.heading(each.key, `${kind}${each.measure.short}`, hint);
+        });
+    }
+
     private update(): void {
         const { profile } = this;
         const found = filter(profile, this.search.value);
-        const { mask, text } = withinRange(profile, found.mask);
-        const key = this.sortKey();
-        const values = measure(key)?.values(profile);
-        const up = state.get('order') === 'up';
+        const range = withinRange(profile, found.mask);
+        const named = chosenOnly(profile, range.mask);
+        this.mask = named.mask;
         this.problem.textContent = found.problem;
-        this.order = key === 'name' ? byName(profile, mask, up) : sorted(profile, values ?? profile.column('bytes')!, mask, up);
+        this.values = this.columns.map((each) => valuesOf(profile, this.groups, each.measure, this.mask, each.whole)!);
+        this.count = sizes(profile, this.groups, this.mask);
+        const key = this.sortKey;
+        const by = this.columns.findIndex((each) => each.key === key);
+        const other = this.column(key);
+        const values = by >= 0 ? this.values[by]! : other ? valuesOf(profile, this.groups, other.measure, this.mask, other.whole)! : nameRanks(profile, this.groups);
+        this.order = sorted(values, this.count, state.get('order') === 'up');
         this.head.replaceChildren();
-        add(this.head, this.columns.map((each) => this.heading(each.key, each.short, each.hint)), this.heading('name', 'function', 'the innermost frame in your own code'));
+        add(this.head, this.headings(), this.heading('name', words[this.groups.key], this.groups.key === 'place' || this.groups.key === 'stack' ? 'the innermost frame in your own code' : groupings.find(([each]) => each === this.groups.key)![2]));
         this.list.element.style.setProperty('--columns', String(this.columns.length));
         this.list.element.setAttribute('aria-colcount', String(this.columns.length + 1));
         this.list.reset(this.order.length);
-        this.summarize(text);
+        this.summarize([range.text, named.text].filter(Boolean).join(', '));
     }
 
-    private summarize(range: string): void {
-        const { profile } = this;
-        const key = (measure(this.sortKey())?.additive ? measure(this.sortKey())! : usual(profile));
+    private summarize(limits: string): void {
+        const { profile, mask, groups } = this;
+        const sort = measure(this.sortKey.replace('cum:', ''));
+        const key = sort?.additive ? sort : usual(profile);
         const values = key.values(profile);
         let sum = 0;
         let all = 0;
-        values?.forEach((value) => (all += value));
-        for (const context of this.order)
-            sum += values?.[context] ?? 0;
-        const share = this.order.length < profile.count ? ` of ${format.count(profile.count)}` : '';
+        let contexts = 0;
+        values?.forEach((value, context) => {
+            all += value;
+            sum += !mask || mask[context] ? value : 0;
+            contexts += !mask || mask[context] ? 1 : 0;
+        });
+        const some = contexts < profile.count;
+        const { order } = this;
+        const total = some && (groups.key === 'stack' || groups.key === 'place') ? ` of ${format.count(groups.count)}` : '';
+        const rows = `${format.count(order.length)}${total} ${(total ? groups.count : order.length) === 1 ? words[groups.key] : `${words[groups.key]}${groups.key === 'size' ? 'es' : 's'}`}`;
+        const stacks = groups.of && contexts !== order.length ? ` (${format.plural(contexts, 'call stack')})` : '';
         this.summary.replaceChildren();
-        add(this.summary, `${format.count(this.order.length)}${share} ${profile.count === 1 ? 'place' : 'places'}${range ? ` ${range}` : ''}; ${key.title.toLowerCase()}: ${key.format(sum)}${share ? ` (${format.percent(sum, all)})` : ''}`);
-        if (range)
-            add(this.summary, ' ', h('button', { type: 'button', onclick: () => { state.note({ from: '', to: '' }); this.update(); } }, 'All times'));
+        add(this.summary, `${rows}${limits ? ` ${limits}` : ''}${stacks}; ${key.title.toLowerCase()}: ${key.format(sum)}${some ? ` (${format.percent(sum, all)})` : ''}`);
+        if (limits)
+            add(this.summary, ' ', h('button', { type: 'button', onclick: () => { state.note({ from: '', to: '', ids: '' }); this.update(); } }, state.get('ids') ? 'All places' : 'All times'));
+    }
+
+    /* ---- rows ---- */
+
+    /* The context that stands for a group. */
+    private first(group: number): number {
+        return this.groups.contexts(group)[0] ?? 0;
+    }
+
+    private get single(): boolean {
+        return this.groups.key === 'place' || this.groups.key === 'stack';
     }
 
     private fill(row: HTMLElement, index: number): void {
-        const { profile } = this;
-        const context = this.order[index]!;
-        for (const each of this.columns) {
-            const value = each.values(profile)![context]!;
-            const share = each.key === 'peak' && value ? value / profile.total.peak : 0;
-            const cell = h('div', { class: value ? 'cell' : 'cell none', role: 'gridcell' }, each.format(value));
+        const { profile, groups } = this;
+        const group = this.order[index]!;
+        this.columns.forEach((each, at) => {
+            const value = this.values[at]![group]!;
+            const share = each.measure.key === 'peak' && value ? value / profile.total.peak : 0;
+            const more = groups.of && each.measure.key === 'threads' && this.count[group]! > 1 ? '≥ ' : '';
+            const cell = h('div', { class: value ? 'cell' : 'cell none', role: 'gridcell' }, more + each.measure.format(value));
             if (share) {
                 cell.classList.add('bar');
                 cell.style.setProperty('--share', `${Math.min(100, share * 100)}%`);
             }
             row.append(cell);
-        }
-        const where = profile.place(context);
-        const callers = profile.callers(context, 4).join(' ‹ ');
-        row.append(h('div', { class: 'cell name-cell', role: 'gridcell' }, name(profile.title(context)), where && h('span', { class: 'place' }, h('bdi', null, where)), callers && h('span', { class: 'callers' }, h('bdi', null, `‹ ${callers}`))));
+        });
+        const where = groups.where(group);
+        const title = groups.title(group);
+        const callers = this.single ? profile.callers(this.first(group), 4).join(' ‹ ') : '';
+        const several = groups.key === 'place' && this.count[group]! > 1 ? h('span', { class: 'place' }, `${format.count(this.count[group]!)} call stacks`) : null;
+        const link = groups.key === 'function' ? h('a', { class: 'to-sandwich', href: state.link('sandwich', { f: title }), title: 'callers and callees', tabindex: -1 }, '⇅') : null;
+        row.append(h('div', { class: 'cell name-cell', role: 'gridcell' }, link, name(title), where && h('span', { class: 'place' }, h('bdi', null, where)), several, callers && h('span', { class: 'callers' }, h('bdi', null, `‹ ${callers}`))));
+    }
+
+    private detail(group: number): HTMLElement {
+        const { profile, groups } = this;
+        const contexts = groups.contexts(group).filter((context) => !this.mask || this.mask[context]);
+        if (this.single && contexts.length === 1)
+            return detail(profile, contexts[0]!);
+        const shown = usual(profile);
+        const values = shown.values(profile)!;
+        const order = [...contexts].sort((a, b) => values[b]! - values[a]!);
+        const ids = profile.column('id')!;
+        const places = h('ul', { class: 'plain' }, order.slice(0, listed).map((context) => h('li', null,
+            h('a', { href: state.link('contexts', { by: 'stack', at: ids[context]! }) }, name(profile.title(context))),
+            h('span', { class: 'place' }, shown.format(values[context]!)),
+            h('span', { class: 'callers' }, h('bdi', null, `‹ ${profile.callers(context, 3).join(' ‹ ')}`)))));
+        const all = contexts.length > listed && contexts.length <= 1000 ? h('a', { href: state.link('contexts', { by: 'stack', ids: contexts.map((context) => ids[context]!).join('.') }) }, `all ${format.count(contexts.length)}`) : null;
+        const title = groups.title(group);
+        const links = groups.key === 'function' ? h('p', { class: 'links' },
+            h('a', { href: state.link('sandwich', { f: title }) }, 'Callers and callees'),
+            h('a', { href: state.link('contexts', { q: `"${title.replaceAll('"', '')}"` }) }, 'Places with it on the stack'),
+            h('a', { href: state.link('flame', { focus: title }) }, 'Flame graph')) : null;
+        if (this.single)
+            return h('div', { class: 'details' },
+                h('div', { class: 'detail' }, h('div', null, h('p', { class: 'caption' }, `${format.count(contexts.length)} call stacks that differ only in recursion; by ${shown.title.toLowerCase()}. Below, the one with most bytes.`), places, all)),
+                detail(profile, contexts[0]!));
+        return h('div', { class: 'detail' }, h('div', { class: 'stacks' },
+            h('p', { class: 'caption' }, contexts.length ? `${format.plural(contexts.length, 'call stack')} allocate${contexts.length === 1 ? 's' : ''} here` : 'Nothing is allocated here itself, only by what is called from here'), places, all, links));
+    }
+
+    /* ---- copies, links ---- */
+
+    private text(group: number): string {
+        const { groups, profile } = this;
+        if (this.single && groups.contexts(group).length === 1)
+            return asText(profile, this.first(group));
+        const lines = this.columns.map((each, at) => `  ${each.whole ? 'cum ' : ''}${each.measure.title}: ${each.measure.format(this.values[at]![group]!)}`);
+        return [groups.title(group), ...lines, ...(this.single ? profile.stack(this.first(group)).map((frame) => `    ${frame.name}`) : [])].join('\n') + '\n';
+    }
+
+    private copyTable(): void {
+        const clean = (text: string) => text.replace(/[\t\n]/g, ' ');
+        const word = words[this.groups.key];
+        const titles = [...this.columns.map((each) => `${each.whole ? 'cum ' : ''}${each.measure.title}`), this.single ? 'Function' : word[0]!.toUpperCase() + word.slice(1), 'Where'];
+        const rows = [...this.order.subarray(0, copied)].map((group) => [...this.columns.map((each, at) => each.measure.format(this.values[at]![group]!)), clean(this.groups.title(group)), clean(this.groups.where(group))]);
+        void copy([titles, ...rows].map((row) => row.join('\t')).join('\n') + '\n').then((done) => say(done ? `Copied ${format.plural(rows.length, 'row')}` : 'The browser does not let this page copy'));
     }
 
     /* A link to a context shows it open. */
     private openWanted(): void {
         const wanted = state.get('at');
-        const context = wanted ? this.profile.contextOf(Number(wanted)) : -1;
-        const index = this.order.indexOf(context);
+        if (!wanted)
+            return;
+        const context = this.profile.contextOf(Number(wanted));
+        const index = context < 0 ? -1 : this.order.indexOf(this.groups.of ? this.groups.of[context]! : context);
+        if (context < 0)
+            tell(`This profile has no place ${wanted}.`);
+        else if (index < 0)
+            tell(`Place ${wanted} is not among those that are shown: the filter leaves it out.`);
         if (index < 0)
             return;
         this.list.toggle(index, true);

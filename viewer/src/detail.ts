@@ -1,8 +1,9 @@
 /* detail.ts - all that is known of one context, as elements and as text to copy. */
 import { h, name } from './dom';
 import * as format from './format';
-import { measure, measures } from './measures';
+import { measures } from './measures';
 import { place, type Frame, type Profile } from './model';
+import * as state from './state';
 
 const most = 200; // frames that are shown
 
@@ -10,7 +11,7 @@ function frameLine(frame: Frame, head: boolean): HTMLElement {
     return h(
         'li',
         { class: head ? 'head' : null },
-        name(frame.name),
+        h('a', { href: state.link('sandwich', { f: frame.name }), title: 'callers and callees' }, name(frame.name)),
         h('span', { class: 'place', title: frame.file ? `${frame.file}${frame.line ? `:${frame.line}` : ''}` : frame.module }, h('bdi', null, place(frame))),
     );
 }
@@ -87,16 +88,19 @@ export function asText(profile: Profile, context: number): string {
     return lines.join('\n') + '\n';
 }
 
-/* A table as text, tab-separated. */
-export function tableText(profile: Profile, contexts: ArrayLike<number>, columns: string[]): string {
-    const chosen = columns.map((key) => measure(key)!).filter(Boolean);
-    const lines = [[...chosen.map((each) => each.title), 'Function', 'Where'].join('\t')];
-    for (let i = 0; i < contexts.length; i++) {
-        const context = contexts[i]!;
-        const clean = (text: string) => text.replace(/[\t\n]/g, ' ');
-        lines.push([...chosen.map((each) => each.format(each.values(profile)?.[context] ?? 0)), clean(profile.title(context)), clean(profile.place(context))].join('\t'));
+/* Links to the places with IDS, those of one name as one link with their number: at most MOST links. */
+export function placeLinks(profile: Profile, ids: number[], most: number): HTMLElement[] {
+    const byTitle = new Map<string, number[]>();
+    for (const id of ids) {
+        const context = profile.contextOf(id);
+        if (context >= 0) {
+            const title = profile.title(context);
+            byTitle.set(title, [...(byTitle.get(title) ?? []), id]);
+        }
     }
-    return lines.join('\n') + '\n';
+    return [...byTitle].slice(0, most).map(([title, same]) =>
+        h('a', { href: same.length > 1 ? state.link('contexts', { by: 'stack', ids: same.slice(0, 1000).join('.') }) : state.link('contexts', { by: 'stack', at: same[0]! }) },
+            name(title), same.length > 1 ? ` (${format.plural(same.length, 'place')})` : null));
 }
 
 export async function copy(text: string): Promise<boolean> {

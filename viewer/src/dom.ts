@@ -89,6 +89,13 @@ export function searching(action: () => void): { oninput: () => void; onblur: ()
     };
 }
 
+/* Gives FILE to the user, as a download. */
+export function save(file: Blob, fileName: string): void {
+    const url = URL.createObjectURL(file);
+    h('a', { href: url, download: fileName }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
 /* The canvas in device pixels, so that it is sharp; its context draws in CSS pixels. Empty afterwards. */
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
     const scale = window.devicePixelRatio || 1;

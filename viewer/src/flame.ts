@@ -1,14 +1,14 @@
 /* flame.ts - calls as a flame graph, an icicle, or from the leaf on; widths are any value, also a change of one. */
-import { add, fitCanvas, h, name, replace, searching, select, themed } from './dom';
+import { add, fitCanvas, h, name, replace, save, searching, select, svg, themed } from './dom';
 import { copy } from './detail';
-import { changeColor, heatColor, layout, nameColor, type Box } from './flame_layout';
+import { changeColor, heatColor, kinds, layout, moduleColor, nameColor, type Box } from './flame_layout';
 import * as format from './format';
 import { measure as measureOf, told, usual, type Measure } from './measures';
-import { isDark, onTheme, say } from './shell';
+import { isDark, onTheme, say, tell } from './shell';
 import * as state from './state';
-import { namesWith, stacksOf, within, type Stacks } from './stacks';
+import { foldedOf, foldedWithWrappers, namesWith, stacksOf, within, withWrappers, wraps, type Stacks } from './stacks';
 import { CallTree, type Sums } from './tree';
-import type { Profile } from './model';
+import { baseName, type Profile } from './model';
 import type { Page, View } from './view';
 
 const rowHeight = 19;
@@ -24,23 +24,21 @@ interface Values {
     byContext: Float64Array; // what widths are made of
 }
 
-/* Call stacks of what is shown; with a baseline as heapwise diff matches them. */
-const allStacks = new WeakMap<Page, Stacks>();
-
-function pageStacks(page: Page): Stacks {
-    const known = allStacks.get(page) ?? page.comparison?.stacks ?? stacksOf(page.profile);
-    allStacks.set(page, known);
-    return known;
+/* Call stacks of what is shown: with recursion folded unless the address says otherwise. With a baseline they are as
+ * heapwise diff matches them, which folds recursion, too. */
+function pageStacks(page: Page, folded: boolean, wrappers: boolean): Stacks {
+    return page.comparison?.stacks ?? (wrappers ? (folded ? foldedWithWrappers : withWrappers) : folded ? foldedOf : stacksOf)(page.profile);
 }
 
-const trees = new WeakMap<Page, Map<boolean, CallTree>>();
+const trees = new WeakMap<Stacks, Map<boolean, CallTree>>();
 
-function treeOf(page: Page, inverted: boolean): CallTree {
-    const known = trees.get(page) ?? new Map<boolean, CallTree>();
-    trees.set(page, known);
+function treeOf(page: Page, folded: boolean, wrappers: boolean, inverted: boolean): CallTree {
+    const stacks = pageStacks(page, folded, wrappers);
+    const known = trees.get(stacks) ?? new Map<boolean, CallTree>();
+    trees.set(stacks, known);
     let tree = known.get(inverted);
     if (!tree) {
-        tree = new CallTree(pageStacks(page), inverted);
+        tree = new CallTree(stacks, inverted);
         known.set(inverted, tree);
     }
     return tree;
@@ -50,8 +48,11 @@ function treeOf(page: Page, inverted: boolean): CallTree {
 export function prepare(page: Page): void {
     const idle = window.requestIdleCallback ?? ((action: () => void) => setTimeout(action, 300));
     idle(() => {
-        pageStacks(page);
-        idle(() => treeOf(page, false));
+        stacksOf(page.profile);
+        idle(() => {
+            foldedOf(page.profile);
+            idle(() => treeOf(page, true, false, false));
+        });
     });
 }
 
@@ -88,8 +89,10 @@ class FlameGraph {
     private found: Uint8Array | null = null; // by name
     private colors: string[] = []; // by name
     private colorsDark = false;
+    private printed = false; // all of it is drawn, for paper
     private pending = 0; // a frame in which to draw
     private placed = ''; // the size for which boxes were laid out
+    private counts: { blocks: Sums; places: Sums } | null = null; // for the words about a box
     private readonly canvas = h('canvas', { tabindex: 0, role: 'application', 'aria-roledescription': 'flame graph', 'aria-describedby': 'flame-said' });
     private readonly spacer = h('div', { class: 'flame-spacer' }, this.canvas);
     private readonly scroller = h('div', { class: 'flame-scroller' }, this.spacer);
@@ -112,11 +115,17 @@ class FlameGraph {
         add(root, this.tools, this.crumbs, this.scroller, this.said, this.tip);
         this.listen();
         this.load();
+        this.tellUnknown();
         const size = new ResizeObserver(() => {
             if (this.placed !== this.size())
                 this.place();
         });
         size.observe(this.scroller);
+        for (const [event, printed] of [['beforeprint', true], ['afterprint', false]] as const) {
+            const paint = () => { this.printed = printed; this.paint(); };
+            addEventListener(event, paint);
+            this.undo.push(() => removeEventListener(event, paint));
+        }
         this.undo.push(() => size.disconnect(), onTheme(() => { this.fillTools(); this.paint(); }));
     }
 
@@ -136,12 +145,40 @@ class FlameGraph {
         return wanted?.values(this.page.profile) ? wanted : usual(this.page.profile);
     }
 
+    private get folded(): boolean {
+        return state.get('recursion', 'folded') !== 'all';
+    }
+
+    /* The stacks as they are: what recursion hides when it is folded was called all the same. */
+    private get written(): Stacks {
+        return pageStacks(this.page, false, state.get('wrappers') === 'shown');
+    }
+
+    private get byModule(): boolean {
+        return state.get('colors') === 'module' && this.tree.stacks.module !== null;
+    }
+
+    /* What of the address is not there. */
+    private tellUnknown(): void {
+        const zoom = splitPath(state.get('zoom'));
+        const found = this.tree.depth[this.zoom]!;
+        if (found < zoom.length)
+            tell(`The call path of this link is not in this profile${found ? `: it ends at ${this.nameOf(this.zoom)}` : ''}.`);
+        const focus = state.get('focus');
+        if (focus && !this.tree.names.includes(focus))
+            tell(`This profile has no function “${focus}”.`);
+        const value = state.get('value');
+        if (value && !measureOf(value)?.values(this.page.profile))
+            tell(`This profile has no value “${value}”: ${this.measure.title.toLowerCase()} is shown.`);
+    }
+
     /* Everything anew: another shape, value or focus. */
     private load(): void {
-        this.tree = treeOf(this.page, this.kind === 'inverted');
+        this.tree = treeOf(this.page, this.folded, state.get('wrappers') === 'shown', this.kind === 'inverted');
         this.colors = [];
+        this.counts = null;
         const focus = state.get('focus');
-        const through = focus ? within(this.tree.stacks, Uint8Array.from(this.tree.names, (text) => (text === focus ? 1 : 0))) : null;
+        const through = focus ? within(this.written, Uint8Array.from(this.tree.names, (text) => (text === focus ? 1 : 0))) : null;
         const { profile, baseline } = this.page;
         const { measure } = this;
         const swapped = Boolean(baseline) && state.get('widths', 'new') === 'old';
@@ -159,16 +196,16 @@ class FlameGraph {
         };
         this.zoom = this.tree.find(splitPath(state.get('zoom')));
         this.selected = this.zoom;
-        this.fillTools();
         this.find();
         this.place();
+        this.fillTools();
     }
 
     /* A value by context, without pools, which are parts of other blocks, and what is not THROUGH a function. */
     private byContext(profile: Profile, number: number, of: Measure['values'], through: Uint8Array | null): Float64Array {
         const values = of(profile);
         const pool = profile.column('pool');
-        const leaf = this.tree.stacks.leaf[number]!;
+        const leaf = this.written.leaf[number]!;
         return Float64Array.from({ length: profile.count }, (_, i) => (values && !pool?.[i] && (!through || through[leaf[i]!]) ? values[i]! : 0));
     }
 
@@ -197,6 +234,11 @@ class FlameGraph {
             this.page.baseline ? select('Widths', [['new', 'this profile'], ['old', 'the baseline']], state.get('widths', 'new'), change('widths')) : null,
             select('Value', values.map((each) => [each.key, each.title] as const), this.measure.key, change('value')),
             select('Shape', shapes, this.kind, change('shape')),
+            this.page.comparison ? null : select('Recursion', [['folded', 'folded'], ['all', 'every call']], this.folded ? 'folded' : 'all', (value) => { state.note({ recursion: value === 'folded' ? '' : value, zoom: '' }); this.load(); }),
+            !this.page.comparison && wraps(profile) ? select('Wrappers', [['folded', 'folded'], ['shown', 'shown']], state.get('wrappers', 'folded'), (value) => { state.note({ wrappers: value === 'folded' ? '' : value, zoom: '' }); this.load(); }) : null,
+            this.tree.stacks.module && !this.values.ratio && !this.values.old ? select('Colours', [['kind', 'by kind'], ['module', 'by module']], this.byModule ? 'module' : 'kind', (value) => { state.note({ colors: value === 'kind' ? '' : value }); this.colors = []; this.fillTools(); this.draw(); }) : null,
+            h('button', { type: 'button', onclick: () => this.saveSvg(), title: 'what is shown, as a drawing' }, 'SVG'),
+            h('button', { type: 'button', onclick: () => this.savePng(), title: 'what is shown, as a picture' }, 'PNG'),
             this.legend(),
         );
     }
@@ -209,7 +251,20 @@ class FlameGraph {
             return h('span', { class: 'scale' }, 'less ', [-1, -0.4, -0.1, 0, 0.1, 0.4, 1].map((at) => swatch(changeColor(at, dark))), ' more');
         if (ratio)
             return h('span', { class: 'scale' }, `${this.values.measure.format(ratio.least)} `, [0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => swatch(heatColor(at, dark))), ` ${this.values.measure.format(ratio.most)}; widths are bytes`);
-        return h('span', { class: 'scale' }, swatch(nameColor('a', false, dark)), ' program ', swatch(nameColor('a', true, dark)), ' system');
+        if (this.byModule)
+            return h('span', { class: 'scale modules' }, this.modulesShown().map((module) => [swatch(moduleColor(module, dark)), ` ${baseName(this.page.profile.modulePath(module)) || 'not known'} `]).flat());
+        return h('span', { class: 'scale', title: 'shades distinguish functions' }, kinds.map(({ system, text }) => [...[0, 0.5, 1].map((shade) => swatch(nameColor(shade, system, dark))), ` ${text} `]).flat());
+    }
+
+    /* Modules of the boxes, those with most room first. */
+    private modulesShown(): number[] {
+        const room = new Map<number, number>();
+        for (const box of this.boxes)
+            if (!box.hidden && this.tree.name[box.node]! >= 0) {
+                const module = this.tree.stacks.module![this.tree.name[box.node]!]!;
+                room.set(module, (room.get(module) ?? 0) + box.width);
+            }
+        return [...room].sort((a, b) => b[1] - a[1]).slice(0, 8).map(([module]) => module);
     }
 
     /* ---- boxes ---- */
@@ -253,20 +308,19 @@ class FlameGraph {
 
     private paint(): void {
         const { width } = this;
-        const height = Math.max(rowHeight, this.scroller.clientHeight);
-        const top = this.scroller.scrollTop;
+        const height = Math.max(rowHeight, this.printed ? this.whole.height : this.scroller.clientHeight);
+        const top = this.printed ? this.whole.top : this.scroller.scrollTop;
         const context = fitCanvas(this.canvas, width, height);
-        this.canvas.style.transform = `translateY(${top}px)`;
-        context.font = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
-        context.textBaseline = 'middle';
-        const style: Style = {
-            dark: isDark(), ink: themed('--ink'), faint: themed('--faint'), found: themed('--found'), focus: themed('--focus'), letter: context.measureText('n').width,
-            width, active: document.activeElement === this.canvas, depth: this.tree.depth[this.zoom]!,
-        };
+        this.canvas.style.transform = this.printed ? '' : `translateY(${top}px)`;
+        const style = this.style(context);
         if (style.dark !== this.colorsDark) {
             this.colors = [];
             this.colorsDark = style.dark;
         }
+        this.drawRows(context, top, height, style);
+    }
+
+    private drawRows(context: CanvasRenderingContext2D, top: number, height: number, style: Style): void {
         for (const [row, boxes] of this.rows.entries()) {
             const y = this.rowTop(row) - top;
             if (y < -rowHeight || y > height)
@@ -274,6 +328,62 @@ class FlameGraph {
             for (const box of boxes)
                 this.drawBox(context, box, y, style);
         }
+    }
+
+    /* ---- pictures ---- */
+
+    private get whole(): { top: number; height: number } {
+        const height = this.rows.length * rowHeight;
+        return { top: this.kind === 'flame' ? this.rowTop(this.rows.length - 1) : 0, height };
+    }
+
+    private fileName(kind: string): string {
+        return `${document.title.replace(/ – Heapwise$/, '').replace(/[^\w.-]+/g, '_') || 'profile'}.flame.${kind}`;
+    }
+
+    private savePng(): void {
+        const { top, height } = this.whole;
+        const scale = Math.min(2, 16000 / height, 16000 / this.width);
+        const picture = document.createElement('canvas');
+        picture.width = Math.round(this.width * scale);
+        picture.height = Math.round(height * scale);
+        const context = picture.getContext('2d')!;
+        context.scale(scale, scale);
+        const style = this.style(context);
+        context.fillStyle = themed('--paper');
+        context.fillRect(0, 0, this.width, height);
+        this.drawRows(context, top, height, { ...style, active: false });
+        picture.toBlob((blob) => (blob ? save(blob, this.fileName('png')) : say('The browser cannot make a picture of this size')), 'image/png');
+    }
+
+    private saveSvg(): void {
+        const { top, height } = this.whole;
+        const style = this.style(this.canvas.getContext('2d')!);
+        const boxes = this.rows.flatMap((row, index) => row.map((box) => {
+            const wide = Math.max(0.5, box.width * this.width - 0.7);
+            const x = box.x * this.width;
+            const y = this.rowTop(index) - top;
+            const text = box.hidden ? `${format.count(box.hidden)} narrower` : this.nameOf(box.node);
+            const number = this.tree.name[box.node]!;
+            const faint = this.found && !box.hidden && number >= 0 && !this.found[number];
+            const room = Math.floor((wide - 6) / style.letter);
+            return svg('g', faint ? { opacity: 0.28 } : {},
+                svg('title', {}, box.hidden ? text : `${text}: ${this.facts(box.node)}`),
+                svg('rect', { x: x.toFixed(2), y, width: wide.toFixed(2), height: rowHeight - 1, fill: box.hidden ? style.faint : this.color(box.node, style.dark), ...(box.hidden ? { 'fill-opacity': 0.22 } : {}) }),
+                wide > 28 ? svg('text', { x: (x + 4).toFixed(2), y: y + rowHeight / 2 + 4, fill: style.ink }, text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text) : null);
+        }));
+        const drawing = svg('svg', { width: this.width, height, viewBox: `0 0 ${this.width} ${height}`, 'font-family': 'system-ui, sans-serif', 'font-size': 12 },
+            svg('rect', { width: this.width, height, fill: themed('--paper') }), boxes);
+        save(new Blob([new XMLSerializer().serializeToString(drawing)], { type: 'image/svg+xml' }), this.fileName('svg'));
+    }
+
+    private style(context: CanvasRenderingContext2D): Style {
+        context.font = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
+        context.textBaseline = 'middle';
+        return {
+            dark: isDark(), ink: themed('--ink'), faint: themed('--faint'), found: themed('--found'), focus: themed('--focus'), letter: context.measureText('n').width,
+            width: this.width, active: document.activeElement === this.canvas, depth: this.tree.depth[this.zoom]!,
+        };
     }
 
     private drawBox(context: CanvasRenderingContext2D, box: Box, y: number, style: Style): void {
@@ -332,7 +442,7 @@ class FlameGraph {
             return heatColor(value > 0 ? Math.log(value / ratio.least) / span : 0, dark);
         }
         const number = this.tree.name[node]!;
-        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : (this.colors[number] ??= nameColor(this.tree.names[number]!, Boolean(this.tree.stacks.system[number]), dark));
+        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : (this.colors[number] ??= this.byModule ? moduleColor(this.tree.stacks.module![number]!, dark) : nameColor(this.tree.names[number]!, Boolean(this.tree.stacks.system[number]), dark));
     }
 
     private nameOf(node: number): string {
@@ -348,19 +458,44 @@ class FlameGraph {
         this.matched.textContent = '';
         if (!this.found)
             return;
-        const { stacks } = this.tree;
-        const hit = within(stacks, this.found);
-        const leaf = stacks.leaf[this.values.swapped ? 1 : 0]!;
+        const hit = within(this.written, this.found);
+        const leaf = this.written.leaf[this.values.swapped ? 1 : 0]!;
         const sum = this.values.byContext.reduce((all, value, context) => (hit[leaf[context]!] ? all + value : all), 0);
         const names = this.found.reduce((all, each) => all + each, 0);
-        this.matched.textContent = names ? `${format.plural(names, 'function')}, ${format.percent(sum, this.values.width.of(0)) || '0 %'}` : 'no function';
+        this.matched.textContent = names ? `${format.plural(names, 'function')}: ${this.unit(sum)}, ${format.percent(sum, this.values.width.of(0)) || '0 %'}` : 'no function';
     }
 
     /* ---- words ---- */
 
+    private unit(value: number): string {
+        return (this.values.measure.additive ? this.values.measure.format : format.bytes)(value);
+    }
+
+    /* Where a box is in the source, and how many blocks and call stacks are in it. */
+    private source(node: number): string {
+        const { profile } = this.page;
+        const { stacks } = this.tree;
+        this.counts ??= {
+            blocks: this.tree.sums(0, this.byContext(profile, 0, measureOf('count')!.values, null)),
+            places: this.tree.sums(0, new Float64Array(profile.count).fill(1)),
+        };
+        const lines = new Map<string, number>();
+        let module = '';
+        for (const item of stacks.frame && node ? this.tree.nodesOf(node, 2000) : []) {
+            const frame = stacks.frame![item]!;
+            const file = profile.fileName(profile.fileNumber(frame));
+            module ||= stacks.module ? baseName(profile.modulePath(stacks.module[stacks.name[item]!]!)) : '';
+            if (file)
+                lines.set(`${baseName(file)}:${profile.lineOf(frame)}`, (lines.get(`${baseName(file)}:${profile.lineOf(frame)}`) ?? 0) + 1);
+        }
+        const [first, ...rest] = [...lines].sort((a, b) => b[1] - a[1]);
+        const place = first ? `${first[0]}${rest.length ? ` and ${format.plural(rest.length, 'other line')}` : ''}` : '';
+        return [place, module, `${format.plural(this.counts.blocks.of(node), 'allocation')} on ${format.plural(this.counts.places.of(node), 'call stack')}`].filter(Boolean).join(' · ');
+    }
+
     private facts(node: number): string {
         const { measure, width, old, swapped, ratio } = this.values;
-        const unit = measure.additive ? measure.format : format.bytes;
+        const unit = (value: number) => this.unit(value);
         const parts = [`${unit(width.of(node))} (${format.percent(width.of(node), width.of(0)) || '0 %'})`];
         const own = width.own(node);
         if (own && node)
@@ -381,9 +516,11 @@ class FlameGraph {
         replace(
             this.said,
             h('p', null, name(text), ` ${this.facts(node)}`),
+            h('p', { class: 'source' }, node ? this.source(node) : ''),
             h('p', { class: 'links' },
                 node !== this.zoom ? h('button', { type: 'button', onclick: () => this.zoomTo(node) }, 'Zoom') : null,
                 isFunction ? h('button', { type: 'button', onclick: focus, title: 'only stacks through this function (f)' }, 'Focus') : null,
+                isFunction ? h('a', { href: state.link('sandwich', { f: text, value: this.values.measure.additive ? state.get('value') : '' }), title: 'this function, what calls it and what it calls (s)' }, 'Callers and callees') : null,
                 isFunction ? h('a', { href: state.link('contexts', { q: `"${text.replaceAll('"', '')}"` }) }, 'Its places') : null,
                 h('button', { type: 'button', onclick: () => void copy(this.tree.path(node).join(';') + '\n').then((done) => say(done ? 'Copied the stack' : 'The browser does not let this page copy')) }, 'Copy stack')),
         );
@@ -411,9 +548,10 @@ class FlameGraph {
     /* ---- moving ---- */
 
     private zoomTo(node: number): void {
+        if (node !== this.zoom)
+            state.step({ zoom: joinPath(this.tree.path(node)) });
         this.zoom = node;
         this.selected = node;
-        state.note({ zoom: joinPath(this.tree.path(node)) });
         this.place();
     }
 
@@ -434,7 +572,7 @@ class FlameGraph {
         if (box.hidden)
             replace(this.tip, `${format.plural(box.hidden, 'function')} too narrow to be drawn: ${format.percent(box.width * this.values.width.of(this.zoom), this.values.width.of(0))} below `, name(this.nameOf(box.node), 'name whole'), box.node === this.zoom ? '. The search finds them.' : '. A click zooms there.');
         else
-            replace(this.tip, name(this.nameOf(box.node), 'name whole'), h('br'), this.facts(box.node));
+            replace(this.tip, name(this.nameOf(box.node), 'name whole'), h('br'), this.facts(box.node), h('br'), this.source(box.node));
         const left = Math.min(event.clientX + 14, innerWidth - this.tip.offsetWidth - 8);
         const below = event.clientY + 18 + this.tip.offsetHeight < innerHeight;
         this.tip.style.transform = `translate(${Math.max(4, left)}px, ${below ? event.clientY + 18 : event.clientY - this.tip.offsetHeight - 8}px)`;
@@ -473,7 +611,9 @@ class FlameGraph {
         else if (event.key === 'f' && this.tree.name[this.selected]! >= 0) {
             state.note({ focus: this.nameOf(this.selected), zoom: '' });
             this.load();
-        } else
+        } else if (event.key === 's' && this.tree.name[this.selected]! >= 0)
+            state.go('sandwich', { f: this.nameOf(this.selected), value: this.values.measure.additive ? state.get('value') : '' });
+        else
             return;
         event.preventDefault();
     }

@@ -54,12 +54,24 @@ function hash(text: string): number {
     return (value >>> 0) / 2 ** 32;
 }
 
-/* Of a function: the program's own are warm, those of the system's libraries grey. */
-export function nameColor(name: string, system: boolean, dark: boolean): string {
-    const shade = hash(name);
+/* What functions are told apart by. */
+export const kinds = [{ system: false, text: 'program' }, { system: true, text: 'system libraries' }] as const;
+
+/* Of a function: the program's own are warm, those of the system's libraries grey. OF is its name, or a shade
+ * from 0 to 1. */
+export function nameColor(of: string | number, system: boolean, dark: boolean): string {
+    const shade = typeof of === 'number' ? of : hash(of);
     if (system)
         return dark ? `hsl(220 6% ${30 + shade * 8}%)` : `hsl(220 10% ${82 + shade * 6}%)`;
     return dark ? `hsl(${18 + shade * 30} ${42 + shade * 12}% ${29 + shade * 8}%)` : `hsl(${22 + shade * 30} ${72 + shade * 14}% ${68 + shade * 9}%)`;
+}
+
+/* Of a module, by its number: neighbours are far apart on the circle of colours. -1: not known. */
+export function moduleColor(module: number, dark: boolean): string {
+    if (module < 0)
+        return dark ? '#3d4249' : '#d9dce1';
+    const hue = (30 + module * 137.5) % 360;
+    return dark ? `hsl(${hue} 38% 33%)` : `hsl(${hue} 62% 78%)`;
 }
 
 /* Of a share from 0 (cold, pale) to 1 (hot). */

@@ -1,6 +1,7 @@
 /* list.ts - a list of any length of which only the visible rows exist. Rows have one height; a row that is open has a
  * part of its own height below it. The list keeps the keyboard: the active row moves, the focus stays. */
 import { h } from './dom';
+import * as format from './format';
 
 export interface ListOptions {
     label: string;
@@ -16,6 +17,7 @@ export interface ListOptions {
     head?: HTMLElement;
 }
 
+const mostPrinted = 2000; // rows on paper
 const mostOpen = 640; // pixels of the part below a row; what is longer scrolls in it
 
 let lists = 0;
@@ -28,6 +30,8 @@ export class List {
     private readonly rows: HTMLElement;
     private opened: { index: number; height: number; element: HTMLElement }[] = []; // by index
     private shown = new Map<number, HTMLElement>();
+    private printed = false;
+    private readonly ended = new AbortController();
     private width = 0; // for which what is open was measured
 
     constructor(private readonly options: ListOptions) {
@@ -41,6 +45,23 @@ export class List {
         this.element.addEventListener('keydown', (event) => this.keyDown(event));
         this.rows.addEventListener('click', (event) => this.click(event));
         new ResizeObserver(() => this.resized()).observe(this.element);
+        for (const [event, whole] of [['beforeprint', true], ['afterprint', false]] as const)
+            addEventListener(event, () => this.print(whole), { signal: this.ended.signal });
+    }
+
+    /* On paper every row is there, as far as anybody would read them. */
+    private print(whole: boolean): void {
+        if (!this.element.isConnected) {
+            this.ended.abort();
+            return;
+        }
+        this.printed = whole;
+        this.element.classList.toggle('printed', whole);
+        this.refresh();
+        if (whole && this.count > mostPrinted)
+            this.rows.append(h('div', { class: 'list-item rest' }, `… and ${format.count(this.count - mostPrinted)} more rows`));
+        else
+            this.rows.querySelector('.rest')?.remove();
     }
 
     /* Shows COUNT rows anew, closed. */
@@ -124,8 +145,8 @@ export class List {
         const { rowHeight } = this.options;
         const height = this.top(this.count);
         this.rows.style.height = `${height}px`;
-        const from = this.at(this.element.scrollTop - rowHeight);
-        const last = this.count ? this.at(this.element.scrollTop + this.element.clientHeight) : -1;
+        const from = this.printed ? 0 : this.at(this.element.scrollTop - rowHeight);
+        const last = this.printed ? Math.min(this.count, mostPrinted) - 1 : this.count ? this.at(this.element.scrollTop + this.element.clientHeight) : -1;
         for (const [index, row] of this.shown)
             if (index < from || index > last) {
                 row.remove();
@@ -151,7 +172,7 @@ export class List {
             holder.append(h('div', { role: 'row' }, h('div', { role: 'gridcell', 'aria-colspan': this.options.columns }, open.element)));
         }
         holder.style.transform = `translateY(${this.top(index)}px)`;
-        const next = [...this.shown].filter(([other]) => other > index).sort((a, b) => a[0] - b[0])[0];
+        const next = this.printed ? undefined : [...this.shown].filter(([other]) => other > index).sort((a, b) => a[0] - b[0])[0];
         this.rows.insertBefore(holder, next ? next[1] : null);
         return holder;
     }

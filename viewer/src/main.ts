@@ -12,6 +12,7 @@ import { contexts } from './contexts';
 import { flame, prepare } from './flame';
 import { hot } from './hot';
 import { overview } from './overview';
+import { sandwich } from './sandwich';
 import { structs } from './structs';
 
 async function main(): Promise<void> {
@@ -25,8 +26,8 @@ async function main(): Promise<void> {
             streams[2] ? Comparison.read(streams[2]) : null,
         ]);
         const page = { profile: profile!, baseline: baseline ?? null, comparison: compared };
-        const views = [overview, flame, contexts, hot, structs, blocks, allocator];
-        start(page, compared ? [...views.slice(0, 3), comparison, ...views.slice(3)] : views, root);
+        const views = [overview, flame, contexts, sandwich, hot, structs, blocks, allocator];
+        start(page, compared ? [...views.slice(0, 4), comparison, ...views.slice(4)] : views, root);
         prepare(page);
     } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,6 @@
-/* measures.ts - the values that a context has: for sorting, columns, areas and widths. Which ones: measures.def. */
+/* measures.ts - the values that a context has: for sorting, columns, areas and widths. Which ones: measures.def; columns
+ * of tables may also be any number of numbers.def. */
+import { rows as numberRows } from '../../src/profile/numbers.def';
 import { old, rows } from '../../src/report/view/measures.def';
 import * as format from './format';
 import type { Profile } from './model';
@@ -18,6 +20,8 @@ export interface Measure {
     values: Values;
     /* Of a ratio: what is divided by what. */
     parts?: [Values, Values];
+    /* What several contexts have together, if neither their sum nor a ratio. OF: those without any do not count. */
+    together?: { least: boolean; of: Values | null };
 }
 
 const at = (profile: Profile, name: string, index: number) => profile.column(name)?.[index] ?? 0;
@@ -62,10 +66,32 @@ const formats = { BYTES: format.bytes, COUNT: format.count, NS: format.duration,
 export const measures: Measure[] = rows.map(({ key, title, short, hint, unit, sum: top, by }) => {
     const parts: [Values, Values] | undefined = by ? [sum(top), sum(by)] : undefined;
     const additive = !parts && key !== 'threads'; // they may be the same ones
-    return { key, title, short, hint, format: formats[unit], additive, parts, values: parts ? ratio(...parts) : sum(top) };
+    const together = parts || additive ? undefined : { least: false, of: null };
+    return { key, title, short, hint, format: formats[unit], additive, parts, together, values: parts ? ratio(...parts) : sum(top) };
 });
 
-const byKey = new Map(measures.map((measure) => [measure.key, measure]));
+/* What else is kept for a context: columns that no measure shows as they are. */
+const shown = new Set(rows.flatMap(({ sum: top, by }) => (by ? [] : [top])));
+const signed: Record<string, string> = { live_bytes: 'not_freed', peak_bytes: 'live_at_peak' };
+
+function numberOf(row: (typeof numberRows)[number]): Measure {
+    const { column, unit, of, adds, sentence } = row;
+    const text = column.replace(/_ns$/, '').replaceAll('_', ' ');
+    const additive = adds === 'SUM' || adds === 'SIGNED';
+    const values: Values = adds === 'SIGNED' ? once((profile) => profile.column(column)?.map((value) => Math.max(0, value)) ?? null) : (profile) => profile.column(column);
+    return {
+        key: column.replaceAll('_', '-'), title: sentence, short: text, hint: sentence, additive, values,
+        format: unit === 'BYTES' ? format.bytes : unit === 'NS' ? format.duration : format.count,
+        together: additive ? undefined : { least: adds === 'LEAST' || adds === 'FIRST', of: of ? (profile) => profile.column(of) : null },
+    };
+}
+
+const keysOfMeasures = new Set(measures.map((each) => each.key));
+export const numbers: Measure[] = numberRows
+    .filter(({ column, unit }) => unit !== 'THOUSANDTHS' && !shown.has(column) && !shown.has(signed[column] ?? '') && !keysOfMeasures.has(column.replaceAll('_', '-')) && !old.has(column.replaceAll('_', '-')))
+    .map(numberOf);
+
+const byKey = new Map([...numbers, ...measures].map((measure) => [measure.key, measure]));
 
 export function measure(key: string): Measure | undefined {
     return byKey.get(newKey(key) ?? key);
@@ -79,6 +105,11 @@ export function newKey(key: string): string | undefined {
 /* Those that PROFILE has, with anything above zero. */
 export function told(profile: Profile): Measure[] {
     return measures.filter((each) => each.values(profile)?.some((value) => value > 0));
+}
+
+/* These and all other numbers: for tables. */
+export function toldNumbers(profile: Profile): Measure[] {
+    return [...told(profile), ...numbers.filter((each) => each.values(profile)?.some((value) => value > 0))];
 }
 
 /* What is shown first. */

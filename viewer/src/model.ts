@@ -25,6 +25,16 @@ export function baseName(path: string): string {
 const startCode = /^(_start|__libc_start_\w+|start_thread|__?clone3?|_dl_start_user)$/;
 const nothing = new Float64Array(0);
 
+/* A moment at which the parts of resident memory were read; other keys as in the JSON report. */
+export interface Moment {
+    moment: string;
+    time: number;
+    rss: number;
+    own: number; // Heapwise's
+    live: number | null; // bytes of blocks; an estimate in sampled runs
+    [key: string]: unknown;
+}
+
 export class Profile {
     readonly report: Report;
     readonly count: number;
@@ -101,15 +111,47 @@ export class Profile {
         return this.report.totals.sampled !== undefined;
     }
 
+    /* In the order in which they were. */
+    moments(): Moment[] {
+        return (this.report.memory ?? []).map((each) => {
+            const live = (each['sampled'] as unknown as Counts | undefined)?.live_bytes ?? each['live_bytes'];
+            return {
+                ...each, moment: String(each['moment'] ?? ''), time: Number(each['time_ns'] ?? 0), rss: Number(each['rss_bytes'] ?? 0), own: Number(each['runtime_bytes'] ?? 0),
+                live: live === undefined || live === null ? null : Math.max(0, Number(live)),
+            };
+        }).sort((a, b) => a.time - b.time);
+    }
+
     private text(number: number | undefined): string {
         return this.strings[number ?? 0] ?? '';
     }
 
     /* ---- names ---- */
 
+    /* The number of a module, from 0 on; -1: none is known. */
+    moduleNumber(location: number): number {
+        return (this.need('location.module')[location] ?? 0) - 1;
+    }
+
+    modulePath(module: number): string {
+        return module < 0 ? '' : this.text(this.need('module.path')[module]);
+    }
+
     private moduleOf(location: number): string {
-        const module = this.need('location.module')[location] ?? 0;
-        return module ? this.text(this.need('module.path')[module - 1]) : '';
+        return this.modulePath(this.moduleNumber(location));
+    }
+
+    /* Of a frame: the file, '' when not known, and the line, 0 when not known. */
+    fileNumber(frame: number): number {
+        return this.need('frame.file')[frame] ?? 0;
+    }
+
+    fileName(number: number): string {
+        return this.text(number);
+    }
+
+    lineOf(frame: number): number {
+        return this.need('frame.line')[frame] ?? 0;
     }
 
     private nameFrames(): Int32Array {

@@ -15,6 +15,14 @@ export function say(text: string): void {
     quiet = window.setTimeout(() => status.classList.remove('shown'), 3500);
 }
 
+/* What of the address is not in this page: said above the view until another one is shown. */
+const notices = h('div', { class: 'notices', role: 'status' });
+
+export function tell(text: string): void {
+    if (![...notices.children].some((line) => line.textContent === text))
+        notices.append(h('p', null, text));
+}
+
 /* ---- light and dark ---- */
 
 const themes = ['auto', 'light', 'dark'] as const;
@@ -72,7 +80,8 @@ const keys: [string, string][] = [
     ['→ ← Enter', 'open and close a row'],
     ['c', 'copy the place at the cursor as text'],
     ['← → ↑ ↓', 'move in a flame graph, among points, along a timeline'],
-    ['Enter, Backspace, 0', 'flame graph: zoom in, out, all'],
+    ['Enter, Backspace, 0', 'flame graph: zoom in, out, all; Back takes one zoom back'],
+    ['s', 'flame graph: callers and callees of this function'],
     ['f', 'flame graph: only stacks through this function'],
     ['Esc', 'leave the search; back to everything'],
     ['t', 'automatic, light or dark colours'],
@@ -140,10 +149,14 @@ function current(tab: HTMLElement): void {
 }
 
 function showView(page: Page, views: View[], main: HTMLElement, tabs: HTMLElement): void {
-    const wanted = views.find((each) => each.key === state.view()) ?? views[0]!;
+    const known = views.find((each) => each.key === state.view());
+    const wanted = known ?? views[0]!;
     undo?.();
     undo = undefined;
     main.replaceChildren();
+    notices.replaceChildren();
+    if (!known && state.view())
+        tell(`There is no view “${state.view()}” in this page: this is the overview.`);
     main.className = `view ${wanted.key}`;
     for (const tab of tabs.querySelectorAll('a'))
         if (tab.dataset.view === wanted.key)
@@ -156,6 +169,7 @@ function showView(page: Page, views: View[], main: HTMLElement, tabs: HTMLElemen
         main.append(h('p', { class: 'empty' }, missing));
     else
         undo = wanted.show(page, main);
+    main.prepend(notices);
 }
 
 export function start(page: Page, views: View[], root: HTMLElement): void {

@@ -7,44 +7,154 @@ import type { Profile } from './model';
 export interface Stacks {
     names: string[];
     system: Uint8Array; // by name: code of the system's libraries
+    module: Int32Array | null; // by name: number of a module; null, -1: not known
     parent: Int32Array;
     name: Int32Array; // number in `names`; -1 of the root
     leaf: Int32Array[]; // by profile: by context
+    frame: Int32Array | null; // by node: number of the frame in the profile; null: those of a comparison have none
 }
 
-/* Those of a profile: every function of its stacks, inlined ones too. With FOLD they end above allocation wrappers: the
- * frames nearest to the allocator that are marked so, always below the one that names the context. */
-export function stacksOf(profile: Profile, fold = true): Stacks {
+/* Every function of the stacks of a profile, inlined ones too. */
+function make(profile: Profile): Stacks {
     const { parent, location, firstFrame, frameName } = profile;
-    const marked = fold ? profile.table('frame.wrapper') : null;
     const system = new Uint8Array(profile.names.length);
+    const module = new Int32Array(profile.names.length).fill(-1);
     for (let at = 0; at + 1 < firstFrame.length; at++)
-        for (let i = firstFrame[at]!; i < firstFrame[at + 1]!; i++)
+        for (let i = firstFrame[at]!; i < firstFrame[at + 1]!; i++) {
             system[frameName[i]!] = profile.moduleKind(at) ? 1 : 0;
+            module[frameName[i]!] = profile.moduleNumber(at);
+        }
     let size = 1;
     for (let node = 1; node < parent.length; node++)
         size += firstFrame[location[node]! + 1]! - firstFrame[location[node]!]!;
-    const stacks = { names: profile.names, system, parent: new Int32Array(size), name: new Int32Array(size).fill(-1) };
+    const stacks = { names: profile.names, system, module, parent: new Int32Array(size), name: new Int32Array(size).fill(-1), frame: new Int32Array(size).fill(-1) };
     const last = new Int32Array(parent.length); // where a node of the profile ends
-    const wrapper = new Uint8Array(size);
     size = 1;
     for (let node = 1; node < parent.length; node++) {
         let above = last[parent[node]!]!;
         for (let i = firstFrame[location[node]! + 1]! - 1; i >= firstFrame[location[node]!]!; i--) {
             stacks.parent[size] = above;
             stacks.name[size] = frameName[i]!;
-            wrapper[size] = marked?.[i] ?? 0;
+            stacks.frame[size] = i;
             above = size++;
         }
         last[node] = above;
     }
-    const leaf = profile.leaf.map((node, context) => {
-        let end = last[node] ?? 0;
-        for (let below = profile.headline[context] ?? 0; below > 0 && wrapper[end]; below--)
-            end = stacks.parent[end]!;
-        return end;
+    return { ...stacks, leaf: [profile.leaf.map((leaf) => last[leaf] ?? 0)] };
+}
+
+function once<Result extends object>(made: (profile: Profile) => Result): (profile: Profile) => Result {
+    const known = new WeakMap<Profile, Result>();
+    return (profile) => {
+        const result = known.get(profile) ?? made(profile);
+        known.set(profile, result);
+        return result;
+    };
+}
+
+/* Allocation wrappers: the frames nearest to the allocator that are marked so. Stacks end above them, but never above the
+ * one that names the context. */
+export function wraps(profile: Profile): boolean {
+    return profile.table('frame.wrapper')?.some((each) => each > 0) ?? false;
+}
+
+function withoutWrappers(profile: Profile): Stacks {
+    const stacks = withWrappers(profile);
+    if (!wraps(profile))
+        return stacks;
+    const wrapper = profile.table('frame.wrapper')!;
+    return { ...stacks, leaf: [stacks.leaf[0]!.map((leaf, context) => {
+        let node = leaf;
+        for (let below = profile.headline[context] ?? 0; below > 0 && wrapper[stacks.frame![node]!]; below--)
+            node = stacks.parent[node]!;
+        return node;
+    })] };
+}
+
+/* Call stacks of a profile, with those functions and without. */
+export const withWrappers = once(make);
+export const stacksOf = once(withoutWrappers);
+
+/* Nodes without detours: a KEY (by node) that is on the way already leads back to where it was met first. By node: the
+ * one that stands for it. Nodes that stand for themselves have no key twice on their way, and cover all keys. */
+export function withoutDetours(parent: Int32Array, key: Int32Array): { of: Int32Array; above: Int32Array } {
+    const of = new Int32Array(parent.length);
+    const above = new Int32Array(parent.length); // of nodes that stand for themselves: the next one that does
+    for (let node = 1; node < parent.length; node++) {
+        const start = of[parent[node]!]!;
+        let at = start;
+        while (at && key[at] !== key[node])
+            at = above[at]!;
+        of[node] = at || node;
+        if (!at)
+            above[node] = start;
+    }
+    return { of, above };
+}
+
+/* The same stacks with recursion folded, as the terminal does it (report/view/call_paths.h): a way from a function to
+ * itself is cut out, so that no function is twice on the way to a node. What cannot be told apart any more is one node. */
+interface Folded extends Stacks {
+    place: Int32Array; // by context: equal where only recursion differs
+    to: Int32Array | null; // by node of the stacks before: the node now; null: the same
+}
+
+function fold(profile: Profile, stacks: Stacks): Folded {
+    const { of, above } = withoutDetours(stacks.parent, stacks.name);
+    const detour = new Uint8Array(of.length);
+    let recursive = false;
+    for (let node = 1; node < of.length; node++) {
+        detour[node] = of[node] !== node || detour[stacks.parent[node]!] ? 1 : 0;
+        recursive ||= of[node] !== node;
+    }
+    const leaf = stacks.leaf[0]!;
+    if (!recursive)
+        return { ...stacks, place: leaf, to: null };
+    const same = merged(above, stacks.name, of);
+    const kept = same.reduce((list, to, node) => { if (to === node) list.push(node); return list; }, [] as number[]);
+    const number = new Int32Array(of.length);
+    kept.forEach((node, index) => (number[node] = index));
+    const to = of.map((node) => number[same[node]!]!);
+    const folded = {
+        ...stacks,
+        parent: Int32Array.from(kept, (node) => number[same[above[node]!]!]!),
+        name: Int32Array.from(kept, (node) => stacks.name[node]!),
+        frame: Int32Array.from(kept, (node) => stacks.frame![node]!),
+        leaf: [leaf.map((node) => to[node]!)],
+    };
+    /* What allocates at one address, by one folded path, is one place; stacks without recursion stay by themselves. */
+    const places = new Map<number, number>();
+    const place = leaf.map((node, context) => {
+        if (!detour[node])
+            return node;
+        const key = folded.leaf[0]![context]! * 2 ** 26 + profile.location[profile.leaf[context]!]!;
+        const known = places.get(key) ?? node;
+        places.set(key, known);
+        return known;
     });
-    return { ...stacks, leaf: [leaf] };
+    return { ...folded, place, to };
+}
+
+export const foldedOf = once((profile: Profile) => fold(profile, stacksOf(profile)));
+export const foldedWithWrappers = once((profile: Profile) => fold(profile, withWrappers(profile)));
+
+/* By node that stands for itself: the first one with the same name and the same nodes above. */
+function merged(parent: Int32Array, name: Int32Array, of: Int32Array): Int32Array {
+    const same = new Int32Array(parent.length);
+    const size = 2 ** Math.ceil(Math.log2(parent.length * 2 + 2));
+    const slots = new Int32Array(size);
+    for (let node = 1; node < parent.length; node++) {
+        if (of[node] !== node)
+            continue;
+        const up = same[parent[node]!]!;
+        let slot = (Math.imul(up, 0x9e3779b1) ^ Math.imul(name[node]!, 0x85ebca6b)) >>> 0;
+        slot = (slot ^ (slot >>> 15)) & (size - 1);
+        while (slots[slot] && (name[slots[slot]!] !== name[node] || same[parent[slots[slot]!]!] !== up))
+            slot = (slot + 1) & (size - 1);
+        slots[slot] ||= node;
+        same[node] = slots[slot]!;
+    }
+    return same;
 }
 
 /* By node: whether a function with a HIT (by name) is on the way to it. */

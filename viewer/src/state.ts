@@ -49,6 +49,12 @@ export function note(changes: Record<string, string | number>): void {
     history.replaceState(null, '', link(view, Object.fromEntries(values)));
 }
 
+/* The same, as a step that the Back key takes back. */
+export function step(changes: Record<string, string | number>): void {
+    history.pushState(null, '', location.hash || '#/');
+    note(changes);
+}
+
 export function onChange(listener: () => void): void {
     if (!listeners.size)
         addEventListener('hashchange', () => listeners.forEach((each) => each()));

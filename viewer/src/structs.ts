@@ -1,12 +1,12 @@
 /* structs.ts - fields as they lie in cache lines, how hot they are, which are used together; today's layout beside the
  * suggested one. */
 import { add, h, name, replace } from './dom';
-import { copy } from './detail';
+import { copy, placeLinks } from './detail';
 import { heatColor, heatShare } from './flame_layout';
 import * as format from './format';
 import type { Profile } from './model';
 import type { Field, Struct } from './report';
-import { isDark, onTheme, say } from './shell';
+import { isDark, onTheme, say, tell } from './shell';
 import * as state from './state';
 import type { Page, View } from './view';
 
@@ -137,7 +137,7 @@ function show(profile: Profile, structure: Struct, root: HTMLElement): void {
         structure.fragmentation ? `${(structure.fragmentation * 100).toFixed(0)} % of the bytes loaded into the cache are not used` : '',
         structure.padding ? `${format.plural(structure.padding, 'byte')} of padding` : '',
     ].filter(Boolean);
-    const places = (structure.contexts ?? []).map((id) => profile.contextOf(id)).filter((context) => context >= 0).slice(0, 5);
+    const places = placeLinks(profile, structure.contexts ?? [], 5);
     const definition = structure.suggestion?.definition;
     const dark = isDark();
     replace(root,
@@ -147,20 +147,27 @@ function show(profile: Profile, structure: Struct, root: HTMLElement): void {
         layouts(structure),
         h('div', { class: 'columns' }, h('div', null, h('h4', null, 'Fields'), fieldTable(structure)), h('div', null, affinity(structure),
             definition ? h('section', null, h('h4', null, 'As C'), h('pre', { tabindex: 0 }, h('bdi', null, definition)), h('button', { type: 'button', onclick: () => void copy(definition).then((done) => say(done ? 'Copied the definition' : 'The browser does not let this page copy')) }, 'Copy')) : null,
-            places.length ? h('section', null, h('h4', null, 'Allocated by'), h('ul', { class: 'plain' }, places.map((context) => h('li', null, h('a', { href: state.link('contexts', { at: profile.column('id')![context]! }) }, name(profile.title(context))))))) : null)));
+            places.length ? h('section', null, h('h4', null, 'Allocated by'), h('ul', { class: 'plain' }, places.map((link) => h('li', null, link)))) : null)));
 }
+
+/* What the accesses to a struct cost: the cache lines that its uses bring in; its accesses where that is not known. */
+const linesOf = (structure: Struct) => structure.lines_brought_in ?? ((structure.lines_per_use ?? 0) * (structure.uses ?? 0) || null);
+const cost = (structure: Struct) => linesOf(structure) ?? (structure.reads ?? 0) + (structure.writes ?? 0);
+const costText = (structure: Struct) => `${format.short(cost(structure))} ${linesOf(structure) === null ? 'accesses' : 'cache lines brought in'}`;
 
 export const structs: View = {
     key: 'structs',
     title: 'Structs',
     missing: ({ profile }: Page) => (profile.report.fields?.length ? null : 'Accesses to the fields of structs were not counted: build the program with “heapwise cc --fields”.'),
     show: ({ profile }: Page, root: HTMLElement) => {
-        const all = profile.report.fields!;
+        const all = [...profile.report.fields!].sort((a, b) => cost(b) - cost(a));
         const panel = h('div', { class: 'struct' });
         const wanted = state.get('struct');
+        if (wanted && !all.some((each) => each.struct === wanted))
+            tell(`This profile has no struct “${wanted}”.`);
         let chosen = Math.max(0, all.findIndex((each) => each.struct === wanted));
-        const buttons = all.map((each, index) => h('button', { type: 'button', role: 'option', tabindex: -1, onclick: () => choose(index), title: each.struct ?? '' },
-            h('span', null, h('bdi', null, each.struct ?? '(no name)')), h('small', null, format.short((each.reads ?? 0) + (each.writes ?? 0)))));
+        const buttons = all.map((each, index) => h('button', { type: 'button', role: 'option', tabindex: -1, onclick: () => choose(index), title: `${each.struct ?? ''}: ${costText(each)}` },
+            h('span', null, h('bdi', null, each.struct ?? '(no name)')), h('small', null, format.short(cost(each)))));
         const choose = (index: number) => {
             chosen = Math.max(0, Math.min(all.length - 1, index));
             state.note({ struct: all[chosen]!.struct ?? '' });
@@ -173,7 +180,7 @@ export const structs: View = {
             });
             show(profile, all[chosen]!, panel);
         };
-        const list = h('div', { class: 'struct-list', role: 'listbox', 'aria-label': 'Structs, most cache lines first', onkeydown: (event: KeyboardEvent) => {
+        const list = h('div', { class: 'struct-list', role: 'listbox', 'aria-label': 'Structs, those that cost most first', onkeydown: (event: KeyboardEvent) => {
             const moves: Record<string, number> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1, Home: 0, End: all.length - 1 };
             if (!(event.key in moves))
                 return;
@@ -181,7 +188,7 @@ export const structs: View = {
             choose(moves[event.key]!);
             buttons[chosen]!.focus();
         } }, buttons);
-        add(root, h('div', { class: 'struct-page' }, list, panel));
+        add(root, h('div', { class: 'struct-page' }, h('div', null, h('p', { class: 'summary' }, all.every((each) => linesOf(each) !== null) ? 'by cache lines brought in' : 'by cache lines or accesses'), list), panel));
         mark();
         return onTheme(mark);
     },

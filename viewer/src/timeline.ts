@@ -40,6 +40,37 @@ function describe(all: Point[], from: number, to: number, profile: Profile): (No
     return profile.column('first_ns') ? [text, h('a', { href: state.link('contexts', { from: Math.floor(from), to: Math.ceil(to) }) }, 'The places in use then')] : [text];
 }
 
+/* Heapwise's own memory at a time. It was read at a few moments only: between them it is taken to grow evenly. */
+function ownAt(profile: Profile): ((time: number) => number) | null {
+    const known = profile.moments().filter((each) => each.own > 0);
+    if (!known.length)
+        return null;
+    return (time) => {
+        const after = known.findIndex((each) => each.time >= time);
+        if (after < 0)
+            return known[known.length - 1]!.own;
+        const last = known[after - 1] ?? { time: 0, own: 0 };
+        const next = known[after]!;
+        return next.time > last.time ? last.own + ((next.own - last.own) * (time - last.time)) / (next.time - last.time) : next.own;
+    };
+}
+
+/* Stripes, for what is there and does not count. */
+function stripes(): CanvasPattern | string {
+    const tile = document.createElement('canvas');
+    tile.width = tile.height = 8;
+    const context = tile.getContext('2d')!;
+    context.strokeStyle = themed('--part4');
+    context.lineWidth = 2;
+    for (const from of [-8, 0, 8]) {
+        context.beginPath();
+        context.moveTo(from, 8);
+        context.lineTo(from + 8, 0);
+        context.stroke();
+    }
+    return context.createPattern(tile, 'repeat') ?? themed('--part4');
+}
+
 function peakMark(profile: Profile): uPlot.Plugin {
     const time = profile.report.totals.peak_time_ns;
     return {
@@ -75,7 +106,7 @@ function peakMark(profile: Profile): uPlot.Plugin {
     };
 }
 
-function options(profile: Profile, width: number, brushed: (from: number, to: number) => void): uPlot.Options {
+function options(profile: Profile, width: number, own: boolean, brushed: (from: number, to: number) => void): uPlot.Options {
     const axis = { stroke: themed('--faint'), grid: { stroke: themed('--line'), width: 1 }, ticks: { stroke: themed('--line'), width: 1 }, font: '12px system-ui, sans-serif' };
     return {
         width, height: 240,
@@ -90,8 +121,10 @@ function options(profile: Profile, width: number, brushed: (from: number, to: nu
         series: [
             { label: 'time', value: (_plot, value) => (value === null ? '–' : format.duration(value)) },
             { label: 'live heap', points: { show: false }, stroke: themed('--series1'), fill: themed('--series1-area'), width: 1.5, value: (_plot, value) => (value === null ? '–' : format.bytes(value)) },
-            { label: 'resident (RSS)', points: { show: false }, stroke: themed('--series2'), width: 1.5, spanGaps: true, value: (_plot, value) => (value === null ? '–' : format.bytes(value)) },
+            { label: own ? 'resident, the program’s' : 'resident (RSS)', points: { show: false }, stroke: themed('--series2'), width: 1.5, spanGaps: true, value: (_plot, value) => (value === null ? '–' : format.bytes(value)) },
+            ...(own ? [{ label: 'with Heapwise’s own (striped)', points: { show: false }, stroke: themed('--part4'), width: 1, spanGaps: true, value: (_plot: uPlot, value: number | null) => (value === null ? '–' : format.bytes(value)) }] : []),
         ],
+        bands: own ? [{ series: [3, 2], fill: stripes() }] : [],
         plugins: [peakMark(profile)],
         hooks: { setSelect: [(plot) => {
             if (plot.select.width > 3)
@@ -112,7 +145,10 @@ export function timeline(page: Page, root: HTMLElement): () => void {
     const end = Math.max(profile.report.process.duration_ns ?? 0, all[all.length - 1]!.time_ns);
     const holder = h('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': `Memory over time: the heap was at most ${format.bytes(profile.counts.peak_bytes ?? 0)}. Arrow keys move the range, plus and minus change its length.` });
     const said = h('p', { class: 'range', role: 'status' });
-    const data: uPlot.AlignedData = [all.map((point) => point.time_ns), all.map(live), all.map((point) => point.rss_bytes || null)];
+    const own = ownAt(profile);
+    const rss = all.map((point) => point.rss_bytes || null);
+    const without = rss.map((bytes, index) => (bytes === null ? null : Math.max(0, bytes - (own?.(all[index]!.time_ns) ?? 0))));
+    const data: uPlot.AlignedData = [all.map((point) => point.time_ns), all.map(live), without, ...(own ? [rss] : [])];
     let plot: uPlot | null = null;
     const range = () => [Math.max(0, state.getNumber('from', 0)), Math.min(end, state.getNumber('to', end))] as const;
     const show = () => {
@@ -140,10 +176,12 @@ export function timeline(page: Page, root: HTMLElement): () => void {
     });
     const make = () => {
         plot?.destroy();
-        plot = new uPlot(options(profile, Math.max(320, holder.clientWidth || root.clientWidth || 900), brush), data, holder);
+        plot = new uPlot(options(profile, Math.max(320, holder.clientWidth || root.clientWidth || 900), own !== null, brush), data, holder);
         show();
     };
-    add(root, h('h3', null, 'Memory over time'), holder, said);
+    const moments = profile.moments().filter((each) => each.own > 0);
+    const about = own ? h('p', { class: 'summary own-memory' }, `Striped: Heapwise’s own memory, ${moments.map((each) => `${format.bytes(each.own)} at ${format.duration(each.time)}`).join(', ')}; estimated in between. The line below it is what the program has.`) : null;
+    add(root, h('h3', null, 'Memory over time'), holder, said, about);
     const size = new ResizeObserver(() => (plot ? plot.setSize({ width: Math.max(320, holder.clientWidth), height: 240 }) : make()));
     size.observe(holder);
     const themeOff = onTheme(make);

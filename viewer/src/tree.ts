@@ -136,6 +136,17 @@ export class CallTree {
         return new Sums(this, weights);
     }
 
+    /* Nodes of the stacks that NODE is made of: at most MOST. */
+    nodesOf(node: number, most: number): Iterable<number> {
+        const items = this.items[node]!.subarray(0, most);
+        return this.inverted ? items.map((context) => {
+            let at = this.leaf[context]!;
+            for (let up = 1; up < this.depth[node]!; up++)
+                at = this.stacks.parent[at]!;
+            return at;
+        }) : items;
+    }
+
     /* The sum of WEIGHTS over what NODE is made of. */
     total(node: number, weights: Float64Array): number {
         let sum = 0;
