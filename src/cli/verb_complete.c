@@ -38,6 +38,11 @@ static const char sections[] =
 #include "report/view/measures.def"
     ;
 
+static const char groups[] =
+#define HW_BY(id, key, ...) key " "
+#include "report/view/groups.def"
+    ;
+
 /* The first entry that fits counts. Values are words, or a line for the shell; options that are not here take what
  * cannot be guessed. */
 static const struct {
@@ -52,6 +57,9 @@ static const struct {
     {"diff", "--sort", measures},
     {"report", "--sort", lists},
     {"report", "--section", sections},
+    {"report", "--by", groups},
+    {"report", "--tree", "top-down bottom-up"},
+    {"report", "--value", measures},
     {"cc", "--granule", "64 8 4"},
     {"c++", "--granule", "64 8 4"},
     {"cc", "--compiler", "clang gcc"},

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/measure_keys.h"
@@ -19,6 +20,16 @@ static const char help[] =
     "                   --sort, not-observed; may be repeated, or NAME,NAME\n"
     "  --function NAME  only the places with NAME on their stacks (as shown, or as in\n"
     "                   the symbol table), and whether it allocates or calls\n"
+    "  --by KEY         add places up instead: by function (itself, and with all that it\n"
+    "                   calls), file, line, module, type, thread or size\n"
+    "  --sandwich FUNCTION\n"
+    "                   who calls FUNCTION, and what it calls, with shares\n"
+    "  --tree[=WAY]     the tree of calls: top-down (default), or bottom-up from the\n"
+    "                   functions that allocate\n"
+    "  --min-share N    leave out branches of the tree with less than N percent of the\n"
+    "                   whole (default: 1)\n"
+    "  --value KEY      of --by, --sandwich and --tree: what is added up (default: peak),\n"
+    "                   a KEY of heapwise export --value\n"
     "  --full           whole stacks, names and paths: fold and cut nothing\n"
     "  --json           one object for a program to read (see docs/json.md); an array\n"
     "                   of them for several FILEs\n"
@@ -87,9 +98,114 @@ static bool take_sections(void *closure, const char *value, const struct hw_opti
     }
 }
 
+/* ---- sums instead of sections ---- */
+
+static bool take_shape(struct hw_sums *sums, enum hw_sums_shape shape)
+{
+    if (sums->shape == HW_SUMS_NONE || sums->shape == shape) {
+        sums->shape = shape;
+        return true;
+    }
+    hw_say("report: --by, --sandwich and --tree exclude each other");
+    return false;
+}
+
+static bool take_by(void *closure, const char *value, const struct hw_option *option)
+{
+    static const char keys[] =
+#define HW_BY(id, key, ...) ", " key
+#include "report/view/groups.def"
+        ;
+    struct hw_sums *sums = &((struct hw_reporting *)closure)->report.sums;
+    sums->by = hw_by_find(value);
+    if (sums->by < HW_BYS)
+        return take_shape(sums, HW_SUMS_GROUPS);
+    hw_say("report: --by does not know '%s' (%s)", value, keys + 2);
+    return false;
+}
+
+static bool take_sandwich(void *closure, const char *value, const struct hw_option *option)
+{
+    struct hw_sums *sums = &((struct hw_reporting *)closure)->report.sums;
+    sums->function = value;
+    return take_shape(sums, HW_SUMS_SANDWICH);
+}
+
+static bool take_tree(void *closure, const char *value, const struct hw_option *option)
+{
+    struct hw_sums *sums = &((struct hw_reporting *)closure)->report.sums;
+    sums->bottom_up = value && !strcmp(value, "bottom-up");
+    if (!value || sums->bottom_up || !strcmp(value, "top-down"))
+        return take_shape(sums, HW_SUMS_TREE);
+    hw_say("report: --tree does not know '%s' (top-down, bottom-up)", value);
+    return false;
+}
+
+static bool take_share(void *closure, const char *value, const struct hw_option *option)
+{
+    struct hw_sums *sums = &((struct hw_reporting *)closure)->report.sums;
+    char *end;
+    const double percent = strtod(value, &end);
+    if (end == value || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 100)) {
+        hw_say("report: --min-share takes percents from 0 to 100, not '%s'", value);
+        return false;
+    }
+    sums->least = percent / 100;
+    sums->share_given = true;
+    return true;
+}
+
+static bool take_value(void *closure, const char *value, const struct hw_option *option)
+{
+    struct hw_sums *sums = &((struct hw_reporting *)closure)->report.sums;
+    char keys[512];
+    sums->measure = hw_take_measure("report", value);
+    sums->chosen = true;
+    if (sums->measure < HW_MEASURES)
+        return true;
+    hw_say("report: --value does not know '%s' (%s)", value, hw_measure_keys(keys, sizeof keys));
+    return false;
+}
+
+/* Whether the options fit together. --sort chooses the value where it adds up. */
+static bool settle_sums(struct hw_reporting *command)
+{
+    struct hw_sums *sums = &command->report.sums;
+    const uint32_t sort = 1u << (HW_REPORT_LISTS + (unsigned)command->report.sort);
+    const char *now, *key = hw_list_keys[command->report.sort].key;
+    if (sums->shape == HW_SUMS_NONE && !sums->chosen && !sums->share_given)
+        return true;
+    if (sums->shape == HW_SUMS_NONE) {
+        hw_say("report: --%s is for %s", sums->chosen ? "value" : "min-share",
+               sums->chosen ? "--by, --sandwich and --tree" : "--tree");
+    } else if (sums->share_given && sums->shape != HW_SUMS_TREE) {
+        hw_say("report: --min-share is for --tree");
+    } else if (command->json && sums->shape != HW_SUMS_GROUPS) {
+        hw_say("report: --%s has no JSON; --by has, and heapwise export has the stacks",
+               sums->shape == HW_SUMS_TREE ? "tree" : "sandwich");
+    } else if (command->report.sections && command->report.sections != sort) {
+        hw_say("report: --section and --by, --sandwich or --tree exclude each other");
+    } else if (command->report.sections && !sums->chosen &&
+               (sums->measure = hw_measure_find(key, &now)) == HW_MEASURES) {
+        hw_say("report: '%s' does not add up; see --value", key);
+    } else {
+        sums->chosen |= command->report.sections != 0;
+        command->report.sections = 0;
+        if (!sums->share_given)
+            sums->least = 0.01;
+        return true;
+    }
+    return false;
+}
+
 static const struct hw_option verb_options[] = {
     HW_OPTION_CALL("sort", 0, take_sort),
     HW_OPTION_CALL("section", 0, take_sections),
+    HW_OPTION_CALL("by", 0, take_by),
+    HW_OPTION_CALL("sandwich", 0, take_sandwich),
+    {.name = "tree", .value = optional_argument, .take = take_tree},
+    HW_OPTION_CALL("min-share", 0, take_share),
+    HW_OPTION_CALL("value", 0, take_value),
     HW_OPTION_TEXT("function", 0, struct hw_reporting, names.view.function),
     HW_STACK_OPTIONS(struct hw_reporting, names),
     HW_REPORTING_OPTIONS,
@@ -102,6 +218,8 @@ int hw_verb_report(int argc, char **argv)
     int code = hw_view_arguments_init(&command.names, argc, argv)
                    ? hw_reporting_parse(&command, argc, argv, verb_options, hw_help_with_keys(help))
                    : HW_VERB_USAGE;
+    if (!code && !settle_sums(&command))
+        code = HW_VERB_USAGE;
     if (!code)
         code = hw_view_arguments_read_rules(&command.names);
     if (!code)

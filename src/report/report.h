@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "report/view/groups.h"
 #include "report/view/view.h"
 
 /* Parts of a report; text.c has the order in which they are shown. The lists of contexts are in the order of enum
@@ -32,6 +33,7 @@ struct hw_report_options {
     size_t top;            /* contexts in a list; 0: 10 in text, all in JSON */
     enum hw_sort_key sort; /* order of JSON's contexts */
     const char *structure; /* of the structs only those of that name; NULL: all */
+    struct hw_sums sums;   /* instead of the sections */
     bool fields;           /* heapwise fields: nothing beside the sections */
     bool full;             /* text: fold nothing, cut nothing */
     unsigned width;        /* text: columns, at least 60 */

@@ -631,7 +631,8 @@ static void print_report(struct json_writer *writer)
                    {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_modules},
                    {BIT(HW_REPORT_NOT_OBSERVED), print_notes},
                    {BIT(HW_REPORT_NOT_OBSERVED), print_not_observed}};
-    const uint32_t sections = writer->options->sections ? writer->options->sections : UINT32_MAX;
+    const bool sums = writer->options->sums.shape != HW_SUMS_NONE; /* instead of the sections */
+    const uint32_t sections = sums ? 0 : writer->options->sections ? writer->options->sections : UINT32_MAX;
     fputs("{\"format\":1,\n\"process\":", writer->stream);
     print_value(writer, process_value(writer));
     if (!writer->options->fields) {
@@ -644,6 +645,8 @@ static void print_report(struct json_writer *writer)
     }
     print_contradictions(writer);
     print_selection(writer);
+    if (sums)
+        hw_json_groups(writer);
     for (size_t i = 0; i < sizeof members / sizeof *members && !writer->failed; i++)
         if (members[i].sections & sections)
             members[i].print(writer);

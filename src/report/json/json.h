@@ -160,6 +160,10 @@ void hw_json_context_samples(struct json_writer *writer, json_t *object, const s
 /* Prints the member "sampled"; nothing where accesses were not sampled. */
 void hw_json_samples(struct json_writer *writer);
 
+/* ---- json_groups.c: prints the member "groups" ---- */
+
+void hw_json_groups(struct json_writer *writer);
+
 /* ---- json_allocator.c: member "allocator"; nothing where it was not observed ---- */
 
 void hw_json_allocator(struct json_writer *writer);

@@ -460,9 +460,29 @@ static uint32_t sections_with_content(const struct hw_view *view, bool findings)
     return sections;
 }
 
+static void print_top(struct hw_text *text)
+{
+    print_title(text);
+    hw_text_selection(text, "Shown");
+}
+
+/* Sums instead of sections. */
+static bool report_sums(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
+                        struct hw_error *error)
+{
+    struct hw_text text = hw_text_begin(view, options, stream);
+    const bool known = hw_text_sums(&text, print_top, error), fine = hw_text_done(&text);
+    if (!fine)
+        hw_error_set(error, "%s: not enough memory for the report",
+                     view->profile->path ? view->profile->path : "profile");
+    return known && fine;
+}
+
 bool hw_report_text(const struct hw_view *view, const struct hw_report_options *options, FILE *stream,
                     struct hw_error *error)
 {
+    if (options->sums.shape != HW_SUMS_NONE)
+        return report_sums(view, options, stream, error);
     struct hw_text text = hw_text_begin(view, options, stream);
     text.shown = calloc(view->context_count + 1, sizeof *text.shown);
     text.shown_in = calloc(view->context_count + 1, sizeof *text.shown_in);
@@ -472,8 +492,7 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
     text.analysis = analysis.analysis;
     text.failed |= !text.shown || !text.shown_in || !hw_places_make(&text.places, view, options->full);
     if (!text.failed) {
-        print_title(&text);
-        hw_text_selection(&text, "Shown");
+        print_top(&text);
         print_sections(&text, options->sections ? options->sections
                                                 : sections_with_content(view, analysis.analysis->finding_count != 0));
     }

@@ -110,6 +110,17 @@ void hw_text_timeline(struct hw_text *text);
 /* What is shown of the profile, where that is not all of it (words/selection.h), behind LABEL. */
 void hw_text_selection(struct hw_text *text, const char *label);
 
+/* text_groups.c: sums instead of sections (struct hw_sums); TITLE prints what stands above them. False with ERROR when
+ * the profile does not have them, before anything is printed. */
+bool hw_text_sums(struct hw_text *text, void (*title)(struct hw_text *), struct hw_error *error);
+/* A value of the measure, into BUFFER (HW_HUMAN bytes). */
+const char *hw_text_measure(enum hw_measure_id measure, uint64_t value, bool utf8, char *buffer);
+/* A frame of a location. */
+struct hw_view_frame hw_text_frame(const struct hw_view *view, uint32_t location, uint32_t frame);
+
+/* text_tree.c: the tree of calls. False when there is no memory. */
+bool hw_text_tree(struct hw_text *text, enum hw_measure_id measure, void (*title)(struct hw_text *));
+
 /* How many entries a list shows: --top, or what is usual. */
 static inline size_t hw_text_top(const struct hw_text *text)
 {

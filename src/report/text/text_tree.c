@@ -1,0 +1,108 @@
+/* text_tree.c - the tree of calls in a text report, from the root to the functions that allocate, or the other way.
+ *
+ * A call with one child in the tree and that child stand at the same indentation: only branches are indented. */
+#include "report/text/text.h"
+
+#include "report/text/human.h"
+#include "report/view/groups.h"
+
+#define LEAST_COLUMNS 24 /* that names get */
+#define STEP          2
+
+struct printing {
+    struct hw_text *text;
+    const struct hw_tree *tree;
+    enum hw_measure_id measure;
+    bool bottom_up;
+    size_t column; /* where names begin */
+    size_t deeper; /* nodes without room */
+};
+
+static void print_call(const struct printing *printing, const struct hw_tree_node *node, size_t indent)
+{
+    struct hw_text *text = printing->text;
+    const struct hw_page *page = &text->page;
+    const struct hw_view_frame frame = hw_text_frame(text->view, node->location, node->frame);
+    char total[HW_HUMAN], self[HW_HUMAN];
+    hw_text_measure(printing->measure, node->total, page->utf8, total);
+    hw_text_measure(printing->measure, node->self, page->utf8, self);
+    fprintf(page->stream, "%*s %8s", HW_RIGHT(10, total),
+            HW_PERCENT((double)node->total, (double)printing->tree->whole));
+    if (!printing->bottom_up)
+        fprintf(page->stream, " %*s", HW_RIGHT(10, node->self ? self : "-"));
+    hw_page_pad(page, 2 + indent);
+    const size_t mark = node->recurses ? hw_text_width(hw_page_ellipsis(page)) + 11 : 0;
+    const size_t used = printing->column + indent + mark;
+    hw_page_print(page, HW_NAME, "%s", hw_text_function(text, &frame, page->width > used + 8 ? page->width - used : 8));
+    if (node->recurses)
+        hw_page_print(page, HW_FAINT, " %s recursing", hw_page_ellipsis(page));
+    fputc('\n', page->stream);
+}
+
+static void print_below(struct printing *printing, uint32_t index, size_t indent)
+{
+    const struct hw_tree *tree = printing->tree;
+    const struct hw_page *page = &printing->text->page;
+    while (true) {
+        const struct hw_tree_node *node = &tree->node[index];
+        if (index)
+            print_call(printing, node, indent);
+        if (node->children != 1) {
+            if (index && node->children)
+                indent += STEP;
+            if (!printing->text->options->full && printing->column + indent + LEAST_COLUMNS > page->width) {
+                printing->deeper += node->children;
+                return;
+            }
+            for (uint32_t i = 0; i < node->children; i++)
+                print_below(printing, tree->child[node->child + i], indent);
+            return;
+        }
+        index = tree->child[node->child];
+    }
+}
+
+static void print_notes(const struct printing *printing)
+{
+    const struct hw_text *text = printing->text;
+    const struct hw_page *page = &text->page;
+    struct hw_buffer note = {0};
+    hw_buffer_add(&note, "%s",
+                  printing->bottom_up ? "Below a function stand its callers."
+                                      : "Below a function stands what it calls; self is what it allocates itself.");
+    if (text->options->sums.least > 0)
+        hw_buffer_add(&note, " Branches with less than %g %% are left out (--min-share).",
+                      100 * text->options->sums.least);
+    if (printing->deeper)
+        hw_buffer_add(&note, " %s had no room in the width of the page (--full shows them).",
+                      HW_OF(printing->deeper, "call"));
+    fputc('\n', page->stream);
+    hw_page_wrap(page, 0, "", hw_buffer_text(&note));
+    printing->text->failed |= note.failed;
+    hw_buffer_free(&note);
+}
+
+bool hw_text_tree(struct hw_text *text, enum hw_measure_id measure, void (*title)(struct hw_text *))
+{
+    const struct hw_page *page = &text->page;
+    const struct hw_sums *sums = &text->options->sums;
+    struct hw_tree tree;
+    if (!hw_tree_make(&tree, text->view, measure, sums->bottom_up, sums->least, text->options->full))
+        return false;
+    struct printing printing = {.text = text,
+                                .tree = &tree,
+                                .measure = measure,
+                                .bottom_up = sums->bottom_up,
+                                .column = sums->bottom_up ? 21 : 32};
+    title(text);
+    hw_buffer_clear(&text->line);
+    hw_buffer_add(&text->line, "Calls, %s: %s%s", sums->bottom_up ? "bottom up" : "top down",
+                  hw_measures[measure].sentence, hw_view_sampled(text->view) ? " (estimated)" : "");
+    hw_page_heading(page, hw_page_cut(page, &text->name, hw_buffer_text(&text->line), page->width));
+    hw_page_print(page, HW_FAINT, "%10s %8s%s  %s", "total", "share", sums->bottom_up ? "" : "       self", "function");
+    fputc('\n', page->stream);
+    print_below(&printing, 0, 0);
+    print_notes(&printing);
+    hw_tree_free(&tree);
+    return true;
+}
