@@ -98,7 +98,7 @@ class Table {
             label: 'Places that allocate', rowHeight: 26, columns: 2, head: this.head,
             fill: (row, index) => this.fill(row, index),
             open: (index) => this.detail(this.order[index]!),
-            activated: (index) => state.note({ at: this.list.isOpen(index) || this.groups.frames ? '' : profile.column('id')![this.first(this.order[index]!)]! }),
+            activated: (index) => state.note({ at: this.list.isOpen(index) || this.groups.frames ? '' : profile.column('id')![this.groups.first(this.order[index]!)]! }),
             key: (event, index) => {
                 if (event.key === 'c')
                     void copy(this.text(this.order[index]!)).then((done) => say(done ? 'Copied the place at the cursor' : 'The browser does not let this page copy'));
@@ -252,11 +252,6 @@ class Table {
 
     /* ---- rows ---- */
 
-    /* The context that stands for a group. */
-    private first(group: number): number {
-        return this.groups.contexts(group)[0] ?? 0;
-    }
-
     private get single(): boolean {
         return this.groups.key === 'place' || this.groups.key === 'stack';
     }
@@ -277,7 +272,7 @@ class Table {
         });
         const where = groups.where(group);
         const title = groups.title(group);
-        const callers = this.single ? profile.callers(this.first(group), 4).join(' ‹ ') : '';
+        const callers = this.single ? profile.callers(this.groups.first(group), 4).join(' ‹ ') : '';
         const several = groups.key === 'place' && this.count[group]! > 1 ? h('span', { class: 'place' }, `${format.count(this.count[group]!)} call stacks`) : null;
         const link = groups.key === 'function' ? h('a', { class: 'to-sandwich', href: state.link('sandwich', { f: title }), title: 'callers and callees', tabindex: -1 }, '⇅') : null;
         row.append(h('div', { class: 'cell name-cell', role: 'gridcell' }, link, name(title), where && h('span', { class: 'place' }, h('bdi', null, where)), several, callers && h('span', { class: 'callers' }, h('bdi', null, `‹ ${callers}`))));
@@ -315,9 +310,9 @@ class Table {
     private text(group: number): string {
         const { groups, profile } = this;
         if (this.single && groups.contexts(group).length === 1)
-            return asText(profile, this.first(group));
+            return asText(profile, this.groups.first(group));
         const lines = this.columns.map((each, at) => `  ${each.whole ? 'cum ' : ''}${each.measure.title}: ${each.measure.format(this.values[at]![group]!)}`);
-        return [groups.title(group), ...lines, ...(this.single ? profile.stack(this.first(group)).map((frame) => `    ${frame.name}`) : [])].join('\n') + '\n';
+        return [groups.title(group), ...lines, ...(this.single ? profile.stack(this.groups.first(group)).map((frame) => `    ${frame.name}`) : [])].join('\n') + '\n';
     }
 
     private copyTable(): void {

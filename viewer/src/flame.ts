@@ -3,6 +3,8 @@ import { add, fitCanvas, h, name, replace, save, searching, select, svg, themed 
 import { copy } from './detail';
 import { changeColor, heatColor, kinds, layout, moduleColor, nameColor, type Box } from './flame_layout';
 import * as format from './format';
+import { framesBy } from './functions';
+import { groupsBy } from './groups';
 import { measure as measureOf, told, usual, type Measure } from './measures';
 import { isDark, onTheme, say, tell } from './shell';
 import * as state from './state';
@@ -51,7 +53,11 @@ export function prepare(page: Page): void {
         stacksOf(page.profile);
         idle(() => {
             foldedOf(page.profile);
-            idle(() => treeOf(page, true, false, false));
+            idle(() => {
+                treeOf(page, true, false, false);
+                idle(() => groupsBy(page.profile, 'place'));
+                idle(() => framesBy(page.profile, 'function'));
+            });
         });
     });
 }

@@ -31,6 +31,7 @@ export interface Groups {
     title: (group: number) => string;
     where: (group: number) => string;
     frames: Frames | null; // of what is on stacks: groups have cum, too
+    first: (group: number) => number; // a context that stands for it
     contexts: (group: number) => number[]; // with the frame itself; of groups without frames all
 }
 
@@ -65,13 +66,14 @@ function lister(of: Int32Array): (group: number) => number[] {
 }
 
 function make(profile: Profile, key: GroupKey): Groups {
-    const each: Groups = { key, count: profile.count, of: null, title: (i) => profile.title(i), where: (i) => profile.place(i), frames: null, contexts: (i) => [i] };
+    const each: Groups = { key, count: profile.count, of: null, title: (i) => profile.title(i), where: (i) => profile.place(i), frames: null, first: (i) => i, contexts: (i) => [i] };
     if (key === 'stack')
         return each;
     if (key === 'function' || key === 'file' || key === 'line' || key === 'module') {
         const frames = framesBy(profile, key satisfies FrameKey);
         const of = frames.stacks.leaf[0]!.map((leaf) => frames.of[leaf]!);
-        return { key, count: frames.count, of, title: frames.title, where: frames.where, frames, contexts: lister(of) };
+        const list = lister(of);
+        return { key, count: frames.count, of, title: frames.title, where: frames.where, frames, first: (group) => list(group)[0] ?? 0, contexts: list };
     }
     if (key === 'place') {
         const { of, first } = renumber(foldedOf(profile).place);
@@ -82,13 +84,13 @@ function make(profile: Profile, key: GroupKey): Groups {
         of.forEach((group, context) => { if ((bytes?.[context] ?? 0) > (bytes?.[largest[group]!] ?? 0)) largest[group] = context; });
         const list = lister(of);
         const ordered = (group: number) => [largest[group]!, ...list(group).filter((context) => context !== largest[group])];
-        return { key, count: first.length, of, title: (group) => profile.title(largest[group]!), where: (group) => profile.place(largest[group]!), frames: null, contexts: ordered };
+        return { key, count: first.length, of, title: (group) => profile.title(largest[group]!), where: (group) => profile.place(largest[group]!), frames: null, first: (group) => largest[group]!, contexts: ordered };
     }
     const values = key === 'type' ? profile.column('type') ?? new Float64Array(profile.count)
         : Float64Array.from({ length: profile.count }, (_, i) => classOf((profile.column('bytes')?.[i] ?? 0) / (profile.column('allocations')?.[i] || 1)));
     const { of, first } = renumber(values);
     const title = (group: number) => (key === 'type' ? profile.type(first[group]!) || '(type not known)' : sizeClass(values[first[group]!]!));
-    return { key, count: first.length, of, title, where: () => '', frames: null, contexts: lister(of) };
+    return { key, count: first.length, of, title, where: () => '', frames: null, first: (group) => first[group]!, contexts: lister(of) };
 }
 
 const known = new WeakMap<Profile, Map<GroupKey, Groups>>();
@@ -123,6 +125,19 @@ function extremes(groups: Groups, values: Column, mask: Uint8Array | null, least
     return found.map((value) => value || 0);
 }
 
+/* Of all contexts, by groups and what was asked for: the same again with every click. */
+const asked = new WeakMap<Groups, Map<string, Float64Array>>();
+
+function remember(groups: Groups, what: string, mask: Uint8Array | null, make: () => Float64Array): Float64Array {
+    if (mask)
+        return make();
+    const all = asked.get(groups) ?? new Map<string, Float64Array>();
+    asked.set(groups, all);
+    const values = all.get(what) ?? make();
+    all.set(what, values);
+    return values;
+}
+
 /* MEASURE by group, of contexts with a MASK. With all that is called from there: WHOLE; null where that adds up to
  * nothing. */
 export function valuesOf(profile: Profile, groups: Groups, measure: Measure, mask: Uint8Array | null, whole: boolean): Float64Array | null {
@@ -131,9 +146,16 @@ export function valuesOf(profile: Profile, groups: Groups, measure: Measure, mas
         return null;
     if (!groups.of)
         return values;
+    if (measure.together && whole)
+        return null;
+    return remember(groups, `${whole ? 'cum:' : ''}${measure.key}`, mask, () => compute(profile, groups, measure, mask, whole));
+}
+
+function compute(profile: Profile, groups: Groups, measure: Measure, mask: Uint8Array | null, whole: boolean): Float64Array {
+    const values = measure.values(profile)!;
     const counted = groups.key === 'place' ? mask : countedOf(profile, mask);
     if (measure.together)
-        return whole ? null : extremes(groups, values, counted, measure.together.least, measure.together.of?.(profile) ?? null);
+        return extremes(groups, values, counted, measure.together.least, measure.together.of?.(profile) ?? null);
     const add = (column: Column) => (whole ? cum(groups.frames!, column, counted) : sums(groups, column, counted));
     if (!measure.parts)
         return add(values);
@@ -143,7 +165,5 @@ export function valuesOf(profile: Profile, groups: Groups, measure: Measure, mas
 
 /* By group: how many contexts of a MASK it has, anywhere on their stacks. */
 export function sizes(profile: Profile, groups: Groups, mask: Uint8Array | null): Float64Array {
-    if (groups.frames)
-        return places(groups.frames, mask);
-    return groups.of ? sums(groups, new Float64Array(profile.count).fill(1), mask) : Float64Array.from({ length: groups.count }, (_, i) => (!mask || mask[i] ? 1 : 0));
+    return remember(groups, 'contexts', mask, () => groups.frames ? places(groups.frames, mask) : groups.of ? sums(groups, new Float64Array(profile.count).fill(1), mask) : Float64Array.from({ length: groups.count }, (_, i) => (!mask || mask[i] ? 1 : 0)));
 }

@@ -206,9 +206,10 @@ class Sandwich {
         const { above, below, through } = divide(profile, chosen);
         const frames = framesBy(profile, 'function');
         const all = values.reduce((sum, value) => sum + value, 0);
-        const total = cum(frames, values, null)[chosen]!;
-        const own = self(frames, values, null)[chosen]!;
         const masked = values.map((value, context) => (through[context] ? value : 0));
+        const total = masked.reduce((sum, value) => sum + value, 0);
+        const { leaf, name: names } = frames.stacks;
+        const own = masked.reduce((sum, value, context) => (names[leaf[0]![context]!] === chosen ? sum + value : sum), 0);
         const callers = new CallTree(above, true);
         const callees = new CallTree(below, false);
         const counts = through.reduce((sum, each) => sum + each, 0);
