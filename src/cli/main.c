@@ -2,8 +2,15 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/pager.h"
+#include "cli/suggest.h"
 
 const struct hw_verb hw_verbs[] = {
     {"record", hw_verb_record, "run a program and record how it uses its heap"},
@@ -30,7 +37,7 @@ static void print_usage(FILE *out)
           "Shows how a native program uses its heap.\n"
           "\n"
           "    heapwise record -- ./program    run it and write a profile\n"
-          "    heapwise report FILE.hwprof     read the profile\n"
+          "    heapwise FILE.hwprof            read the profile\n"
           "\n"
           "Verbs:\n",
           out);
@@ -50,14 +57,150 @@ static const struct hw_verb *find_verb(const char *name)
     return NULL;
 }
 
-/* A full disk or a closed pipe must not look like success. */
+/* ---- what is no verb ---- */
+
+/* Words of other tools, separated by spaces. */
+static const struct {
+    const char *words, *instead;
+} other_words[] = {
+#define HW_WORD(words_, instead_) {words_, instead_},
+#include "cli/other_words.def"
+};
+
+static bool has_word(const char *words, const char *word)
+{
+    const size_t size = strlen(word);
+    while (*words) {
+        const size_t length = strcspn(words, " ");
+        if (length == size && !strncmp(words, word, size))
+            return true;
+        words += length + strspn(words + length, " ");
+    }
+    return false;
+}
+
+static const char *find_other(const char *word)
+{
+    for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++)
+        if (has_word(other_words[i].words, word))
+            return other_words[i].instead;
+    return NULL;
+}
+
+static const struct hw_verb *nearest_verb(const char *word)
+{
+    const struct hw_verb *nearest = NULL;
+    size_t best = hw_word_slip(word) + 1;
+    for (size_t i = 0; i < hw_verb_count; i++) {
+        const size_t distance = hw_word_distance(word, strlen(word), hw_verbs[i].name);
+        if (distance < best && distance < strlen(word)) {
+            best = distance;
+            nearest = &hw_verbs[i];
+        }
+    }
+    return nearest;
+}
+
+enum what { NO_FILE, A_PROGRAM, ANOTHER_FILE };
+
+/* What the file PATH is: an executable that can be recorded, or one that may be a profile. */
+static enum what what_is(const char *path)
+{
+    struct stat status;
+    char begin[4] = "";
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return NO_FILE;
+    FILE *file = fopen(path, "re");
+    const size_t got = file ? fread(begin, 1, sizeof begin, file) : 0;
+    if (file)
+        fclose(file);
+    const bool program = (got == 4 && !memcmp(begin, "\177ELF", 4)) || (got >= 2 && !memcmp(begin, "#!", 2));
+    return program && access(path, X_OK) == 0 ? A_PROGRAM : ANOTHER_FILE;
+}
+
+/* Whether a shell would find a program NAME. */
+static bool is_command(const char *name)
+{
+    const char *path = getenv("PATH");
+    char file[PATH_MAX];
+    for (const char *at = path ? path : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
+        const int size = (int)strcspn(at, ":");
+        if (snprintf(file, sizeof file, "%.*s/%s", size, at, name) < (int)sizeof file && access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool names_profile(const char *word)
+{
+    static const char ending[] = ".hwprof";
+    const size_t size = strlen(word);
+    return size > sizeof ending - 1 && !strcmp(word + size - (sizeof ending - 1), ending);
+}
+
+static void say_unknown(const char *word)
+{
+    char quoted[256];
+    const struct hw_verb *nearest = nearest_verb(word);
+    const char *instead = find_other(word);
+    if (*word == '-')
+        hw_say("unknown option '%s': the options of a verb follow it, as in heapwise report --json FILE (see heapwise "
+               "--help)",
+               word);
+    else if (instead)
+        hw_say("unknown verb '%s': use heapwise %s", word, instead);
+    else if (nearest)
+        hw_say("unknown verb '%s': did you mean %s? (%s)", word, nearest->name, nearest->summary);
+    else if (what_is(word) == A_PROGRAM || (!strchr(word, '/') && is_command(word)))
+        hw_say("unknown verb '%s': to record the program, use heapwise record -- %s", word,
+               hw_shell_word(word, quoted, sizeof quoted));
+    else
+        hw_say("unknown verb '%s' (heapwise --help shows all)", word);
+}
+
+/* Files instead of a verb are reported. */
+static bool is_report(const char *word)
+{
+    return *word && *word != '-' && !find_other(word) &&
+           (what_is(word) == ANOTHER_FILE || (names_profile(word) && what_is(word) != A_PROGRAM));
+}
+
+static int report_files(int argc, char **argv)
+{
+    static char verb[] = "report";
+    char **arguments = calloc((size_t)argc + 2, sizeof *arguments);
+    if (!arguments) {
+        hw_say("report: not enough memory");
+        return HW_VERB_USAGE;
+    }
+    arguments[0] = verb;
+    for (int i = 1; i < argc; i++)
+        arguments[i] = argv[i];
+    const int code = hw_verb_report(argc, arguments);
+    free(arguments);
+    return code;
+}
+
+/* A full disk or a closed pipe must not look like success. A pager that was left early is another thing. */
 static int flushed(int code)
 {
+    if (hw_pager_runs()) {
+        hw_pager_end();
+        return code;
+    }
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
     if (errno != EPIPE)
         hw_say("cannot write the output: %s", strerror(errno));
     return code == HW_VERB_FINE ? HW_VERB_USAGE : code;
+}
+
+static int help_of(const struct hw_verb *verb)
+{
+    char name[32], option[] = "--help";
+    snprintf(name, sizeof name, "%s", verb->name);
+    char *arguments[] = {name, option, NULL};
+    return flushed(verb->run(2, arguments));
 }
 
 int main(int argc, char **argv)
@@ -70,22 +213,22 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "complete") == 0)
         return flushed(hw_verb_complete(argc - 1, argv + 1));
-    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0) {
         puts("heapwise " HEAPWISE_VERSION);
         return flushed(HW_VERB_FINE);
     }
-    bool help = strcmp(word, "help") == 0;
-    if (help && argc > 2 && (verb = find_verb(argv[2]))) {
-        char option[] = "--help";
-        char *arguments[] = {argv[2], option, NULL};
-        return flushed(verb->run(2, arguments));
-    }
-    if (help || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+    const bool help = strcmp(word, "help") == 0, more = help && argc > 2 && *argv[2] != '-';
+    if (more && (verb = find_verb(argv[2])))
+        return help_of(verb);
+    if (!more && (help || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
         print_usage(stdout);
         return flushed(HW_VERB_FINE);
     }
-    if (*word)
-        hw_say("unknown %s '%s'", *word == '-' ? "option" : "verb", word);
-    print_usage(stderr);
+    if (!*word)
+        print_usage(stderr);
+    else if (is_report(word))
+        return flushed(report_files(argc, argv));
+    else
+        say_unknown(more ? argv[2] : word);
     return HW_VERB_USAGE;
 }

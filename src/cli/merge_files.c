@@ -92,10 +92,8 @@ static bool take_list(void *closure, const char *name, const struct hw_option *o
 static bool take_threads(void *threads, const char *value, const struct hw_option *option)
 {
     uint64_t number;
-    if (!hw_parse_number(value, 1, 1024, &number)) {
-        hw_say("merge: --threads takes a number from 1 to 1024, not '%s'", value);
-        return false;
-    }
+    if (!hw_parse_number(value, 1, 1024, &number))
+        return hw_option_needs(option, value, "a number from 1 to 1024");
     *(unsigned *)threads = (unsigned)number;
     return true;
 }
@@ -131,7 +129,7 @@ int hw_merge_parse(struct hw_merge_command *command, int argc, char **argv)
         return HW_VERB_USAGE + 1;
     }
     command->names.binaries = command->binaries;
-    const int code = hw_options_take(verb_options, ":", help, argc, argv, command);
+    const int code = hw_options_take(verb_options, false, help, argc, argv, command);
     if (code)
         return (code < 0 ? HW_VERB_FINE : code) + 1;
     for (int i = optind; i < argc; i++) {

@@ -9,7 +9,7 @@ int hw_open_view(struct hw_opened *opened, const struct hw_view_arguments *names
     int code = HW_VERB_FINE;
     *opened = (struct hw_opened){.profile = hw_profile_read(path, &error)};
     for (size_t i = 0; opened->profile && i < opened->profile->problem_count; i++) {
-        hw_say("%s: %s", path, opened->profile->problems[i]);
+        hw_say("%s: %s: %s", names->verb, path, opened->profile->problems[i]);
         code = HW_VERB_USAGE;
     }
     hw_say_contradictions(opened->profile, path);
@@ -18,7 +18,7 @@ int hw_open_view(struct hw_opened *opened, const struct hw_view_arguments *names
     hw_view_arguments_clear_progress(names);
     if (opened->view)
         return code;
-    hw_say("%s", error.message);
+    hw_say("%s: %s", names->verb, error.message);
     return HW_VERB_USAGE;
 }
 

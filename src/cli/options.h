@@ -22,6 +22,15 @@ bool hw_take_text(void *at, const char *value, const struct hw_option *option);
 bool hw_take_number(void *at, const char *value, const struct hw_option *option);
 bool hw_take_output(void *at, const char *value, const struct hw_option *option); /* text; "-" is NULL */
 
+/* Messages for takers, "heapwise: VERB: --NAME …"; they return false.
+ * "… does not know 'VALUE' (CHOICES)", with the nearest one of CHOICES, which are separated by ", ". */
+bool hw_option_unknown(const struct hw_option *option, const char *value, const char *choices);
+/* "… takes WHAT, not 'VALUE'". */
+__attribute__((format(printf, 3, 4))) bool hw_option_needs(const struct hw_option *option, const char *value,
+                                                           const char *what, ...);
+/* Whose options are being taken: for verbs that do so on their own. */
+void hw_options_of(const char *verb);
+
 /* The place of MEMBER in a command, which must be of type KEPT. */
 #define HW_OPTION_AT(kept, type, member)                                                                               \
     (offsetof(type, member) + 0 * sizeof(1 ? &((type *)NULL)->member : (kept *)NULL))
@@ -54,10 +63,9 @@ bool hw_take_output(void *at, const char *value, const struct hw_option *option)
         .name = "help", .letter = (letter_)                                                                            \
     }
 
-/* Takes all options of the command line; the rest begins at optind. MODE is what getopt's short options begin with:
- * ":" (messages are those of options.c), "" (they are getopt's) or "+" (the same; the first operand ends the options).
- * HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when HELP was printed. */
-int hw_options_take(const struct hw_option *options, const char *mode, const char *help, int argc, char **argv,
+/* Takes all options of the command line; the rest begins at optind. IN_ORDER: the first operand ends the options.
+ * HW_VERB_FINE to go on, HW_VERB_USAGE with a message, or -1 when HELP was printed. */
+int hw_options_take(const struct hw_option *options, bool in_order, const char *help, int argc, char **argv,
                     void *command);
 
 #endif

@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/pager.h"
+
 /* ---- options ---- */
 
 bool hw_take_top(void *closure, const char *value, const struct hw_option *option)
@@ -18,10 +20,8 @@ bool hw_take_top(void *closure, const char *value, const struct hw_option *optio
     char *end;
     errno = 0;
     unsigned long long top = strtoull(value, &end, 10);
-    if (errno || *end || end == value || *value == '-' || top == 0 || top > UINT32_MAX) {
-        hw_say("%s: --top takes a number from 1 on, not '%s'", command->names.verb, value);
-        return false;
-    }
+    if (errno || *end || end == value || *value == '-' || top == 0 || top > UINT32_MAX)
+        return hw_option_needs(option, value, "a number from 1 on");
     command->report.top = (size_t)top;
     return true;
 }
@@ -30,10 +30,8 @@ bool hw_take_color(void *closure, const char *given, const struct hw_option *opt
 {
     struct hw_reporting *command = closure;
     const char *value = given ? given : "always";
-    if (strcmp(value, "auto") && strcmp(value, "always") && strcmp(value, "never")) {
-        hw_say("%s: --color takes auto, always or never, not '%s'", command->names.verb, value);
-        return false;
-    }
+    if (strcmp(value, "auto") && strcmp(value, "always") && strcmp(value, "never"))
+        return hw_option_unknown(option, value, "auto, always, never");
     command->color = value;
     return true;
 }
@@ -41,7 +39,7 @@ bool hw_take_color(void *closure, const char *given, const struct hw_option *opt
 int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, const struct hw_option *options,
                        const char *help)
 {
-    const int code = hw_options_take(options, ":", help, argc, argv, command);
+    const int code = hw_options_take(options, false, help, argc, argv, command);
     if (code)
         return code;
     command->files = argv + optind;
@@ -54,8 +52,8 @@ int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, cons
 
 /* ---- the terminal ---- */
 
-#define NARROWEST 60  /* tables do not fit into less */
-#define WIDEST    120 /* lines are hard to follow beyond */
+#define NARROWEST 60 /* tables do not fit into less */
+#define WIDEST    1000
 
 /* Columns of the page: COLUMNS where it is a number, also in files and pipes; else the terminal's; else 80. */
 static unsigned columns_of(bool terminal)
@@ -80,6 +78,14 @@ void hw_reporting_terminal(struct hw_reporting *command)
         !strcmp(command->color, "always") ||
         (!strcmp(command->color, "auto") && terminal && !(no_color && *no_color) && !(term && !strcmp(term, "dumb")));
     hw_view_arguments_show_progress(&command->names);
+}
+
+void hw_reporting_page(struct hw_reporting *command)
+{
+    if (!command->no_pager && !hw_pager_runs())
+        hw_pager_start();
+    if (hw_pager_runs())
+        command->names.view.symbolizer.progress = NULL;
 }
 
 /* ---- the reports ---- */
@@ -109,7 +115,7 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
     struct hw_error error = {""};
     struct hw_profile *profile = hw_profile_read(path, &error);
     if (!profile) {
-        hw_say("%s", error.message);
+        hw_say("%s: %s", command->names.verb, error.message);
         return HW_VERB_USAGE;
     }
     int code = HW_VERB_FINE;
@@ -118,7 +124,7 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
         if (profile->problem_count > 1)
             snprintf(more, sizeof more, " %zu more problem%s in the report.", profile->problem_count - 1,
                      profile->problem_count == 2 ? "" : "s");
-        hw_say("%s: %s%s", path, profile->problems[0], more);
+        hw_say("%s: %s: %s%s", command->names.verb, path, profile->problems[0], more);
         code = HW_VERB_USAGE;
     }
     hw_say_contradictions(profile, path);
@@ -128,23 +134,25 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
     bool done = view != NULL;
     if (done && command->names.view.function && !view->context_count) {
         hw_say(
-            "%s: no place has '%s' on its stack; write the name as the report shows it (in C++ with parameters, as in "
+            "%s: %s: no place has '%s' on its stack; write the name as the report shows it (in C++ with parameters, as in "
             "'make(int)')",
-            path, command->names.view.function);
+            command->names.verb, path, command->names.view.function);
         code = HW_VERB_USAGE;
     }
     if (done && !command->json && code && command->names.view.function && !view->context_count) {
         /* nothing to report */
     } else if (done && command->json) {
+        hw_reporting_page(command);
         fputs(*printed ? "," : command->file_count > 1 ? "[" : "", stdout);
         done = hw_report_json(view, &command->report, stdout, &error);
     } else if (done) {
+        hw_reporting_page(command);
         fputs(*printed ? "\n\n" : "", stdout);
         done = hw_report_text(view, &command->report, stdout, &error);
     }
     *printed += view != NULL;
     if (!done && !ferror(stdout)) {
-        hw_say("%s", error.message);
+        hw_say("%s: %s", command->names.verb, error.message);
         code = HW_VERB_USAGE;
     }
     hw_view_free(view);
@@ -155,13 +163,16 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
 int hw_reporting_run(struct hw_reporting *command)
 {
     int code = HW_VERB_FINE;
+    const bool whole = command->all || command->report.full || command->names.view.function;
     hw_reporting_terminal(command);
+    command->report.brief = !whole && !command->json && !command->report.sections && !command->report.fields;
+    command->report.packages = !command->json && !command->report.fields && !command->names.view.symbolizer.sysroot;
     size_t printed = 0;
     for (int i = 0; i < command->file_count; i++) {
         const int outcome = report_file(command, command->files[i], &printed);
         code = outcome ? outcome : code;
         if (!written())
-            return HW_VERB_USAGE; /* main says why: errno is the reason */
+            return hw_pager_runs() ? code : HW_VERB_USAGE; /* main says why: errno is the reason */
     }
     if (command->json && command->file_count > 1)
         fputs(printed ? "]\n" : "[]\n", stdout);

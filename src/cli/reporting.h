@@ -11,6 +11,7 @@ struct hw_reporting {
     struct hw_report_options report; /* terminal excepted */
     struct hw_view_arguments names;
     bool json;
+    bool all, no_pager;
     const char *color; /* "auto", "always", "never" */
     char **files;
     int file_count;
@@ -19,7 +20,7 @@ struct hw_reporting {
 /* Rows of the options of a verb whose command begins with a struct hw_reporting. */
 #define HW_REPORTING_OPTIONS                                                                                           \
     HW_OPTION_CALL("top", 0, hw_take_top), HW_OPTION_FLAG("full", 0, struct hw_reporting, report.full),                \
-        HW_REPORTING_FORM
+        HW_OPTION_FLAG("no-pager", 0, struct hw_reporting, no_pager), HW_REPORTING_FORM
 /* Those of them that `check` has, too. */
 #define HW_REPORTING_FORM                                                                                              \
     HW_OPTION_FLAG("json", 0, struct hw_reporting, json),                                                              \
@@ -35,6 +36,9 @@ int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, cons
 
 /* Finds out what standard output can show: width, colour, characters. Shows on stderr how far names are. */
 void hw_reporting_terminal(struct hw_reporting *command);
+
+/* To be called when the first output is ready: starts the pager on a terminal, and ends the showing of progress. */
+void hw_reporting_page(struct hw_reporting *command);
 
 /* Reports all files, in the order given, to stdout. Returns the exit code; when stdout cannot be written errno says
  * why. */

@@ -63,12 +63,13 @@ static const char help[] = "Usage: heapwise allocators [OPTION...] [--] PROGRAM 
                            "                             first one prints)\n"
                            "      --json                 a JSON list, an object for each allocator\n"
                            "  -q, --quiet                print only problems\n"
-                           "      --help                 this text\n"
+                           "  -h, --help                 this text\n"
                            "\n"
                            "Each run reads the same standard input: a file from the beginning, a pipe from a\n"
                            "copy; a terminal is replaced by an empty input.\n"
                            "\n"
-                           "Exits with 0, 2 when PROGRAM cannot be compared, 128 + n after signal n.\n";
+                           "Exits with 0, 2 for wrong usage and when PROGRAM cannot be compared, 128 + n after\n"
+                           "signal n.\n";
 
 /* ---- options ---- */
 
@@ -79,7 +80,7 @@ static bool take_allocator(void *closure, const char *value, const struct hw_opt
         command->added[command->added_count++] = value;
         return true;
     }
-    hw_say("--allocator: at most %d can be added", ADDED_MOST);
+    hw_say("allocators: --allocator: at most %d can be added", ADDED_MOST);
     return false;
 }
 
@@ -92,19 +93,18 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_NUMBER("timeout", 0, struct command, timeout_s, 1, 7 * 86400),
     HW_OPTION_FLAG("show-output", 0, struct command, show),
     HW_OPTION_FLAG("json", 0, struct command, json),
-    HW_OPTION_HELP(0),
+    HW_OPTION_HELP('h'),
     {0},
 };
 
 /* Returns -1 to go on, or the exit code. */
 static int read_options(struct command *command, int argc, char **argv)
 {
-    const int code = hw_options_take(verb_options, "+", help, argc, argv, command);
+    const int code = hw_options_take(verb_options, true, help, argc, argv, command);
     if (code)
         return code < 0 ? HW_VERB_FINE : code;
     if (optind >= argc && !command->list) {
-        hw_say("no program given");
-        fputs(help, stderr);
+        hw_say("allocators: which PROGRAM? (see heapwise allocators --help)");
         return HW_VERB_USAGE;
     }
     command->program = argv + optind;
@@ -552,7 +552,7 @@ int hw_verb_allocators(int argc, char **argv)
         fine = fine && print_result(&command, &error);
     }
     if (!fine)
-        hw_say("%s", error.message);
+        hw_say("allocators: %s", error.message);
     hw_profile_free(command.profile);
     code = command.interrupted ? 128 + command.interrupted : fine ? HW_VERB_FINE : HW_VERB_USAGE;
     hw_input_free(&command.input);

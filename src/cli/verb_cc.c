@@ -36,7 +36,7 @@ static const char help[] = "Usage: heapwise cc  [OPTION...] [COMPILER'S ARGUMENT
                            "      --compiler=PROGRAM     the compiler: a clang with a plugin of Heapwise, or\n"
                            "                             gcc (default: the newest such clang)\n"
                            "      --verbose              show the command; the compiler shows its own\n"
-                           "      --help                 this text\n"
+                           "  -h, --help                 this text (-h: as the only argument)\n"
                            "\n"
                            "All other arguments go to the compiler unchanged. HEAPWISE_CC and HEAPWISE_CXX\n"
                            "choose the compiler as well.\n"
@@ -51,10 +51,8 @@ static const char help[] = "Usage: heapwise cc  [OPTION...] [COMPILER'S ARGUMENT
 static bool take_granule(void *granule, const char *value, const struct hw_option *option)
 {
     uint64_t number;
-    if (!hw_parse_number(value, 1, 64, &number) || (number != 64 && number != 8 && number != 4)) {
-        hw_say("--granule=%s: 64, 8 or 4 is needed", value);
-        return false;
-    }
+    if (!hw_parse_number(value, 1, 64, &number) || (number != 64 && number != 8 && number != 4))
+        return hw_option_unknown(option, value, "64, 8, 4");
     *(unsigned *)granule = (unsigned)number;
     return true;
 }
@@ -64,8 +62,7 @@ static bool take_some_text(void *text, const char *value, const struct hw_option
     *(const char **)text = value;
     if (*value)
         return true;
-    hw_say("--%s: a value is needed", option->name);
-    return false;
+    return hw_option_needs(option, value, "a value");
 }
 
 static bool take_ignore_list(void *path, const char *value, const struct hw_option *option)
@@ -74,8 +71,7 @@ static bool take_ignore_list(void *path, const char *value, const struct hw_opti
         return false;
     if (access(value, R_OK) == 0)
         return true;
-    hw_say("--ignore-list=%s: %s", value, strerror(errno));
-    return false;
+    return hw_option_needs(option, value, "a file that can be read (%s)", strerror(errno));
 }
 
 static const struct hw_option own_options[] = {
@@ -116,7 +112,8 @@ static int read_options(struct hw_cc_options *options, char **argv, char **rest)
                 rest[used++] = argv[i++];
             break;
         }
-        if (strcmp(argv[i], "--help") == 0) {
+        const bool help_alone = i == 0 && !argv[1] && strcmp(argv[i], "-h") == 0; /* else it may be the linker's */
+        if (help_alone || strcmp(argv[i], "--help") == 0) {
             fputs(help, stdout);
             return HW_VERB_FINE;
         }
@@ -186,7 +183,7 @@ static int become(const struct hw_cc_request *request, const struct hw_cc_comman
         show(command);
     execv(command->words[0], command->words);
     int problem = errno;
-    hw_say("%s: %s", command->words[0], strerror(problem));
+    hw_say("%s: %s: %s", request->cplusplus ? "c++" : "cc", command->words[0], strerror(problem));
     return problem == ENOENT ? HW_VERB_NOT_FOUND : HW_VERB_NOT_EXECUTABLE;
 }
 
@@ -197,10 +194,11 @@ int hw_verb_cc(int argc, char **argv)
     struct hw_error error = {""};
     char **rest = calloc((size_t)argc + 1, sizeof *rest);
     if (!rest) {
-        hw_say("no memory");
+        hw_say("%s: not enough memory", argv[0]);
         return HW_VERB_NEGATIVE;
     }
     request.rest = rest;
+    hw_options_of(argv[0]);
     int code = read_options(&request.options, argv + 1, rest);
     if (request.options.granule == UNSAID)
         request.options.granule = request.options.fields ? 0 : 64;

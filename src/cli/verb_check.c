@@ -63,10 +63,8 @@ static bool take_limit(void *closure, const char *value, const struct hw_option 
 {
     struct command *command = closure;
     uint64_t limit;
-    if (!hw_parse_size(value, &limit)) {
-        hw_say("check: --%s takes a whole number, optionally with K, M or G, not '%s'", option->name, value);
-        return false;
-    }
+    if (!hw_parse_size(value, &limit))
+        return hw_option_needs(option, value, "a whole number, optionally with K, M or G");
     size_t measure = 0, at = 0;
     while (strcmp(measures[measure].name, option->name))
         measure++;
@@ -85,8 +83,7 @@ static bool take_tolerance(void *closure, const char *value, const struct hw_opt
     *tolerance = strtod(value, &end);
     if (!errno && end > value && (!*end || !strcmp(end, "%")) && *tolerance >= 0 && *tolerance <= 1e6)
         return true;
-    hw_say("check: --tolerance takes a percentage, not '%s'", value);
-    return false;
+    return hw_option_needs(option, value, "a percentage");
 }
 
 static const struct hw_option verb_options[] = {
@@ -139,7 +136,7 @@ static bool can_be_checked(const struct command *command, const struct hw_view *
     for (size_t i = 0; i < command->check_count; i++) {
         const char *why = hw_measure_unknown(view, command->checks[i].id);
         if (why) {
-            hw_say("%s: --%s cannot be checked: %s", command->reporting.files[0], command->checks[i].name, why);
+            hw_say("check: %s: --%s cannot be checked: %s", command->reporting.files[0], command->checks[i].name, why);
             return false;
         }
     }
@@ -182,7 +179,7 @@ static int check(struct command *command, struct hw_view *view, struct hw_view *
     int code = HW_VERB_USAGE;
     struct hw_diff *diff = baseline ? hw_diff_new(baseline, view, &error) : NULL;
     if (baseline && !diff) {
-        hw_say("%s", error.message);
+        hw_say("check: %s", error.message);
         return HW_VERB_USAGE;
     }
     if (can_be_checked(command, view)) {
@@ -195,7 +192,7 @@ static int check(struct command *command, struct hw_view *view, struct hw_view *
             if (command->checks[i].verdict == HW_BROKEN)
                 code = HW_VERB_NEGATIVE;
         if (!print(command, view, &error)) {
-            hw_say("%s", error.message);
+            hw_say("check: %s", error.message);
             code = HW_VERB_USAGE;
         }
     }

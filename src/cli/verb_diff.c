@@ -8,6 +8,7 @@
 
 #include "cli/measure_keys.h"
 #include "cli/open_view.h"
+#include "cli/pager.h"
 #include "cli/reporting.h"
 #include "report/compare/diff.h"
 #include "report/text/human.h"
@@ -23,6 +24,7 @@ static const char help[] =
     "                   grows by more than N (1M, 500) or N%; may be repeated\n"
     "  --top N          show N places (default: 10; in JSON all)\n"
     "  --full           whole stacks, names and paths: fold and cut nothing\n"
+    "  --no-pager       do not send the text through a pager on a terminal\n"
     "  --json           one object for a program to read (see docs/json.md)\n"
     "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
     "                   never\n" HW_STACK_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
@@ -46,10 +48,7 @@ static bool take_sort(void *closure, const char *value, const struct hw_option *
     struct command *command = closure;
     char keys[512];
     command->sort = hw_take_measure("diff", value);
-    if (command->sort < HW_MEASURES)
-        return true;
-    hw_say("diff: --sort does not know '%s' (%s)", value, hw_measure_keys(keys, sizeof keys));
-    return false;
+    return command->sort < HW_MEASURES || hw_option_unknown(option, value, hw_measure_keys(keys, sizeof keys));
 }
 
 /* "5%", "1M", "300"; "0" forbids any growth. */
@@ -81,11 +80,12 @@ static bool take_limit(void *closure, const char *value, const struct hw_option 
     if (equals) {
         snprintf(key, sizeof key, "%.*s", (int)(equals - value), value);
         limit->id = hw_take_measure("diff", key);
+        if (limit->id == HW_MEASURES) {
+            char keys[512];
+            return hw_option_unknown(option, key, hw_measure_keys(keys, sizeof keys));
+        }
     }
-    if ((!equals || limit->id < HW_MEASURES) && parse_amount(limit))
-        return true;
-    hw_say("diff: --max-increase takes [KEY=]N or [KEY=]N%%, not '%s' (see heapwise diff --help)", value);
-    return false;
+    return parse_amount(limit) || hw_option_needs(option, value, "[KEY=]N (1M, 500) or [KEY=]N%%");
 }
 
 static const struct hw_option verb_options[] = {
@@ -149,7 +149,7 @@ static int compare(struct command *command, const struct hw_opened opened[HW_SID
     struct hw_diff *diff = hw_diff_new(opened[HW_OLD].view, opened[HW_NEW].view, &error);
     int code = HW_VERB_USAGE;
     if (!diff)
-        hw_say("%s", error.message);
+        hw_say("diff: %s", error.message);
     if (diff && settle(command, diff)) {
         const size_t broken = hw_diff_check(diff, command->limits, command->limit_count);
         const struct hw_diff_options what = {.report = command->reporting.report,
@@ -157,11 +157,15 @@ static int compare(struct command *command, const struct hw_opened opened[HW_SID
                                              .limits = command->limits,
                                              .limit_count = command->limit_count};
         code = broken ? HW_VERB_NEGATIVE : HW_VERB_FINE;
+        hw_reporting_page(&command->reporting);
         if (!(command->reporting.json ? hw_diff_json : hw_diff_text)(diff, &what, stdout, &error)) {
-            hw_say("%s", error.message);
+            hw_say("diff: %s", error.message);
             code = HW_VERB_USAGE;
         }
-        fflush(stdout);
+        if (hw_pager_runs())
+            hw_pager_end();
+        else
+            fflush(stdout);
         say_broken(command, diff);
     }
     hw_diff_free(diff);

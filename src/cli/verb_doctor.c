@@ -55,9 +55,9 @@ static const char help[] = "Usage: heapwise doctor [--json] [-q]\n"
                            "\n"
                            "      --json   one JSON object instead of text\n"
                            "  -q, --quiet  only the exit code\n"
-                           "      --help   this text\n"
+                           "  -h, --help   this text\n"
                            "\n"
-                           "Exits with 0, or 1 when nothing can be recorded here.\n";
+                           "Exits with 0, 1 when nothing can be recorded here, or 2 for wrong usage.\n";
 
 /* JSON is UTF-8; paths may be anything. */
 static json_t *json_text(const char *text)
@@ -107,19 +107,18 @@ struct command {
 static const struct hw_option verb_options[] = {
     HW_OPTION_FLAG("json", 0, struct command, json),
     HW_OPTION_FLAG("quiet", 'q', struct command, quiet),
-    HW_OPTION_HELP(0),
+    HW_OPTION_HELP('h'),
     {0},
 };
 
 int hw_verb_doctor(int argc, char **argv)
 {
     struct command command = {0};
-    const int code = hw_options_take(verb_options, "", help, argc, argv, &command);
+    const int code = hw_options_take(verb_options, false, help, argc, argv, &command);
     if (code)
         return code < 0 ? HW_VERB_FINE : code;
     if (optind < argc) {
-        hw_say("doctor takes no arguments: '%s'", argv[optind]);
-        fputs(help, stderr);
+        hw_say("doctor: no arguments are taken, not '%s' (see heapwise doctor --help)", argv[optind]);
         return HW_VERB_USAGE;
     }
     struct hw_finding findings[CHECK_COUNT];

@@ -57,9 +57,9 @@ static const char help[] = "Usage: heapwise dump [OPTION...] PID\n"
                            "      --timeout=N     wait at most N seconds for the process to answer, where\n"
                            "                      accesses are counted (default 10)\n"
                            "  -q, --quiet         no note about what the dump lacks\n"
-                           "      --help          this text\n"
+                           "  -h, --help          this text\n"
                            "\n"
-                           "Exits with 0, or with 2 if no dump was written.\n";
+                           "Exits with 0, or with 2 for wrong usage and if no dump was written.\n";
 
 static bool fail(struct dump *dump, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool fail(struct dump *dump, const char *format, ...)
@@ -536,10 +536,8 @@ static bool dump_by_process(struct dump *dump)
 
 static bool take_timeout(void *seconds, const char *value, const struct hw_option *option)
 {
-    if (hw_parse_number(value, 1, 86400, seconds))
-        return true;
-    hw_say("--timeout=%s: a number of seconds is needed", value);
-    return false;
+    return hw_parse_number(value, 1, 86400, seconds) ||
+           hw_option_needs(option, value, "a number of seconds from 1 to 86400");
 }
 
 static const struct hw_option verb_options[] = {
@@ -547,24 +545,24 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_FLAG("force", 'f', struct dump, force),
     HW_OPTION_FLAG("quiet", 'q', struct dump, quiet),
     HW_OPTION_KEPT("timeout", 0, take_timeout, uint64_t, struct dump, timeout_s),
-    HW_OPTION_HELP(0),
+    HW_OPTION_HELP('h'),
     {0},
 };
 
 /* Returns -1 to go on, or the exit code. */
 static int read_options(struct dump *dump, int argc, char **argv)
 {
-    const int code = hw_options_take(verb_options, "", help, argc, argv, dump);
+    const int code = hw_options_take(verb_options, false, help, argc, argv, dump);
     if (code)
         return code < 0 ? HW_VERB_FINE : code;
     uint64_t pid = 0;
     if (optind + 1 != argc) {
-        hw_say(optind < argc ? "one process at a time" : "no process given");
-        fputs(help, stderr);
+        hw_say(optind < argc ? "dump: one process at a time, not %d" : "dump: which PID? (see heapwise dump --help)",
+               argc - optind);
         return HW_VERB_USAGE;
     }
     if (!hw_parse_number(argv[optind], 1, INT_MAX, &pid)) {
-        hw_say("'%s' is not the number of a process", argv[optind]);
+        hw_say("dump: '%s' is not the number of a process", argv[optind]);
         return HW_VERB_USAGE;
     }
     dump->pid = (pid_t)pid;
@@ -579,7 +577,7 @@ int hw_verb_dump(int argc, char **argv)
     if (code >= 0)
         return code;
     if (!find_profile(&dump)) {
-        hw_say("%s", dump.error.message);
+        hw_say("dump: %s", dump.error.message);
         return HW_VERB_USAGE;
     }
     bool fine;
@@ -588,14 +586,15 @@ int hw_verb_dump(int argc, char **argv)
     } else {
         fine = copy_from_outside(&dump);
         if (fine && dump.process.mode == HW_MODE_ACCESS && !dump.quiet)
-            hw_say("process %d handles no signal for dumps (dump-signal=0, or it uses that signal itself): accesses "
-                   "to live blocks and globals are not in the dump",
-                   (int)dump.pid);
+            hw_say(
+                "dump: process %d handles no signal for dumps (dump-signal=0, or it uses that signal itself): accesses "
+                "to live blocks and globals are not in the dump",
+                (int)dump.pid);
     }
     close(dump.profile);
     if (fine)
         puts(dump.written);
     else
-        hw_say("%s", dump.error.message);
+        hw_say("dump: %s", dump.error.message);
     return fine ? HW_VERB_FINE : HW_VERB_USAGE;
 }

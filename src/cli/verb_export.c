@@ -83,20 +83,16 @@ static bool take_format(void *closure, const char *value, const struct hw_option
     for (size_t i = 0; i < FORMATS; i++)
         if (!strcmp(formats[i].name, value))
             command->format = &formats[i];
-    if (command->format && !strcmp(command->format->name, value))
-        return true;
-    hw_say("export: --format does not know '%s' (%s)", value, format_names + 2);
-    return false;
+    return (command->format && !strcmp(command->format->name, value)) ||
+           hw_option_unknown(option, value, format_names + 2);
 }
 
 static bool take_version(void *closure, const char *value, const struct hw_option *option)
 {
     struct command *command = closure;
     uint64_t version;
-    if (!hw_parse_number(value, 1, UINT32_MAX, &version)) {
-        hw_say("export: --version takes a number, not '%s'", value);
-        return false;
-    }
+    if (!hw_parse_number(value, 1, UINT32_MAX, &version))
+        return hw_option_unknown(option, value, "3, 4, 5");
     command->version = (uint32_t)version;
     return true;
 }
@@ -107,10 +103,8 @@ static bool take_cold_after(void *closure, const char *value, const struct hw_op
     char *end;
     errno = 0;
     const double seconds = strtod(value, &end);
-    if (errno || end == value || *end || !(seconds > 0) || seconds > 1e9) {
-        hw_say("export: --cold-after takes a number of seconds above 0, not '%s'", value);
-        return false;
-    }
+    if (errno || end == value || *end || !(seconds > 0) || seconds > 1e9)
+        return hw_option_needs(option, value, "a number of seconds above 0");
     command->of_llvm = "--cold-after";
     command->export.cold_after_ns = (uint64_t)(seconds * 1e9);
     return true;
@@ -121,10 +115,7 @@ static bool take_value(void *closure, const char *value, const struct hw_option 
     struct command *command = closure;
     char keys[512];
     command->value = hw_take_measure("export", value);
-    if (command->value < HW_MEASURES)
-        return true;
-    hw_say("export: --value does not know '%s' (%s)", value, hw_measure_keys(keys, sizeof keys));
-    return false;
+    return command->value < HW_MEASURES || hw_option_unknown(option, value, hw_measure_keys(keys, sizeof keys));
 }
 
 static bool take_module(void *closure, const char *value, const struct hw_option *option)
@@ -197,7 +188,7 @@ static int set_stacks(struct command *command)
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
-    const int code = hw_options_take(verb_options, ":", hw_help_with_keys(help), argc, argv, command);
+    const int code = hw_options_take(verb_options, false, hw_help_with_keys(help), argc, argv, command);
     if (code)
         return code;
     command->export.modules = command->modules;
@@ -303,14 +294,14 @@ static bool export_other(const struct command *command, const struct hw_view *vi
     struct hw_error error = {""};
     const char *unknown = command->value < HW_MEASURES ? hw_measure_unknown(view, command->value) : NULL;
     if (unknown) {
-        hw_say("%s: there is no --value %s: %s", command->file, hw_measures[command->value].key, unknown);
+        hw_say("export: %s: there is no --value %s: %s", command->file, hw_measures[command->value].key, unknown);
         return false;
     }
     bool fine = command->format->make(view, &what, &out, &error);
     if (fine)
         say_notes(command, view);
     else
-        hw_say("%s", error.message);
+        hw_say("export: %s", error.message);
     fine = fine && write_output(command, hw_buffer_text(&out), out.used);
     hw_buffer_free(&out);
     return fine;
@@ -323,7 +314,7 @@ static bool export_llvm(const struct command *command, const struct hw_view *vie
     struct hw_error error = {""};
     const enum kind kind = command->format->kind;
     if (!(kind == RAW ? hw_llvm_export_raw : hw_llvm_export_frames)(&export, view, &command->export, &error)) {
-        hw_say("%s", error.message);
+        hw_say("export: %s", error.message);
         return false;
     }
     bool fine = kind == RAW    ? hw_llvm_raw_write(&export.profile, command->version, &bytes)
@@ -347,12 +338,12 @@ static int export_file(struct command *command)
     hw_view_arguments_show_progress(&command->names);
     struct hw_profile *profile = hw_profile_read(command->file, &error);
     if (!profile) {
-        hw_say("%s", error.message);
+        hw_say("export: %s", error.message);
         return HW_VERB_USAGE;
     }
     int code = HW_VERB_FINE;
     for (size_t i = 0; i < profile->problem_count; i++) {
-        hw_say("%s: %s", command->file, profile->problems[i]);
+        hw_say("export: %s: %s", command->file, profile->problems[i]);
         code = HW_VERB_USAGE;
     }
     hw_say_contradictions(profile, command->file);
@@ -361,7 +352,7 @@ static int export_file(struct command *command)
         command->format->kind == RAW && !(rules && (rules->of[HW_RULE_IGNORE] || rules->of[HW_RULE_FOCUS]));
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     if (!view)
-        hw_say("%s", error.message);
+        hw_say("export: %s", error.message);
     const bool llvm = command->format->kind != OTHER;
     hw_view_arguments_clear_progress(&command->names);
     if (!view || !(llvm ? export_llvm : export_other)(command, view))

@@ -12,6 +12,7 @@ static const char help[] =
     "  --top N          show N structs and N findings (default: 5; in JSON all)\n"
     "  --struct NAME    only the structs of that name, as it is shown\n"
     "  --full           whole names, a row for every field, weights of field pairs\n"
+    "  --no-pager       do not send the text through a pager on a terminal\n"
     "  --json           one object for a program to read (see docs/json.md); an array\n"
     "                   of them for several FILEs\n"
     "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"

@@ -70,8 +70,8 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "                        much time and memory the allocator itself costs\n"
                            "      --facts=FILE      with --mode=allocator: read the properties of the allocator\n"
                            "                        from FILE instead of measuring them\n"
-                           "      --no-prediction   with --mode=allocator: do not replay the program's\n"
-                           "                        operations with the other allocators at the end\n"
+                           "      --no-prediction   with --mode=allocator: skip the replays under other allocators\n"
+                           "                        at the end\n"
                            "      --sample-bytes=N  record only one allocation per N bytes, on average\n"
                            "                        (512K, 1M): cheaper, but all numbers are estimates\n"
                            "      --sample-accesses[=HZ]\n"
@@ -94,7 +94,7 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "  -q, --quiet           print nothing, unless no profile was written; the report lists\n"
                            "                        what is missing\n"
                            "  -v, --verbose         let the runtime print what it does\n"
-                           "      --help            this text\n"
+                           "  -h, --help            this text\n"
                            "\n"
                            "Exits with the program's code, 128 + n when signal n killed it; 125 when Heapwise\n"
                            "could not start it, 126 when it is not executable, 127 when it was not found.\n";
@@ -104,19 +104,14 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
 static bool take_mode(void *allocator, const char *mode, const struct hw_option *option)
 {
     *(bool *)allocator = strcmp(mode, "allocator") == 0;
-    if (*(bool *)allocator || strcmp(mode, "heap") == 0)
-        return true;
-    hw_say("--mode=%s: unknown mode; use heap or allocator", mode);
-    return false;
+    return *(bool *)allocator || strcmp(mode, "heap") == 0 || hw_option_unknown(option, mode, "heap, allocator");
 }
 
 static bool take_sample_bytes(void *bytes, const char *text, const struct hw_option *option)
 {
     uint64_t *value = bytes;
-    if (hw_parse_size(text, value) && *value >= 1 && *value <= (uint64_t)1 << 40)
-        return true;
-    hw_say("--sample-bytes=%s: a number of bytes is needed, such as 524288, 512K or 1M", text);
-    return false;
+    return (hw_parse_size(text, value) && *value >= 1 && *value <= (uint64_t)1 << 40) ||
+           hw_option_needs(option, text, "a number of bytes, such as 524288, 512K or 1M");
 }
 
 static bool take_sample_accesses(void *rate, const char *text, const struct hw_option *option)
@@ -149,7 +144,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_FLAG("symbolize", 0, struct record, symbolize),
     HW_OPTION_FLAG("no-debuginfod", 0, struct record, names.view.symbolizer.no_debuginfod),
     HW_OPTION_TEXT("sysroot", 0, struct record, names.view.symbolizer.sysroot),
-    HW_OPTION_HELP(0),
+    HW_OPTION_HELP('h'),
     {0},
 };
 
@@ -162,16 +157,17 @@ static bool accept_together(const struct record *record)
                          : record->free_stacks  ? "--free-stacks"
                                                 : NULL;
     if (option)
-        hw_say("%s cannot be combined with --mode allocator: every operation is counted, call stacks are sampled",
-               option);
+        hw_say(
+            "record: %s cannot be combined with --mode allocator: every operation is counted, call stacks are sampled",
+            option);
     if (!option && !record->allocator && (record->facts || record->no_prediction)) {
         option = record->facts ? "--facts" : "--no-prediction";
-        hw_say("%s needs --mode allocator", option);
+        hw_say("record: %s needs --mode allocator", option);
     }
     if (!option && !record->symbolize &&
         (record->names.view.symbolizer.sysroot || record->names.view.symbolizer.no_debuginfod)) {
         option = record->names.view.symbolizer.sysroot ? "--sysroot" : "--no-debuginfod";
-        hw_say("%s needs --symbolize", option);
+        hw_say("record: %s needs --symbolize", option);
     }
     return !option;
 }
@@ -179,7 +175,7 @@ static bool accept_together(const struct record *record)
 /* Returns -1 to go on, or the exit code. */
 static int read_options(struct record *record, int argc, char **argv)
 {
-    const int code = hw_options_take(verb_options, "+", help, argc, argv, record);
+    const int code = hw_options_take(verb_options, true, help, argc, argv, record);
     record->command = argv + optind;
     if (code < 0 && fflush(stdout) == 0)
         return HW_VERB_FINE;
@@ -187,8 +183,7 @@ static int read_options(struct record *record, int argc, char **argv)
         return HW_VERB_CANNOT_START;
     if (optind < argc)
         return -1;
-    hw_say("no program given");
-    fputs(help, stderr);
+    hw_say("record: which PROGRAM? (see heapwise record --help)");
     return HW_VERB_CANNOT_START;
 }
 
@@ -597,9 +592,9 @@ static void show_report(const struct record *record, const struct hw_session_fil
         hw_say("the report is lost, since standard output is closed; it is in %s", short_path(file->path));
         return;
     }
-    char verb[] = "report";
-    char *arguments[] = {verb, file->path, NULL};
-    hw_verb_report(2, arguments);
+    char verb[] = "report", no_pager[] = "--no-pager";
+    char *arguments[] = {verb, no_pager, file->path, NULL};
+    hw_verb_report(3, arguments);
     if (fflush(stdout) != 0 || ferror(stdout))
         hw_say("the report is lost, since it cannot be written: %s; it is in %s", strerror(errno),
                short_path(file->path));
@@ -645,7 +640,7 @@ int hw_verb_record(int argc, char **argv)
         code = run(&record, &error);
     if (code) {
         hw_file_service_stop(&record.service);
-        hw_say("%s", error.message);
+        hw_say("record: %s", error.message);
     } else {
         conclude(&record);
         const struct hw_launch *launch = &record.launch;

@@ -10,9 +10,13 @@
 
 static const char help[] =
     "Usage: heapwise report [OPTION]... FILE...\n"
-    "Show what is in profile files, also in those of programs that are still running.\n"
+    "Show what is in profile files, also in those of programs that are still running:\n"
+    "the summary, why RSS is larger than the heap, what was found, and the places that\n"
+    "matter most. \"heapwise FILE\" is the same.\n"
     "\n"
-    "  --top N          show N places in each list (default: 10; in JSON all)\n"
+    "  --all            the whole report: all lists with their stacks\n"
+    "  --top N          show N places in each list (default: 5; with --all 10; in\n"
+    "                   JSON all)\n"
     "  --sort KEY       show only the list of places by KEY, with --json the order:\n"
     "{lists}\n"
     "  --section NAME   show only this part: summary, findings, fields, functions,\n"
@@ -30,7 +34,10 @@ static const char help[] =
     "                   whole (default: 1)\n"
     "  --value KEY      of --by, --sandwich and --tree: what is added up (default: peak),\n"
     "                   a KEY of heapwise export --value\n"
-    "  --full           whole stacks, names and paths: fold and cut nothing\n"
+    "  --full           whole stacks, names and paths: fold and cut nothing; implies\n"
+    "                   --all\n"
+    "  --no-pager       do not send the text through a pager on a terminal (see\n"
+    "                   $HEAPWISE_PAGER in heapwise(1))\n"
     "  --json           one object for a program to read (see docs/json.md); an array\n"
     "                   of them for several FILEs\n"
     "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
@@ -69,11 +76,8 @@ static bool take_sort(void *closure, const char *value, const struct hw_option *
     struct hw_reporting *command = closure;
     char names[512];
     const enum hw_sort_key key = hw_take_list("report", value, strlen(value));
-    if (key >= HW_SORT_KEYS) {
-        hw_say("report: --sort does not know '%s' (%s)", value,
-               names_from(HW_REPORT_LISTS, HW_SORT_KEYS, names, sizeof names));
-        return false;
-    }
+    if (key >= HW_SORT_KEYS)
+        return hw_option_unknown(option, value, names_from(HW_REPORT_LISTS, HW_SORT_KEYS, names, sizeof names));
     command->report.sort = key;
     command->report.sections |= 1u << (HW_REPORT_LISTS + (unsigned)key);
     return true;
@@ -86,10 +90,9 @@ static bool take_sections(void *closure, const char *value, const struct hw_opti
         const size_t size = strcspn(value, ",");
         const int section = find_section(value, size);
         if (section < 0) {
-            char names[512];
-            hw_say("report: --section does not know '%.*s' (%s)", (int)size, value,
-                   names_from(0, HW_REPORT_SECTIONS, names, sizeof names));
-            return false;
+            char names[512], wrong[64];
+            snprintf(wrong, sizeof wrong, "%.*s", (int)size, value);
+            return hw_option_unknown(option, wrong, names_from(0, HW_REPORT_SECTIONS, names, sizeof names));
         }
         command->report.sections |= 1u << section;
         if (!value[size])
@@ -208,6 +211,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_CALL("value", 0, take_value),
     HW_OPTION_TEXT("function", 0, struct hw_reporting, names.view.function),
     HW_STACK_OPTIONS(struct hw_reporting, names),
+    HW_OPTION_FLAG("all", 0, struct hw_reporting, all),
     HW_REPORTING_OPTIONS,
     {0},
 };

@@ -77,7 +77,7 @@ static bool name_output(struct command *command)
 /* HW_VERB_FINE to go on, HW_VERB_USAGE, or -1 when help was printed. */
 static int parse(struct command *command, int argc, char **argv)
 {
-    const int code = hw_options_take(verb_options, ":", help, argc, argv, command);
+    const int code = hw_options_take(verb_options, false, help, argc, argv, command);
     if (code)
         return code;
     if (argc - optind != 1) {
@@ -177,7 +177,7 @@ static char *read_runs(const char *path)
 static bool add_stream(struct streams *streams, unsigned char *bytes, size_t size, const struct hw_error *error)
 {
     if (!bytes) {
-        hw_say("%s", error->message);
+        hw_say("view: %s", error->message);
         return false;
     }
     streams->bytes[streams->count] = bytes;
@@ -193,7 +193,7 @@ static bool add_profile(struct streams *streams, const struct command *command, 
     size_t size = 0;
     const char *function = command->names.view.function;
     if (function && !view->context_count && path == command->file) {
-        hw_say("%s: no place has '%s' on its stack", path, function);
+        hw_say("view: %s: no place has '%s' on its stack", path, function);
         return false;
     }
     char *runs = command->runs && path == command->file ? read_runs(command->runs) : NULL;

@@ -28,9 +28,14 @@ enum hw_report_section {
 /* "summary", … as --section takes them; the names from HW_REPORT_LISTS on are the keys of --sort. */
 extern const char *const hw_report_section_names[HW_REPORT_SECTIONS];
 
+#define HW_BRIEF_LINES 80 /* of a page of 80 columns or more */
+
 struct hw_report_options {
     uint32_t sections;     /* bits 1 << enum hw_report_section; 0: what is usual */
-    size_t top;            /* contexts in a list; 0: 10 in text, all in JSON */
+    bool brief;            /* text, without `sections`: what matters most, at most HW_BRIEF_LINES */
+    bool packages;         /* text, without `sections`: says which of this machine's packages bring
+                            * missing names */
+    size_t top;            /* contexts in a list; 0: 10 in text (brief: 5), all in JSON */
     enum hw_sort_key sort; /* order of JSON's contexts */
     const char *structure; /* of the structs only those of that name; NULL: all */
     struct hw_sums sums;   /* instead of the sections */

@@ -109,7 +109,7 @@ static void test_text(void **state)
     char *program = build("told_text", "--granule=64");
     const char *const argv[] = {program, NULL};
     struct recording recording = record_and_load(argv, NULL);
-    const char *const arguments[] = {"report", recording.files[0], NULL};
+    const char *const arguments[] = {"report", "--all", recording.files[0], NULL};
     struct run_result report = heapwise(arguments, NULL);
     assert_exit(&report, 0, "report");
     assert_contains(report.out, "Accesses to blocks by the function that allocated them");

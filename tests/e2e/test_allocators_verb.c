@@ -271,11 +271,13 @@ static void check_refused(const char *const arguments[], int code, const char *s
 
 static void test_wrong_usage(void **state)
 {
-    check_refused((const char *const[]){VERB, NULL}, 2, "no program given");
-    check_refused((const char *const[]){VERB, "--nonsense", NULL}, 2, "Try heapwise allocators --help");
-    check_refused((const char *const[]){VERB, "-n", "0", "true", NULL}, 2, "--rounds=0");
-    check_refused((const char *const[]){VERB, "-n", "102", "true", NULL}, 2, "--rounds=102");
-    check_refused((const char *const[]){VERB, "--timeout=soon", "true", NULL}, 2, "--timeout=soon");
+    check_refused((const char *const[]){VERB, NULL}, 2, "which PROGRAM?");
+    check_refused((const char *const[]){VERB, "--nonsense", NULL}, 2, "see heapwise allocators --help");
+    check_refused((const char *const[]){VERB, "-n", "0", "true", NULL}, 2,
+                  "--rounds takes a number from 1 to 101, not '0'");
+    check_refused((const char *const[]){VERB, "-n", "102", "true", NULL}, 2,
+                  "--rounds takes a number from 1 to 101, not '102'");
+    check_refused((const char *const[]){VERB, "--timeout=soon", "true", NULL}, 2, "not 'soon'");
     check_refused((const char *const[]){VERB, "not-there-at-all", NULL}, 2, "not-there-at-all");
     check_refused((const char *const[]){VERB, "/etc/passwd", NULL}, 2, "/etc/passwd");
     check_refused((const char *const[]){VERB, "--allocator=mine", "true", NULL}, 2, "NAME=PATH");

@@ -220,7 +220,7 @@ static void usage(void **state)
     expect((const char *const[]){"fields", NULL}, 2, "", "which FILE?");
     expect((const char *const[]){"fields", "--help", NULL}, 0, "Usage: heapwise fields", "");
     expect((const char *const[]){"fields", "--top", "none", "x", NULL}, 2, "", "fields: --top takes a number");
-    expect((const char *const[]){"fields", "--color=red", "x", NULL}, 2, "", "fields: --color takes");
+    expect((const char *const[]){"fields", "--color=red", "x", NULL}, 2, "", "fields: --color does not know 'red'");
     expect((const char *const[]){"fields", "--struct", NULL}, 2, "", "fields: --struct needs a value");
     expect((const char *const[]){"fields", "--wrong", "x", NULL}, 2, "", "unknown option '--wrong'");
     expect((const char *const[]){"fields", "/does/not/exist", NULL}, 2, "", "/does/not/exist");

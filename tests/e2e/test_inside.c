@@ -455,7 +455,7 @@ static void test_text(void **state)
 {
     struct recording recording = record_inside("calls", "10", "libinsidemalloc.so", NULL, false);
     need_dispatch(&recording);
-    const char *const arguments[] = {"report", recording.files[0], NULL};
+    const char *const arguments[] = {"report", "--all", recording.files[0], NULL};
     struct run_result result = heapwise(arguments, NULL);
     assert_exit(&result, 0, "report");
     assert_contains(result.out, "System calls inside the allocator");

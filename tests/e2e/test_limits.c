@@ -121,7 +121,7 @@ static void test_live_is_not_known(void **state)
         assert_true(json_is_null(json_object_get(sampled, keys[i])));
         assert_null(json_object_get(totals, keys[i]));
     }
-    struct run_result report = heapwise((const char *const[]){"report", recording.files[0], NULL}, NULL);
+    struct run_result report = heapwise((const char *const[]){"report", "--all", recording.files[0], NULL}, NULL);
     assert_exit(&report, 0, "report");
     assert_non_null(strstr(report.out, "Peak        not known"));
     assert_non_null(strstr(report.out, "Not freed   not known"));

@@ -89,7 +89,7 @@ static const char *finding_of(const json_t *report)
 /* With one space between words. */
 static char *text_of(const char *file)
 {
-    const char *const arguments[] = {"report", file, NULL};
+    const char *const arguments[] = {"report", "--all", file, NULL};
     struct run_result result = heapwise(arguments, NULL);
     assert_exit(&result, 0, "report");
     char *text = strdup(result.out), *to = text;

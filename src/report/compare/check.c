@@ -110,10 +110,12 @@ static void print_context(struct hw_text *text, const struct hw_check *check, si
     }
     const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
     const size_t room = page->width - 34;
-    const char *place = hw_text_place(text, frame), *function = hw_text_function(text, frame, room);
-    hw_page_print(page, HW_NAME, "%s", function);
-    if (*place && hw_text_width(function) + 2 + hw_text_width(place) <= room)
-        hw_page_print(page, HW_PLAIN, "  %s", place);
+    bool placed;
+    hw_text_named(text, frame, room, &placed);
+    if (!placed) {
+        fputc('\n', page->stream);
+        hw_page_print(page, HW_PLAIN, "     %s", hw_buffer_text(&text->place));
+    }
     fputc('\n', page->stream);
     /* One function may allocate for many: its caller distinguishes the stacks. */
     if (text->fold.headline + 1 >= text->stack.count)
@@ -121,7 +123,7 @@ static void print_context(struct hw_text *text, const struct hw_check *check, si
     frame = &text->stack.frames[text->fold.headline + 1];
     hw_page_pad(page, 34);
     hw_page_print(page, HW_FAINT, "called by %s", hw_text_function(text, frame, room - 10));
-    place = hw_text_place(text, frame);
+    const char *place = hw_text_place(text, frame);
     if (*place && hw_text_width(hw_buffer_text(&text->name)) + 12 + hw_text_width(place) <= room)
         hw_page_print(page, HW_FAINT, "  %s", place);
     fputc('\n', page->stream);

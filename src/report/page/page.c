@@ -83,13 +83,16 @@ static void write_piece(const struct hw_page *page, const char *text, size_t siz
     }
 }
 
+#define WIDEST_TEXT 120 /* lines of sentences are hard to follow beyond */
+
 /* Wraps TEXT; the cursor stands at COLUMN, lines after the first begin at INDENT. Ends the last line. */
 static void wrap(const struct hw_page *page, size_t column, size_t indent, const char *text)
 {
+    const size_t width = page->width < WIDEST_TEXT ? page->width : WIDEST_TEXT;
     bool begun = false;
     while (*text) {
         const size_t size = piece(text), columns = columns_of(text, size);
-        if (begun && column + 1 + columns > page->width) {
+        if (begun && column + 1 + columns > width) {
             fputc('\n', page->stream);
             hw_page_pad(page, indent);
             column = indent;

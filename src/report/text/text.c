@@ -330,34 +330,52 @@ void hw_text_selection(struct hw_text *text, const char *label)
 
 /* ---- what was not observed ---- */
 
-static void print_not_observed(struct hw_text *text)
+/* The first sentences of the brief report, so many lines of each: */
+#define BRIEF_SENTENCES 3
+#define BRIEF_LINES     2
+
+void hw_text_not_observed(struct hw_text *text)
 {
     const struct hw_page *page = &text->page;
     struct hw_buffer sentences = {0};
     hw_not_observed(text->view, &sentences);
     hw_page_heading(page, "What was not observed");
-    for (const char *at = hw_buffer_text(&sentences); *at;) {
+    const bool brief = text->options->brief;
+    size_t left = 0;
+    for (const char *at = hw_buffer_text(&sentences), *next; *at; at = next) {
         const size_t size = strcspn(at, "\n");
-        hw_buffer_clear(&text->line);
-        hw_buffer_bytes(&text->line, at, size);
-        hw_page_wrap(page, 2, page->utf8 ? "\u2022" : "-",
-                     hw_page_clean(page, &text->cleaned, hw_buffer_text(&text->line)));
-        at += size + (at[size] != '\0');
+        next = at + size + (at[size] != '\0');
+        if (brief && left++ >= BRIEF_SENTENCES)
+            continue;
+        hw_buffer_clear(&text->name);
+        hw_buffer_bytes(&text->name, at, size);
+        const char *sentence = hw_page_clean(page, &text->cleaned, hw_buffer_text(&text->name));
+        if (brief) /* words that do not fit into a line leave room at its end */
+            sentence = hw_page_cut(page, &text->line, sentence, BRIEF_LINES * (page->width - 2) - 16);
+        hw_page_wrap(page, 2, page->utf8 ? "\u2022" : "-", sentence);
     }
+    if (left > BRIEF_SENTENCES)
+        fprintf(page->stream, "  %s and %zu more: --section not-observed\n", hw_page_ellipsis(page),
+                left - BRIEF_SENTENCES);
     text->failed = text->failed || sentences.failed;
     hw_buffer_free(&sentences);
 }
 
 /* ---- the whole ---- */
 
-static void print_sections(struct hw_text *text, uint32_t sections)
+void hw_text_sections(struct hw_text *text, uint32_t sections)
 {
     static void (*const print[HW_REPORT_SECTIONS])(struct hw_text *) = {
-        [HW_REPORT_SUMMARY] = print_summary,           [HW_REPORT_TIMELINE] = hw_text_timeline,
-        [HW_REPORT_MEMORY] = hw_text_memory,           [HW_REPORT_FUNCTIONS] = hw_text_functions,
-        [HW_REPORT_NOT_OBSERVED] = print_not_observed, [HW_REPORT_ACCESS] = hw_text_accesses,
-        [HW_REPORT_GLOBALS] = hw_text_globals,         [HW_REPORT_FINDINGS] = hw_text_findings,
-        [HW_REPORT_FIELDS] = hw_text_fields,           [HW_REPORT_SAMPLES] = hw_text_samples,
+        [HW_REPORT_SUMMARY] = print_summary,
+        [HW_REPORT_TIMELINE] = hw_text_timeline,
+        [HW_REPORT_MEMORY] = hw_text_memory,
+        [HW_REPORT_FUNCTIONS] = hw_text_functions,
+        [HW_REPORT_NOT_OBSERVED] = hw_text_not_observed,
+        [HW_REPORT_ACCESS] = hw_text_accesses,
+        [HW_REPORT_GLOBALS] = hw_text_globals,
+        [HW_REPORT_FINDINGS] = hw_text_findings,
+        [HW_REPORT_FIELDS] = hw_text_fields,
+        [HW_REPORT_SAMPLES] = hw_text_samples,
         [HW_REPORT_ALLOCATOR] = hw_text_allocator,
     };
     /* With the summary the tables of functions are the answer on the first screen. Who counted accesses asks for them.
@@ -493,8 +511,12 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
     text.failed |= !text.shown || !text.shown_in || !hw_places_make(&text.places, view, options->full);
     if (!text.failed) {
         print_top(&text);
-        print_sections(&text, options->sections ? options->sections
-                                                : sections_with_content(view, analysis.analysis->finding_count != 0));
+        const bool brief = options->brief && !options->sections;
+        const uint32_t sections =
+            options->sections ? options->sections : sections_with_content(view, analysis.analysis->finding_count != 0);
+        if (options->packages && !options->sections)
+            hw_text_missing_symbols(&text);
+        (brief ? hw_text_brief : hw_text_sections)(&text, sections);
     }
     const bool fine = hw_text_done(&text);
     if (!fine)

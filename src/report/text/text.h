@@ -37,11 +37,25 @@ const char *hw_text_function(struct hw_text *text, const struct hw_view_frame *f
 /* "ltable.c:554", else the module when the function says nothing of it, else "". In text->place. */
 const char *hw_text_place(struct hw_text *text, const struct hw_view_frame *frame);
 
+/* Prints the function and its place on ROOM columns: the name is cut, never the place. Returns the columns used;
+ * *PLACED is false when the place did not fit, it is in text->place then. */
+size_t hw_text_named(struct hw_text *text, const struct hw_view_frame *frame, size_t room, bool *placed);
+
 /* Loads the stack at LEAF into text->stack and text->fold; false when it is empty or there is no memory. */
 bool hw_text_load(struct hw_text *text, uint32_t leaf);
 
 /* Prints the loaded stack, one line a frame. */
 void hw_text_stack(struct hw_text *text);
+
+/* text.c: parts of the report by their bits, in the order of the whole. */
+void hw_text_sections(struct hw_text *text, uint32_t sections);
+void hw_text_not_observed(struct hw_text *text);
+
+/* text_brief.c: what matters most of SECTIONS, which are those with content. */
+void hw_text_brief(struct hw_text *text, uint32_t sections);
+
+/* text_symbols.c: at the top, which modules that matter have no debug information, and what brings it. */
+void hw_text_missing_symbols(struct hw_text *text);
 
 /* text_contexts.c: lists of contexts. */
 void hw_text_list(struct hw_text *text, enum hw_sort_key key);
@@ -74,7 +88,8 @@ void hw_text_add_accesses(struct hw_buffer *out, uint64_t reads, uint64_t writes
 
 /* text_findings.c: what to do. */
 void hw_text_findings(struct hw_text *text);
-/* All but the title. */
+/* All but the title; what is gained alone. */
+void hw_text_gain(struct hw_text *text, const struct hw_advice *advice);
 void hw_text_advice(struct hw_text *text, const struct hw_advice *advice);
 
 /* text_words.c: which words of a context's blocks are used how often; nothing where words were not distinguished. */
@@ -124,7 +139,7 @@ bool hw_text_tree(struct hw_text *text, enum hw_measure_id measure, void (*title
 /* How many entries a list shows: --top, or what is usual. */
 static inline size_t hw_text_top(const struct hw_text *text)
 {
-    return text->options->top ? text->options->top : 10;
+    return text->options->top ? text->options->top : text->options->brief ? 5 : 10;
 }
 
 /* What the moment is called at which the profile ends: "at exit", "now", "at the end". */

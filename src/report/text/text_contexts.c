@@ -155,6 +155,8 @@ static const char *value_text(const struct hw_text *text, enum value_kind kind, 
 
 /* ---- one context ---- */
 
+#define LONGEST_CALLER 32
+
 static void size_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
 {
     hw_buffer_add(facts, "%s, %s in all\n", HW_OF(sum->allocations, "allocation"), HW_BYTES(sum->bytes));
@@ -294,6 +296,54 @@ static void print_facts(struct hw_text *text, size_t index)
     hw_buffer_free(&facts);
 }
 
+/* The same in the brief report: how many, how large. */
+static void print_brief_facts(struct hw_text *text, enum hw_sort_key key, const struct hw_view_context *context)
+{
+    const struct hw_profile_context *sum = &context->sum;
+    struct hw_buffer facts = {0};
+    if (key == HW_SORT_PEAK && sum->peak_blocks > 0)
+        hw_buffer_add(&facts, "%s at the peak\n", HW_OF((uint64_t)sum->peak_blocks, "block"));
+    if (key == HW_SORT_LEAKED && sum->live_blocks > 0)
+        hw_buffer_add(&facts, "%s not freed\n", HW_OF((uint64_t)sum->live_blocks, "block"));
+    size_facts(text, sum, &facts);
+    hw_page_facts(&text->page, 5, hw_buffer_text(&facts));
+    text->failed = text->failed || facts.failed;
+    hw_buffer_free(&facts);
+}
+
+/* "called by luaH_newkey < luaH_set < ...": as many callers of the loaded stack as a line has room for. */
+static void print_callers(struct hw_text *text)
+{
+    const struct hw_page *page = &text->page;
+    static const char begin[] = "     called by ";
+    size_t column = sizeof begin - 1;
+    bool behind = false, any = false, gap = false;
+    for (size_t i = 0; i < text->fold.count; i++) {
+        const struct hw_fold_item *item = &text->fold.items[i];
+        const bool frame = item->kind == HW_FOLD_FRAME;
+        if (gap && !frame)
+            continue;
+        if (!behind) {
+            behind = frame && item->frame == text->fold.headline;
+            continue;
+        }
+        const char *name =
+            frame ? hw_text_function(text, &text->stack.frames[item->frame], LONGEST_CALLER) : hw_page_ellipsis(page);
+        const size_t width = hw_text_width(name) + (any ? 3 : 0);
+        if (column + width + 4 + hw_text_width(hw_page_ellipsis(page)) > page->width) {
+            if (!gap)
+                fprintf(page->stream, any ? " < %s" : "%s", hw_page_ellipsis(page));
+            break;
+        }
+        hw_page_print(page, HW_FAINT, "%s%s", any ? " < " : begin, name);
+        column += width;
+        any = true;
+        gap = !frame;
+    }
+    if (any)
+        fputc('\n', page->stream);
+}
+
 /* " 1.   58.1 MiB  94.9 %  luaH_resize  ltable.c:554" */
 static void print_headline(struct hw_text *text, enum hw_sort_key key, size_t rank, size_t index, uint64_t total)
 {
@@ -319,13 +369,11 @@ static void print_headline(struct hw_text *text, enum hw_sort_key key, size_t ra
     } else {
         const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
         const size_t room = page->width - column - (note ? note + 2 : 0);
-        const char *place = hw_text_place(text, frame);
-        const char *function = hw_text_function(text, frame, room);
-        hw_page_print(page, HW_NAME, "%s", function);
-        column += hw_text_width(function);
-        if (*place && column + 2 + hw_text_width(place) + (note ? note + 2 : 0) <= page->width) {
-            hw_page_print(page, HW_PLAIN, "  %s", place);
-            column += 2 + hw_text_width(place);
+        bool placed;
+        column += hw_text_named(text, frame, room, &placed);
+        if (!placed && text->options->brief) { /* else the stack has it */
+            fprintf(page->stream, "\n     %s", hw_buffer_text(&text->place));
+            column = page->width;
         }
     }
     if (note) {
@@ -342,6 +390,12 @@ static void print_context(struct hw_text *text, enum hw_sort_key key, size_t ran
         return;
     text->shown[index] = rank < UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
     text->shown_in[index] = (uint8_t)key;
+    if (text->options->brief) {
+        print_brief_facts(text, key, &text->places.place[index]);
+        if (hw_text_load(text, text->places.place[index].sum.leaf))
+            print_callers(text);
+        return;
+    }
     print_facts(text, index);
     if (key >= HW_SORT_FIRST_OF_ACCESS && text->places.place[index].stacks == 1)
         hw_text_words(text, &text->places.place[index]);
@@ -429,7 +483,7 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
     const size_t shown = shown_count(text, key, order, count, total);
     bool after_stack = false;
     for (size_t i = 0; i < shown && !text->failed; i++) {
-        const bool with_stack = !text->shown[order[i]];
+        const bool with_stack = !text->shown[order[i]] && !text->options->brief;
         if (i && (with_stack || after_stack)) /* entries of one line stay together */
             fputc('\n', page->stream);
         print_context(text, key, i + 1, order[i], total);
@@ -439,7 +493,8 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
         rest += hw_sort_value(key, &text->places.place[order[i]]);
     if (shown < count) {
         char number[HW_HUMAN];
-        fprintf(page->stream, "\n     %s and %s", hw_page_ellipsis(page), HW_OF(count - shown, "more place"));
+        fprintf(page->stream, "%s     %s and %s", text->options->brief ? "" : "\n", hw_page_ellipsis(page),
+                HW_OF(count - shown, "more place"));
         if (lists[key].shared)
             fprintf(page->stream, ": %s (%s)", value_text(text, lists[key].kind, rest, number),
                     HW_PERCENT((double)rest, (double)total));

@@ -183,11 +183,8 @@ static void print_headline(struct diff_text *text, const struct hw_diff_place *p
                       hw_page_clean(page, &of->cleaned, frame->module->name));
         return;
     }
-    const size_t room = page->width - 28;
-    const char *where = hw_text_place(of, frame), *function = hw_text_function(of, frame, room);
-    hw_page_print(page, HW_NAME, "%s", function);
-    if (*where && hw_text_width(function) + 2 + hw_text_width(where) <= room)
-        hw_page_print(page, HW_PLAIN, "  %s", where);
+    bool placed;
+    hw_text_named(of, frame, page->width - 28, &placed);
     fputc('\n', page->stream);
 }
 

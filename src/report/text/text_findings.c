@@ -6,6 +6,7 @@
 #include "report/text/text.h"
 
 #define USUAL_FINDINGS 5
+#define BRIEF_FINDINGS 3
 
 /* "allocated by new_node (tree.c:17)", of the greatest context; nothing when the stack is not known. */
 static void add_allocator(struct hw_text *text, const struct hw_finding *finding, struct hw_buffer *out)
@@ -29,16 +30,21 @@ static void add_allocator(struct hw_text *text, const struct hw_finding *finding
     hw_buffer_add(out, ".");
 }
 
+void hw_text_gain(struct hw_text *text, const struct hw_advice *advice)
+{
+    if (!advice->gain.used)
+        return;
+    hw_buffer_clear(&text->line);
+    hw_buffer_add(&text->line, "Gain: %s.", hw_buffer_text(&advice->gain));
+    hw_page_wrap(&text->page, 5, "", hw_buffer_text(&text->line));
+}
+
 void hw_text_advice(struct hw_text *text, const struct hw_advice *advice)
 {
     const struct hw_page *page = &text->page;
     hw_page_wrap(page, 5, "", hw_buffer_text(&advice->why));
     hw_page_wrap(page, 5, "", hw_buffer_text(&advice->what));
-    if (advice->gain.used) {
-        hw_buffer_clear(&text->line);
-        hw_buffer_add(&text->line, "Gain: %s.", hw_buffer_text(&advice->gain));
-        hw_page_wrap(page, 5, "", hw_buffer_text(&text->line));
-    }
+    hw_text_gain(text, advice);
 }
 
 static void print_finding(struct hw_text *text, size_t rank, const struct hw_finding *finding, struct hw_advice *words)
@@ -50,6 +56,10 @@ static void print_finding(struct hw_text *text, size_t rank, const struct hw_fin
         page, HW_NAME, "%s",
         hw_page_cut(page, &text->line, hw_buffer_text(&words->title), text->options->full ? 4096 : page->width - 5));
     fputc('\n', page->stream);
+    if (text->options->brief) {
+        hw_text_gain(text, words);
+        return;
+    }
     add_allocator(text, finding, &words->why);
     hw_text_advice(text, words);
     if (finding->context_count &&
@@ -61,7 +71,7 @@ void hw_text_findings(struct hw_text *text)
 {
     const struct hw_page *page = &text->page;
     const struct hw_analysis *analysis = text->analysis;
-    const size_t top = text->options->top ? text->options->top : USUAL_FINDINGS;
+    const size_t top = text->options->top ? text->options->top : text->options->brief ? BRIEF_FINDINGS : USUAL_FINDINGS;
     struct hw_advice words = {0};
     size_t shown = 0, wanted = 0;
     if (text->options->fields && !text->view->profile->fields.counted)
@@ -70,13 +80,14 @@ void hw_text_findings(struct hw_text *text)
     for (size_t i = 0; i < analysis->finding_count && !text->failed; i++) {
         if (!hw_report_wants_finding(text->options, analysis, &analysis->findings[i]) || wanted++ >= top)
             continue;
-        if (shown++)
+        if (shown++ && !text->options->brief)
             fputc('\n', page->stream);
         print_finding(text, i + 1, &analysis->findings[i], &words);
     }
     if (!wanted)
         fputs("Nothing was found that is worth a change.\n", page->stream);
     if (shown < wanted)
-        fprintf(page->stream, "\n     %s and %s\n", hw_page_ellipsis(page), HW_OF(wanted - shown, "more finding"));
+        fprintf(page->stream, "%s     %s and %s\n", text->options->brief ? "" : "\n", hw_page_ellipsis(page),
+                HW_OF(wanted - shown, "more finding"));
     text->failed |= !hw_advice_free(&words);
 }

@@ -29,7 +29,7 @@ bool hw_text_done(struct hw_text *text)
 }
 
 #define STACK_LINES    16 /* longer stacks are folded in the middle */
-#define WIDEST_PLACE   30
+#define LEAST_NAME     16 /* columns of a function's name beside its place */
 #define WIDEST_WRAPPER 40
 
 /* ---- names ---- */
@@ -105,7 +105,7 @@ static void leave_out_trait(struct hw_text *text)
 }
 
 /* Makes text->name fit: first without the returned type, then without parameters, without template arguments, without
- * the trait, and at last without its beginning. */
+ * the trait, and at last without its middle. */
 static void shorten(struct hw_text *text, size_t columns)
 {
     static const char brackets[][2] = {{'(', ')'}, {'<', '>'}};
@@ -125,8 +125,10 @@ static void shorten(struct hw_text *text, size_t columns)
     const size_t width = hw_text_width(name), mark = hw_text_width(ellipsis);
     if (width <= columns || columns <= mark)
         return;
+    const size_t head = (columns - mark) / 3; /* of a qualified name both ends say something */
     hw_buffer_clear(&text->cleaned);
-    hw_buffer_add(&text->cleaned, "%s%s", ellipsis, name + hw_text_cut(name, width - columns + mark));
+    hw_buffer_bytes(&text->cleaned, name, hw_text_cut(name, head));
+    hw_buffer_add(&text->cleaned, "%s%s", ellipsis, name + hw_text_cut(name, width - (columns - mark - head)));
     swap_name(text);
 }
 
@@ -168,6 +170,20 @@ const char *hw_text_place(struct hw_text *text, const struct hw_view_frame *fram
     return hw_buffer_text(&text->place);
 }
 
+size_t hw_text_named(struct hw_text *text, const struct hw_view_frame *frame, size_t room, bool *placed)
+{
+    const char *place = hw_text_place(text, frame);
+    const size_t width = *place ? 2 + hw_text_width(place) : 0;
+    const bool fits = width + LEAST_NAME <= room;
+    const char *function = hw_text_function(text, frame, fits ? room - width : room);
+    const size_t used = hw_text_width(function);
+    hw_page_print(&text->page, HW_NAME, "%s", function);
+    *placed = !width || used + width <= room;
+    if (width && *placed)
+        hw_page_print(&text->page, HW_PLAIN, "  %s", place);
+    return used + (*placed ? width : 0);
+}
+
 /* ---- stacks ---- */
 
 bool hw_text_load(struct hw_text *text, uint32_t leaf)
@@ -196,14 +212,15 @@ static void print_frame(struct hw_text *text, const struct hw_fold_item *item, s
     const bool headline = item->frame == text->fold.headline;
     const struct hw_view_frame *frame = &text->stack.frames[item->frame];
     const char *place = hw_text_place(text, frame);
-    const char *function = hw_text_function(text, frame, columns);
+    const size_t room = page->width - 8, wide = hw_text_width(place); /* a place is never cut: the name is */
+    const size_t rest = wide + LEAST_NAME < room ? room - wide : LEAST_NAME;
+    const char *function = hw_text_function(text, frame, *place && rest < columns ? rest : columns);
     fprintf(page->stream, "    %s ", headline ? ">" : " ");
     hw_page_print(page, headline ? HW_STRONG : HW_PLAIN, "%s", function);
     const size_t width = hw_text_width(function);
     if (*place) {
-        hw_page_pad(page, 2 + (width < columns ? columns - width : 0));
-        hw_page_print(page, HW_FAINT, "%s",
-                      hw_page_cut(page, &text->line, place, text->options->full ? 4096 : WIDEST_PLACE));
+        hw_page_pad(page, 2 + (width < columns && rest >= columns ? columns - width : 0));
+        hw_page_print(page, HW_FAINT, "%s", place);
     }
     if (item->times > 1)
         print_times(text, item, "  ");
@@ -222,8 +239,8 @@ static size_t function_columns(struct hw_text *text)
             width += 14;
         place = width > place ? width : place;
     }
-    if (place > WIDEST_PLACE)
-        place = WIDEST_PLACE;
+    if (place > text->page.width / 2) /* such lines are not aligned */
+        place = text->page.width / 2;
     const size_t room = text->page.width - 6 - 2 - place;
     for (size_t i = 0; i < text->fold.count && widest < room; i++) {
         if (text->fold.items[i].kind != HW_FOLD_FRAME)

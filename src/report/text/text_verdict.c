@@ -12,9 +12,9 @@ static void print_finding(struct hw_text *text, size_t rank, const struct hw_vie
     text->failed |= !hw_view_verdict_site(text->view, finding, clean, &site) || site.failed;
     hw_verdict_finding_words(words, finding, &of->input, hw_buffer_text(&site));
     hw_buffer_free(&site);
-    fprintf(page->stream, "\n%3zu. ", rank);
+    fprintf(page->stream, "%s%3zu. ", text->options->brief ? "" : "\n", rank);
     hw_page_print(page, HW_NAME, "%s\n", hw_buffer_text(&words->title));
-    hw_text_advice(text, words);
+    (text->options->brief ? hw_text_gain : hw_text_advice)(text, words);
 }
 
 void hw_text_verdict(struct hw_text *text)
@@ -22,6 +22,7 @@ void hw_text_verdict(struct hw_text *text)
     struct hw_view_verdict of;
     struct hw_advice words = {0};
     struct hw_buffer summary = {0};
+    const size_t most = text->options->brief ? 3 : SIZE_MAX;
     if (!hw_view_verdict(&of, text->view))
         return;
     hw_page_heading(&text->page, "Is it the allocator?");
@@ -29,7 +30,7 @@ void hw_text_verdict(struct hw_text *text)
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(&summary));
     text->failed |= summary.failed;
     hw_buffer_free(&summary);
-    for (size_t i = 0; i < of.verdict.finding_count && !text->failed; i++)
+    for (size_t i = 0; i < of.verdict.finding_count && i < most && !text->failed; i++)
         print_finding(text, i + 1, &of, &of.verdict.findings[i], &words);
     text->failed |= !hw_advice_free(&words);
 }

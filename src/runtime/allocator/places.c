@@ -507,8 +507,8 @@ size_t hw_place_freed_slow(struct hw_operator *op, uintptr_t address)
 
 /* ---- handing out ---- */
 
-/* Puts VALUE in the place of *OLD; false, and *OLD is what is there, if that was another. With one thread it need only
- * be one instruction, for signal handlers. */
+/* Puts VALUE in the place of *OLD; on mismatch it returns false and stores the current value in *OLD. With one thread
+ * it need only be one instruction, for signal handlers. */
 #define REPLACE(suffix)                                                                                                \
     (hw_places.many ? __atomic_compare_exchange_n(where, old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) : ({   \
         bool done;                                                                                                     \

@@ -14,6 +14,7 @@
 #include "cli/output_name.h"
 #include "base/preload.h"
 #include "cli/session.h"
+#include "cli/suggest.h"
 #include "cli/target.h"
 
 static char folder[PATH_MAX];
@@ -515,6 +516,31 @@ static void test_words_of_the_shell(void **state)
     assert_true(strlen(hw_shell_word(longer, word, sizeof word)) < sizeof word);
 }
 
+/* ---- slips ---- */
+
+static void test_slips(void **state)
+{
+    static const char list[] = "peak, bytes, leaked, not-observed";
+    size_t size = 0;
+    assert_int_equal(hw_word_distance("report", 6, "report"), 0);
+    assert_int_equal(hw_word_distance("reprot", 6, "report"), 1); /* neighbours are swapped */
+    assert_int_equal(hw_word_distance("reprt", 5, "report"), 1);
+    assert_int_equal(hw_word_distance("rreport", 7, "report"), 1);
+    assert_int_equal(hw_word_distance("", 0, "diff"), 4);
+    assert_int_equal(hw_word_distance("peak=x", 4, "peak"), 0);
+    char longer[200];
+    memset(longer, 'a', sizeof longer);
+    longer[sizeof longer - 1] = '\0';
+    assert_true(hw_word_distance(longer, strlen(longer), "report") > 100);
+    assert_ptr_equal(hw_nearest_in("leeked", list, &size), list + 13);
+    assert_int_equal(size, 6);
+    assert_ptr_equal(hw_nearest_in("pek", list, &size), list);
+    assert_int_equal(size, 4);
+    assert_null(hw_nearest_in("xyz", list, &size));
+    assert_null(hw_nearest_in("", list, &size));
+    assert_null(hw_nearest_in("a", "b", &size)); /* all is a slip of one letter */
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
 
 TEST_LIST(IN_FOLDER(test_programs_that_are_not_there), IN_FOLDER(test_path_is_searched_as_execvp_does),
@@ -526,4 +552,4 @@ TEST_LIST(IN_FOLDER(test_programs_that_are_not_there), IN_FOLDER(test_path_is_se
           IN_FOLDER(test_places_that_cannot_be_written), IN_FOLDER(test_profiles_of_a_session_are_found),
           IN_FOLDER(test_names_that_a_preload_cannot_express_are_linked),
           IN_FOLDER(test_what_is_in_the_environment_is_kept), cmocka_unit_test(test_sizes_and_numbers),
-          cmocka_unit_test(test_words_of_the_shell))
+          cmocka_unit_test(test_words_of_the_shell), cmocka_unit_test(test_slips))
