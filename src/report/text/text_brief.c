@@ -70,9 +70,10 @@ static char *printed(struct hw_text *text, void (*part)(struct hw_text *))
     text->page.stream = open_memstream(&lines, &size);
     if (text->page.stream)
         part(text);
-    const bool fine = text->page.stream && fclose(text->page.stream) == 0;
+    const bool written = text->page.stream && fflush(text->page.stream) == 0 && !ferror(text->page.stream);
+    const bool fine = text->page.stream && fclose(text->page.stream) == 0 && written;
     text->page.stream = stream;
-    if (fine)
+    if (fine && lines) /* glibc's fclose gives no lines, and no error, where its last allocation fails */
         return lines;
     text->failed = true;
     free(lines);

@@ -4,6 +4,7 @@
 #include "report/text/text.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,34 +93,40 @@ static void take_package(char package[static PACKAGE_MOST], const char *list)
         package[size - ending] = '\0';
 }
 
-static void read_list(const char *name, struct missing *missing, size_t count)
+/* False when there is no memory. */
+static bool read_list(const char *name, struct missing *missing, size_t count)
 {
     char path[512], *line = NULL;
     size_t room = 0;
     snprintf(path, sizeof path, "%s/%s", LISTS, name);
     FILE *list = fopen(path, "re");
-    while (list && getline(&line, &room, list) > 0) {
+    if (!list)
+        return errno != ENOMEM;
+    while (getline(&line, &room, list) > 0) {
         line[strcspn(line, "\n")] = '\0';
         for (size_t i = 0; i < count; i++)
             if (!*missing[i].package && names_file(line, missing[i].module->path))
                 take_package(missing[i].package, name);
     }
+    const bool fine = feof(list) || errno != ENOMEM;
     free(line);
-    if (list)
-        fclose(list);
+    fclose(list);
+    return fine;
 }
 
-static void find_packages(struct missing *missing, size_t count)
+static bool find_packages(struct missing *missing, size_t count)
 {
     static const char ending[] = ".list";
     DIR *lists = opendir(LISTS);
-    for (struct dirent *entry; lists && (entry = readdir(lists));) {
+    bool fine = lists || errno != ENOMEM;
+    for (struct dirent *entry; fine && lists && (entry = readdir(lists));) {
         const size_t size = strlen(entry->d_name);
         if (size > sizeof ending - 1 && !strcmp(entry->d_name + size - (sizeof ending - 1), ending))
-            read_list(entry->d_name, missing, count);
+            fine = read_list(entry->d_name, missing, count);
     }
     if (lists)
         closedir(lists);
+    return fine;
 }
 
 /* ---- what to do ---- */
@@ -194,8 +201,8 @@ void hw_text_missing_symbols(struct hw_text *text)
     for (size_t i = 0; i < view->module_count; i++)
         any = any || lacks_debug_info(&view->modules[i]);
     const size_t count = any && !view->profile->llvm ? find_missing(text, missing, &all) : 0;
-    if (count)
-        find_packages(missing, count);
+    if (count && !find_packages(missing, count))
+        text->failed = true;
     for (size_t i = 0; i < count; i++) {
         hw_buffer_clear(&text->line);
         hw_buffer_add(&text->line, "%s, %s of the %s: ", missing[i].module->name,
