@@ -265,7 +265,7 @@ void hw_json_stack(struct json_writer *writer, uint32_t leaf)
         const struct hw_buffer *frames = location_frames(writer, view->nodes[node].location);
         if (node != leaf)
             fputc(',', writer->stream);
-        fwrite(frames->data, 1, frames->used, writer->stream);
+        fwrite(hw_buffer_text(frames), 1, frames->used, writer->stream);
     }
     fputc(']', writer->stream);
 }
