@@ -468,36 +468,32 @@ static void finish_context(struct builder *builder, struct hw_profile_context *c
     context->live_age_total_ns = age == UINT64_MAX ? age : hw_profile_ticks_to_ns(profile, age);
 }
 
-/* One context for each id that has numbers, sorted by id. */
+/* One context for each id that has numbers, sorted by id: made for all ids, then moved together. */
 static bool take_contexts(struct builder *builder)
 {
     struct hw_profile *profile = builder->profile;
-    size_t count = profile->context_entry_count, kept = 0;
-    struct hw_profile_context *contexts = calloc(count, sizeof *contexts);
-    struct sum *sums = calloc(count, sizeof *sums);
-    bool fine = contexts && sums;
-    for (size_t i = 0; fine && i < count; i++) {
+    const size_t count = profile->context_entry_count;
+    struct hw_profile_context *contexts = hw_arena_allocate(builder->arena, count + 1, sizeof *contexts);
+    struct sum *sums = calloc(count + 1, sizeof *sums);
+    if (!contexts || !sums) {
+        free(sums);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
         contexts[i].id = (uint32_t)i;
-    }
-    if (fine) {
-        merge_mibs(builder, contexts, sums);
-        add_inherited(builder, contexts, sums);
-        if (profile->process.flags & HW_PROCESS_FORKED)
-            tell_accessed(builder, sums);
-        for (size_t i = 0; i < count; i++)
-            kept += sums[i].told;
-        profile->contexts = hw_arena_allocate(builder->arena, kept + 1, sizeof *profile->contexts);
-        fine = profile->contexts != NULL;
-    }
-    for (size_t i = 0; fine && i < count; i++) {
+    merge_mibs(builder, contexts, sums);
+    add_inherited(builder, contexts, sums);
+    if (profile->process.flags & HW_PROCESS_FORKED)
+        tell_accessed(builder, sums);
+    profile->contexts = contexts;
+    for (size_t i = 0; i < count; i++) {
         if (!sums[i].told)
             continue;
         finish_context(builder, &contexts[i], &sums[i]);
-        profile->contexts[profile->context_count++] = contexts[i];
+        contexts[profile->context_count++] = contexts[i];
     }
-    free(contexts);
     free(sums);
-    return fine;
+    return true;
 }
 
 /* ---- threads, timeline, the rest ---- */
