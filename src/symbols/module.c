@@ -193,7 +193,7 @@ static bool judge(struct hw_module *module, const struct hw_debug_file *file, bo
     if (!symbols)
         return false;
     hw_module_note_problem(module, hw_elf_symbols_count(symbols)
-                                       ? "no debug information, names from the symbol table"
+                                       ? "no debug information, so no files and lines"
                                        : "neither debug information nor symbols, only offsets are known");
     return true;
 }

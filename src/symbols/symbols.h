@@ -69,8 +69,8 @@ bool hw_symbolizer_run(struct hw_symbolizer *symbolizer, struct hw_error *error)
 /* The answer for a ticket, after hw_symbolizer_run. Always at least one frame (all fields NULL/0 when unknown). */
 struct hw_frames hw_symbolizer_frames(const struct hw_symbolizer *symbolizer, long ticket);
 
-/* Why a module's names are poor, as one sentence that starts with the module's path ("…: no debug information, names
- * from the symbol table", "…: the file has changed since the run (another build id)", "…: cannot open: …"), or NULL
+/* Why a module's names are poor, as one sentence that starts with the module's path ("…: no debug information, so no
+ * files and lines", "…: the file has changed since the run (another build id)", "…: cannot open: …"), or NULL
  * when there is nothing to say. */
 const char *hw_symbolizer_module_problem(const struct hw_symbolizer *symbolizer, int module);
 

@@ -102,7 +102,7 @@ static void test_trees(void **state)
     assert_int_equal(occurrences(result.out, "build_tree"), 1);
     assert_int_equal(occurrences(result.out, "recursing\n"), 2); /* build_tree, and the two that count */
     assert_contains(result.out, "make_node\n");
-    assert_contains(result.out, "less than 1 %");
+    assert_contains(result.out, "below 1 %");
     run_result_free(&result);
     result = report_with("--tree=bottom-up", "--min-share=0");
     assert_exit(&result, 0, "--tree=bottom-up");

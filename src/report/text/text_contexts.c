@@ -505,8 +505,8 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
         char number[HW_HUMAN];
         fprintf(page->stream, "\n     %s and %s: %s (%s)\n", hw_page_ellipsis(page),
                 view->function         ? "in other functions"
-                : view->left_out.count ? "left out, or under no call stack"
-                                       : "under no call stack",
+                : view->left_out.count ? "left out, or without a call stack"
+                                       : "without a call stack",
                 value_text(text, lists[key].kind, total - sum, number),
                 HW_PERCENT((double)(total - sum), (double)total));
     }

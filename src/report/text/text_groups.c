@@ -121,10 +121,11 @@ static void print_heading(struct hw_text *text, enum hw_measure_id measure, cons
 static void print_notes(struct hw_text *text, enum hw_by by)
 {
     static const char *const notes[HW_BYS] = {
-        [HW_BY_TYPE] = "Types are known where accesses are counted (heapwise cc), and of blocks that have one type.",
-        [HW_BY_THREAD] = "A thread is named after the function that it started with, as far as call stacks reach it. "
-                         "Which of several threads with the same function allocated is not recorded by place.",
-        [HW_BY_SIZE] = "By the mean size of each place's blocks: sizes within a place may differ."};
+        [HW_BY_TYPE] = "Types are known in programs built with heapwise cc, for places whose blocks have one type.",
+        [HW_BY_THREAD] =
+            "A thread is named after its start function, where call stacks reach that. Threads with the same "
+            "start function are one row: which of them allocated is not recorded.",
+        [HW_BY_SIZE] = "By the mean block size of each place: single blocks may be smaller or larger."};
     const struct hw_page *page = &text->page;
     fputc('\n', page->stream);
     if (notes[by])
@@ -132,9 +133,9 @@ static void print_notes(struct hw_text *text, enum hw_by by)
     else
         hw_page_wrap(page, 0, "",
                      text->options->full
-                         ? "Self: allocated there. Total: also by what is called from there, each call stack once."
-                         : "Self: allocated there, allocation wrappers folded. Total: also by what is called from "
-                           "there, each call stack once. --full also shows wrappers and start code.");
+                         ? "Self: allocated in it. Total: also in what it calls; each call stack counts once."
+                         : "Self: allocated in it. Total: also in what it calls; each call stack counts once. "
+                           "--full adds allocation wrappers and start-up code.");
 }
 
 static bool print_groups(struct hw_text *text, enum hw_measure_id measure, void (*title)(struct hw_text *))
@@ -176,7 +177,7 @@ static bool print_groups(struct hw_text *text, enum hw_measure_id measure, void 
     const uint64_t none = whole - groups.total + (of_frames ? groups.none : 0);
     if (none > whole / 1000) {
         print_value(text, measure, none, whole);
-        fputs("  under no call stack, or not shown\n", page->stream);
+        fputs("  without a call stack, or not shown\n", page->stream);
     }
     print_notes(text, by);
     hw_groups_free(&groups);
@@ -228,9 +229,9 @@ static void print_sandwich(struct hw_text *text, enum hw_measure_id measure, con
     if (!function->total) {
         hw_page_wrap(page, 0, "",
                      text->options->full
-                         ? "Nothing of this passes through it."
-                         : "Nothing of this passes through it. Allocation wrappers and the code that starts threads "
-                           "are folded: --full shows them.");
+                         ? "Nothing of this is allocated in it or in what it calls."
+                         : "Nothing of this is allocated in it or in what it calls. Allocation wrappers and start-up "
+                           "code are left out: --full adds them.");
         return;
     }
     fprintf(page->stream, "Total %s, %s of the whole; self %s.\n",
@@ -243,8 +244,8 @@ static void print_sandwich(struct hw_text *text, enum hw_measure_id measure, con
     print_rest(text, measure, function->self, function->total, "(self)");
     fputc('\n', page->stream);
     hw_page_wrap(page, 0, "",
-                 "Shares are of the function's total. Where it calls itself, its outermost call has the caller, and "
-                 "its innermost one the function called.");
+                 "Shares are of the function's total. If it calls itself, callers are those of its outermost call, "
+                 "callees those of its innermost one.");
 }
 
 /* ---- which of them ---- */

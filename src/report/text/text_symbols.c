@@ -211,7 +211,7 @@ void hw_text_missing_symbols(struct hw_text *text)
         add_problem(missing[i].module, &text->line);
         hw_buffer_add(&text->line, ".");
         add_advice(&missing[i], &text->line);
-        hw_page_marked(&text->page, HW_ALERT, "No lines",
+        hw_page_marked(&text->page, HW_ALERT, "Debug info",
                        hw_page_clean(&text->page, &text->cleaned, hw_buffer_text(&text->line)));
     }
 }

@@ -68,14 +68,12 @@ static void print_notes(const struct printing *printing)
     const struct hw_page *page = &text->page;
     struct hw_buffer note = {0};
     hw_buffer_add(&note, "%s",
-                  printing->bottom_up ? "Below a function stand its callers."
-                                      : "Below a function stands what it calls; self is what it allocates itself.");
+                  printing->bottom_up ? "Under each function: its callers."
+                                      : "Under each function: what it calls. Self: allocated in it.");
     if (text->options->sums.least > 0)
-        hw_buffer_add(&note, " Branches with less than %g %% are left out (--min-share).",
-                      100 * text->options->sums.least);
+        hw_buffer_add(&note, " Branches below %g %% are left out (--min-share).", 100 * text->options->sums.least);
     if (printing->deeper)
-        hw_buffer_add(&note, " %s had no room in the width of the page (--full shows them).",
-                      HW_OF(printing->deeper, "call"));
+        hw_buffer_add(&note, " Too deep for this width: %s (--full shows them).", HW_OF(printing->deeper, "call"));
     fputc('\n', page->stream);
     hw_page_wrap(page, 0, "", hw_buffer_text(&note));
     printing->text->failed |= note.failed;

@@ -34,8 +34,8 @@ enum hw_measure_id hw_sums_measure(const struct hw_view *view, const struct hw_s
     const char *unknown = hw_measure_unknown(view, id);
     if (!unknown)
         return id;
-    hw_error_set(error, "%s: '%s' is not known of this profile: %s",
-                 view->profile->path ? view->profile->path : "profile", hw_measures[id].key, unknown);
+    hw_error_set(error, "%s: this profile has no '%s': %s", view->profile->path ? view->profile->path : "profile",
+                 hw_measures[id].key, unknown);
     return HW_MEASURES;
 }
 

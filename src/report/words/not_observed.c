@@ -172,7 +172,7 @@ static void add_events(const struct hw_view *view, struct hw_buffer *out)
                       HW_OF(totals->nested, "call"));
     const uint64_t in_contexts = profile->context_totals.allocations;
     if (totals->allocations > in_contexts && !profile->running && !view->function && !view->left_out.count)
-        hw_buffer_add(out, "%s in the totals, but under no call stack.\n",
+        hw_buffer_add(out, "%s in the totals, but without a call stack.\n",
                       HW_OF(totals->allocations - in_contexts, "allocation"));
     if (profile->process.evictions)
         hw_buffer_add(
@@ -271,7 +271,7 @@ static void add_problem(const struct hw_view *view, size_t first, const char *pr
     if (count > NAMED_MODULES)
         hw_buffer_add(out, " and %zu more", count - named);
     if (!strncmp(problem, "no debug information", 20))
-        hw_buffer_add(out, " (packages with debug symbols, or DEBUGINFOD_URLS, provide files and lines)");
+        hw_buffer_add(out, " (packages with debug symbols, or DEBUGINFOD_URLS, provide them)");
     const size_t length = strlen(problem);
     hw_buffer_add(out, "%s\n", count == 1 && length && problem[length - 1] == '.' ? "" : ".");
 }

@@ -28,7 +28,10 @@ static void add_function(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(out, ".");
     }
     if (calls->count) {
-        hw_buffer_add(out, " It is %sa caller in %s: ", own->count ? "" : "only ", HW_OF(calls->count, "place"));
+        hw_buffer_add(out,
+                      own->count ? " Functions that it calls allocate in %s: "
+                                 : " It allocates nothing itself; functions that it calls do, in %s: ",
+                      HW_OF(calls->count, "place"));
         add_share(view, calls, out);
         hw_buffer_add(out, ".");
     }
@@ -57,7 +60,7 @@ static void add_left_out(const struct hw_view *view, struct hw_buffer *out)
         add_share(view, &view->left_out, out);
         hw_buffer_add(out, ", by ");
         add_rules(view, contexts, 2, out);
-        hw_buffer_add(out, ". Totals are those of the whole program.\n");
+        hw_buffer_add(out, ". Totals include what is left out.\n");
     }
     if (rules->of[HW_RULE_HIDE]) {
         hw_buffer_add(out, "Frames are hidden in %s, by ", HW_OF(view->hidden, "place"));
@@ -65,16 +68,17 @@ static void add_left_out(const struct hw_view *view, struct hw_buffer *out)
         hw_buffer_add(out, ".\n");
     }
     if (rules->file) {
-        hw_buffer_add(out, "Rules of ");
+        hw_buffer_add(out, "Rules from ");
         hw_buffer_clean(out, rules->file, HW_CLEAN_UTF8);
-        hw_buffer_add(out, " apply (--rules none does not read it).\n");
+        hw_buffer_add(out, " apply (--rules none ignores them).\n");
     }
 }
 
 static void add_structural(const struct hw_view *view, struct hw_buffer *out)
 {
-    hw_buffer_add(out, "Folded as allocation wrapper%s by the structure of calls, not by name: ",
-                  view->structural_count == 1 ? "" : "s");
+    hw_buffer_add(out, "Folded as %s, since many functions allocate through %s: ",
+                  view->structural_count == 1 ? "an allocation wrapper" : "allocation wrappers",
+                  view->structural_count == 1 ? "it" : "them");
     for (size_t i = 0; i < view->structural_count; i++) {
         const struct hw_view_frame *frame = &view->structural[i];
         hw_buffer_add(out, "%s", i ? ", " : "");
