@@ -1,7 +1,8 @@
 /* frame_roles.h - which frames of a stack name it: allocation wrappers and library code are passed by.
  *
- * A frame is a wrapper by its name (frame_roles.def), by a rule of the user (rules.h), or by structure
- * (structure.c). It is folded where everything between it and the allocator is a wrapper, too. */
+ * A frame is a wrapper by its name (frame_roles.def), by a rule of the user (rules.h), as nameless code below such a
+ * one, or by structure (both structure.c). It is folded where everything between it and the allocator is a wrapper,
+ * too. */
 #ifndef HW_REPORT_VIEW_FRAME_ROLES_H
 #define HW_REPORT_VIEW_FRAME_ROLES_H
 

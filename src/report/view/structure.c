@@ -12,6 +12,13 @@
  * Fewer than 8 functions call the inner one of two wrappers that call each other. It is one if all else is true of it,
  * and a function above it is one (at most WRAPPER_INNER of them).
  *
+ * Nameless code is part of a wrapper that calls it on the way to the allocator: in a stripped program the exported
+ * PyMem_Realloc has a name, and the static function below it, which calls realloc, has none. It is folded when, in more
+ * than half of the contexts that it is in, nothing but wrappers and nameless code stands below it, and the next frame
+ * above the nameless code is a wrapper of the same module. Not in all of them: others jump to it (a call in tail
+ * position leaves no frame). What a wrapper calls back is its own place if a function with a name is on the way to the
+ * allocator, or if the code mostly runs elsewhere.
+ *
  * Time is linear in contexts and nodes, for each of at most WRAPPER_ROUNDS wrappers. */
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +60,55 @@ static struct at allocating_frame(const struct hw_view *view, uint32_t leaf)
     while (at.node && hw_location_role(location_at(view, at), at.frame) & HW_FRAME_WRAPPER)
         at = caller_of(view, at);
     return at;
+}
+
+/* ---- nameless code below a wrapper ---- */
+
+static bool is_nameless(const struct hw_view *view, const struct hw_view_location *location)
+{
+    return location->frames.count == 1 && !location->frames.frame[0].function && location->module != HW_NONE &&
+           view->modules[location->module].kind == HW_MODULE_PROGRAM;
+}
+
+/* Adds 1 to INSIDE, by location, for nameless code between the allocator and a wrapper of the same module. */
+static void count_inside(const struct hw_view *view, uint32_t leaf, uint64_t *inside)
+{
+    struct at first = {leaf, 0}; /* the innermost frame that no wrapper was found above */
+    for (struct at at = first; at.node; at = caller_of(view, at)) {
+        const struct hw_view_location *location = location_at(view, at);
+        const bool wrapper = hw_location_role(location, at.frame) & HW_FRAME_WRAPPER;
+        if (!wrapper && !is_nameless(view, location))
+            return;
+        if (first.node != at.node && location_at(view, first)->module != location->module)
+            return;
+        for (; wrapper && first.node != at.node; first = caller_of(view, first))
+            inside[view->nodes[first.node].location]++;
+        if (wrapper)
+            first = caller_of(view, at);
+    }
+}
+
+static bool mark_nameless(struct hw_view *view)
+{
+    uint64_t *inside = calloc(view->location_count + 1, sizeof *inside),
+             *all = calloc(view->location_count + 1, sizeof *all),     /* contexts that it is in, by location */
+                 *below = calloc(view->node_count + 1, sizeof *below); /* and by node */
+    const bool fine = inside && all && below;
+    for (size_t i = 0; fine && i < view->context_count; i++) {
+        below[view->contexts[i].sum.leaf]++;
+        count_inside(view, view->contexts[i].sum.leaf, inside);
+    }
+    for (size_t i = view->node_count; fine && i-- > 1;) {
+        all[view->nodes[i].location] += below[i];
+        below[view->nodes[i].parent] += below[i];
+    }
+    for (size_t i = 0; fine && i < view->location_count; i++)
+        if (inside[i] > all[i] / 2)
+            view->locations[i].roles[0] |= HW_FRAME_WRAPPER;
+    free(inside);
+    free(all);
+    free(below);
+    return fine;
 }
 
 /* ---- functions that allocate ---- */
@@ -209,6 +265,14 @@ static void set_role(struct hw_view *view, struct hw_key key, bool wrapper)
         }
 }
 
+static struct hw_view_frame frame_of(const struct hw_view *view, const struct hw_view_location *location,
+                                     uint32_t frame)
+{
+    return (struct hw_view_frame){.symbol = &location->frames.frame[frame],
+                                  .module = &view->modules[location->module],
+                                  .address = location->address};
+}
+
 /* Makes the function that has frame FRAME of LOCATION a wrapper. */
 static bool mark(struct hw_view *view, const struct hw_view_location *location, uint32_t frame)
 {
@@ -216,9 +280,7 @@ static bool mark(struct hw_view *view, const struct hw_view_location *location, 
     if (!more)
         return false;
     view->structural = more;
-    view->structural[view->structural_count++] = (struct hw_view_frame){.symbol = &location->frames.frame[frame],
-                                                                        .module = &view->modules[location->module],
-                                                                        .address = location->address};
+    view->structural[view->structural_count++] = frame_of(view, location, frame);
     set_role(view, key_of(view, location, frame), true);
     return true;
 }
@@ -255,7 +317,7 @@ static bool find_layer(struct hw_view *view, bool *on_path, int inner, bool *fou
 
 bool hw_view_find_wrappers(struct hw_view *view)
 {
-    bool *on_path = malloc(view->node_count * sizeof *on_path), found = true, fine = on_path != NULL;
+    bool *on_path = malloc(view->node_count * sizeof *on_path), found = true, fine = on_path && mark_nameless(view);
     for (int i = 0; fine && found && i < WRAPPER_ROUNDS; i++)
         fine = find_layer(view, on_path, WRAPPER_INNER, &found);
     free(on_path);
@@ -278,7 +340,7 @@ static bool is_same(const struct hw_view_frame *wrapper, const struct hw_view *v
            !memcmp(module->build_id, wrapper->module->build_id, module->build_id_size);
 }
 
-/* Marks in TO what is a wrapper by structure in FROM. */
+/* Marks in TO what is a wrapper by structure in the other one. */
 static bool share(struct hw_view *to, const struct hw_view_frame *wrapper)
 {
     for (size_t i = 0; i < to->location_count; i++)
@@ -286,6 +348,20 @@ static bool share(struct hw_view *to, const struct hw_view_frame *wrapper)
             if (is_same(wrapper, to, &to->locations[i], k))
                 return hw_location_role(&to->locations[i], k) & HW_FRAME_WRAPPER || mark(to, &to->locations[i], k);
     return true;
+}
+
+/* Marks in TO nameless code that is a wrapper in FROM. */
+static void share_nameless(struct hw_view *to, const struct hw_view *from)
+{
+    for (size_t i = 0; i < from->location_count; i++) {
+        const struct hw_view_location *location = &from->locations[i];
+        if (!is_nameless(from, location) || !(hw_location_role(location, 0) & HW_FRAME_WRAPPER))
+            continue;
+        const struct hw_view_frame wrapper = frame_of(from, location, 0);
+        for (size_t k = 0; k < to->location_count; k++)
+            if (is_nameless(to, &to->locations[k]) && is_same(&wrapper, to, &to->locations[k], 0))
+                to->locations[k].roles[0] |= HW_FRAME_WRAPPER;
+    }
 }
 
 bool hw_view_share_wrappers(struct hw_view *one, struct hw_view *other)
@@ -296,5 +372,7 @@ bool hw_view_share_wrappers(struct hw_view *one, struct hw_view *other)
         fine = share(other, &one->structural[i]);
     for (size_t i = 0; fine && i < others; i++)
         fine = share(one, &other->structural[i]);
+    share_nameless(one, other);
+    share_nameless(other, one);
     return fine;
 }

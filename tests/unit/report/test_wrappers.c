@@ -10,7 +10,8 @@
 
 /* ---- profiles of stacks by name ---- */
 
-/* The code at FIRST_ADDRESS + 16 N belongs to function N. A name "inner/outer" is two frames, the inner one inlined. */
+/* The code at FIRST_ADDRESS + 16 N belongs to function N. A name "inner/outer" is two frames, the inner one inlined.
+ * What begins with '?' has no name in the program. */
 #define FIRST_ADDRESS 0x1000
 #define MOST_NAMES    64
 
@@ -49,7 +50,8 @@ static struct hw_frames resolve(void *closure, const char *module, uint64_t addr
         return (struct hw_frames){NULL, 0};
     const char *slash = strchr(names[i], '/');
     const size_t size = slash ? (size_t)(slash - names[i]) : strlen(names[i]);
-    frames[i][0] = (struct hw_frame){.function = interned(names[i], size), .inlined = slash != NULL};
+    frames[i][0] =
+        (struct hw_frame){.function = *names[i] == '?' ? NULL : interned(names[i], size), .inlined = slash != NULL};
     if (slash)
         frames[i][1] = (struct hw_frame){.function = interned(slash + 1, strlen(slash + 1))};
     return (struct hw_frames){frames[i], slash ? 2 : 1};
@@ -126,7 +128,8 @@ static void stacks_are(const struct hw_view *view, const char *expected)
         hw_buffer_add(&text, "%s", i ? "|" : "");
         for (size_t k = stack.count; k-- > 0;)
             hw_buffer_add(&text, k < wrappers ? "%s[%s]" : "%s%s", k + 1 < stack.count ? " " : "",
-                          stack.frames[k].symbol->function);
+                          stack.frames[k].symbol->function ? stack.frames[k].symbol->function
+                                                           : names[(stack.frames[k].address - FIRST_ADDRESS) / 16]);
     }
     assert_string_equal(hw_buffer_text(&text), expected);
     hw_buffer_free(&text);
@@ -211,6 +214,48 @@ static void only_the_allocating_end_is_folded(void **state)
     assert_int_equal(hw_stack_headline(&stack), 0);
     assert_int_equal(hw_stack_wrappers(&stack), 0);
     hw_view_stack_free(&stack);
+    close_all(&reported);
+}
+
+/* In a stripped program the static functions below an exported wrapper have no names. */
+static void nameless_code_below_a_wrapper_is_folded(void **state)
+{
+    struct report_sample *sample = begin();
+    add(sample, "main encode PyMem_Realloc ?raw", 1, 10);
+    add(sample, "main decode PyMem_Realloc ?arena ?new", 1, 10);
+    add(sample, "main decode PyMem_Realloc ?arena xmalloc ?lowest", 1, 10);
+    add(sample, "main encode PyMem_Realloc ?jumped_to", 1, 10);
+    add(sample, "main decode PyMem_Realloc ?jumped_to", 1, 10);
+    add(sample, "main ?resize ?jumped_to", 1, 10);
+    struct reported reported = open_with(sample, (struct hw_view_options){0});
+    stacks_are(reported.view, "main encode [PyMem_Realloc] [?raw]|main decode [PyMem_Realloc] [?arena] [?new]|"
+                              "main decode [PyMem_Realloc] [?arena] [xmalloc] [?lowest]|"
+                              "main encode [PyMem_Realloc] [?jumped_to]|main decode [PyMem_Realloc] [?jumped_to]|"
+                              "main ?resize [?jumped_to]");
+    assert_int_equal(reported.view->structural_count, 0);
+    close_all(&reported);
+    sample = begin();
+    add(sample, "main encode PyMem_Realloc ?raw", 1, 10);
+    reported = open_with(sample, (struct hw_view_options){.no_fold = true});
+    stacks_are(reported.view, "main encode PyMem_Realloc ?raw");
+    close_all(&reported);
+}
+
+/* What a wrapper calls back: code with a name, what that calls, and code that is called from elsewhere, too. */
+static void callbacks_of_wrappers_are_not_folded(void **state)
+{
+    struct report_sample *sample = begin();
+    add(sample, "main xmalloc on_failure", 1, 10);
+    add(sample, "main xmalloc on_failure ?log", 1, 10);
+    add(sample, "main xmalloc ?collect finalize", 1, 10);
+    add(sample, "main xmalloc ?collect finalize ?list", 1, 10);
+    add(sample, "main ?run ?parse", 1, 10);
+    add(sample, "main ?run ?eval", 1, 10);
+    add(sample, "main xmalloc ?eval", 1, 10);
+    struct reported reported = open_with(sample, (struct hw_view_options){0});
+    stacks_are(reported.view, "main xmalloc on_failure|main xmalloc on_failure ?log|main xmalloc ?collect finalize|"
+                              "main xmalloc ?collect finalize ?list|main ?run ?parse|main ?run ?eval|"
+                              "main xmalloc ?eval");
     close_all(&reported);
 }
 
@@ -373,6 +418,26 @@ static void places_are_compared_without_wrappers(void **state)
     close_all(&new);
 }
 
+/* The same code of the same build is folded in both, although only one profile shows who calls it. */
+static void nameless_code_is_folded_in_both(void **state)
+{
+    struct report_sample *sample = begin();
+    add(sample, "main work xmalloc ?raw", 1, 10);
+    struct reported old = open_with(sample, (struct hw_view_options){0});
+    sample = begin();
+    add(sample, "main work xmalloc ?raw", 1, 10);
+    add(sample, "main rest ?raw", 1, 10);
+    struct reported new = open_with(sample, (struct hw_view_options){0});
+    stacks_are(new.view, "main work xmalloc ?raw|main rest ?raw");
+    struct hw_error error = {""};
+    struct hw_diff *diff = hw_diff_new(old.view, new.view, &error);
+    assert_non_null(diff);
+    stacks_are(new.view, "main work [xmalloc] [?raw]|main rest [?raw]");
+    hw_diff_free(diff);
+    close_sample(&old);
+    close_all(&new);
+}
+
 /* ---- rules ---- */
 
 static void frames_are_hidden(void **state)
@@ -488,9 +553,12 @@ static void files_of_rules_are_read(void **state)
 }
 
 TEST_LIST(cmocka_unit_test(wrappers_are_known_by_name), cmocka_unit_test(only_the_allocating_end_is_folded),
-          cmocka_unit_test(exports_leave_wrappers_out), cmocka_unit_test(wrappers_are_found_by_structure),
-          cmocka_unit_test(layers_of_wrappers_are_found), cmocka_unit_test(programs_that_allocate_are_not_wrappers),
+          cmocka_unit_test(nameless_code_below_a_wrapper_is_folded),
+          cmocka_unit_test(callbacks_of_wrappers_are_not_folded), cmocka_unit_test(exports_leave_wrappers_out),
+          cmocka_unit_test(wrappers_are_found_by_structure), cmocka_unit_test(layers_of_wrappers_are_found),
+          cmocka_unit_test(programs_that_allocate_are_not_wrappers),
           cmocka_unit_test(a_wrapper_of_one_profile_is_one_of_both),
-          cmocka_unit_test(places_are_compared_without_wrappers), cmocka_unit_test(frames_are_hidden),
-          cmocka_unit_test(contexts_are_left_out), cmocka_unit_test(rules_make_wrappers),
-          cmocka_unit_test(a_function_is_found_anywhere), cmocka_unit_test(files_of_rules_are_read))
+          cmocka_unit_test(places_are_compared_without_wrappers), cmocka_unit_test(nameless_code_is_folded_in_both),
+          cmocka_unit_test(frames_are_hidden), cmocka_unit_test(contexts_are_left_out),
+          cmocka_unit_test(rules_make_wrappers), cmocka_unit_test(a_function_is_found_anywhere),
+          cmocka_unit_test(files_of_rules_are_read))
